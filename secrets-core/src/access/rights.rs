@@ -1,0 +1,85 @@
+//! Roles, and what each may.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A person's role in a team.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Works in projects.
+    Member,
+    /// Runs the team.
+    Admin,
+    /// Runs the team and who owns it.
+    Owner,
+}
+
+/// What a member may do in an environment that nobody restricted. Owners and admins may everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberAccess {
+    /// Nothing.
+    None,
+    /// See keys and values.
+    Read,
+    /// Change them as well.
+    #[default]
+    Write,
+    /// And say who may.
+    Admin,
+}
+
+/// What somebody wants to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// Know that it is there.
+    See,
+    /// Read secrets.
+    Read,
+    /// Change secrets.
+    Write,
+    /// Add to a project or team: any member.
+    Contribute,
+    /// Rename, delete, give access: owners and admins.
+    Manage,
+}
+
+impl Role {
+    /// The name under which it is kept and told.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Admin => "admin",
+            Self::Owner => "owner",
+        }
+    }
+
+    /// The role kept under this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Member, Self::Admin, Self::Owner].into_iter().find(|role| role.as_str() == name)
+    }
+
+    /// Whether the role runs the team.
+    #[must_use]
+    pub fn manages(self) -> bool {
+        self >= Self::Admin
+    }
+}
+
+impl FromStr for MemberAccess {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "none" => Ok(Self::None),
+            "read" => Ok(Self::Read),
+            "write" => Ok(Self::Write),
+            "admin" => Ok(Self::Admin),
+            _ => Err("must be none, read, write or admin"),
+        }
+    }
+}

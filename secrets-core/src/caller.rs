@@ -1,0 +1,171 @@
+//! Who is calling.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::ids::{TeamId, TokenId, UserId};
+use crate::store::{TokenRecord, UserRecord};
+use crate::{Error, Result};
+
+/// What an identity provider vouches for: the claims of a token whose signature was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// `iss`: who vouches.
+    pub issuer: String,
+    /// `sub`: the person, as the issuer numbers them. Unique with the issuer.
+    pub subject: String,
+    /// `email`, as given.
+    pub email: Option<String>,
+    /// `email_verified`; absent counts as unverified.
+    pub email_verified: bool,
+    /// `name`.
+    pub name: Option<String>,
+    /// `given_name`.
+    pub given_name: Option<String>,
+    /// `family_name`.
+    pub family_name: Option<String>,
+    /// `picture`: an address of an image.
+    pub picture: Option<String>,
+}
+
+/// Says whose token this is.
+#[async_trait]
+pub trait IdentityVerifier: Send + Sync {
+    /// Checks signature, issuer, audience and lifetime.
+    async fn verify(&self, token: &str) -> std::result::Result<Identity, Unverified>;
+
+    /// The claims and what the issuer's userinfo endpoint adds to them, where it has one.
+    /// Asked only when a person signs in.
+    async fn enrich(&self, _token: &str, identity: Identity) -> Identity {
+        identity
+    }
+}
+
+/// Why a token proves nothing.
+#[derive(Debug)]
+pub enum Unverified {
+    /// It is not a valid token of this issuer for this audience, now.
+    Invalid,
+    /// The issuer's keys cannot be had, so nothing can be said.
+    Unavailable(crate::error::Cause),
+}
+
+/// Where a request comes from; kept with every audit entry.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The client's address.
+    pub address: Option<IpAddr>,
+    /// The client's name for itself, cut to 128 characters.
+    pub agent: Option<String>,
+    /// The request's id.
+    pub request: Option<Uuid>,
+}
+
+/// Somebody whose credential was verified.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who it is.
+    pub who: Who,
+    /// Where the request comes from.
+    pub origin: Origin,
+}
+
+/// The kinds of caller.
+#[derive(Debug, Clone)]
+pub enum Who {
+    /// A person with an account here.
+    Person(Arc<UserRecord>),
+    /// A machine.
+    Token(Arc<TokenRecord>),
+    /// A person whom the identity provider knows and who has not signed in here yet.
+    Unsynced(Arc<Identity>),
+}
+
+/// Whose standing is asked about, in a store's terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Principal {
+    /// A person.
+    User(UserId),
+    /// A service token.
+    Token(TokenId),
+}
+
+impl Caller {
+    /// The caller as the stores know it.
+    pub fn principal(&self) -> Result<Principal> {
+        match &self.who {
+            Who::Person(user) => Ok(Principal::User(user.id)),
+            Who::Token(token) => Ok(Principal::Token(token.id)),
+            Who::Unsynced(_) => Err(unsynced()),
+        }
+    }
+
+    /// The id kept beside what the caller makes.
+    #[must_use]
+    pub fn actor(&self) -> Option<Uuid> {
+        match &self.who {
+            Who::Person(user) => Some(user.id.uuid()),
+            Who::Token(token) => Some(token.id.uuid()),
+            Who::Unsynced(_) => None,
+        }
+    }
+
+    /// The person, where only a person can go on.
+    pub fn person(&self) -> Result<&UserRecord> {
+        match &self.who {
+            Who::Person(user) => Ok(user),
+            Who::Token(_) => Err(Error::Forbidden(PEOPLE_ONLY)),
+            Who::Unsynced(_) => Err(unsynced()),
+        }
+    }
+
+    /// The team a machine belongs to.
+    #[must_use]
+    pub fn token_team(&self) -> Option<TeamId> {
+        match &self.who {
+            Who::Token(token) => Some(token.team),
+            Who::Person(_) | Who::Unsynced(_) => None,
+        }
+    }
+}
+
+/// Which kinds of caller an operation is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callers {
+    /// People and service tokens.
+    Any,
+    /// Whoever holds a valid credential, an account or not.
+    Known,
+    /// People only.
+    People,
+    /// Service tokens only.
+    Tokens,
+    /// People, whether or not they have an account yet.
+    Identities,
+}
+
+const PEOPLE_ONLY: &str = "a service token may not do this";
+const TOKENS_ONLY: &str = "only a service token may do this";
+
+impl Callers {
+    /// Refuses a caller of the wrong kind, before anything else is looked at.
+    pub fn admit(self, caller: &Caller) -> Result<()> {
+        match (self, &caller.who) {
+            (Self::Any, Who::Person(_) | Who::Token(_))
+            | (Self::Known, _)
+            | (Self::People, Who::Person(_))
+            | (Self::Tokens, Who::Token(_))
+            | (Self::Identities, Who::Person(_) | Who::Unsynced(_)) => Ok(()),
+            (Self::People | Self::Identities, Who::Token(_)) => Err(Error::Forbidden(PEOPLE_ONLY)),
+            (Self::Tokens, Who::Person(_) | Who::Unsynced(_)) => Err(Error::Forbidden(TOKENS_ONLY)),
+            (Self::Any | Self::People, Who::Unsynced(_)) => Err(unsynced()),
+        }
+    }
+}
+
+fn unsynced() -> Error {
+    Error::Unauthenticated("no account yet: call POST /api/v1/auth/sync once to sign in")
+}

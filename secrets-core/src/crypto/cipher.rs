@@ -1,0 +1,57 @@
+//! XAES-256-GCM over byte strings.
+
+use std::fmt;
+
+use xaes_256_gcm::aead::{AeadInOut, KeyInit};
+use xaes_256_gcm::{Nonce, Tag, Xaes256Gcm};
+use zeroize::Zeroizing;
+
+use super::Key;
+
+pub(super) const NONCE: usize = 24;
+pub(super) const TAG: usize = 16;
+
+/// Something does not decrypt: it was moved, changed or cut, or the key is another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Undecryptable;
+
+impl fmt::Display for Undecryptable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a record does not decrypt")
+    }
+}
+
+impl std::error::Error for Undecryptable {}
+
+/// A key ready for use.
+pub(super) struct Cipher(Xaes256Gcm);
+
+impl Cipher {
+    pub(super) fn new(key: &Key) -> Self {
+        Self(Xaes256Gcm::new(key.as_bytes().into()))
+    }
+
+    /// Appends nonce, ciphertext and tag of `plaintext` to `out`.
+    pub(super) fn seal_into(&self, out: &mut Vec<u8>, nonce: &[u8; NONCE], aad: &[u8], plaintext: &[u8]) {
+        out.extend_from_slice(nonce);
+        let start = out.len();
+        out.extend_from_slice(plaintext);
+        #[expect(clippy::expect_used, reason = "the sizes are bounded far below the 64 GiB of AES-GCM")]
+        let tag = self
+            .0
+            .encrypt_inout_detached(&Nonce::from(*nonce), aad, out.split_at_mut(start).1.into())
+            .expect("within the bounds of AES-GCM");
+        out.extend_from_slice(&tag);
+    }
+
+    /// Opens what [`seal_into`](Self::seal_into) appended.
+    pub(super) fn open(&self, sealed: &[u8], aad: &[u8]) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
+        let (nonce, rest) = sealed.split_first_chunk::<NONCE>().ok_or(Undecryptable)?;
+        let (ciphertext, tag) = rest.split_last_chunk::<TAG>().ok_or(Undecryptable)?;
+        let mut buffer = Zeroizing::new(ciphertext.to_vec());
+        self.0
+            .decrypt_inout_detached(&Nonce::from(*nonce), aad, buffer.as_mut_slice().into(), &Tag::from(*tag))
+            .map_err(|_| Undecryptable)?;
+        Ok(buffer)
+    }
+}

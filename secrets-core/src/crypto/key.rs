@@ -1,0 +1,125 @@
+//! Keys, and where the root key lives.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use hkdf::Hkdf;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use super::cipher::Cipher;
+use super::random;
+
+/// 256 secret bits; wiped when dropped, never shown.
+pub struct Key(Zeroizing<[u8; 32]>);
+
+impl Key {
+    /// A new random key.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(Zeroizing::new(random()))
+    }
+
+    /// The key with these bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: Zeroizing<[u8; 32]>) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn from_slice(bytes: &[u8]) -> Option<Self> {
+        Some(Self(Zeroizing::new(bytes.try_into().ok()?)))
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// A key for one purpose (HKDF-SHA256, RFC 5869).
+    #[must_use]
+    pub fn derive(&self, salt: Option<&[u8]>, info: &[u8]) -> Self {
+        let mut derived = Zeroizing::new([0; 32]);
+        #[expect(clippy::expect_used, reason = "HKDF-SHA256 gives up to 8,160 bytes")]
+        Hkdf::<Sha256>::new(salt, self.as_bytes())
+            .expand(info, derived.as_mut_slice())
+            .expect("32 bytes are within HKDF's bound");
+        Self(derived)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(…)")
+    }
+}
+
+/// Names a root key without revealing anything of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct RootKeyId(pub [u8; 8]);
+
+impl fmt::Display for RootKeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for RootKeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RootKeyId({self})")
+    }
+}
+
+/// Wraps the instance key. Asked at start and when keys are rotated, never for a request.
+#[async_trait]
+pub trait RootKeys: Send + Sync {
+    /// Which key wraps.
+    fn id(&self) -> RootKeyId;
+
+    /// Wraps a key; `context` must be the same to unwrap it.
+    async fn wrap(&self, key: &Key, context: &[u8]) -> Result<Vec<u8>, RootKeyError>;
+
+    /// Unwraps a key.
+    async fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Key, RootKeyError>;
+}
+
+/// Why a root key did not serve.
+#[derive(Debug)]
+pub enum RootKeyError {
+    /// What was to be unwrapped is not what was wrapped, or not by this key.
+    Refused,
+    /// The key cannot be reached.
+    Unavailable(crate::error::Cause),
+}
+
+/// A root key given as 32 bytes.
+pub struct StaticRootKey {
+    id: RootKeyId,
+    cipher: Cipher,
+}
+
+impl StaticRootKey {
+    /// The root key with these bytes.
+    #[must_use]
+    pub fn new(key: &Key) -> Self {
+        let mut id = [0; 8];
+        id.copy_from_slice(&key.derive(None, b"secrets-core/v1/root-id").as_bytes()[..8]);
+        Self { id: RootKeyId(id), cipher: Cipher::new(key) }
+    }
+}
+
+#[async_trait]
+impl RootKeys for StaticRootKey {
+    fn id(&self) -> RootKeyId {
+        self.id
+    }
+
+    async fn wrap(&self, key: &Key, context: &[u8]) -> Result<Vec<u8>, RootKeyError> {
+        let mut wrapped = Vec::new();
+        self.cipher.seal_into(&mut wrapped, &random(), context, key.as_bytes());
+        Ok(wrapped)
+    }
+
+    async fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Key, RootKeyError> {
+        let bytes = self.cipher.open(wrapped, context).map_err(|_| RootKeyError::Refused)?;
+        Key::from_slice(&bytes).ok_or(RootKeyError::Refused)
+    }
+}

@@ -1,0 +1,260 @@
+//! The keys of one installation, unwrapped.
+
+use std::fmt;
+
+use super::cipher::Cipher;
+use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
+use super::{Undecryptable, random};
+use crate::clock::Time;
+use crate::ids::{InstanceId, ProjectId};
+
+/// The installation, as stored: one row.
+#[derive(Debug, Clone)]
+pub struct InstanceRecord {
+    /// Which installation this database belongs to.
+    pub id: InstanceId,
+    /// The root key that wrapped the instance key.
+    pub root_key: RootKeyId,
+    /// Which instance key this is.
+    pub kek_id: u32,
+    /// The instance key, wrapped.
+    pub wrapped_kek: Vec<u8>,
+    /// Opens only under the right instance key.
+    pub canary: Vec<u8>,
+    /// Counts restorations; part of the canary.
+    pub epoch: u64,
+    /// When the installation was made.
+    pub created_at: Time,
+}
+
+/// A key of the installation that outlives an instance key, as stored.
+#[derive(Debug, Clone)]
+pub struct InstanceKeyRecord {
+    /// What it is for.
+    pub purpose: InstanceKeyPurpose,
+    /// The instance key that wrapped it.
+    pub kek_id: u32,
+    /// The key, wrapped.
+    pub wrapped: Vec<u8>,
+}
+
+/// What an installation's own keys are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum InstanceKeyPurpose {
+    /// Keys the hash under which tokens are stored.
+    TokenPepper = 1,
+    /// Keys the chain of the audit log.
+    Audit = 2,
+    /// Keys the manifests of environments.
+    Manifest = 3,
+    /// Seed of the installation's Ed25519 key.
+    Signing = 4,
+}
+
+impl InstanceKeyPurpose {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::TokenPepper, Self::Audit, Self::Manifest, Self::Signing];
+
+    /// The purpose with this number.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|purpose| *purpose as u32 == number)
+    }
+}
+
+/// A project's key, as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectKeyRecord {
+    /// Whose key.
+    pub project: ProjectId,
+    /// Which of its keys; records name it in their header.
+    pub version: u32,
+    /// The instance key that wrapped it.
+    pub kek_id: u32,
+    /// The key, wrapped.
+    pub wrapped: Vec<u8>,
+}
+
+/// A project's key, ready to seal and open its records.
+pub struct ProjectKey {
+    pub(super) version: u32,
+    pub(super) cipher: Cipher,
+}
+
+/// Why the keys of an installation cannot be used.
+#[derive(Debug)]
+pub enum KeyringError {
+    /// Another root key wrapped them.
+    RootKey {
+        /// The key that is needed.
+        needed: RootKeyId,
+        /// The key that was given.
+        given: RootKeyId,
+    },
+    /// The right root key, and yet they do not open: the rows were changed.
+    Tampered,
+    /// The root key cannot be reached.
+    Unavailable(crate::error::Cause),
+}
+
+/// The keys of one installation.
+pub struct Keyring {
+    instance: InstanceId,
+    kek_id: u32,
+    wrapping: Cipher,
+    pepper: Key,
+}
+
+impl Keyring {
+    /// Makes an installation and its keys.
+    pub async fn found(
+        root: &dyn RootKeys,
+        now: Time,
+    ) -> Result<(InstanceRecord, Vec<InstanceKeyRecord>, Self), KeyringError> {
+        let (id, kek_id, epoch) = (InstanceId::draw(now), 1, 1);
+        let kek = Key::generate();
+        let wrapped_kek = root.wrap(&kek, &kek_context(id, kek_id)).await.map_err(refused)?;
+        let mut canary = Vec::new();
+        canary_cipher(&kek, id).seal_into(&mut canary, &random(), CANARY, &canary_text(id, kek_id, epoch));
+        let record = InstanceRecord { id, root_key: root.id(), kek_id, wrapped_kek, canary, epoch, created_at: now };
+
+        let wrapping = wrapping_cipher(&kek, id);
+        let keys: Vec<_> = InstanceKeyPurpose::ALL
+            .into_iter()
+            .map(|purpose| {
+                let wrapped = wrap(&wrapping, &Key::generate(), &dek_context(id, ProjectId::NIL, purpose as u32));
+                InstanceKeyRecord { purpose, kek_id, wrapped }
+            })
+            .collect();
+        let keyring = Self::assemble(&record, wrapping, &keys)?;
+        Ok((record, keys, keyring))
+    }
+
+    /// Opens the keys of an installation; fails unless they are whole and the root key is theirs.
+    pub async fn open(
+        root: &dyn RootKeys,
+        record: &InstanceRecord,
+        keys: &[InstanceKeyRecord],
+    ) -> Result<Self, KeyringError> {
+        if record.root_key != root.id() {
+            return Err(KeyringError::RootKey { needed: record.root_key, given: root.id() });
+        }
+        let context = kek_context(record.id, record.kek_id);
+        let kek = root.unwrap(&record.wrapped_kek, &context).await.map_err(refused)?;
+        let canary = canary_cipher(&kek, record.id).open(&record.canary, CANARY).map_err(tampered)?;
+        if *canary != canary_text(record.id, record.kek_id, record.epoch) {
+            return Err(KeyringError::Tampered);
+        }
+        Self::assemble(record, wrapping_cipher(&kek, record.id), keys)
+    }
+
+    fn assemble(
+        record: &InstanceRecord,
+        wrapping: Cipher,
+        keys: &[InstanceKeyRecord],
+    ) -> Result<Self, KeyringError> {
+        let mut pepper = None;
+        for key in keys {
+            let context = dek_context(record.id, ProjectId::NIL, key.purpose as u32);
+            let opened = unwrap(&wrapping, &key.wrapped, &context).map_err(tampered)?;
+            if key.purpose == InstanceKeyPurpose::TokenPepper {
+                pepper = Some(opened);
+            }
+        }
+        let pepper = pepper.ok_or(KeyringError::Tampered)?;
+        Ok(Self { instance: record.id, kek_id: record.kek_id, wrapping, pepper })
+    }
+
+    /// Which installation this is.
+    #[must_use]
+    pub fn instance(&self) -> InstanceId {
+        self.instance
+    }
+
+    /// Draws the first key of a project, to be stored and used.
+    #[must_use]
+    pub fn draw_project_key(&self, project: ProjectId) -> ProjectKeyRecord {
+        let version = 1;
+        let context = dek_context(self.instance, project, version);
+        let wrapped = wrap(&self.wrapping, &Key::generate(), &context);
+        ProjectKeyRecord { project, version, kek_id: self.kek_id, wrapped }
+    }
+
+    /// Unwraps a project's key.
+    pub fn project_key(&self, record: &ProjectKeyRecord) -> Result<ProjectKey, Undecryptable> {
+        let context = dek_context(self.instance, record.project, record.version);
+        let key = unwrap(&self.wrapping, &record.wrapped, &context)?;
+        Ok(ProjectKey { version: record.version, cipher: Cipher::new(&key) })
+    }
+
+    pub(super) fn pepper(&self) -> &Key {
+        &self.pepper
+    }
+}
+
+impl ProjectKey {
+    /// A project key from its bytes, for opening records without a service.
+    #[must_use]
+    pub fn new(key: &Key, version: u32) -> Self {
+        Self { version, cipher: Cipher::new(key) }
+    }
+}
+
+impl fmt::Display for KeyringError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RootKey { needed, given } => {
+                write!(f, "the root key is another: this database needs key {needed}, given was {given}")
+            }
+            Self::Tampered => f.write_str("the key rows of this database were changed: they do not open"),
+            Self::Unavailable(_) => f.write_str("the root key cannot be reached"),
+        }
+    }
+}
+
+impl std::error::Error for KeyringError {}
+
+const CANARY: &[u8] = b"SCv1\0canary";
+
+fn canary_text(instance: InstanceId, kek_id: u32, epoch: u64) -> Vec<u8> {
+    [instance.uuid().as_bytes().as_slice(), &kek_id.to_be_bytes(), &epoch.to_be_bytes()].concat()
+}
+
+fn canary_cipher(kek: &Key, instance: InstanceId) -> Cipher {
+    Cipher::new(&kek.derive(Some(instance.uuid().as_bytes()), b"secrets-core/v1/canary"))
+}
+
+fn wrapping_cipher(kek: &Key, instance: InstanceId) -> Cipher {
+    Cipher::new(&kek.derive(Some(instance.uuid().as_bytes()), b"secrets-core/v1/dek-wrap"))
+}
+
+fn kek_context(instance: InstanceId, kek_id: u32) -> Vec<u8> {
+    [b"SCv1\0kek".as_slice(), instance.uuid().as_bytes(), &kek_id.to_be_bytes()].concat()
+}
+
+fn dek_context(instance: InstanceId, project: ProjectId, version: u32) -> Vec<u8> {
+    let (instance, project) = (instance.uuid(), project.uuid());
+    [b"SCv1\0dek".as_slice(), instance.as_bytes(), project.as_bytes(), &version.to_be_bytes()].concat()
+}
+
+fn wrap(cipher: &Cipher, key: &Key, context: &[u8]) -> Vec<u8> {
+    let mut wrapped = Vec::new();
+    cipher.seal_into(&mut wrapped, &random(), context, key.as_bytes());
+    wrapped
+}
+
+fn unwrap(cipher: &Cipher, wrapped: &[u8], context: &[u8]) -> Result<Key, Undecryptable> {
+    Key::from_slice(&cipher.open(wrapped, context)?).ok_or(Undecryptable)
+}
+
+fn refused(error: RootKeyError) -> KeyringError {
+    match error {
+        RootKeyError::Refused => KeyringError::Tampered,
+        RootKeyError::Unavailable(cause) => KeyringError::Unavailable(cause),
+    }
+}
+
+fn tampered(_: Undecryptable) -> KeyringError {
+    KeyringError::Tampered
+}

@@ -1,0 +1,151 @@
+//! Service tokens: their text, and the keyed hash under which they are known.
+//!
+//! `env_`, 43 base62 digits of 256 random bits, 6 base62 digits of the CRC-32 (IEEE) of all that
+//! precedes. The checksum lets scanners and us tell a typo from a token without a look-up.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::{Keyring, random};
+
+const PREFIX: &str = "env_";
+const LENGTH: usize = 53;
+const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// A service token in the clear: shown once, when it is made.
+pub struct TokenText(Zeroizing<String>);
+
+/// The keyed hash of a token (HMAC-SHA256): what is stored and looked up.
+#[derive(Debug, Clone, Copy, Eq)]
+pub struct TokenMac(pub [u8; 32]);
+
+impl TokenText {
+    /// A new token.
+    #[must_use]
+    pub fn draw() -> Self {
+        Self::from_entropy(&Zeroizing::new(random()))
+    }
+
+    /// The token made of these random bits.
+    #[must_use]
+    pub fn from_entropy(entropy: &[u8; 32]) -> Self {
+        let mut text = Zeroizing::new(String::with_capacity(LENGTH));
+        text.push_str(PREFIX);
+        push_base62(&mut text, entropy, 43);
+        let checksum = crc32(text.as_bytes());
+        push_base62(&mut text, &checksum.to_be_bytes(), 6);
+        Self(text)
+    }
+
+    /// Whether a text can be a token: it has the prefix, and where it has a token's length its
+    /// checksum fits. Others are looked up all the same.
+    #[must_use]
+    pub fn is_plausible(text: &str) -> bool {
+        if !text.starts_with(PREFIX) {
+            return false;
+        }
+        let Some((body, checksum)) = text.split_at_checked(LENGTH - 6).filter(|_| text.len() == LENGTH) else {
+            return true;
+        };
+        let mut expected = String::new();
+        push_base62(&mut expected, &crc32(body.as_bytes()).to_be_bytes(), 6);
+        expected == checksum
+    }
+
+    /// The first 12 characters, by which people tell tokens apart.
+    #[must_use]
+    pub fn prefix(&self) -> String {
+        self.0.chars().take(12).collect()
+    }
+
+    /// The token itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TokenMac {
+    /// The hash of a token's text.
+    #[must_use]
+    pub fn of(keyring: &Keyring, text: &str) -> Self {
+        Self::keyed(keyring.pepper().as_bytes(), text)
+    }
+
+    /// The hash under a given pepper.
+    #[must_use]
+    pub fn keyed(pepper: &[u8; 32], text: &str) -> Self {
+        #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
+        let mut mac = Hmac::<Sha256>::new_from_slice(pepper).expect("a key of 32 bytes");
+        mac.update(b"secrets-core/v1/token\0");
+        mac.update(text.as_bytes());
+        Self(mac.finalize().into_bytes().into())
+    }
+}
+
+impl PartialEq for TokenMac {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl fmt::Debug for TokenText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenText(…)")
+    }
+}
+
+/// Appends a big-endian number in base 62, most significant digit first, with leading zeros.
+fn push_base62(out: &mut String, number: &[u8], digits: usize) {
+    let mut number = Zeroizing::new(number.to_vec());
+    let mut text = Zeroizing::new(vec![b'0'; digits]);
+    for place in text.iter_mut().rev() {
+        let mut remainder = 0_u16;
+        for byte in number.iter_mut() {
+            let value = (remainder << 8) | u16::from(*byte);
+            *byte = u8::try_from(value / 62).unwrap_or_default();
+            remainder = value % 62;
+        }
+        *place = DIGITS[usize::from(remainder)];
+    }
+    out.extend(text.iter().map(|byte| char::from(*byte)));
+}
+
+/// CRC-32 (IEEE 802.3, reflected).
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_made_and_hashed_as_published() {
+        let mut entropy = [0; 32];
+        entropy.iter_mut().zip(1..).for_each(|(byte, number)| *byte = number);
+        let token = TokenText::from_entropy(&entropy);
+
+        assert_eq!(token.reveal(), "env_0Eoh211G4c8wtVWM00my5rsNSFlKgaWqQ4mb8gdEqno2VMQpv");
+        assert!(TokenText::is_plausible(token.reveal()));
+        let TokenMac(mac) = TokenMac::keyed(&[0x11; 32], token.reveal());
+        let hex: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "69bcad731926af266f9b79ed8cbba3e0aa470dc9a98281ea3bd0d8ebd3d3fa26");
+    }
+
+    #[test]
+    fn a_mistyped_token_is_recognised() {
+        let token = TokenText::draw().reveal().replace("env_", "env_");
+        let typo = format!("{}{}", &token[..52], if token.ends_with('x') { 'y' } else { 'x' });
+
+        assert!(!TokenText::is_plausible(&typo));
+        assert!(TokenText::is_plausible("env_short"));
+        assert!(!TokenText::is_plausible("eyJhbGciOi"));
+    }
+}

@@ -1,0 +1,78 @@
+//! Identifiers: UUID version 7 (RFC 9562), so that rows made together lie together.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::{NoContext, Timestamp, Uuid};
+
+use crate::clock::Time;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// A new one, never given before.
+            #[must_use]
+            pub fn draw(now: Time) -> Self {
+                Self(draw(now))
+            }
+
+            /// The UUID itself.
+            #[must_use]
+            pub fn uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// An entry of the audit log.
+    AuditId
+    /// An environment.
+    EnvironmentId
+    /// One installation: a database and its keys.
+    InstanceId
+    /// A project.
+    ProjectId
+    /// A secret; a key that is deleted and made again gets another.
+    SecretId
+    /// A team.
+    TeamId
+    /// A service token; rotating keeps it.
+    TokenId
+    /// A user.
+    UserId
+}
+
+impl ProjectId {
+    /// Stands where a key belongs to the instance and not to a project.
+    pub const NIL: Self = Self(Uuid::nil());
+}
+
+/// The UUID a text is, in any of the forms that are one; `None` if it is a name.
+#[must_use]
+pub fn parse(text: &str) -> Option<Uuid> {
+    Uuid::try_parse(text).ok()
+}
+
+fn draw(now: Time) -> Uuid {
+    let seconds = u64::try_from(now.timestamp()).unwrap_or_default();
+    Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, now.timestamp_subsec_nanos()))
+}

@@ -1,0 +1,144 @@
+//! Where records are kept.
+//!
+//! A store hands out readers and transactions. What only reads works on a reader and cannot write:
+//! the traits are apart, so it would not compile. Writes of a transaction are seen by its own later
+//! reads and, after [`Tx::commit`], by everyone at once; dropping it undoes everything.
+//!
+//! Lookups return `Option`, lists are ordered. [`StoreError::Duplicate`] and [`StoreError::Stale`]
+//! leave a transaction usable; after [`StoreError::Broken`] nothing but dropping it makes sense.
+//!
+//! [`MemoryStore`] is the reference; `testing::conformance` holds the rules, one test each, which
+//! every store passes.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::clock::Time;
+use crate::error::{Cause, Error, Subject};
+
+mod audit;
+mod environments;
+mod instance;
+mod memory;
+mod projects;
+mod secrets;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub mod sql;
+mod teams;
+mod tokens;
+mod users;
+
+pub use audit::{AuditReads, AuditRecord, AuditWrites};
+pub use environments::{EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, Sight, Wanted};
+pub use instance::{InstanceReads, InstanceWrites, Sample};
+pub use memory::MemoryStore;
+pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};
+pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
+pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
+pub use tokens::{TokenReads, TokenRecord, TokenScope, TokenWrites};
+pub use users::{UserReads, UserRecord, UserWrites};
+
+/// What a store returns.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// Where records are kept.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// A reader. It sees what was committed before each of its calls, and takes no lock.
+    async fn read(&self) -> StoreResult<Box<dyn Reads>>;
+
+    /// A transaction. Dropping it undoes everything it did.
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
+
+    /// Answers when the store can be read, with the time it believes if it has a clock of its own.
+    async fn ping(&self) -> StoreResult<Option<Time>>;
+}
+
+/// Every table, for reading.
+pub trait Reads:
+    AuditReads
+    + EnvironmentReads
+    + InstanceReads
+    + ProjectReads
+    + SecretReads
+    + TeamReads
+    + TokenReads
+    + UserReads
+    + Send
+{
+}
+
+impl<T> Reads for T where
+    T: AuditReads
+        + EnvironmentReads
+        + InstanceReads
+        + ProjectReads
+        + SecretReads
+        + TeamReads
+        + TokenReads
+        + UserReads
+        + Send
+{
+}
+
+/// One transaction over every table.
+#[async_trait]
+pub trait Tx:
+    Reads
+    + AuditWrites
+    + EnvironmentWrites
+    + InstanceWrites
+    + ProjectWrites
+    + SecretWrites
+    + TeamWrites
+    + TokenWrites
+    + UserWrites
+{
+    /// Makes it all last, and seen.
+    async fn commit(self: Box<Self>) -> StoreResult<()>;
+}
+
+/// What a store may answer instead of a result.
+#[derive(Debug)]
+pub enum StoreError {
+    /// Something of that name is there already.
+    Duplicate(Subject),
+    /// The record is gone or changed since it was read.
+    Stale(Subject),
+    /// The store cannot be reached, or has no room; trying again may help.
+    Unavailable(Cause),
+    /// The store holds something it should not, or refused what it should take.
+    Broken(Cause),
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Duplicate(subject) => write!(f, "this {subject} exists already"),
+            Self::Stale(subject) => write!(f, "this {subject} changed since it was read"),
+            Self::Unavailable(_) => f.write_str("the store cannot be reached"),
+            Self::Broken(_) => f.write_str("the store failed"),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Unavailable(cause) | Self::Broken(cause) => Some(cause.as_ref()),
+            Self::Duplicate(_) | Self::Stale(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Duplicate(subject) => Self::Conflict(subject),
+            StoreError::Stale(subject) => Self::Stale(subject),
+            StoreError::Unavailable(cause) => Self::Unavailable(cause),
+            StoreError::Broken(cause) => Self::Internal(cause),
+        }
+    }
+}

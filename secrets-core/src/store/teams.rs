@@ -1,0 +1,93 @@
+//! Teams and their members.
+
+use async_trait::async_trait;
+
+use super::StoreResult;
+use crate::access::Role;
+use crate::clock::Time;
+use crate::ids::{TeamId, UserId};
+use crate::limits::Plan;
+use crate::names::{DisplayName, Slug};
+
+/// A team.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamRecord {
+    /// Which team.
+    pub id: TeamId,
+    /// What people call it.
+    pub name: DisplayName,
+    /// Its name in addresses, unique among teams.
+    pub slug: Slug,
+    /// Whether it came with its owner's first sign-in.
+    pub is_personal: bool,
+    /// What it may use.
+    pub plan: Plan,
+    /// Who made it.
+    pub created_by: UserId,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+}
+
+/// Somebody's place in a team, and who they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberRecord {
+    /// Which team.
+    pub team: TeamId,
+    /// Which person.
+    pub user: UserId,
+    /// Their role.
+    pub role: Role,
+    /// Their address; read, not written.
+    pub email: String,
+    /// Their name; read, not written.
+    pub name: String,
+    /// An image of them; read, not written.
+    pub avatar_url: Option<String>,
+    /// When they joined.
+    pub created_at: Time,
+    /// When their role last changed.
+    pub updated_at: Time,
+}
+
+/// A team, seen by somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Membership {
+    /// The team.
+    pub team: TeamRecord,
+    /// Their role in it; `None` if they have none.
+    pub role: Option<Role>,
+    /// When they joined.
+    pub joined_at: Option<Time>,
+}
+
+/// Reading teams.
+#[async_trait]
+pub trait TeamReads: Send {
+    /// The team, if it exists, and this person's role in it.
+    async fn membership(&mut self, team: TeamId, user: UserId) -> StoreResult<Option<Membership>>;
+
+    /// The teams this person belongs to, oldest first.
+    async fn memberships(&mut self, user: UserId) -> StoreResult<Vec<Membership>>;
+
+    /// The members of these teams, by team and then in the order they joined.
+    async fn members(&mut self, teams: &[TeamId]) -> StoreResult<Vec<MemberRecord>>;
+
+    /// The team itself.
+    async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>>;
+}
+
+/// Writing teams.
+#[async_trait]
+pub trait TeamWrites: Send {
+    /// Fails with `Duplicate` if the slug is taken.
+    async fn insert_team(&mut self, team: &TeamRecord) -> StoreResult<()>;
+
+    /// Fails with `Duplicate` if the person is a member already.
+    async fn insert_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
+
+    /// Holds the team's row until the end of the transaction, so that what is counted stays so.
+    /// Fails with `Stale` if the team is gone.
+    async fn lock_team(&mut self, team: TeamId) -> StoreResult<()>;
+}

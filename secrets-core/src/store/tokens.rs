@@ -1,0 +1,79 @@
+//! Service tokens and their scopes.
+
+use async_trait::async_trait;
+
+use super::StoreResult;
+use crate::clock::Time;
+use crate::crypto::TokenMac;
+use crate::ids::{EnvironmentId, ProjectId, TeamId, TokenId, UserId};
+use crate::names::DisplayName;
+
+/// A service token. The token itself is not kept, only its keyed hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRecord {
+    /// Which token.
+    pub id: TokenId,
+    /// Whose token.
+    pub team: TeamId,
+    /// What people call it.
+    pub name: DisplayName,
+    /// The hash it is found by.
+    pub mac: TokenMac,
+    /// Its first characters, for people.
+    pub prefix: String,
+    /// Whether it may read.
+    pub can_read: bool,
+    /// Whether it may write; that does not include reading.
+    pub can_write: bool,
+    /// Whether it holds all projects of the team, later ones too. Fixed when it is made: a list
+    /// that becomes empty means nothing, not everything.
+    pub all_projects: bool,
+    /// Whether it holds all environments of its projects. Fixed likewise.
+    pub all_environments: bool,
+    /// Who made it.
+    pub created_by: UserId,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+    /// When it ends.
+    pub expires_at: Option<Time>,
+}
+
+/// What a token is for, where it is not for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TokenScope {
+    /// The projects, unless it holds all.
+    pub projects: Vec<ProjectId>,
+    /// The environments, unless it holds all of its projects.
+    pub environments: Vec<EnvironmentId>,
+}
+
+/// Reading tokens.
+#[async_trait]
+pub trait TokenReads: Send {
+    /// The token with this hash, expired or not.
+    async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>>;
+
+    /// The token with this id.
+    async fn token(&mut self, token: TokenId) -> StoreResult<Option<TokenRecord>>;
+
+    /// The tokens of these teams with their scopes, oldest first.
+    async fn tokens(&mut self, teams: &[TeamId]) -> StoreResult<Vec<(TokenRecord, TokenScope)>>;
+
+    /// The scope of one token.
+    async fn token_scope(&mut self, token: TokenId) -> StoreResult<TokenScope>;
+
+    /// How many tokens a team has.
+    async fn count_tokens(&mut self, team: TeamId) -> StoreResult<u64>;
+}
+
+/// Writing tokens.
+#[async_trait]
+pub trait TokenWrites: Send {
+    /// Keeps a token and its scope.
+    async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()>;
+
+    /// Deletes it. Fails with `Stale` if it is gone.
+    async fn delete_token(&mut self, token: TokenId) -> StoreResult<()>;
+}

@@ -1,0 +1,173 @@
+"""Checks every vector of every file with the independent reader; exits 1 if one disagrees.
+
+A valid vector must open to what it says and, made again from its nonce, give the same bytes.
+An invalid one must be refused for the reason it says.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import reference as ref
+
+HERE = Path(__file__).parent
+Vector = dict[str, Any]
+
+
+class Disagreement(Exception):
+    """What the reader found is not what the vector says."""
+
+
+def expect(what: str, found: object, expected: object) -> None:
+    if found != expected:
+        raise Disagreement(f"{what} differs")
+
+
+def data(vector: Vector, field: str) -> bytes:
+    return bytes.fromhex(vector[field])
+
+
+def refusal(vector: Vector, attempt: Callable[[], object]) -> None:
+    """Makes an attempt that must fail for the vector's reason."""
+    try:
+        attempt()
+    except ref.Refused as refused:
+        expect("the reason", refused.reason, vector["reason"])
+    else:
+        raise Disagreement("was not refused")
+
+
+def xaes(vector: Vector) -> None:
+    key, nonce, aad = data(vector, "key"), data(vector, "nonce"), data(vector, "aad")
+    ciphertext = data(vector, "ciphertext")
+    if not vector["valid"]:
+        return refusal(vector, lambda: ref.xaes_decrypt(key, nonce, ciphertext, aad))
+    plaintext = data(vector, "plaintext")
+    expect("the plaintext", ref.xaes_decrypt(key, nonce, ciphertext, aad), plaintext)
+    expect("the ciphertext", ref.xaes_encrypt(key, nonce, plaintext, aad), ciphertext)
+
+
+def accumulated(vector: Vector) -> None:
+    expect("the hash", ref.xaes_accumulated(vector["iterations"]), data(vector, "hash"))
+
+
+def record(vector: Vector) -> None:
+    context = ref.Context(
+        purpose=vector["purpose"],
+        flags=vector["flags"],
+        instance_id=UUID(vector["instance_id"]),
+        project_id=UUID(vector["project_id"]),
+        environment_id=UUID(vector["environment_id"]),
+        object_id=UUID(vector["object_id"]),
+        key_name=vector["key_name"],
+        version=int(vector["version"]),
+    )
+    dek, dek_ver, sealed = data(vector, "dek"), vector["dek_ver"], data(vector, "record")
+    if not vector["valid"]:
+        return refusal(vector, lambda: ref.open_record({dek_ver: dek}, context, sealed))
+    value = value_of(vector)
+    expect("the value", ref.open_record({dek_ver: dek}, context, sealed), value)
+    expect("the record", ref.seal(dek, dek_ver, data(vector, "nonce"), context, value), sealed)
+
+
+def value_of(vector: Vector) -> bytes:
+    """A value is text, or for a long one a piece of text and how often it stands there."""
+    value = vector["value"]
+    text: str = value if isinstance(value, str) else value["repeat"] * value["times"]
+    return text.encode()
+
+
+def padding(vector: Vector) -> None:
+    expect("the length", ref.padded_length(vector["value_length"]), vector["inner_length"])
+
+
+def project_key(vector: Vector) -> None:
+    instance, project = UUID(vector["instance_id"]), UUID(vector["project_id"])
+    wrapping = ref.purpose_key(data(vector, "kek"), instance, "dek-wrap")
+    wrapped_key(vector, wrapping, ref.project_key_aad(instance, project, vector["dek_ver"]))
+
+
+def instance_key(vector: Vector) -> None:
+    aad = ref.instance_key_aad(UUID(vector["instance_id"]), vector["kek_id"])
+    wrapped_key(vector, data(vector, "root"), aad)
+
+
+def wrapped_key(vector: Vector, wrapping: bytes, aad: bytes) -> None:
+    wrapped = data(vector, "wrapped")
+    if not vector["valid"]:
+        return refusal(vector, lambda: ref.unwrap(wrapping, wrapped, aad))
+    key = data(vector, "key")
+    expect("the key", ref.unwrap(wrapping, wrapped, aad), key)
+    expect("the wrapped key", ref.wrap(wrapping, data(vector, "nonce"), key, aad), wrapped)
+
+
+def root_id(vector: Vector) -> None:
+    expect("the id", ref.rk_id(data(vector, "root")), data(vector, "rk_id"))
+
+
+def purpose_key(vector: Vector) -> None:
+    found = ref.purpose_key(data(vector, "kek"), UUID(vector["instance_id"]), vector["purpose"])
+    expect("the key", found, data(vector, "key"))
+
+
+def token(vector: Vector) -> None:
+    text = vector["token"]
+    if not vector["valid"]:
+        return refusal(vector, lambda: ref.check_token(text))
+    ref.check_token(text)
+    expect("the token", ref.token(data(vector, "entropy")), text)
+    expect("the MAC", ref.token_mac(data(vector, "pepper"), text), data(vector, "mac"))
+
+
+CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
+    "xaes.json": {"vectors": xaes, "accumulated": accumulated},
+    "record.json": {"vectors": record, "padding": padding},
+    "wrapped.json": {
+        "project_keys": project_key,
+        "instance_keys": instance_key,
+        "root_ids": root_id,
+        "purpose_keys": purpose_key,
+    },
+    "token.json": {"vectors": token},
+}
+
+
+def failures(file: str, section: str, vectors: list[Vector]) -> list[str]:
+    """The vectors of a section that disagree, and how. Any other error is one too."""
+    found = []
+    seen = set()
+    for vector in vectors:
+        name = vector.get("name")
+        try:
+            if name in seen:
+                raise Disagreement("the name is used twice")
+            seen.add(name)
+            CHECKS[file][section](vector)
+        except Exception as error:
+            found.append(f"{file}, {section}, {name}: {error!r}")
+    return found
+
+
+def main() -> int:
+    passed, failed = 0, []
+    for file, checks in CHECKS.items():
+        sections = json.loads((HERE / file).read_text())
+        # A section nobody reads is not checked, and an empty or missing one checks nothing.
+        if sections.keys() != checks.keys() or not all(sections.values()):
+            failed.append(f"{file}: its sections are not {', '.join(checks)}")
+            continue
+        for section, vectors in sections.items():
+            wrong = failures(file, section, vectors)
+            passed += len(vectors) - len(wrong)
+            failed += wrong
+    for line in failed:
+        print(line)
+    print(f"vectors-python: {passed} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

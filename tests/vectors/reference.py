@@ -1,0 +1,283 @@
+"""The independent reader: keys, records and tokens as `encryption.md` describes them.
+
+It shares no code with the Rust crates, so that a mistake has to be made twice to go unseen.
+It follows the text of the formats and nothing else; speed and wiping memory are not its concern.
+Needs Python 3.11 and the package `cryptography`.
+"""
+
+import hashlib
+import hmac
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+KEY_BYTES = 32
+NONCE_BYTES = 24
+TAG_BYTES = 16
+HEADER_BYTES = 31
+LENGTH_BYTES = 4
+
+
+class Refused(Exception):
+    """The input is not what it claims to be; `reason` is the word the vectors use for why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+# XAES-256-GCM (c2sp.org/XAES-256-GCM).
+
+
+def xaes_derive(key: bytes, nonce: bytes) -> tuple[bytes, bytes]:
+    """The AES-256-GCM key and nonce that stand for a key and a 24-byte nonce.
+
+    This is the counter KDF of NIST SP 800-108r1 over AES-CMAC with label "X". Its messages are
+    one full block each, so CMAC is one block encryption under the subkey K1.
+    """
+    if len(key) != KEY_BYTES or len(nonce) != NONCE_BYTES:
+        raise ValueError("the key is 32 bytes and the nonce 24")
+    aes = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+    subkey = int.from_bytes(aes.update(bytes(16))) << 1
+    if subkey >> 128:
+        # Reduces modulo the polynomial of GF(2^128) and clears the bit shifted out.
+        subkey ^= (1 << 128) | 0b10000111
+    derived = b""
+    for counter in (1, 2):
+        message = bytes([0, counter]) + b"X\0" + nonce[:12]
+        derived += aes.update((int.from_bytes(message) ^ subkey).to_bytes(16))
+    return derived, nonce[12:]
+
+
+def xaes_encrypt(key: bytes, nonce: bytes, plaintext: bytes, aad: bytes) -> bytes:
+    """The ciphertext followed by its tag."""
+    derived, short_nonce = xaes_derive(key, nonce)
+    return AESGCM(derived).encrypt(short_nonce, plaintext, aad)
+
+
+def xaes_decrypt(key: bytes, nonce: bytes, ciphertext: bytes, aad: bytes) -> bytes:
+    """The plaintext of a ciphertext followed by its tag."""
+    if len(ciphertext) < TAG_BYTES:
+        raise Refused("length")
+    derived, short_nonce = xaes_derive(key, nonce)
+    try:
+        return AESGCM(derived).decrypt(short_nonce, ciphertext, aad)
+    except InvalidTag:
+        raise Refused("tag") from None
+
+
+def xaes_accumulated(iterations: int) -> bytes:
+    """The hash of the specification's accumulated test.
+
+    The inputs are read one after the other from SHAKE-128 of nothing; the ciphertexts go into a
+    second SHAKE-128.
+    """
+    longest = KEY_BYTES + NONCE_BYTES + 2 * (1 + 255)
+    stream = memoryview(hashlib.shake_128().digest(iterations * longest))
+    offset = 0
+
+    def take(length: int) -> bytes:
+        nonlocal offset
+        offset += length
+        return bytes(stream[offset - length : offset])
+
+    ciphertexts = hashlib.shake_128()
+    for _ in range(iterations):
+        key = take(KEY_BYTES)
+        nonce = take(NONCE_BYTES)
+        plaintext = take(take(1)[0])
+        aad = take(take(1)[0])
+        ciphertexts.update(xaes_encrypt(key, nonce, plaintext, aad))
+    return ciphertexts.digest(32)
+
+
+# Records, format version 1.
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a record belongs. It is authenticated and not stored in the record."""
+
+    purpose: int
+    flags: int
+    instance_id: UUID
+    project_id: UUID
+    environment_id: UUID
+    object_id: UUID
+    key_name: str
+    version: int
+
+    def encode(self) -> bytes:
+        """Every field has a fixed width or a length before it: no two contexts look alike."""
+        name = self.key_name.encode()
+        return (
+            b"SCv1\0"
+            + bytes([self.purpose, self.flags])
+            + self.instance_id.bytes
+            + self.project_id.bytes
+            + self.environment_id.bytes
+            + self.object_id.bytes
+            + len(name).to_bytes(2)
+            + name
+            + self.version.to_bytes(8)
+        )
+
+
+def header(dek_ver: int, nonce: bytes) -> bytes:
+    """The 31 bytes before the ciphertext."""
+    return b"S\x01\x01" + dek_ver.to_bytes(4) + nonce
+
+
+def padded_length(value_length: int) -> int:
+    """The length of the inner plaintext of a value: its length field, itself and zeros.
+
+    Up to 1 KiB a multiple of 64. Above, Padme: the length keeps as many leading bits as its
+    exponent has, rounded up, so that zeros are at most 12 percent.
+    """
+    length = value_length + LENGTH_BYTES
+    if length <= 1024:
+        return -(-length // 64) * 64
+    exponent = length.bit_length() - 1
+    dropped_bits = exponent - exponent.bit_length()
+    granule = 1 << dropped_bits
+    return -(-length // granule) * granule
+
+
+def pad(value: bytes) -> bytes:
+    """The inner plaintext of a value."""
+    return (len(value).to_bytes(LENGTH_BYTES) + value).ljust(padded_length(len(value)), b"\0")
+
+
+def unpad(inner: bytes) -> bytes:
+    """The value of an inner plaintext, which must be exactly what `pad` makes of it.
+
+    The tag was right, so only a faulty writer gets here with anything else. It is refused all the
+    same: one value under one nonce then has one record, and a writer that shows the length of its
+    values, or hides something after them, is found by the first reader.
+    """
+    length = int.from_bytes(inner[:LENGTH_BYTES])
+    value = inner[LENGTH_BYTES : LENGTH_BYTES + length]
+    if pad(value) != inner:
+        raise Refused("inner")
+    return value
+
+
+def encrypt_record(dek: bytes, head: bytes, context: Context, inner: bytes) -> bytes:
+    """A record of any header and inner plaintext, also of wrong ones: vectors need those."""
+    aad = head[:7] + context.encode()
+    return head + xaes_encrypt(dek, head[7:], inner, aad)
+
+
+def seal(dek: bytes, dek_ver: int, nonce: bytes, context: Context, value: bytes) -> bytes:
+    """The record of a value. The nonce is an argument only so that vectors can be repeated."""
+    return encrypt_record(dek, header(dek_ver, nonce), context, pad(value))
+
+
+def open_record(deks: Mapping[int, bytes], context: Context, record: bytes) -> bytes:
+    """The value of a record, given the project keys held, by version."""
+    if len(record) < HEADER_BYTES + TAG_BYTES:
+        raise Refused("length")
+    if record[:3] != b"S\x01\x01":
+        raise Refused("header")
+    dek = deks.get(int.from_bytes(record[3:7]))
+    if dek is None:
+        raise Refused("key")
+    aad = record[:7] + context.encode()
+    return unpad(xaes_decrypt(dek, record[7:HEADER_BYTES], record[HEADER_BYTES:], aad))
+
+
+# Keys.
+
+
+def hkdf(secret: bytes, salt: bytes | None, info: str) -> bytes:
+    """HKDF-SHA256 (RFC 5869), 32 bytes."""
+    return HKDF(SHA256(), 32, salt, info.encode()).derive(secret)
+
+
+def purpose_key(kek: bytes, instance_id: UUID, purpose: str) -> bytes:
+    """The key that an instance key gives for one purpose."""
+    return hkdf(kek, instance_id.bytes, f"secrets-core/v1/{purpose}")
+
+
+def rk_id(root: bytes) -> bytes:
+    """Names a root key without telling anything of it."""
+    return hkdf(root, None, "secrets-core/v1/root-id")[:8]
+
+
+def project_key_aad(instance_id: UUID, project_id: UUID, dek_ver: int) -> bytes:
+    """What a wrapped project key is bound to."""
+    return b"SCv1\0dek" + instance_id.bytes + project_id.bytes + dek_ver.to_bytes(4)
+
+
+def instance_key_aad(instance_id: UUID, kek_id: int) -> bytes:
+    """What a wrapped instance key is bound to."""
+    return b"SCv1\0kek" + instance_id.bytes + kek_id.to_bytes(4)
+
+
+def wrap(wrapping_key: bytes, nonce: bytes, key: bytes, aad: bytes) -> bytes:
+    """A key, wrapped. The nonce is an argument only so that vectors can be repeated."""
+    return nonce + xaes_encrypt(wrapping_key, nonce, key, aad)
+
+
+def unwrap(wrapping_key: bytes, wrapped: bytes, aad: bytes) -> bytes:
+    """The key in a wrapped one, which is always 72 bytes."""
+    if len(wrapped) != NONCE_BYTES + KEY_BYTES + TAG_BYTES:
+        raise Refused("length")
+    return xaes_decrypt(wrapping_key, wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], aad)
+
+
+# Service tokens.
+
+# In the order of ASCII, so that tokens of equal length sort as their numbers do.
+BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+TOKEN_PREFIX = "env_"
+BODY_DIGITS = 43
+CHECKSUM_DIGITS = 6
+TOKEN_LENGTH = len(TOKEN_PREFIX) + BODY_DIGITS + CHECKSUM_DIGITS
+
+
+def base62(number: int, digits: int) -> str:
+    """A number in base 62, most significant digit first, zeros in front."""
+    text = ""
+    for _ in range(digits):
+        number, digit = divmod(number, 62)
+        text = BASE62[digit] + text
+    return text
+
+
+def checksum(text: str) -> str:
+    """The six digits that end a token: the CRC-32 (the one of zlib) of all that precedes."""
+    return base62(zlib.crc32(text.encode()), CHECKSUM_DIGITS)
+
+
+def token(entropy: bytes) -> str:
+    """The token of 32 random bytes, read as one big-endian number."""
+    text = TOKEN_PREFIX + base62(int.from_bytes(entropy), BODY_DIGITS)
+    return text + checksum(text)
+
+
+def check_token(text: str) -> None:
+    """Refuses what cannot be a token of ours.
+
+    The body is not decoded: nothing needs its number, the token is looked up by its MAC.
+    """
+    if not text.startswith(TOKEN_PREFIX):
+        raise Refused("prefix")
+    if len(text.encode()) != TOKEN_LENGTH:
+        raise Refused("length")
+    if any(char not in BASE62 for char in text[len(TOKEN_PREFIX) :]):
+        raise Refused("alphabet")
+    if checksum(text[:-CHECKSUM_DIGITS]) != text[-CHECKSUM_DIGITS:]:
+        raise Refused("checksum")
+
+
+def token_mac(pepper: bytes, text: str) -> bytes:
+    """What is stored of a token."""
+    return hmac.digest(pepper, b"secrets-core/v1/token\0" + text.encode(), "sha256")
