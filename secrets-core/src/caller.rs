@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::ids::{TeamId, TokenId, UserId};
+use crate::ids::{TokenId, UserId};
 use crate::store::{TokenRecord, UserRecord};
 use crate::{Error, Result};
 
@@ -77,11 +77,20 @@ pub struct Caller {
 #[derive(Debug, Clone)]
 pub enum Who {
     /// A person with an account here.
-    Person(Arc<UserRecord>),
+    Person(Arc<Person>),
     /// A machine.
     Token(Arc<TokenRecord>),
     /// A person whom the identity provider knows and who has not signed in here yet.
     Unsynced(Arc<Identity>),
+}
+
+/// A person with an account here.
+#[derive(Debug, Clone)]
+pub struct Person {
+    /// What we know of them.
+    pub user: UserRecord,
+    /// What their identity provider says now.
+    pub identity: Identity,
 }
 
 /// Whose standing is asked about, in a store's terms.
@@ -97,7 +106,7 @@ impl Caller {
     /// The caller as the stores know it.
     pub fn principal(&self) -> Result<Principal> {
         match &self.who {
-            Who::Person(user) => Ok(Principal::User(user.id)),
+            Who::Person(person) => Ok(Principal::User(person.user.id)),
             Who::Token(token) => Ok(Principal::Token(token.id)),
             Who::Unsynced(_) => Err(unsynced()),
         }
@@ -107,7 +116,7 @@ impl Caller {
     #[must_use]
     pub fn actor(&self) -> Option<Uuid> {
         match &self.who {
-            Who::Person(user) => Some(user.id.uuid()),
+            Who::Person(person) => Some(person.user.id.uuid()),
             Who::Token(token) => Some(token.id.uuid()),
             Who::Unsynced(_) => None,
         }
@@ -116,18 +125,9 @@ impl Caller {
     /// The person, where only a person can go on.
     pub fn person(&self) -> Result<&UserRecord> {
         match &self.who {
-            Who::Person(user) => Ok(user),
+            Who::Person(person) => Ok(&person.user),
             Who::Token(_) => Err(Error::Forbidden(PEOPLE_ONLY)),
             Who::Unsynced(_) => Err(unsynced()),
-        }
-    }
-
-    /// The team a machine belongs to.
-    #[must_use]
-    pub fn token_team(&self) -> Option<TeamId> {
-        match &self.who {
-            Who::Token(token) => Some(token.team),
-            Who::Person(_) | Who::Unsynced(_) => None,
         }
     }
 }

@@ -51,6 +51,8 @@ ids! {
     InstanceId
     /// A project.
     ProjectId
+    /// A request that a host answers.
+    RequestId
     /// A secret; a key that is deleted and made again gets another.
     SecretId
     /// A team.

@@ -1,17 +1,37 @@
-//! The secrets service without a framework.
-#![warn(missing_docs)]
+//! The secrets service without a framework: every operation, inheritance, encryption and limits,
+//! over pluggable stores.
+//!
+//! An operation is a value; [`Service::perform`] is the one door through which it is done. Where to
+//! read on: [`operation`] for what an operation is, [`access`] for who may, [`crypto`] for keys and
+//! records, [`store`] for the contract of a store, and the folders named after the nouns of the
+//! interface for what it does.
 
 pub mod access;
+mod audit;
 pub mod caller;
 pub mod clock;
 pub mod crypto;
+pub mod environments;
 pub mod error;
+pub mod eso;
+pub mod formats;
 pub mod ids;
 #[cfg(feature = "jwt")]
 pub mod jwt;
 pub mod limits;
 pub mod names;
+pub mod operation;
+pub mod projects;
 pub mod rule;
+pub mod secrets;
+pub mod service;
 pub mod store;
+pub mod teams;
+#[cfg(feature = "testing")]
+pub mod testing;
+pub mod tokens;
+pub mod users;
 
 pub use error::{Error, Result};
+pub use operation::Operation;
+pub use service::{Options, Ports, Service};

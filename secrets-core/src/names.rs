@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::ids;
-use crate::rule::{Broken, RESERVED_KEY, Rule, SECRET_KEY};
+use crate::rule::{Broken, RESERVED_KEY, Rule, SECRET_KEY, SUMMARY};
 
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
@@ -57,6 +57,8 @@ names! {
     /// A project's or team's name in addresses: lower-case words joined by `-`, at most 64
     /// characters; never a UUID.
     Slug
+    /// What something is for: at most 500 characters on any number of lines.
+    Summary
 }
 
 const DISPLAY_NAME: Rule = Rule::of("must be 1 to 100 characters without control characters");
@@ -75,6 +77,14 @@ impl TryFrom<String> for DisplayName {
         let length = trimmed.chars().count();
         let fits = (1..=100).contains(&length) && !trimmed.chars().any(is_invisible);
         if fits { Ok(Self(trimmed.to_owned())) } else { Err(DISPLAY_NAME.broken()) }
+    }
+}
+
+impl DisplayName {
+    /// What a personal team is called when its owner's name cannot be part of a name.
+    #[must_use]
+    pub(crate) fn personal() -> Self {
+        Self("Personal Team".to_owned())
     }
 }
 
@@ -103,6 +113,14 @@ impl TryFrom<String> for SecretKey {
             && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
             && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
         if fits { Ok(Self(text)) } else { Err(SECRET_KEY.broken()) }
+    }
+}
+
+impl TryFrom<String> for Summary {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.broken()) }
     }
 }
 
@@ -165,6 +183,11 @@ impl Slug {
         let letters: String = random.map(|byte| char::from(b'a' + byte % 26)).iter().collect();
         Self(format!("{}-{letters}", self.0))
     }
+}
+
+/// Whether a text can say what something is for.
+pub(crate) fn is_summary(text: &str) -> bool {
+    text.chars().count() <= 500 && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))
 }
 
 /// Control characters, and those that hide or reorder the text around them (Unicode TR 36).

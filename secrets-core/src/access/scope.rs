@@ -1,9 +1,179 @@
-//! Scopes.
-/// x
-pub struct EnvironmentScope;
-/// x
-pub struct ProjectScope;
-/// x
-pub struct TeamScope;
-/// x
-pub struct View;
+//! Scopes: what a caller may act on. They are made here and nowhere else.
+
+use std::collections::BTreeSet;
+
+use super::{EnvironmentPath, MemberAccess, Permission, ProjectRef, Role};
+use crate::caller::Who;
+use crate::crypto::ProjectKey;
+use crate::error::{Code, Error, Result, Subject};
+use crate::ids::TeamId;
+use crate::limits::Plan;
+use crate::operation::{Access, Context};
+use crate::store::{EnvironmentRecord, Link, ProjectRecord, Sight, Standing, TeamRecord, Wanted};
+
+/// The most environments a chain of inheritance holds, the first and the last included.
+pub const LONGEST_CHAIN: usize = 16;
+
+/// A team the caller may act on.
+#[derive(Debug, Clone)]
+pub struct TeamScope {
+    /// The team.
+    pub team: TeamRecord,
+    /// The caller's role in it.
+    pub role: Role,
+}
+
+/// A project the caller may act on.
+#[derive(Debug, Clone)]
+pub struct ProjectScope {
+    /// The project.
+    pub project: ProjectRecord,
+    /// The plan of its team.
+    pub plan: Plan,
+}
+
+/// An environment the caller may act on.
+pub struct EnvironmentScope {
+    /// The project.
+    pub project: ProjectRecord,
+    /// The plan of its team.
+    pub plan: Plan,
+    /// The environment.
+    pub environment: EnvironmentRecord,
+    /// The project's newest key: seals what is new.
+    pub(crate) key: ProjectKey,
+}
+
+/// What the caller may read in an environment: the environment and its ancestors.
+pub struct View {
+    /// The environment itself.
+    pub scope: EnvironmentScope,
+    /// The chain with the secrets wanted, nearest first.
+    pub chain: Vec<Link>,
+}
+
+impl<A: Access> Context<'_, A> {
+    /// The team with this id, if the caller may act on it so. An unknown team is `unknown`: 404
+    /// where the path names a team, 403 where something else does.
+    pub async fn team(&mut self, team: TeamId, wanted: Permission, unknown: Error) -> Result<TeamScope> {
+        let user = self.caller.person()?.id;
+        let membership = self.reads().membership(team, user).await?.ok_or(unknown)?;
+        let role = membership.role.ok_or(NOT_A_MEMBER)?;
+        if wanted == Permission::Manage && !role.manages() {
+            return Err(MANAGERS_ONLY);
+        }
+        self.note.team = Some(team);
+        Ok(TeamScope { team: membership.team, role })
+    }
+
+    /// The team that is meant where none is named: the caller's only one, or their personal one.
+    pub async fn own_team(&mut self) -> Result<TeamId> {
+        let user = self.caller.person()?.id;
+        let memberships = self.reads().memberships(user).await?;
+        let only = (memberships.len() == 1).then(|| memberships.first()).flatten();
+        let own = only.or_else(|| memberships.iter().find(|m| m.team.is_personal && m.role == Some(Role::Owner)));
+        own.map(|membership| membership.team.id).ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
+    }
+
+    /// The project a path names, if the caller may act on it so.
+    pub async fn project(&mut self, path: &ProjectRef, wanted: Permission) -> Result<ProjectScope> {
+        let principal = self.caller.principal()?;
+        let found = self.reads().project(path, principal).await?;
+        let found = found.ok_or(Error::NotFound(Subject::Project))?;
+        self.allow(found.standing, wanted)?;
+        self.enter_project(&found.project);
+        Ok(ProjectScope { project: found.project, plan: found.plan })
+    }
+
+    /// The environment a path names, if the caller may act on it so.
+    pub async fn environment(&mut self, path: &EnvironmentPath, wanted: Permission) -> Result<EnvironmentScope> {
+        Ok(self.look(path, wanted, Wanted::Nothing).await?.scope)
+    }
+
+    /// What the caller may read at a path, with the secrets wanted of each environment of its chain.
+    pub async fn view(&mut self, path: &EnvironmentPath, wanted: Wanted<'_>) -> Result<View> {
+        let view = self.look(path, Permission::Read, wanted).await?;
+        check_chain(&view.chain)?;
+        Ok(view)
+    }
+
+    async fn look(&mut self, path: &EnvironmentPath, permission: Permission, wanted: Wanted<'_>) -> Result<View> {
+        let principal = self.caller.principal()?;
+        let sight = self.reads().sight(path, principal, wanted).await?;
+        let Sight { project, plan, standing, key, chain } = sight.ok_or(Error::NotFound(Subject::Project))?;
+        self.allow(standing, Permission::See)?;
+        let first = chain.first().ok_or(Error::NotFound(Subject::Environment))?;
+        if !first.in_scope {
+            return Err(OUT_OF_SCOPE);
+        }
+        self.allow(standing, permission)?;
+
+        let environment = first.environment.clone();
+        self.enter_project(&project);
+        self.note.environment = Some((environment.id, environment.name.to_string()));
+        let key = self.keyring().project_key(&key).map_err(Error::internal)?;
+        Ok(View { scope: EnvironmentScope { project, plan, environment, key }, chain })
+    }
+
+    fn enter_project(&mut self, project: &ProjectRecord) {
+        self.note.team = Some(project.team);
+        self.note.project = Some((project.id, project.name.to_string()));
+    }
+
+    /// The role table.
+    fn allow(&self, standing: Standing, wanted: Permission) -> Result<()> {
+        match (standing, &self.caller.who) {
+            (Standing::Member(role), _) => self.allow_member(role, wanted),
+            (Standing::Token, Who::Token(token)) => match wanted {
+                Permission::See => Ok(()),
+                Permission::Read if token.can_read => Ok(()),
+                Permission::Write if token.can_write => Ok(()),
+                Permission::Read => Err(Error::Forbidden("this token may not read")),
+                Permission::Write => Err(Error::Forbidden("this token may not write")),
+                Permission::Contribute | Permission::Manage => Err(Error::Forbidden("a service token may not do this")),
+            },
+            (Standing::Stranger, Who::Token(_)) => Err(OUT_OF_SCOPE),
+            (Standing::Stranger | Standing::Token, _) => Err(NOT_A_MEMBER),
+        }
+    }
+
+    fn allow_member(&self, role: Role, wanted: Permission) -> Result<()> {
+        if role.manages() {
+            return Ok(());
+        }
+        let access = self.options().member_access;
+        match wanted {
+            Permission::See | Permission::Contribute => Ok(()),
+            Permission::Read if access >= MemberAccess::Read => Ok(()),
+            Permission::Write if access >= MemberAccess::Write => Ok(()),
+            Permission::Read | Permission::Write => Err(Error::Forbidden("you have no access to this environment")),
+            Permission::Manage => Err(MANAGERS_ONLY),
+        }
+    }
+}
+
+const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
+const MANAGERS_ONLY: Error = Error::Forbidden("only an owner or admin of the team may do this");
+const OUT_OF_SCOPE: Error = Error::Forbidden("outside of this token's scope");
+
+/// Refuses a chain that runs in a circle or is longer than one may be. Neither is ever stored; a
+/// database that was written by other hands may hold them.
+fn check_chain(chain: &[Link]) -> Result<()> {
+    let distinct: BTreeSet<_> = chain.iter().map(|link| link.environment.id).collect();
+    if distinct.len() < chain.len() {
+        return Err(Error::Refused {
+            code: Code::CircularInheritance,
+            reason: "environments inherit from each other in a circle".into(),
+        });
+    }
+    if chain.len() > LONGEST_CHAIN {
+        return Err(TOO_LONG);
+    }
+    Ok(())
+}
+
+/// What is said of a chain of more than [`LONGEST_CHAIN`] environments.
+pub(crate) const TOO_LONG: Error = Error::Refused {
+    code: Code::InvalidRequest,
+    reason: std::borrow::Cow::Borrowed("a chain of inheritance holds at most 16 environments"),
+};

@@ -199,6 +199,12 @@ impl ProjectKey {
     pub fn new(key: &Key, version: u32) -> Self {
         Self { version, cipher: Cipher::new(key) }
     }
+
+    /// Which of its project's keys it is.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
 }
 
 impl fmt::Display for KeyringError {

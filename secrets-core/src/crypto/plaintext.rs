@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serializer, de};
 use zeroize::Zeroizing;
 
 use super::Undecryptable;
-use crate::names::is_invisible;
-use crate::rule::{Broken, Rule, VALUE_SIZE};
+use crate::names::is_summary;
+use crate::rule::{Broken, Rule, SUMMARY, VALUE_SIZE};
 
 /// A secret's value: UTF-8 without NUL, at most 65,536 bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -18,7 +18,6 @@ pub struct Plaintext(Zeroizing<String>);
 pub struct Description(Zeroizing<String>);
 
 const NO_NUL: Rule = Rule::of("must not contain the character NUL");
-const DESCRIPTION: Rule = Rule::of("must be at most 500 characters without control characters");
 
 impl Plaintext {
     /// The most bytes a value may have.
@@ -64,8 +63,7 @@ impl Description {
     /// A description, if it may be one.
     pub fn new(text: String) -> Result<Self, Broken> {
         let text = Zeroizing::new(text);
-        let fits = text.chars().count() <= 500 && !text.chars().any(|c| is_invisible(c) && c != '\n' && c != '\t');
-        if fits { Ok(Self(text)) } else { Err(DESCRIPTION.broken()) }
+        if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.broken()) }
     }
 
     /// The description as what is sealed.

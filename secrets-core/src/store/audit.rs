@@ -65,6 +65,7 @@ pub trait AuditReads: Send {
 /// Writing the log.
 #[async_trait]
 pub trait AuditWrites: Send {
-    /// Adds entries.
+    /// Adds entries. One whose id is there already is left alone, so that a batch whose commit went
+    /// unanswered can be written again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 }

@@ -112,6 +112,24 @@ pub enum StoreError {
     Broken(Cause),
 }
 
+impl StoreError {
+    /// The error of an operation for which a record that changed is a thing that is gone.
+    pub(crate) fn gone(self, subject: Subject) -> Error {
+        match self {
+            Self::Stale(_) => Error::NotFound(subject),
+            other => other.into(),
+        }
+    }
+
+    /// The error of an operation that would have said `taken` of a duplicate.
+    pub(crate) fn taken(self, taken: Error) -> Error {
+        match self {
+            Self::Duplicate(_) => taken,
+            other => other.into(),
+        }
+    }
+}
+
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,3 +1,109 @@
-//! x
-/// x
-pub struct MemoryStore;
+//! The reference store: everything in memory, gone with the process.
+//!
+//! All tables are one value of persistent maps, so that a transaction is a copy which costs nothing,
+//! a commit puts it in place and dropping it undoes it. Transactions come one after the other;
+//! readers look at what was committed last and wait for nobody.
+
+mod audit;
+mod environments;
+mod instance;
+mod projects;
+mod secrets;
+mod state;
+mod teams;
+mod tokens;
+mod users;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use async_trait::async_trait;
+use futures_util::lock::{Mutex, OwnedMutexGuard};
+
+use self::state::State;
+use super::{Reads, Store, StoreResult, Tx};
+use crate::clock::Time;
+
+/// Keeps records in memory. A clone is another handle to the same records.
+#[derive(Clone, Default)]
+pub struct MemoryStore {
+    committed: Committed,
+    writer: Arc<Mutex<()>>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn read(&self) -> StoreResult<Box<dyn Reads>> {
+        Ok(Box::new(Session(self.committed.clone())))
+    }
+
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        let writer = Arc::clone(&self.writer).lock_owned().await;
+        let state = self.committed.state();
+        Ok(Box::new(Session(Pending { state, committed: self.committed.clone(), _writer: writer })))
+    }
+
+    async fn ping(&self) -> StoreResult<Option<Time>> {
+        Ok(None)
+    }
+}
+
+/// A reader or a transaction. Both read alike, of what they look at.
+struct Session<S>(S);
+
+/// What a session looks at.
+trait Snapshot: Send {
+    fn state(&self) -> State;
+}
+
+/// What was committed last.
+#[derive(Clone, Default)]
+struct Committed(Arc<RwLock<State>>);
+
+/// What a transaction has made of it.
+struct Pending {
+    state: State,
+    committed: Committed,
+    /// Held until the transaction ends, however it does.
+    _writer: OwnedMutexGuard<()>,
+}
+
+impl Snapshot for Committed {
+    fn state(&self) -> State {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Snapshot for Pending {
+    fn state(&self) -> State {
+        self.state.clone()
+    }
+}
+
+impl<S: Snapshot> Session<S> {
+    fn state(&self) -> State {
+        self.0.state()
+    }
+}
+
+impl Session<Pending> {
+    fn state_mut(&mut self) -> &mut State {
+        &mut self.0.state
+    }
+}
+
+#[async_trait]
+impl Tx for Session<Pending> {
+    async fn commit(self: Box<Self>) -> StoreResult<()> {
+        let Pending { state, committed, _writer } = self.0;
+        *committed.0.write().unwrap_or_else(PoisonError::into_inner) = state;
+        Ok(())
+    }
+}

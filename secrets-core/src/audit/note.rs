@@ -1,0 +1,62 @@
+//! What an operation leaves behind for its audit entry.
+
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::caller::{Caller, Who};
+use crate::clock::Time;
+use crate::ids::{AuditId, EnvironmentId, ProjectId, TeamId};
+use crate::store::AuditRecord;
+
+/// Where an operation went and what it was about. Filled by the scopes it enters, and by itself.
+#[derive(Default)]
+pub(crate) struct Note {
+    pub(crate) action: Option<&'static str>,
+    pub(crate) team: Option<TeamId>,
+    pub(crate) project: Option<(ProjectId, String)>,
+    pub(crate) environment: Option<(EnvironmentId, String)>,
+    pub(crate) resource: Option<(&'static str, Option<Uuid>, Option<String>)>,
+    pub(crate) details: Map<String, Value>,
+}
+
+impl Note {
+    /// The entry for what `caller` did.
+    pub(crate) fn into_entry(self, caller: &Caller, action: &'static str, now: Time) -> AuditRecord {
+        let (actor_type, actor_name, actor_email) = actor(&caller.who);
+        let action = self.action.unwrap_or(action);
+        let kind = action.split_once('.').map_or(action, |(kind, _)| kind);
+        let (resource_type, resource_id, resource_name) = self.resource.unwrap_or((kind, None, None));
+        let (project, project_name) = self.project.unzip();
+        let (environment, environment_name) = self.environment.unzip();
+        AuditRecord {
+            id: AuditId::draw(now),
+            team: self.team,
+            project,
+            project_name,
+            environment,
+            environment_name,
+            actor_type: actor_type.to_owned(),
+            actor_id: caller.actor(),
+            actor_name,
+            actor_email,
+            action: action.to_owned(),
+            resource_type: resource_type.to_owned(),
+            resource_id,
+            resource_name,
+            outcome: "success".to_owned(),
+            metadata: Value::Object(self.details).to_string(),
+            address: caller.origin.address,
+            agent: caller.origin.agent.clone(),
+            request: caller.origin.request,
+            created_at: now,
+        }
+    }
+}
+
+fn actor(who: &Who) -> (&'static str, Option<String>, Option<String>) {
+    match who {
+        Who::Person(person) => ("user", Some(person.user.name.clone()), Some(person.user.email.clone())),
+        Who::Token(token) => ("service_token", Some(token.name.to_string()), None),
+        Who::Unsynced(identity) => ("user", identity.name.clone(), identity.email.clone()),
+    }
+}

@@ -1,0 +1,85 @@
+//! Entries of reads, committed in groups.
+//!
+//! A read waits until the batch that holds its entry is committed, and only then answers. Whoever
+//! gets the lock writes for all who wait; a leader that is dropped half-way leaves the queue as it
+//! was, and the next one writes the batch again, under the same ids.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_channel::oneshot;
+use futures_util::future::{Either, select};
+use futures_util::lock;
+
+use crate::store::{AuditRecord, Store, StoreResult};
+
+/// The most entries one transaction takes.
+const BATCH: usize = 64;
+
+#[derive(Default)]
+pub(crate) struct AuditQueue {
+    waiting: Mutex<VecDeque<Waiting>>,
+    writing: lock::Mutex<()>,
+    failing: AtomicBool,
+}
+
+struct Waiting {
+    entry: AuditRecord,
+    stored: oneshot::Sender<bool>,
+}
+
+/// The entry could not be stored.
+pub(crate) struct NotRecorded;
+
+impl AuditQueue {
+    /// Returns when the entry is committed.
+    pub(crate) async fn record(&self, store: &dyn Store, entry: AuditRecord) -> Result<(), NotRecorded> {
+        let (stored, mut answer) = oneshot::channel();
+        self.waiting().push_back(Waiting { entry, stored });
+        loop {
+            let _leader = match select(&mut answer, self.writing.lock()).await {
+                Either::Left((stored, _)) => return outcome(stored.unwrap_or(false)),
+                Either::Right((leader, _)) => leader,
+            };
+            // A leader before may have stored this entry while the lock was waited for.
+            if let Ok(Some(stored)) = answer.try_recv() {
+                return outcome(stored);
+            }
+            self.write_batch(store).await;
+        }
+    }
+
+    /// Whether the last batch could not be stored.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    async fn write_batch(&self, store: &dyn Store) {
+        let batch: Vec<_> =
+            self.waiting().iter().take(BATCH).map(|waiting| waiting.entry.clone()).collect();
+        let result = insert(store, &batch).await;
+        if let Err(error) = &result {
+            tracing::error!(error = error as &dyn std::error::Error, "the audit log cannot be written");
+        }
+        self.failing.store(result.is_err(), Ordering::Relaxed);
+        for waiting in self.waiting().drain(..batch.len()) {
+            // A reader that went away needs no answer; its entry is kept all the same.
+            let _ = waiting.stored.send(result.is_ok());
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn outcome(stored: bool) -> Result<(), NotRecorded> {
+    if stored { Ok(()) } else { Err(NotRecorded) }
+}
+
+async fn insert(store: &dyn Store, batch: &[AuditRecord]) -> StoreResult<()> {
+    let mut tx = store.begin().await?;
+    tx.insert_audit(batch).await?;
+    tx.commit().await
+}

@@ -1,0 +1,100 @@
+//! Creating an environment.
+
+use serde::Deserialize;
+
+use super::Environment;
+use crate::access::{
+    EnvironmentPath, EnvironmentRef, LONGEST_CHAIN, Permission, ProjectRef, ProjectScope, TOO_LONG,
+};
+use crate::caller::Callers;
+use crate::error::{Error, Result, Subject};
+use crate::ids::EnvironmentId;
+use crate::limits::Quota;
+use crate::names::{EnvironmentName, Summary};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::{EnvironmentRecord, Wanted};
+
+/// What an environment begins with.
+#[derive(Debug, Deserialize)]
+pub struct NewEnvironment {
+    /// Its name.
+    pub name: EnvironmentName,
+    /// The environment it inherits from, by id or name: one of the same project.
+    pub inherits_from: Option<EnvironmentRef>,
+    /// What it is for.
+    pub description: Option<Summary>,
+}
+
+/// Creates an environment.
+#[derive(Debug)]
+pub struct CreateEnvironment {
+    /// In which project.
+    pub project: ProjectRef,
+    /// The environment.
+    pub environment: NewEnvironment,
+}
+
+impl Operation for CreateEnvironment {
+    const NAME: &'static str = "environment.create";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("environment.created");
+    type Access = Write;
+    type Output = Environment;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
+        let ProjectScope { project, plan } = cx.project(&self.project, Permission::Contribute).await?;
+        // Held from here on, so that the chain stays as it was checked and the count as it was taken.
+        cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
+        let NewEnvironment { name, inherits_from, description } = self.environment;
+        let parent = match inherits_from {
+            Some(parent) => Some(parent_of(cx, &self.project, parent).await?),
+            None => None,
+        };
+        let principal = cx.caller.principal()?;
+        let siblings = cx.reads().environments(project.id, principal).await?;
+        plan.admit(Quota::Environments, siblings.len() as u64, 1)?;
+
+        let environment = EnvironmentRecord {
+            id: EnvironmentId::draw(cx.now()),
+            project: project.id,
+            inherits_from: parent.as_ref().map(|parent| parent.id),
+            description: description.map(Into::into),
+            is_default: false,
+            position: siblings.iter().map(|sibling| sibling.position + 1).max().unwrap_or_default(),
+            revision: 0,
+            created_by: cx.caller.actor(),
+            created_at: cx.now(),
+            updated_at: cx.now(),
+            name,
+        };
+        let taken = || Error::taken("name", "is taken already in this project");
+        cx.tx().insert_environment(&environment).await.map_err(|error| error.taken(taken()))?;
+
+        cx.note.environment = Some((environment.id, environment.name.to_string()));
+        cx.about("environment", environment.id.uuid(), environment.name.as_str());
+        if let Some(parent) = parent {
+            cx.detail("inherits_from", parent.name.as_str());
+        }
+        Ok(environment.into())
+    }
+}
+
+/// The environment to inherit from, if the caller may read it and all it inherits itself: whoever
+/// reads the child from now on reads those values too.
+async fn parent_of(
+    cx: &mut Context<'_, Write>,
+    project: &ProjectRef,
+    parent: EnvironmentRef,
+) -> Result<EnvironmentRecord> {
+    let path = EnvironmentPath { project: project.clone(), environment: parent };
+    let view = cx.view(&path, Wanted::Nothing).await.map_err(|error| match error {
+        Error::NotFound(Subject::Environment) => {
+            Error::invalid("inherits_from", "must be an environment of this project")
+        }
+        other => other,
+    })?;
+    if view.chain.len() >= LONGEST_CHAIN {
+        return Err(TOO_LONG);
+    }
+    Ok(view.scope.environment)
+}

@@ -1,0 +1,26 @@
+//! Reading an environment.
+
+use super::Environment;
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Reads an environment.
+#[derive(Debug)]
+pub struct GetEnvironment {
+    /// Which environment.
+    pub at: EnvironmentPath,
+}
+
+impl Operation for GetEnvironment {
+    const NAME: &'static str = "environment.get";
+    const CALLERS: Callers = Callers::Any;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Environment;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Environment> {
+        Ok(cx.environment(&self.at, Permission::See).await?.environment.into())
+    }
+}

@@ -1,0 +1,29 @@
+//! Listing environments.
+
+use super::Environment;
+use crate::access::{Permission, ProjectRef};
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Lists a project's environments in their order; for a token, those of its scope.
+#[derive(Debug)]
+pub struct ListEnvironments {
+    /// Which project.
+    pub project: ProjectRef,
+}
+
+impl Operation for ListEnvironments {
+    const NAME: &'static str = "environment.list";
+    const CALLERS: Callers = Callers::Any;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<Environment>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Environment>> {
+        let scope = cx.project(&self.project, Permission::See).await?;
+        let principal = cx.caller.principal()?;
+        let environments = cx.reads().environments(scope.project.id, principal).await?;
+        Ok(environments.into_iter().map(Into::into).collect())
+    }
+}

@@ -1,0 +1,56 @@
+//! Environments.
+
+mod create;
+mod delete;
+mod get;
+mod list;
+
+use serde::Serialize;
+
+pub use create::{CreateEnvironment, NewEnvironment};
+pub use delete::DeleteEnvironment;
+pub use get::GetEnvironment;
+pub use list::ListEnvironments;
+
+use crate::clock::Time;
+use crate::ids::{EnvironmentId, ProjectId};
+use crate::names::EnvironmentName;
+use crate::store::EnvironmentRecord;
+
+/// An environment.
+#[derive(Debug, Serialize)]
+pub struct Environment {
+    /// Which environment.
+    pub id: EnvironmentId,
+    /// Whose environment.
+    pub project_id: ProjectId,
+    /// Its name.
+    pub name: EnvironmentName,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The environment it inherits from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inherits_from: Option<EnvironmentId>,
+    /// Where it stands in lists.
+    pub order: u32,
+    /// When it was made.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+}
+
+impl From<EnvironmentRecord> for Environment {
+    fn from(environment: EnvironmentRecord) -> Self {
+        Self {
+            id: environment.id,
+            project_id: environment.project,
+            name: environment.name,
+            description: environment.description,
+            inherits_from: environment.inherits_from,
+            order: environment.position,
+            created_at: environment.created_at,
+            updated_at: environment.updated_at,
+        }
+    }
+}

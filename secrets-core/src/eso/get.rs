@@ -1,0 +1,41 @@
+//! One secret.
+
+use serde::Serialize;
+
+use crate::access::EnvironmentPath;
+use crate::caller::Callers;
+use crate::crypto::Plaintext;
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+use crate::secrets::KeyRef;
+
+/// Reads the value an environment sees under a key.
+#[derive(Debug)]
+pub struct GetEsoSecret {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Which key.
+    pub key: KeyRef,
+}
+
+/// A value.
+#[derive(Debug, Serialize)]
+pub struct EsoSecret {
+    /// The value.
+    #[serde(serialize_with = "Plaintext::serialize_revealed")]
+    pub value: Plaintext,
+}
+
+impl Operation for GetEsoSecret {
+    const NAME: &'static str = "eso.secret";
+    const CALLERS: Callers = Callers::Tokens;
+    const AUDIT: Audit = Audit::Read("eso.secret_read");
+    type Access = Read;
+    type Output = EsoSecret;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<EsoSecret> {
+        let (scope, seen) = cx.nearest(&self.at, &self.key).await?;
+        let value = cx.open_value(&scope, &seen.secret).await?;
+        Ok(EsoSecret { value })
+    }
+}

@@ -1,0 +1,199 @@
+//! Reading `.env` files, as the common readers of them agree.
+//!
+//! `KEY=value`, optionally after `export`. Unquoted values end at ` #` and lose surrounding space;
+//! single quotes and backticks keep everything as it is; double quotes know `\n`, `\r`, `\t`, `\"`,
+//! `\\` and `\$`. Quoted values may run over lines. Nothing is expanded.
+
+use std::fmt;
+
+use crate::crypto::Plaintext;
+use crate::names::SecretKey;
+use crate::rule::Broken;
+
+/// A line of a `.env` file that is none. Never shows what stands there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadLine {
+    /// Which line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub reason: Reason,
+}
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// There is no `=`.
+    NoAssignment,
+    /// The key is none, or the value too long.
+    Broken(Broken),
+    /// A quote is never closed.
+    OpenQuote,
+    /// Something stands behind the closing quote.
+    AfterQuote,
+}
+
+/// The secrets of a `.env` file, in its order.
+pub fn parse(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut rest = Rest { text, line: 1 };
+    let mut secrets = Vec::new();
+    while let Some(secret) = rest.next_secret()? {
+        secrets.push(secret);
+    }
+    Ok(secrets)
+}
+
+struct Rest<'a> {
+    text: &'a str,
+    line: usize,
+}
+
+impl<'a> Rest<'a> {
+    fn next_secret(&mut self) -> Result<Option<(SecretKey, Plaintext)>, BadLine> {
+        loop {
+            if self.text.is_empty() {
+                return Ok(None);
+            }
+            let line = self.text.lines().next().unwrap_or_default().trim_start();
+            if !line.is_empty() && !line.starts_with('#') {
+                return self.secret().map(Some);
+            }
+            self.take_line();
+        }
+    }
+
+    fn secret(&mut self) -> Result<(SecretKey, Plaintext), BadLine> {
+        let first = self.text.lines().next().unwrap_or_default();
+        let (name, _) = first.split_once('=').ok_or_else(|| self.bad(Reason::NoAssignment))?;
+        let offset = name.len() + 1;
+        let name = name.trim();
+        let name = name.strip_prefix("export").filter(|rest| rest.starts_with([' ', '\t'])).unwrap_or(name).trim();
+        let key = name.parse().map_err(|broken| self.bad(Reason::Broken(broken)))?;
+
+        let line = self.line;
+        self.text = self.text[offset..].trim_start_matches([' ', '\t']);
+        let value = match self.text.chars().next() {
+            Some(quote @ ('"' | '\'' | '`')) => self.quoted(quote)?,
+            _ => unquoted(self.take_line()).to_owned(),
+        };
+        let value = Plaintext::new(value).map_err(|broken| BadLine { line, reason: Reason::Broken(broken) })?;
+        Ok((key, value))
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<String, BadLine> {
+        let mut value = String::new();
+        let mut chars = self.text.char_indices().skip(1);
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '\\' if quote == '"' => match chars.next() {
+                    Some((_, escaped)) => push_escaped(&mut value, escaped),
+                    None => break,
+                },
+                _ if c == quote => {
+                    self.line += self.text[..at].matches('\n').count();
+                    self.text = &self.text[at + 1..];
+                    let behind = self.text.lines().next().unwrap_or_default().trim();
+                    if !behind.is_empty() && !behind.starts_with('#') {
+                        return Err(self.bad(Reason::AfterQuote));
+                    }
+                    self.take_line();
+                    return Ok(value);
+                }
+                _ => value.push(c),
+            }
+        }
+        Err(self.bad(Reason::OpenQuote))
+    }
+
+    fn take_line(&mut self) -> &'a str {
+        let (line, rest) = self.text.split_once('\n').unwrap_or((self.text, ""));
+        self.text = rest;
+        self.line += 1;
+        line.strip_suffix('\r').unwrap_or(line)
+    }
+
+    fn bad(&self, reason: Reason) -> BadLine {
+        BadLine { line: self.line, reason }
+    }
+}
+
+fn push_escaped(value: &mut String, escaped: char) {
+    match escaped {
+        'n' => value.push('\n'),
+        'r' => value.push('\r'),
+        't' => value.push('\t'),
+        '"' | '\\' | '$' => value.push(escaped),
+        _ => value.extend(['\\', escaped]),
+    }
+}
+
+/// A comment begins at a `#` that stands first or behind space.
+fn unquoted(line: &str) -> &str {
+    let comment = line
+        .char_indices()
+        .find(|(at, c)| *c == '#' && line[..*at].chars().next_back().is_none_or(char::is_whitespace));
+    comment.map_or(line, |(at, _)| &line[..at]).trim()
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: ", self.line)?;
+        match self.reason {
+            Reason::NoAssignment => f.write_str("must be KEY=value"),
+            Reason::Broken(broken) => write!(f, "the key or value {broken}"),
+            Reason::OpenQuote => f.write_str("a quote is never closed"),
+            Reason::AfterQuote => f.write_str("only a comment may stand behind the closing quote"),
+        }
+    }
+}
+
+impl std::error::Error for BadLine {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(text: &str) -> String {
+        let secrets = parse(text).unwrap();
+        assert_eq!(secrets.len(), 1, "{text}");
+        secrets[0].1.reveal().to_owned()
+    }
+
+    #[test]
+    fn a_value_is_read_as_the_common_readers_agree() {
+        for (text, value) in [
+            ("A=1", "1"),
+            ("A=", ""),
+            ("  export A = spaced out  # comment", "spaced out"),
+            ("A=p@ss#word", "p@ss#word"),
+            ("A=#only a comment", ""),
+            ("A='single $x \\n # kept'", "single $x \\n # kept"),
+            ("A=\"two\\nlines \\\"quoted\\\" \\$HOME \\q\"", "two\nlines \"quoted\" $HOME \\q"),
+            ("A=\"over\ntwo lines\" # yes", "over\ntwo lines"),
+            ("A=`it's \"both\"`", "it's \"both\""),
+            ("\u{feff}A=x\r\n", "x"),
+            ("A=a=b=c", "a=b=c"),
+        ] {
+            assert_eq!(one(text), value, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_without_an_assignment_are_skipped_or_named() {
+        let secrets = parse("# comment\n\nA=1\n   \nB='2'\n").unwrap();
+        let keys: Vec<_> = secrets.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["A", "B"]);
+
+        assert_eq!(parse("A=1\nnonsense\n").unwrap_err().line, 2);
+        assert_eq!(parse("A='x\ny'\nB=\"open").unwrap_err(), BadLine { line: 3, reason: Reason::OpenQuote });
+        assert_eq!(parse("A='x' y").unwrap_err().reason, Reason::AfterQuote);
+        assert!(matches!(parse("1A=x").unwrap_err().reason, Reason::Broken(_)));
+    }
+
+    #[test]
+    fn an_error_does_not_show_the_value() {
+        let error = parse("kvc_hidden").unwrap_err().to_string();
+
+        assert!(!error.contains("kvc_"), "{error}");
+    }
+}

@@ -1,0 +1,3 @@
+//! Formats in which secrets come and go.
+
+pub mod dotenv;

@@ -1,0 +1,166 @@
+//! What a genuine token claims, and whether we are meant.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::{Number, Value};
+
+use super::{Expectations, Refusal, object};
+use crate::caller::Identity;
+use crate::clock::Time;
+
+/// How far an issuer's clock may be off, in seconds.
+const LEEWAY: u64 = 60;
+
+/// The end of the year 9999.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// The bound OIDC sets.
+const LONGEST_SUBJECT: usize = 255;
+
+/// Reads the claims of a token whose signature was checked.
+pub(super) fn read(
+    json: &[u8],
+    expectations: &Expectations,
+    now: Time,
+) -> Result<Identity, Refusal> {
+    let mistyped = Refusal::Invalid("a claim is missing or mistyped");
+    let claims: Claims = object(json).ok_or(mistyped)?;
+    let profile: Profile = object(json).ok_or(mistyped)?;
+    claims.admit(expectations, u64::try_from(now.timestamp()).unwrap_or(0))?;
+
+    Ok(profile.complete(Identity {
+        issuer: claims.iss,
+        subject: claims.sub,
+        email: None,
+        email_verified: false,
+        name: None,
+        given_name: None,
+        family_name: None,
+        picture: None,
+    }))
+}
+
+/// The claims that decide.
+#[derive(Deserialize)]
+struct Claims {
+    iss: String,
+    sub: String,
+    aud: Audience,
+    #[serde(deserialize_with = "seconds")]
+    exp: u64,
+    #[serde(default, deserialize_with = "seconds")]
+    nbf: u64,
+    /// Decides nothing, but nonsense here is nonsense.
+    #[serde(default, deserialize_with = "seconds")]
+    #[serde(rename = "iat")]
+    _iat: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Claims {
+    fn admit(&self, expectations: &Expectations, now: u64) -> Result<(), Refusal> {
+        if self.iss != expectations.issuer {
+            return Err(Refusal::Invalid("another issuer"));
+        }
+        if !self.aud.includes(&expectations.audience) {
+            return Err(Refusal::Invalid("another audience"));
+        }
+        if now >= self.exp + LEEWAY {
+            return Err(Refusal::Invalid("expired"));
+        }
+        if self.nbf > now + LEEWAY {
+            return Err(Refusal::Invalid("not valid yet"));
+        }
+        let length = self.sub.chars().count();
+        if !(1..=LONGEST_SUBJECT).contains(&length) || self.sub.chars().any(char::is_control) {
+            return Err(Refusal::Invalid("the subject is empty, too long or not text"));
+        }
+        Ok(())
+    }
+}
+
+impl Audience {
+    fn includes(&self, ours: &str) -> bool {
+        match self {
+            Self::One(audience) => audience == ours,
+            Self::Several(audiences) => audiences.iter().any(|audience| audience == ours),
+        }
+    }
+}
+
+/// What an issuer says about a person, in a token or at its userinfo endpoint. All of it may be
+/// missing; what is there and is not text counts as missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Profile {
+    #[serde(deserialize_with = "text")]
+    email: Option<String>,
+    #[serde(deserialize_with = "truth")]
+    email_verified: bool,
+    #[serde(deserialize_with = "text")]
+    name: Option<String>,
+    #[serde(deserialize_with = "text")]
+    given_name: Option<String>,
+    #[serde(deserialize_with = "text")]
+    family_name: Option<String>,
+    #[serde(deserialize_with = "text")]
+    picture: Option<String>,
+}
+
+impl Profile {
+    /// Adds what the identity lacks. Whether an address is verified is taken from where the
+    /// address is taken from.
+    #[must_use]
+    pub fn complete(self, identity: Identity) -> Identity {
+        let (email, email_verified) = match identity.email {
+            Some(email) => (Some(email), identity.email_verified),
+            None => (self.email, self.email_verified),
+        };
+        Identity {
+            email,
+            email_verified,
+            name: identity.name.or(self.name),
+            given_name: identity.given_name.or(self.given_name),
+            family_name: identity.family_name.or(self.family_name),
+            picture: identity.picture.or(self.picture),
+            ..identity
+        }
+    }
+}
+
+/// Seconds since 1970, whole or not, within the years that exist.
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let number = Number::deserialize(deserializer)?;
+    let fraction = || Duration::try_from_secs_f64(number.as_f64()?).ok().map(|time| time.as_secs());
+    number
+        .as_u64()
+        .or_else(fraction)
+        .filter(|seconds| *seconds <= LAST_SECOND)
+        .ok_or_else(|| D::Error::custom("not a time"))
+}
+
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::String(text) if !text.is_empty() && !text.chars().any(char::is_control) => {
+            Some(text)
+        }
+        _ => None,
+    })
+}
+
+/// Some issuers write it as text.
+fn truth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Bool(truth) => truth,
+        Value::String(text) => text == "true",
+        _ => false,
+    })
+}

@@ -1,0 +1,264 @@
+//! Tokens, good and bad. A bad one differs from a good one in what its name says, and in nothing
+//! else: where the flaw is not the signature, the signature is genuine.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta};
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{Algorithm, EncodingKey};
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::*;
+
+mod bad_tokens;
+mod key_sets;
+
+const RSA: &[u8] = include_bytes!("testdata/rsa.pem");
+const EC: &[u8] = include_bytes!("testdata/ec.pem");
+const SECRET: &[u8] = b"kvc_a-shared-secret-of-more-than-32-bytes";
+
+/// The present, in these tests.
+const NOW: i64 = 1_800_000_000;
+
+fn now() -> Time {
+    DateTime::from_timestamp(NOW, 0).unwrap()
+}
+
+fn expectations() -> Expectations {
+    Expectations { issuer: "https://issuer.example".into(), audience: "secrets".into() }
+}
+
+fn rsa() -> EncodingKey {
+    EncodingKey::from_rsa_pem(RSA).unwrap()
+}
+
+fn ec() -> EncodingKey {
+    EncodingKey::from_ec_pem(EC).unwrap()
+}
+
+fn ed(seed: u8) -> EncodingKey {
+    let mut pkcs8 = vec![0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+    pkcs8.extend([seed; 32]);
+    EncodingKey::from_ed_der(&pkcs8)
+}
+
+/// The public half of a key, as an issuer publishes it.
+fn jwk(id: &str, key: &EncodingKey, algorithm: Algorithm) -> Value {
+    let mut jwk = serde_json::to_value(Jwk::from_encoding_key(key, algorithm).unwrap()).unwrap();
+    jwk["kid"] = json!(id);
+    jwk["use"] = json!("sig");
+    jwk
+}
+
+fn key_set(keys: &[Value]) -> Keys {
+    let set = KeySet::parse(json!({ "keys": keys }).to_string().as_bytes()).unwrap();
+    Keys::Set(std::sync::Arc::new(set))
+}
+
+/// One key of each kind.
+fn published() -> Keys {
+    key_set(&[
+        jwk("rsa", &rsa(), Algorithm::RS256),
+        jwk("ec", &ec(), Algorithm::ES256),
+        jwk("ed", &ed(1), Algorithm::EdDSA),
+    ])
+}
+
+fn claims() -> Value {
+    json!({
+        "iss": "https://issuer.example",
+        "aud": "secrets",
+        "sub": "248289761001",
+        "exp": NOW + 3600,
+        "nbf": NOW - 10,
+        "iat": NOW - 10,
+    })
+}
+
+/// The good claims with one of them set otherwise; `null` takes it away.
+fn claiming(name: &str, value: Value) -> Value {
+    let mut claims = claims();
+    if value.is_null() {
+        claims.as_object_mut().unwrap().remove(name);
+    } else {
+        claims[name] = value;
+    }
+    claims
+}
+
+fn part(json: &Value) -> String {
+    URL_SAFE_NO_PAD.encode(json.to_string())
+}
+
+/// A genuine signature over any header and claims, whatever they say.
+fn signed(header: &Value, claims: &Value, key: &EncodingKey, algorithm: Algorithm) -> String {
+    let message = format!("{}.{}", part(header), part(claims));
+    let signature = jsonwebtoken::crypto::sign(message.as_bytes(), key, algorithm).unwrap();
+    format!("{message}.{signature}")
+}
+
+fn by_rsa(header: &Value, claims: &Value) -> String {
+    signed(header, claims, &rsa(), Algorithm::RS256)
+}
+
+fn header() -> Value {
+    json!({ "alg": "RS256", "kid": "rsa", "typ": "JWT" })
+}
+
+/// The good header with one parameter set otherwise.
+fn heading(name: &str, value: Value) -> Value {
+    let mut header = header();
+    header[name] = value;
+    header
+}
+
+fn verdict(token: &str) -> Result<Identity, Refusal> {
+    verify(token, &published(), &expectations(), now())
+}
+
+#[test]
+fn each_kind_of_published_key_is_accepted() {
+    let rsa = by_rsa(&header(), &claims());
+    let ec = signed(&json!({"alg": "ES256", "kid": "ec"}), &claims(), &ec(), Algorithm::ES256);
+    let ed = signed(&json!({"alg": "EdDSA", "kid": "ed"}), &claims(), &ed(1), Algorithm::EdDSA);
+
+    assert_eq!(verdict(&rsa).unwrap().subject, "248289761001");
+    assert_eq!(verdict(&ec).unwrap().subject, "248289761001");
+    assert_eq!(verdict(&ed).unwrap().subject, "248289761001");
+}
+
+#[test]
+fn an_identity_is_what_the_token_says() {
+    let mut claims = claims();
+    claims["email"] = json!("alice@example.com");
+    claims["email_verified"] = json!(true);
+    claims["name"] = json!("Alice Example");
+    claims["given_name"] = json!("Alice");
+    claims["family_name"] = json!("Example");
+    claims["picture"] = json!("https://example.com/alice.png");
+
+    let identity = verdict(&by_rsa(&header(), &claims)).unwrap();
+
+    let expected = Identity {
+        issuer: "https://issuer.example".into(),
+        subject: "248289761001".into(),
+        email: Some("alice@example.com".into()),
+        email_verified: true,
+        name: Some("Alice Example".into()),
+        given_name: Some("Alice".into()),
+        family_name: Some("Example".into()),
+        picture: Some("https://example.com/alice.png".into()),
+    };
+    assert_eq!(identity, expected);
+}
+
+#[test]
+fn an_address_is_unverified_unless_the_issuer_says_otherwise() {
+    let verified = |value: Value| {
+        let mut claims = claiming("email", json!("alice@example.com"));
+        claims["email_verified"] = value;
+        verdict(&by_rsa(&header(), &claims)).unwrap().email_verified
+    };
+
+    assert!(verified(json!(true)));
+    assert!(verified(json!("true")));
+    assert!(!verified(json!("yes")));
+    assert!(!verified(json!(1)));
+    assert!(!verified(json!(null)));
+}
+
+#[test]
+fn a_profile_that_is_not_text_counts_as_missing() {
+    let email = |value| verdict(&by_rsa(&header(), &claiming("email", value))).unwrap().email;
+
+    assert_eq!(email(json!(["alice@example.com"])), None);
+    assert_eq!(email(json!("")), None);
+    assert_eq!(email(json!("alice\u{0}@example.com")), None);
+}
+
+#[test]
+fn what_a_token_lacks_is_completed_and_what_it_has_is_kept() {
+    let mut identity = verdict(&by_rsa(&header(), &claiming("name", json!("Alice")))).unwrap();
+    let profile = |json: Value| serde_json::from_value::<Profile>(json).unwrap();
+
+    let verified = json!({"email": "a@example.com", "email_verified": true, "name": "Bob"});
+    let unverified = json!({"email": "b@example.com"});
+    identity = profile(verified).complete(identity);
+    identity = profile(unverified).complete(identity);
+
+    assert_eq!(identity.email.as_deref(), Some("a@example.com"));
+    assert!(identity.email_verified);
+    assert_eq!(identity.name.as_deref(), Some("Alice"));
+}
+
+#[test]
+fn clocks_may_differ_by_a_minute() {
+    let expired_for = |seconds| verdict(&by_rsa(&header(), &claiming("exp", json!(NOW - seconds))));
+    let begins_in = |seconds| verdict(&by_rsa(&header(), &claiming("nbf", json!(NOW + seconds))));
+
+    assert!(expired_for(59).is_ok());
+    assert_eq!(expired_for(60), Err(Refusal::Invalid("expired")));
+    assert!(begins_in(60).is_ok());
+    assert_eq!(begins_in(61), Err(Refusal::Invalid("not valid yet")));
+}
+
+#[test]
+fn times_with_fractions_and_audiences_in_lists_are_fine() {
+    let whole = claiming("exp", json!(1_800_000_600.75));
+    let listed = claiming("aud", json!(["account", "secrets"]));
+    let untyped = json!({ "alg": "RS256", "kid": "rsa" });
+
+    assert!(verdict(&by_rsa(&header(), &whole)).is_ok());
+    assert!(verdict(&by_rsa(&header(), &listed)).is_ok());
+    assert!(verdict(&by_rsa(&untyped, &claims())).is_ok());
+    assert!(verdict(&by_rsa(&heading("typ", json!("at+JWT")), &claims())).is_ok());
+}
+
+#[test]
+fn a_shared_secret_is_for_hs256_alone() {
+    let keys = Keys::One(Key::shared(SECRET).unwrap());
+    let secret = EncodingKey::from_secret(SECRET);
+    let check = |token: &str| verify(token, &keys, &expectations(), now());
+    let hs256 = json!({ "alg": "HS256", "kid": "any" });
+
+    assert!(check(&signed(&hs256, &claims(), &secret, Algorithm::HS256)).is_ok());
+    let other = EncodingKey::from_secret(b"kvc_another-secret-of-more-than-32-bytes");
+    assert!(check(&signed(&hs256, &claims(), &other, Algorithm::HS256)).is_err());
+    assert!(
+        check(&signed(&json!({"alg": "HS512"}), &claims(), &secret, Algorithm::HS512)).is_err()
+    );
+    assert!(check(&by_rsa(&header(), &claims())).is_err());
+}
+
+#[test]
+fn a_short_secret_is_refused() {
+    assert_eq!(Key::shared(&[7; 31]).unwrap_err(), WeakSecret);
+    assert!(Key::shared(&[7; 32]).is_ok());
+}
+
+#[test]
+fn a_development_key_signs_for_a_day() {
+    let key = DevKey::generate().unwrap();
+    let again = DevKey::from_seed(Zeroizing::new(*key.seed())).unwrap();
+    let token = key.sign("dev@example.com", now()).unwrap();
+    let check = |keys: &Keys, now| verify(&token, keys, &DevKey::expectations(), now);
+
+    let identity = check(&again.keys(), now()).unwrap();
+    assert_eq!(identity.issuer, "secrets-dev");
+    assert_eq!(identity.subject, "dev@example.com");
+    assert_eq!(identity.email.as_deref(), Some("dev@example.com"));
+    assert!(identity.email_verified);
+    assert!(check(&again.keys(), now() + TimeDelta::hours(24)).is_ok());
+    assert!(check(&again.keys(), now() + TimeDelta::hours(24) + TimeDelta::minutes(1)).is_err());
+    assert!(check(&DevKey::generate().unwrap().keys(), now()).is_err());
+}
+
+#[test]
+fn nothing_prints_a_key() {
+    let key = Key::shared(SECRET).unwrap();
+    let dev = DevKey::from_seed(Zeroizing::new([0x41; 32])).unwrap();
+
+    assert_eq!(format!("{key:?}"), "Key { id: None, algorithm: HS256, .. }");
+    assert_eq!(format!("{dev:?}"), "DevKey { .. }");
+}

@@ -1,0 +1,120 @@
+//! Creating a project.
+
+use serde::Deserialize;
+
+use super::Project;
+use crate::access::Permission;
+use crate::caller::Callers;
+use crate::crypto::random;
+use crate::error::{Error, Result, Subject};
+use crate::ids::{EnvironmentId, ProjectId, TeamId};
+use crate::limits::Quota;
+use crate::names::{DisplayName, EnvironmentName, Slug, Summary};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::{EnvironmentRecord, ProjectRecord, StoreError};
+
+/// What a project begins with.
+#[derive(Debug, Deserialize)]
+pub struct NewProject {
+    /// What people call it.
+    pub name: DisplayName,
+    /// Whose project; the caller's only team, or their personal one.
+    pub team_id: Option<TeamId>,
+    /// What it is for.
+    pub description: Option<Summary>,
+    /// Its name in addresses; made from the name where it is not given.
+    pub slug: Option<Slug>,
+}
+
+/// Creates a project with its three default environments.
+#[derive(Debug)]
+pub struct CreateProject {
+    /// The project.
+    pub project: NewProject,
+}
+
+/// How often another slug is drawn before giving up: with four letters, never.
+const ATTEMPTS: usize = 8;
+
+impl Operation for CreateProject {
+    const NAME: &'static str = "project.create";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("project.created");
+    type Access = Write;
+    type Output = Project;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Project> {
+        let NewProject { name, team_id, description, slug } = self.project;
+        let team = match team_id {
+            Some(team) => team,
+            None => cx.own_team().await?,
+        };
+        let unknown = Error::Forbidden("you are not a member of this team");
+        let scope = cx.team(team, Permission::Contribute, unknown).await?;
+        if scope.team.plan.limit(Quota::Projects).is_some() {
+            cx.tx().lock_team(team).await?;
+            let current = cx.tx().count_projects(team).await?;
+            scope.team.plan.admit(Quota::Projects, current, 1)?;
+        }
+
+        let project = ProjectRecord {
+            id: ProjectId::draw(cx.now()),
+            team,
+            slug: slug.clone().unwrap_or_else(|| Slug::suggested(&name, "project")),
+            name,
+            description: description.map(Into::into),
+            created_by: cx.caller.actor(),
+            created_at: cx.now(),
+            updated_at: cx.now(),
+        };
+        let project = insert(cx, project, slug.is_some()).await?;
+        for (position, name) in (0..).zip(EnvironmentName::defaults()) {
+            let environment = default_environment(cx, &project, name, position);
+            cx.tx().insert_environment(&environment).await?;
+        }
+
+        cx.note.project = Some((project.id, project.name.to_string()));
+        cx.about("project", project.id.uuid(), project.name.as_str());
+        Ok(project.into())
+    }
+}
+
+/// Keeps the project under its slug. One that was given is taken as it is or not at all; one that
+/// was made from the name gets a suffix where it is taken.
+async fn insert(cx: &mut Context<'_, Write>, mut project: ProjectRecord, given: bool) -> Result<ProjectRecord> {
+    let plain = project.slug.clone();
+    if plain.is_uuid() {
+        project.slug = plain.with_suffix(random());
+    }
+    let key = cx.keyring().draw_project_key(project.id);
+    for _ in 0..ATTEMPTS {
+        match cx.tx().insert_project(&project, &key).await {
+            Ok(()) => return Ok(project),
+            Err(StoreError::Duplicate(_)) if given => return Err(Error::taken("slug", "is taken already")),
+            Err(StoreError::Duplicate(_)) => project.slug = plain.with_suffix(random()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Error::Conflict(Subject::Project))
+}
+
+fn default_environment(
+    cx: &Context<'_, Write>,
+    project: &ProjectRecord,
+    name: EnvironmentName,
+    position: u32,
+) -> EnvironmentRecord {
+    EnvironmentRecord {
+        id: EnvironmentId::draw(cx.now()),
+        project: project.id,
+        name,
+        inherits_from: None,
+        description: None,
+        is_default: true,
+        position,
+        revision: 0,
+        created_by: project.created_by,
+        created_at: cx.now(),
+        updated_at: cx.now(),
+    }
+}

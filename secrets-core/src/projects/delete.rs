@@ -1,0 +1,30 @@
+//! Deleting a project.
+
+use crate::access::{Permission, ProjectRef};
+use crate::caller::Callers;
+use crate::error::{Result, Subject};
+use crate::operation::{Audit, Context, Operation, Write};
+
+/// Deletes a project with its environments and secrets: they are in no answer any more, and no
+/// token reaches them.
+#[derive(Debug)]
+pub struct DeleteProject {
+    /// Which project.
+    pub project: ProjectRef,
+}
+
+impl Operation for DeleteProject {
+    const NAME: &'static str = "project.delete";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("project.deleted");
+    type Access = Write;
+    type Output = ();
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
+        let project = cx.project(&self.project, Permission::Manage).await?.project;
+        let now = cx.now();
+        cx.tx().delete_project(project.id, now).await.map_err(|error| error.gone(Subject::Project))?;
+        cx.about("project", project.id.uuid(), project.name.as_str());
+        Ok(())
+    }
+}

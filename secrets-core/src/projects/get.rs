@@ -1,0 +1,43 @@
+//! Reading a project.
+
+use serde::Serialize;
+
+use super::Project;
+use crate::access::{Permission, ProjectRef};
+use crate::caller::Callers;
+use crate::environments::Environment;
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Reads a project and its environments.
+#[derive(Debug)]
+pub struct GetProject {
+    /// Which project.
+    pub project: ProjectRef,
+}
+
+/// A project and its environments.
+#[derive(Debug, Serialize)]
+pub struct ProjectWithEnvironments {
+    /// The project.
+    #[serde(flatten)]
+    pub project: Project,
+    /// Its environments, in their order; for a token, those of its scope.
+    pub environments: Vec<Environment>,
+}
+
+impl Operation for GetProject {
+    const NAME: &'static str = "project.get";
+    const CALLERS: Callers = Callers::Any;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = ProjectWithEnvironments;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<ProjectWithEnvironments> {
+        let scope = cx.project(&self.project, Permission::See).await?;
+        let principal = cx.caller.principal()?;
+        let environments = cx.reads().environments(scope.project.id, principal).await?;
+        let environments = environments.into_iter().map(Into::into).collect();
+        Ok(ProjectWithEnvironments { project: scope.project.into(), environments })
+    }
+}

@@ -1,0 +1,24 @@
+//! Listing projects.
+
+use super::Project;
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Lists the projects the caller can reach, oldest first: through teams, or through a token's scope.
+#[derive(Debug)]
+pub struct ListProjects;
+
+impl Operation for ListProjects {
+    const NAME: &'static str = "project.list";
+    const CALLERS: Callers = Callers::Any;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<Project>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Project>> {
+        let principal = cx.caller.principal()?;
+        let projects = cx.reads().projects(principal).await?;
+        Ok(projects.into_iter().map(Into::into).collect())
+    }
+}

@@ -1,0 +1,51 @@
+//! Renaming a project.
+
+use serde::Deserialize;
+
+use super::Project;
+use crate::access::{Permission, ProjectRef};
+use crate::caller::Callers;
+use crate::error::{Error, Result, Subject};
+use crate::names::{DisplayName, Summary};
+use crate::operation::{Audit, Context, Operation, Write};
+
+/// What changes. At least one thing must.
+#[derive(Debug, Deserialize)]
+pub struct ProjectChange {
+    /// What people call it. Its slug stays, so that addresses do.
+    pub name: Option<DisplayName>,
+    /// What it is for.
+    pub description: Option<Summary>,
+}
+
+/// Changes a project's name or description.
+#[derive(Debug)]
+pub struct UpdateProject {
+    /// Which project.
+    pub project: ProjectRef,
+    /// What changes.
+    pub change: ProjectChange,
+}
+
+impl Operation for UpdateProject {
+    const NAME: &'static str = "project.update";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("project.updated");
+    type Access = Write;
+    type Output = Project;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Project> {
+        let mut project = cx.project(&self.project, Permission::Manage).await?.project;
+        let ProjectChange { name, description } = self.change;
+        if name.is_none() && description.is_none() {
+            return Err(Error::invalid("name", "or description must be given"));
+        }
+        project.name = name.unwrap_or(project.name);
+        project.description = description.map(Into::into).or(project.description);
+        project.updated_at = cx.now();
+        cx.tx().update_project(&project).await.map_err(|error| error.gone(Subject::Project))?;
+
+        cx.about("project", project.id.uuid(), project.name.as_str());
+        Ok(project.into())
+    }
+}

@@ -1,0 +1,130 @@
+//! Creating a secret.
+
+use serde::{Deserialize, Deserializer, de};
+
+use super::Secret;
+use super::change::Content;
+use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
+use crate::caller::Callers;
+use crate::crypto::{Description, Plaintext, Sealed};
+use crate::error::{Error, Result, Subject};
+use crate::ids::SecretId;
+use crate::limits::Quota;
+use crate::names::SecretKey;
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::{Change, SecretRecord};
+
+/// What a secret begins with.
+#[derive(Debug)]
+pub struct NewSecret {
+    /// Its key.
+    pub key: SecretKey,
+    /// Its value, unless it is to hide the key.
+    pub value: Option<Plaintext>,
+    /// What it is for.
+    pub description: Option<Description>,
+    /// `true` hides the key in this environment, whatever an ancestor says.
+    pub hidden: Option<bool>,
+}
+
+/// Creates a secret under a key its environment does not have yet.
+#[derive(Debug)]
+pub struct CreateSecret {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// The secret.
+    pub secret: NewSecret,
+}
+
+impl Operation for CreateSecret {
+    const NAME: &'static str = "secret.create";
+    const CALLERS: Callers = Callers::Any;
+    const AUDIT: Audit = Audit::Change("secret.created");
+    type Access = Write;
+    type Output = Secret;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
+        let scope = cx.environment(&self.at, Permission::Write).await?;
+        let NewSecret { key, value, description, hidden } = self.secret;
+        let content = Content::of(value, hidden)?.ok_or_else(|| Error::invalid("value", "is required"))?;
+        cx.touch(&scope).await?;
+        cx.admit_secrets(&scope, 1).await?;
+
+        let record = cx.first_version(&scope, key, &content, description);
+        cx.tx().insert_secrets(std::slice::from_ref(&record)).await?;
+
+        cx.about("secret", record.id.uuid(), record.key.as_str());
+        cx.detail("version", record.version);
+        if record.hidden {
+            cx.note.action = Some("secret.hidden");
+        }
+        cx.describe(&scope, record).await
+    }
+}
+
+impl Context<'_, Write> {
+    /// The first act of every write to an environment's secrets: takes its lock and counts.
+    pub(super) async fn touch(&mut self, scope: &EnvironmentScope) -> Result<u64> {
+        let environment = scope.environment.id;
+        self.tx().touch_environment(environment).await.map_err(|error| error.gone(Subject::Environment))
+    }
+
+    /// Refuses more secrets than the plan has room for. The environment is touched before, so that
+    /// the count stays.
+    pub(super) async fn admit_secrets(&mut self, scope: &EnvironmentScope, more: u64) -> Result<()> {
+        if scope.plan.limit(Quota::Secrets).is_none() {
+            return Ok(());
+        }
+        let current = self.reads().count_secrets(scope.environment.id).await?;
+        scope.plan.admit(Quota::Secrets, current, more)
+    }
+
+    /// A secret that begins.
+    pub(super) fn first_version(
+        &self,
+        scope: &EnvironmentScope,
+        key: SecretKey,
+        content: &Content,
+        description: Option<Description>,
+    ) -> SecretRecord {
+        let (now, actor) = (self.now(), self.caller.actor());
+        let mut record = SecretRecord {
+            id: SecretId::draw(now),
+            environment: scope.environment.id,
+            key,
+            sealed: Sealed::from_bytes(Vec::new()),
+            hidden: content.hidden,
+            description: None,
+            version: 1,
+            change: if content.hidden { Change::Hidden } else { Change::Created },
+            changed_by: actor,
+            changed_at: now,
+            created_by: actor,
+            updated_by: actor,
+            created_at: now,
+            updated_at: now,
+        };
+        record.sealed = self.seal_value(scope, &record, &content.value);
+        record.description = description
+            .map(|description| self.seal_description(scope, &record, &description.into_plaintext()));
+        record
+    }
+}
+
+impl<'de> Deserialize<'de> for NewSecret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            key: SecretKey,
+            value: Option<Plaintext>,
+            description: Option<Description>,
+            hidden: Option<bool>,
+        }
+
+        let Fields { key, value, description, hidden } = Fields::deserialize(deserializer)?;
+        if value.is_none() && hidden != Some(true) {
+            return Err(de::Error::missing_field("value"));
+        }
+        Ok(Self { key, value, description, hidden })
+    }
+}

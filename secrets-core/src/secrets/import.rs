@@ -1,0 +1,143 @@
+//! Importing secrets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::change::Content;
+use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
+use crate::caller::Callers;
+use crate::crypto::{Description, Plaintext};
+use crate::error::{Code, Error, FieldError, Result};
+use crate::names::SecretKey;
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::SecretRecord;
+
+/// The most secrets one import takes.
+const LIMIT: usize = 100;
+
+/// Secrets to import.
+#[derive(Debug, Deserialize)]
+pub struct Import {
+    /// 1 to 100 of them, each key once.
+    pub secrets: Vec<ImportedSecret>,
+    /// Whether a key that the environment has already gets the new value, or is left alone.
+    #[serde(default, deserialize_with = "or_default")]
+    pub overwrite: bool,
+}
+
+/// A secret to import.
+#[derive(Debug, Deserialize)]
+pub struct ImportedSecret {
+    /// Its key.
+    pub key: SecretKey,
+    /// Its value.
+    pub value: Plaintext,
+    /// What it is for; a secret that is there keeps its description where none is given.
+    pub description: Option<Description>,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ImportResult {
+    /// Keys the environment did not have.
+    pub created: usize,
+    /// Keys that got a new value.
+    pub updated: usize,
+    /// Keys that were left alone.
+    pub skipped: usize,
+}
+
+/// Imports secrets: all of them or, if anything is wrong with any, none.
+#[derive(Debug)]
+pub struct ImportSecrets {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// What.
+    pub import: Import,
+}
+
+impl Operation for ImportSecrets {
+    const NAME: &'static str = "secret.import";
+    const CALLERS: Callers = Callers::Any;
+    const AUDIT: Audit = Audit::Change("secrets.imported");
+    type Access = Write;
+    type Output = ImportResult;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<ImportResult> {
+        let scope = cx.environment(&self.at, Permission::Write).await?;
+        let Import { secrets, overwrite } = self.import;
+        check(&secrets)?;
+        cx.touch(&scope).await?;
+        let keys: Vec<_> = secrets.iter().map(|secret| secret.key.clone()).collect();
+        let known = cx.reads().secrets(scope.environment.id, &keys).await?;
+        let known: BTreeMap<_, _> = known.into_iter().map(|secret| (secret.key.clone(), secret)).collect();
+        let new = secrets.len() - known.len();
+        cx.admit_secrets(&scope, new as u64).await?;
+
+        let result = cx.import(&scope, secrets, known, overwrite).await?;
+        cx.detail("created", result.created);
+        cx.detail("updated", result.updated);
+        cx.detail("skipped", result.skipped);
+        Ok(result)
+    }
+}
+
+impl Context<'_, Write> {
+    async fn import(
+        &mut self,
+        scope: &EnvironmentScope,
+        secrets: Vec<ImportedSecret>,
+        mut known: BTreeMap<SecretKey, SecretRecord>,
+        overwrite: bool,
+    ) -> Result<ImportResult> {
+        let mut new = Vec::new();
+        let mut result = ImportResult::default();
+        for ImportedSecret { key, value, description } in secrets {
+            let content = Content { value, hidden: false };
+            match known.remove(&key) {
+                None => new.push(self.first_version(scope, key, &content, description)),
+                Some(_) if !overwrite => result.skipped += 1,
+                Some(mut record) => {
+                    if let Some(description) = description {
+                        let text = description.into_plaintext();
+                        record.description = Some(self.seal_description(scope, &record, &text));
+                    }
+                    self.replace(scope, record, &content).await?;
+                    result.updated += 1;
+                }
+            }
+        }
+        result.created = new.len();
+        if !new.is_empty() {
+            self.tx().insert_secrets(&new).await?;
+        }
+        Ok(result)
+    }
+}
+
+/// The rules about an import as a whole.
+fn check(secrets: &[ImportedSecret]) -> Result<()> {
+    if secrets.is_empty() || secrets.len() > LIMIT {
+        return Err(Error::invalid("secrets", "must be 1 to 100 secrets"));
+    }
+    let mut seen = BTreeSet::new();
+    let repeated: Vec<_> = (0..)
+        .zip(secrets)
+        .filter(|(_, secret)| !seen.insert(&secret.key))
+        .map(|(index, secret): (usize, _)| FieldError {
+            key: Some(secret.key.to_string()),
+            ..FieldError::new(format!("secrets[{index}].key"), Code::InvalidRequest, "is given more than once")
+        })
+        .collect();
+    if repeated.is_empty() { Ok(()) } else { Err(Error::Invalid(repeated)) }
+}
+
+/// `null` means absent, everywhere.
+fn or_default<'de, D, T>(deserializer: D) -> std::result::Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

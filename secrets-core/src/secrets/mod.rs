@@ -1,0 +1,115 @@
+//! Secrets.
+
+mod change;
+mod create;
+mod delete;
+mod export;
+mod get;
+mod import;
+mod list;
+mod sealing;
+mod update;
+mod visible;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+pub use change::SecretChange;
+pub use create::{CreateSecret, NewSecret};
+pub use delete::DeleteSecret;
+pub use export::ExportSecrets;
+pub use get::GetSecret;
+pub use import::{Import, ImportResult, ImportSecrets, ImportedSecret};
+pub use list::ListSecrets;
+pub(crate) use sealing::value_context;
+pub use update::UpdateSecret;
+pub(crate) use visible::{Visible, visible};
+
+use crate::clock::Time;
+use crate::crypto::Plaintext;
+use crate::ids::{EnvironmentId, SecretId};
+use crate::names::{EnvironmentName, SecretKey};
+use crate::store::SecretRecord;
+
+/// A secret, with its value only where the operation gives values.
+#[derive(Debug, Serialize)]
+pub struct Secret {
+    /// Which secret.
+    pub id: SecretId,
+    /// The environment that holds it.
+    pub environment_id: EnvironmentId,
+    /// Its key.
+    pub key: SecretKey,
+    /// `string`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The value.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    pub value: Option<Plaintext>,
+    /// What it is for.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    pub description: Option<Plaintext>,
+    /// Counts the values it has had, from 1.
+    pub version: u32,
+    /// The name of the environment that holds it, where that is an ancestor of the one asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inherited_from: Option<EnvironmentName>,
+    /// Whether it hides its key.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+    /// When it was made.
+    pub created_at: Time,
+    /// When anything of it last changed.
+    pub updated_at: Time,
+    /// Who made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<Uuid>,
+    /// Who last changed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_by: Option<Uuid>,
+}
+
+impl Secret {
+    fn new(record: SecretRecord, description: Option<Plaintext>) -> Self {
+        Self {
+            id: record.id,
+            environment_id: record.environment,
+            key: record.key,
+            kind: "string",
+            value: None,
+            description,
+            version: record.version,
+            inherited_from: None,
+            hidden: record.hidden,
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+            created_by: record.created_by,
+            updated_by: record.updated_by,
+        }
+    }
+}
+
+fn revealed<S: serde::Serializer>(value: &Option<Plaintext>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => Plaintext::serialize_revealed(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// A key as a path or query names it. What cannot be a key names nothing.
+#[derive(Debug, Clone)]
+pub struct KeyRef(pub(crate) Option<SecretKey>);
+
+impl KeyRef {
+    /// The key that a text names.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.parse().ok())
+    }
+}
+
+impl From<SecretKey> for KeyRef {
+    fn from(key: SecretKey) -> Self {
+        Self(Some(key))
+    }
+}

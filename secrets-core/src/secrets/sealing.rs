@@ -1,0 +1,122 @@
+//! Sealing and opening what secrets hold: the context of a record, made in one place.
+
+use crate::access::EnvironmentScope;
+use crate::crypto::{Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
+use crate::error::{Error, Result, Subject};
+use crate::ids::{InstanceId, ProjectId};
+use crate::operation::{Access, Context};
+use crate::secrets::{Secret, Visible};
+use crate::store::SecretRecord;
+
+/// What a secret's value is bound to.
+pub(crate) fn value_context(
+    instance: InstanceId,
+    project: ProjectId,
+    secret: &SecretRecord,
+) -> RecordContext<'_> {
+    RecordContext {
+        purpose: Purpose::Value,
+        hidden: secret.hidden,
+        instance,
+        project,
+        environment: Some(secret.environment),
+        object: secret.id.uuid(),
+        key: secret.key.as_str(),
+        version: u64::from(secret.version),
+    }
+}
+
+/// What a secret's description is bound to: it does not change with versions.
+fn description_context(
+    instance: InstanceId,
+    project: ProjectId,
+    secret: &SecretRecord,
+) -> RecordContext<'_> {
+    RecordContext {
+        purpose: Purpose::Description,
+        hidden: false,
+        version: 0,
+        ..value_context(instance, project, secret)
+    }
+}
+
+impl<A: Access> Context<'_, A> {
+    /// Seals a value for the secret as it will be stored: its version and whether it is hidden are
+    /// part of the seal.
+    pub(crate) fn seal_value(&self, scope: &EnvironmentScope, secret: &SecretRecord, value: &Plaintext) -> Sealed {
+        let context = value_context(self.keyring().instance(), scope.project.id, secret);
+        Sealed::seal(&scope.key, &context, value)
+    }
+
+    /// Seals a description for its secret.
+    pub(crate) fn seal_description(
+        &self,
+        scope: &EnvironmentScope,
+        secret: &SecretRecord,
+        text: &Plaintext,
+    ) -> Sealed {
+        let context = description_context(self.keyring().instance(), scope.project.id, secret);
+        Sealed::seal(&scope.key, &context, text)
+    }
+
+    /// Opens a secret's value.
+    pub(crate) async fn open_value(
+        &mut self,
+        scope: &EnvironmentScope,
+        secret: &SecretRecord,
+    ) -> Result<Plaintext> {
+        let context = value_context(self.keyring().instance(), scope.project.id, secret);
+        self.open_record(scope, &secret.sealed, &context).await
+    }
+
+    /// A secret as it is shown without its value.
+    pub(crate) async fn describe(&mut self, scope: &EnvironmentScope, secret: SecretRecord) -> Result<Secret> {
+        let description = match &secret.description {
+            Some(sealed) => {
+                let context = description_context(self.keyring().instance(), scope.project.id, &secret);
+                Some(self.open_record(scope, sealed, &context).await?)
+            }
+            None => None,
+        };
+        Ok(Secret::new(secret, description))
+    }
+
+    /// A secret as it is shown where it is seen, without its value.
+    pub(crate) async fn show(&mut self, scope: &EnvironmentScope, seen: Visible) -> Result<Secret> {
+        let secret = self.describe(scope, seen.secret).await?;
+        Ok(Secret { inherited_from: seen.inherited_from, ..secret })
+    }
+
+    /// A secret as it is shown where it is seen, with its value.
+    pub(crate) async fn reveal(&mut self, scope: &EnvironmentScope, seen: Visible) -> Result<Secret> {
+        let value = self.open_value(scope, &seen.secret).await?;
+        let secret = self.show(scope, seen).await?;
+        Ok(Secret { value: Some(value), ..secret })
+    }
+
+    async fn open_record(
+        &mut self,
+        scope: &EnvironmentScope,
+        sealed: &Sealed,
+        context: &RecordContext<'_>,
+    ) -> Result<Plaintext> {
+        let opened = match sealed.key_version() {
+            Some(version) if version != scope.key.version() => {
+                let key = self.older_key(scope.project.id, version).await?;
+                sealed.open(&key, context)
+            }
+            _ => sealed.open(&scope.key, context),
+        };
+        opened.map_err(Error::internal)
+    }
+
+    /// A key that sealed records before the newest one.
+    async fn older_key(&mut self, project: ProjectId, version: u32) -> Result<ProjectKey> {
+        let record = self.reads().project_key(project, version).await?;
+        let record = record.ok_or_else(|| Error::internal(format!("no key {version} of project {project}")))?;
+        self.keyring().project_key(&record).map_err(Error::internal)
+    }
+}
+
+/// What is said of a key that is not there, or is hidden.
+pub(crate) const NO_SECRET: Error = Error::NotFound(Subject::Secret);

@@ -1,0 +1,160 @@
+//! The service: the one door through which everything is done.
+
+mod health;
+mod start;
+
+use std::sync::Arc;
+
+pub use health::Health;
+pub use start::StartError;
+
+use crate::access::MemberAccess;
+use crate::audit::AuditQueue;
+use crate::caller::{Caller, Identity, IdentityVerifier, Origin, Person, Unverified, Who};
+use crate::clock::{Clock, Time};
+use crate::crypto::{Keyring, RootKeys, TokenMac, TokenText};
+use crate::error::{Error, Result};
+use crate::limits::Plan;
+use crate::operation::{Access, Audit, Context, Operation};
+use crate::store::{AuditRecord, Store};
+
+/// The world outside, as the service needs it.
+#[derive(Clone)]
+pub struct Ports {
+    /// Where records are kept.
+    pub store: Arc<dyn Store>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// What wraps the installation's key.
+    pub root: Arc<dyn RootKeys>,
+    /// Whose tokens people bring.
+    pub identity: Arc<dyn IdentityVerifier>,
+}
+
+/// The operator's choices.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The plan of new teams.
+    pub default_plan: Plan,
+    /// What members may do in an environment that nobody restricted.
+    pub member_access: MemberAccess,
+    /// Whether reads of values are recorded. Exports always are.
+    pub audit_reads: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { default_plan: Plan::Unlimited, member_access: MemberAccess::Write, audit_reads: true }
+    }
+}
+
+/// The secrets service.
+pub struct Service {
+    ports: Ports,
+    options: Options,
+    keyring: Keyring,
+    audit: AuditQueue,
+}
+
+/// One text for every credential that proves nothing, so that it does not tell why.
+const INVALID: Error = Error::Unauthenticated("invalid or expired credential");
+
+impl Service {
+    /// Opens the service over its store: makes the installation where there is none and nothing
+    /// else, refuses where keys and data do not belong together.
+    pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
+        let keyring = start::keyring(&ports).await?;
+        Ok(Self { ports, options, keyring, audit: AuditQueue::default() })
+    }
+
+    /// Says whose credential this is: a service token (`env_…`) or a token of the identity provider.
+    pub async fn authenticate(&self, credential: &str, origin: Origin) -> Result<Caller> {
+        if credential.starts_with("env_") {
+            return self.token(credential, origin).await;
+        }
+        let identity = self.ports.identity.verify(credential).await.map_err(|error| match error {
+            Unverified::Invalid => INVALID,
+            Unverified::Unavailable(cause) => Error::Unavailable(cause),
+        })?;
+        let mut caller = self.identify(identity, origin).await?;
+        if let Who::Unsynced(identity) = &mut caller.who
+            && identity.email.is_none()
+        {
+            let known = Identity::clone(identity);
+            *identity = Arc::new(self.ports.identity.enrich(credential, known).await);
+        }
+        Ok(caller)
+    }
+
+    /// The caller behind an identity that the host has verified itself.
+    pub async fn identify(&self, identity: Identity, origin: Origin) -> Result<Caller> {
+        let mut reads = self.ports.store.read().await?;
+        let user = reads.user_by_subject(&identity.issuer, &identity.subject).await?;
+        let who = match user {
+            Some(user) => Who::Person(Arc::new(Person { user, identity })),
+            None => Who::Unsynced(Arc::new(identity)),
+        };
+        Ok(Caller { who, origin })
+    }
+
+    async fn token(&self, text: &str, origin: Origin) -> Result<Caller> {
+        if !TokenText::is_plausible(text) {
+            return Err(INVALID);
+        }
+        let mac = TokenMac::of(&self.keyring, text);
+        let mut reads = self.ports.store.read().await?;
+        let token = reads.token_by_mac(&mac).await?.ok_or(INVALID)?;
+        let ended = token.expires_at.is_some_and(|end| end <= self.now());
+        if ended || token.mac != mac {
+            return Err(INVALID);
+        }
+        Ok(Caller { who: Who::Token(Arc::new(token)), origin })
+    }
+
+    /// Performs an operation: entirely, or not at all.
+    pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
+        O::CALLERS.admit(caller)?;
+        let mut cx = Context::<O::Access>::open(self, caller).await?;
+        let output = operation.run(&mut cx).await?;
+        let (mut session, note, now) = cx.into_parts();
+        match O::AUDIT {
+            Audit::Nothing => O::Access::finish(session).await?,
+            Audit::Change(action) => {
+                let entry = note.into_entry(caller, action, now);
+                O::Access::record(&mut session, &entry).await?;
+                O::Access::finish(session).await?;
+            }
+            Audit::Read(_) if !self.options.audit_reads => {}
+            Audit::Read(action) | Audit::Export(action) => {
+                // The reader goes back first: recording waits for others and for the disk.
+                drop(session);
+                self.record(note.into_entry(caller, action, now)).await?;
+            }
+        }
+        Ok(output)
+    }
+
+    async fn record(&self, entry: AuditRecord) -> Result<()> {
+        let store = self.ports.store.as_ref();
+        self.audit
+            .record(store, entry)
+            .await
+            .map_err(|_| Error::Unavailable("the audit log cannot be written".into()))
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.ports.clock.now()
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.ports.store.as_ref()
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub(crate) fn keyring(&self) -> &Keyring {
+        &self.keyring
+    }
+}

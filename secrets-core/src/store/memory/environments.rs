@@ -1,0 +1,169 @@
+use std::iter::successors;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::state::{State, owned, refers};
+use super::{Pending, Session, Snapshot};
+use crate::access::{EnvironmentPath, EnvironmentRef};
+use crate::caller::Principal;
+use crate::crypto::ProjectKeyRecord;
+use crate::error::Subject;
+use crate::ids::{EnvironmentId, ProjectId};
+use crate::names::EnvironmentName;
+use crate::store::{
+    EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, SecretRecord, Sight, StoreError,
+    StoreResult, Wanted,
+};
+
+#[async_trait]
+impl<S: Snapshot> EnvironmentReads for Session<S> {
+    async fn sight(
+        &mut self,
+        path: &EnvironmentPath,
+        principal: Principal,
+        wanted: Wanted<'_>,
+    ) -> StoreResult<Option<Sight>> {
+        let state = self.state();
+        let Some(found) = state.project_standing(&path.project, principal) else { return Ok(None) };
+        let (project, plan, standing) = (found.project, found.plan, found.standing);
+        let key = state.newest_key(project.id)?;
+        let chain = state
+            .chain(project.id, &path.environment)
+            .map(|environment| Link {
+                in_scope: state.is_in_scope(environment, principal),
+                secrets: state.wanted_of(environment.id, wanted),
+                environment: environment.clone(),
+            })
+            .collect();
+        Ok(Some(Sight { project, plan, standing, key, chain }))
+    }
+
+    async fn environments(
+        &mut self,
+        project: ProjectId,
+        principal: Principal,
+    ) -> StoreResult<Vec<EnvironmentRecord>> {
+        let state = self.state();
+        let exists = state.projects.contains_key(&project);
+        let mut environments: Vec<_> = state
+            .environments
+            .values()
+            .filter(|environment| exists && environment.project == project)
+            .filter(|environment| state.is_in_scope(environment, principal))
+            .map(owned)
+            .collect();
+        environments.sort_by_key(|environment| {
+            (environment.position, environment.created_at, environment.id)
+        });
+        Ok(environments)
+    }
+
+    async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
+        let state = self.state();
+        let heirs =
+            state.environments.values().filter(|heir| heir.inherits_from == Some(environment));
+        let mut names: Vec<_> = heirs.map(|heir| heir.name.clone()).collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+#[async_trait]
+impl EnvironmentWrites for Session<Pending> {
+    async fn insert_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let (id, name) = (environment.id, environment.name.folded());
+        let taken = state
+            .environment_names
+            .get(&environment.project)
+            .is_some_and(|names| names.contains_key(&name));
+        if taken || state.environments.contains_key(&id) {
+            return Err(StoreError::Duplicate(Subject::Environment));
+        }
+        refers(state.project_keys.contains_key(&environment.project), "project")?;
+        let mut siblings =
+            state.environments.values().filter(|other| other.project == environment.project);
+        let parent = environment.inherits_from.filter(|parent| *parent != id);
+        refers(
+            parent.is_none_or(|parent| siblings.any(|other| other.id == parent)),
+            "environment",
+        )?;
+        state.environment_names.entry(environment.project).or_default().insert(name, id);
+        state.environments.insert(id, environment.clone().into());
+        Ok(())
+    }
+
+    async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
+        let state = self.state_mut();
+        let record = state.environments.remove(&environment).ok_or(GONE)?;
+        state.environment_names.entry(record.project).or_default().remove(&record.name.folded());
+        for secret in state.secrets.remove(&environment).unwrap_or_default().values() {
+            state.secret_places.remove(&secret.id);
+            state.secret_versions.remove(&secret.id);
+        }
+        state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
+        Ok(())
+    }
+
+    async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64> {
+        let state = self.state_mut();
+        let mut record = state.environments.get(&environment).map(owned).ok_or(GONE)?;
+        if !state.projects.contains_key(&record.project) {
+            return Err(GONE);
+        }
+        record.revision += 1;
+        let revision = record.revision;
+        state.environments.insert(environment, record.into());
+        Ok(revision)
+    }
+}
+
+const GONE: StoreError = StoreError::Stale(Subject::Environment);
+
+impl State {
+    pub(super) fn newest_key(&self, project: ProjectId) -> StoreResult<ProjectKeyRecord> {
+        let newest = self.project_keys.get(&project).and_then(|keys| keys.get_max());
+        newest
+            .map(|(_, key)| owned(key))
+            .ok_or_else(|| StoreError::Broken("a project has no key".into()))
+    }
+
+    /// The environment that is named, then its ancestors.
+    fn chain(
+        &self,
+        project: ProjectId,
+        named: &EnvironmentRef,
+    ) -> impl Iterator<Item = &EnvironmentRecord> {
+        let parent =
+            |environment: &&EnvironmentRecord| self.environment(environment.inherits_from?);
+        successors(self.environment_at(project, named), parent).take(Sight::REACH as usize)
+    }
+
+    fn environment_at(
+        &self,
+        project: ProjectId,
+        named: &EnvironmentRef,
+    ) -> Option<&EnvironmentRecord> {
+        let mut of_project =
+            self.environments.values().filter(|environment| environment.project == project);
+        let found = of_project.find(|environment| match named {
+            EnvironmentRef::Id(id) => environment.id == *id,
+            EnvironmentRef::Name(name) => environment.name.as_str() == name,
+        });
+        found.map(Arc::as_ref)
+    }
+
+    fn environment(&self, environment: EnvironmentId) -> Option<&EnvironmentRecord> {
+        self.environments.get(&environment).map(Arc::as_ref)
+    }
+
+    fn wanted_of(&self, environment: EnvironmentId, wanted: Wanted<'_>) -> Vec<SecretRecord> {
+        let secrets = self.secrets_of(environment);
+        match wanted {
+            Wanted::Nothing => Vec::new(),
+            Wanted::Key(key) => secrets.get(key).map(owned).into_iter().collect(),
+            Wanted::All => secrets.values().map(owned).collect(),
+        }
+    }
+}

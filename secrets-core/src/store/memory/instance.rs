@@ -1,0 +1,58 @@
+use async_trait::async_trait;
+
+use super::{Pending, Session, Snapshot};
+use crate::crypto::{InstanceKeyRecord, InstanceRecord};
+use crate::error::Subject;
+use crate::ids::SecretId;
+use crate::store::{InstanceReads, InstanceWrites, Sample, StoreError, StoreResult};
+
+#[async_trait]
+impl<S: Snapshot> InstanceReads for Session<S> {
+    async fn instance(&mut self) -> StoreResult<Option<(InstanceRecord, Vec<InstanceKeyRecord>)>> {
+        Ok(self.state().instance.as_deref().cloned())
+    }
+
+    async fn holds_data(&mut self) -> StoreResult<bool> {
+        let state = self.state();
+        // Of deleted projects the keys are still there.
+        let is_empty = state.users.is_empty()
+            && state.teams.is_empty()
+            && state.project_keys.is_empty()
+            && state.secret_places.is_empty()
+            && state.tokens.is_empty();
+        Ok(!is_empty)
+    }
+
+    async fn secret_range(&mut self) -> StoreResult<Option<(SecretId, SecretId)>> {
+        let state = self.state();
+        let secrets = state.secret_places.get_min().zip(state.secret_places.get_max());
+        Ok(secrets.map(|((oldest, _), (newest, _))| (*oldest, *newest)))
+    }
+
+    async fn sample(&mut self, from: SecretId) -> StoreResult<Option<Sample>> {
+        let state = self.state();
+        let Some((id, _)) = state.secret_places.get_next(&from) else { return Ok(None) };
+        let secret = state.secret(*id).cloned();
+        let environment =
+            secret.as_ref().and_then(|secret| state.environments.get(&secret.environment));
+        let key =
+            environment.map(|environment| state.newest_key(environment.project)).transpose()?;
+        Ok(secret.zip(key).map(|(secret, key)| Sample { secret, key }))
+    }
+}
+
+#[async_trait]
+impl InstanceWrites for Session<Pending> {
+    async fn insert_instance(
+        &mut self,
+        instance: &InstanceRecord,
+        keys: &[InstanceKeyRecord],
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        if state.instance.is_some() {
+            return Err(StoreError::Duplicate(Subject::Resource));
+        }
+        state.instance = Some((instance.clone(), keys.to_vec()).into());
+        Ok(())
+    }
+}

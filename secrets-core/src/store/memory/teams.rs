@@ -1,0 +1,96 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::state::{State, owned, refers};
+use super::{Pending, Session, Snapshot};
+use crate::error::Subject;
+use crate::ids::{TeamId, UserId};
+use crate::store::{
+    MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamWrites,
+    UserRecord,
+};
+
+#[async_trait]
+impl<S: Snapshot> TeamReads for Session<S> {
+    async fn membership(&mut self, team: TeamId, user: UserId) -> StoreResult<Option<Membership>> {
+        Ok(self.state().membership(team, user))
+    }
+
+    async fn memberships(&mut self, user: UserId) -> StoreResult<Vec<Membership>> {
+        let state = self.state();
+        let mut memberships: Vec<_> = state
+            .teams
+            .keys()
+            .filter_map(|team| state.membership(*team, user))
+            .filter(|membership| membership.role.is_some())
+            .collect();
+        memberships.sort_by_key(|membership| (membership.team.created_at, membership.team.id));
+        Ok(memberships)
+    }
+
+    async fn members(&mut self, teams: &[TeamId]) -> StoreResult<Vec<MemberRecord>> {
+        let state = self.state();
+        let mut members: Vec<_> = state
+            .members
+            .values()
+            .filter(|member| teams.contains(&member.team))
+            .filter_map(|member| Some(introduced(member, state.users.get(&member.user)?)))
+            .collect();
+        members.sort_by_key(|member| (member.team, member.created_at, member.user));
+        Ok(members)
+    }
+
+    async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>> {
+        Ok(self.state().teams.get(&team).map(owned))
+    }
+}
+
+#[async_trait]
+impl TeamWrites for Session<Pending> {
+    async fn insert_team(&mut self, team: &TeamRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        if state.team_slugs.contains(team.slug.as_str()) || state.teams.contains_key(&team.id) {
+            return Err(StoreError::Duplicate(Subject::Team));
+        }
+        refers(state.users.contains_key(&team.created_by), "user")?;
+        state.team_slugs.insert(team.slug.to_string());
+        state.teams.insert(team.id, team.clone().into());
+        Ok(())
+    }
+
+    async fn insert_member(&mut self, member: &MemberRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        if state.members.contains_key(&(member.team, member.user)) {
+            return Err(StoreError::Duplicate(Subject::User));
+        }
+        refers(state.teams.contains_key(&member.team), "team")?;
+        refers(state.users.contains_key(&member.user), "user")?;
+        state.members.insert((member.team, member.user), member.clone().into());
+        Ok(())
+    }
+
+    async fn lock_team(&mut self, team: TeamId) -> StoreResult<()> {
+        // The whole store is held already.
+        let exists = self.state().teams.contains_key(&team);
+        if exists { Ok(()) } else { Err(StoreError::Stale(Subject::Team)) }
+    }
+}
+
+impl State {
+    fn membership(&self, team: TeamId, user: UserId) -> Option<Membership> {
+        let member = self.members.get(&(team, user));
+        Some(Membership {
+            team: self.teams.get(&team).map(owned)?,
+            role: member.map(|member| member.role),
+            joined_at: member.map(|member| member.created_at),
+        })
+    }
+}
+
+/// The member, with what the person says of themselves now.
+fn introduced(member: &Arc<MemberRecord>, user: &UserRecord) -> MemberRecord {
+    let (email, name, avatar_url) =
+        (user.email.clone(), user.name.clone(), user.avatar_url.clone());
+    MemberRecord { email, name, avatar_url, ..owned(member) }
+}

@@ -1,0 +1,88 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::state::{State, Token, refers};
+use super::{Pending, Session, Snapshot};
+use crate::crypto::TokenMac;
+use crate::error::Subject;
+use crate::ids::{TeamId, TokenId};
+use crate::store::{StoreError, StoreResult, TokenReads, TokenRecord, TokenScope, TokenWrites};
+
+#[async_trait]
+impl<S: Snapshot> TokenReads for Session<S> {
+    async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>> {
+        Ok(self.state().token_by_mac(mac).map(|token| token.record.clone()))
+    }
+
+    async fn token(&mut self, token: TokenId) -> StoreResult<Option<TokenRecord>> {
+        Ok(self.state().tokens.get(&token).map(|token| token.record.clone()))
+    }
+
+    async fn tokens(&mut self, teams: &[TeamId]) -> StoreResult<Vec<(TokenRecord, TokenScope)>> {
+        let state = self.state();
+        let of_teams = state.tokens.values().filter(|token| teams.contains(&token.record.team));
+        let mut tokens: Vec<_> =
+            of_teams.map(|token| (token.record.clone(), token.scope.clone())).collect();
+        tokens.sort_by_key(|(token, _)| (token.created_at, token.id));
+        Ok(tokens)
+    }
+
+    async fn token_scope(&mut self, token: TokenId) -> StoreResult<TokenScope> {
+        Ok(self.state().tokens.get(&token).map(|token| token.scope.clone()).unwrap_or_default())
+    }
+
+    async fn count_tokens(&mut self, team: TeamId) -> StoreResult<u64> {
+        Ok(self.state().tokens.values().filter(|token| token.record.team == team).map(|_| 1).sum())
+    }
+}
+
+#[async_trait]
+impl TokenWrites for Session<Pending> {
+    async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()> {
+        let state = self.state_mut();
+        if state.token_macs.contains_key(&token.mac.0) || state.tokens.contains_key(&token.id) {
+            return Err(StoreError::Duplicate(Subject::Token));
+        }
+        refers(state.teams.contains_key(&token.team), "team")?;
+        refers(state.users.contains_key(&token.created_by), "user")?;
+        refers(scope.projects.iter().all(|id| state.projects.contains_key(id)), "project")?;
+        refers(
+            scope.environments.iter().all(|id| state.environments.contains_key(id)),
+            "environment",
+        )?;
+        state.token_macs.insert(token.mac.0, token.id);
+        state
+            .tokens
+            .insert(token.id, Token { record: token.clone(), scope: ordered(scope) }.into());
+        Ok(())
+    }
+
+    async fn delete_token(&mut self, token: TokenId) -> StoreResult<()> {
+        let state = self.state_mut();
+        let token = state.tokens.remove(&token).ok_or(StoreError::Stale(Subject::Token))?;
+        state.token_macs.remove(&token.record.mac.0);
+        Ok(())
+    }
+}
+
+impl State {
+    /// Takes something out of every token's scope.
+    pub(super) fn narrow_tokens(&mut self, narrow: impl Fn(&mut TokenScope)) {
+        let tokens = self.tokens.iter().map(|(id, token)| {
+            let mut scope = token.scope.clone();
+            narrow(&mut scope);
+            let is_narrower = scope != token.scope;
+            let narrowed = || Token { record: token.record.clone(), scope }.into();
+            (*id, if is_narrower { narrowed() } else { Arc::clone(token) })
+        });
+        self.tokens = tokens.collect();
+    }
+}
+
+fn ordered(scope: &TokenScope) -> TokenScope {
+    let mut scope = scope.clone();
+    scope.projects.sort();
+    scope.environments.sort();
+    scope
+}

@@ -1,0 +1,57 @@
+//! Creating a team.
+
+use serde::Deserialize;
+
+use super::Team;
+use crate::access::Role;
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::ids::TeamId;
+use crate::names::{DisplayName, Slug};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::{MemberRecord, TeamRecord};
+
+/// What a team begins with.
+#[derive(Debug, Deserialize)]
+pub struct NewTeam {
+    /// What people call it.
+    pub name: DisplayName,
+}
+
+/// Creates a team that the caller owns.
+#[derive(Debug)]
+pub struct CreateTeam {
+    /// The team.
+    pub team: NewTeam,
+}
+
+impl Operation for CreateTeam {
+    const NAME: &'static str = "team.create";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("team.created");
+    type Access = Write;
+    type Output = Team;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Team> {
+        let owner = cx.caller.person()?.clone();
+        let name = self.team.name;
+        let team = TeamRecord {
+            id: TeamId::draw(cx.now()),
+            slug: Slug::suggested(&name, "team"),
+            name,
+            is_personal: false,
+            plan: cx.options().default_plan,
+            created_by: owner.id,
+            created_at: cx.now(),
+            updated_at: cx.now(),
+        };
+
+        let team = super::insert(cx, team).await?;
+        let member = MemberRecord::new(team.id, &owner, Role::Owner, cx.now());
+        cx.tx().insert_member(&member).await?;
+
+        cx.note.team = Some(team.id);
+        cx.about("team", team.id.uuid(), team.name.as_str());
+        Ok(team.into())
+    }
+}

@@ -1,0 +1,30 @@
+//! Reading a team.
+
+use super::TeamWithMembers;
+use crate::access::Permission;
+use crate::caller::Callers;
+use crate::error::{Error, Result, Subject};
+use crate::ids::TeamId;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Reads a team the caller belongs to.
+#[derive(Debug)]
+pub struct GetTeam {
+    /// Which team; `None` if what was given is no id and names nothing.
+    pub team: Option<TeamId>,
+}
+
+impl Operation for GetTeam {
+    const NAME: &'static str = "team.get";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = TeamWithMembers;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<TeamWithMembers> {
+        let team = self.team.ok_or(Error::NotFound(Subject::Team))?;
+        let scope = cx.team(team, Permission::See, Error::NotFound(Subject::Team)).await?;
+        let members = cx.reads().members(&[team]).await?;
+        Ok(TeamWithMembers::new(scope.team, scope.role, members))
+    }
+}

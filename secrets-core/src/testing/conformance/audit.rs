@@ -1,0 +1,206 @@
+//! The audit log.
+
+use std::slice::from_ref;
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use super::{begin, committed, read};
+use crate::ids::{EnvironmentId, ProjectId, TeamId};
+use crate::store::{AuditRecord, Store};
+use crate::testing::fixtures::{World, at, entry, team, user};
+
+/// All that an entry may tell survives, of either kind of address.
+pub async fn everything_of_an_entry_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let telling = AuditRecord {
+        project: Some(world.project.id),
+        project_name: Some("Ünï 日本".to_owned()),
+        environment: Some(world.production.id),
+        environment_name: Some("production".to_owned()),
+        actor_type: "service_token".to_owned(),
+        actor_id: Some(world.owner.id.uuid()),
+        actor_name: Some("O'Brien".to_owned()),
+        actor_email: Some("owner@example.com".to_owned()),
+        resource_id: Some(Uuid::from_u128(u128::MAX)),
+        resource_name: Some(String::new()),
+        outcome: "failure".to_owned(),
+        metadata: r#"{"z": 1, "a": ["ünï", null], "b":1.0}"#.to_owned(),
+        address: Some([203, 0, 113, 255].into()),
+        agent: Some("curl/8 \"x\" \\ '".to_owned()),
+        request: Some(Uuid::from_u128(1)),
+        ..entry(&world.team, "secret.created", at(1))
+    };
+    let by_ipv6 = AuditRecord {
+        address: Some([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()),
+        ..entry(&world.team, "secret.deleted", at(0))
+    };
+    let mut tx = begin(store).await;
+
+    tx.insert_audit(&[telling.clone(), by_ipv6.clone()]).await.unwrap();
+
+    let found = committed(store, tx).await.audit_entries(world.team.id, 10).await.unwrap();
+    assert_eq!(found, [telling, by_ipv6]);
+}
+
+/// What an entry does not tell stays absent.
+pub async fn what_an_entry_lacks_stays_absent(store: &dyn Store) {
+    let world = World::build(store).await;
+    let bare = entry(&world.team, "team.created", at(0));
+    let mut tx = begin(store).await;
+
+    tx.insert_audit(from_ref(&bare)).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.audit_entries(world.team.id, 1).await.unwrap(), [bare]);
+}
+
+/// Entries come newest first, a microsecond being enough, in whatever order they were added.
+pub async fn entries_come_newest_first(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entries = [2, 0, 3, 1].map(|micros| {
+        entry(&world.team, &format!("e{micros}"), at(5) + TimeDelta::microseconds(micros))
+    });
+    let mut tx = begin(store).await;
+
+    tx.insert_audit(&entries[..2]).await.unwrap();
+    tx.insert_audit(&entries[2..]).await.unwrap();
+    tx.insert_audit(&[entry(&world.team, "latest", at(60)), entry(&world.team, "first", at(0))])
+        .await
+        .unwrap();
+
+    let found = committed(store, tx).await.audit_entries(world.team.id, 100).await.unwrap();
+    assert_eq!(actions(&found), ["latest", "e3", "e2", "e1", "e0", "first"]);
+}
+
+/// No more entries come than are asked for: the newest.
+pub async fn a_limit_leaves_the_newest_entries(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entries = [1, 2, 3].map(|age| entry(&world.team, &format!("e{age}"), at(age)));
+    let mut tx = begin(store).await;
+    tx.insert_audit(&entries).await.unwrap();
+    let mut seen = committed(store, tx).await;
+
+    for (limit, expected) in [
+        (0, &[][..]),
+        (1, &["e3"]),
+        (2, &["e3", "e2"]),
+        (3, &["e3", "e2", "e1"]),
+        (u32::MAX, &["e3", "e2", "e1"]),
+    ] {
+        let found = seen.audit_entries(world.team.id, limit).await.unwrap();
+        assert_eq!(actions(&found), expected, "{limit}");
+    }
+}
+
+/// A team's entries are its own: not another team's, and not those of no team.
+pub async fn a_team_has_entries_of_its_own(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    tx.insert_audit(&[
+        entry(&world.team, "ours", at(1)),
+        entry(&world.other_team, "theirs", at(2)),
+        AuditRecord { team: None, ..entry(&world.team, "nobody's", at(3)) },
+    ])
+    .await
+    .unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(actions(&seen.audit_entries(world.team.id, 10).await.unwrap()), ["ours"]);
+    assert_eq!(actions(&seen.audit_entries(world.other_team.id, 10).await.unwrap()), ["theirs"]);
+    let unknown = team(&world.owner, "unknown").id;
+    assert_eq!(seen.audit_entries(unknown, 10).await.unwrap(), []);
+}
+
+/// An entry whose id is there already is left alone, and those beside it are added.
+pub async fn an_entry_that_is_written_again_is_left_alone(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = entry(&world.team, "first", at(1));
+    let second = entry(&world.team, "second", at(2));
+    let again = AuditRecord { action: "changed".to_owned(), ..first.clone() };
+    let mut tx = begin(store).await;
+    tx.insert_audit(from_ref(&first)).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = begin(store).await;
+
+    tx.insert_audit(&[again.clone(), second.clone(), second.clone()]).await.unwrap();
+    tx.insert_audit(&[again]).await.unwrap();
+
+    let found = committed(store, tx).await.audit_entries(world.team.id, 10).await.unwrap();
+    assert_eq!(found, [second, first]);
+}
+
+/// Adding no entries does nothing.
+pub async fn adding_no_entries_does_nothing(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    tx.insert_audit(&[]).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.audit_entries(world.team.id, 10).await.unwrap(), []);
+}
+
+/// Hundreds of entries go in at once.
+pub async fn hundreds_of_entries_go_at_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entries: Vec<_> = (0..500).rev().map(|age| entry(&world.team, "many", at(age))).collect();
+    let mut tx = begin(store).await;
+
+    tx.insert_audit(&entries).await.unwrap();
+
+    assert_eq!(
+        committed(store, tx).await.audit_entries(world.team.id, 500).await.unwrap(),
+        entries
+    );
+}
+
+/// An entry outlives what it tells of.
+pub async fn an_entry_outlives_what_it_tells_of(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of_deleted = AuditRecord {
+        project: Some(world.project.id),
+        environment: Some(world.production.id),
+        ..entry(&world.team, "secret.created", at(1))
+    };
+    let mut tx = begin(store).await;
+    tx.insert_audit(from_ref(&of_deleted)).await.unwrap();
+
+    tx.delete_environment(world.production.id).await.unwrap();
+    tx.delete_project(world.project.id, at(2)).await.unwrap();
+
+    let found = committed(store, tx).await.audit_entries(world.team.id, 10).await.unwrap();
+    assert_eq!(found, [of_deleted]);
+}
+
+/// An entry may tell of things that are gone or were never there: it refers to nothing.
+pub async fn an_entry_refers_to_nothing(store: &dyn Store) {
+    let world = World::build(store).await;
+    let team = TeamId::draw(at(0));
+    let of_nothing = AuditRecord {
+        team: Some(team),
+        project: Some(ProjectId::draw(at(0))),
+        environment: Some(EnvironmentId::draw(at(0))),
+        actor_id: Some(user("nobody").id.uuid()),
+        ..entry(&world.team, "secret.created", at(1))
+    };
+    let mut tx = begin(store).await;
+
+    tx.insert_audit(from_ref(&of_nothing)).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.audit_entries(team, 10).await.unwrap(), [of_nothing]);
+}
+
+/// An entry of a transaction that is dropped was never there.
+pub async fn an_entry_is_undone_with_its_transaction(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.insert_audit(&[entry(&world.team, "secret.created", at(1))]).await.unwrap();
+
+    drop(tx);
+
+    assert_eq!(read(store).await.audit_entries(world.team.id, 10).await.unwrap(), []);
+}
+
+fn actions(entries: &[AuditRecord]) -> Vec<&str> {
+    entries.iter().map(|entry| entry.action.as_str()).collect()
+}

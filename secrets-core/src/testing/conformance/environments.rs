@@ -1,0 +1,285 @@
+//! Environments.
+
+use std::slice::from_ref;
+
+use super::{assert_duplicate, assert_stale, begin, committed, read};
+use crate::access::EnvironmentPath;
+use crate::caller::Principal;
+use crate::error::Subject;
+use crate::store::{EnvironmentRecord, SecretRecord, Store, TokenRecord, TokenScope, Wanted};
+use crate::testing::fixtures::{
+    World, at, environment, next_version, project, project_key, secret, token,
+};
+
+/// All that is kept of an environment survives, present or absent, at the largest numbers.
+pub async fn everything_of_an_environment_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let full = EnvironmentRecord {
+        inherits_from: Some(world.production.id),
+        description: Some("ünï\n'日本'".to_owned()),
+        is_default: true,
+        position: u32::MAX,
+        revision: u64::try_from(i64::MAX).unwrap(),
+        created_by: Some(world.member.id.uuid()),
+        created_at: at(1),
+        updated_at: at(2),
+        ..environment(&world.project, "Full_1-x")
+    };
+    let mut tx = begin(store).await;
+
+    tx.insert_environment(&full).await.unwrap();
+
+    let member = Principal::User(world.member.id);
+    let found = committed(store, tx).await.environments(world.project.id, member).await.unwrap();
+    assert_eq!(found, [world.development, world.staging, world.production, full]);
+}
+
+/// A name is given once within a project, in any case of letters.
+pub async fn a_name_is_unique_within_its_project_in_any_case(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    for name in ["production", "Production", "PRODUCTION"] {
+        let again = tx.insert_environment(&environment(&world.project, name)).await;
+        assert_duplicate(again, Subject::Environment);
+    }
+
+    let member = Principal::User(world.member.id);
+    assert_eq!(tx.environments(world.project.id, member).await.unwrap().len(), 3);
+}
+
+/// Two projects may have environments of one name.
+pub async fn two_projects_may_use_the_same_environment_name(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let namesake = environment(&other, "production");
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+
+    tx.insert_environment(&namesake).await.unwrap();
+
+    let member = Principal::User(world.member.id);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.environments(other.id, member).await.unwrap(), [namesake]);
+    assert_eq!(seen.environments(world.project.id, member).await.unwrap().len(), 3);
+}
+
+/// Environments come by their position, whenever they were made.
+pub async fn environments_come_by_position(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [last, middle] = [("a", 20), ("z", 10)].map(|(name, position)| EnvironmentRecord {
+        position,
+        ..environment(&world.project, name)
+    });
+    let mut tx = begin(store).await;
+    tx.insert_environment(&last).await.unwrap();
+    tx.insert_environment(&middle).await.unwrap();
+
+    let member = Principal::User(world.member.id);
+    let found = committed(store, tx).await.environments(world.project.id, member).await.unwrap();
+
+    assert_eq!(found, [world.development, world.staging, world.production, middle, last]);
+}
+
+/// A project that is unknown has no environments.
+pub async fn an_unknown_project_has_no_environments(store: &dyn Store) {
+    let world = World::build(store).await;
+    let unknown = project(&world.team, "unknown").id;
+
+    let found = read(store).await.environments(unknown, Principal::User(world.owner.id)).await;
+
+    assert_eq!(found.unwrap(), []);
+}
+
+/// A token finds the environments that its scope holds.
+pub async fn a_token_lists_the_environments_of_its_scope(store: &dyn Store) {
+    let world = World::build(store).await;
+    let everywhere = token(&world.team, &world.owner);
+    let here = TokenRecord { all_environments: false, ..token(&world.team, &world.owner) };
+    let scope = TokenScope {
+        environments: vec![world.staging.id, world.development.id],
+        ..TokenScope::default()
+    };
+    let mut tx = begin(store).await;
+    tx.insert_token(&everywhere, &TokenScope::default()).await.unwrap();
+    tx.insert_token(&here, &scope).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let all = seen.environments(world.project.id, Principal::Token(everywhere.id)).await.unwrap();
+    let some = seen.environments(world.project.id, Principal::Token(here.id)).await.unwrap();
+
+    assert_eq!(all, [world.development.clone(), world.staging.clone(), world.production]);
+    assert_eq!(some, [world.development, world.staging]);
+}
+
+/// A token for all environments holds those of its own projects only.
+pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let elsewhere = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
+    let scope = TokenScope { projects: vec![other.id], ..TokenScope::default() };
+    let foreign = token(&world.other_team, &world.stranger);
+    let unknown = token(&world.team, &world.owner);
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.insert_token(&elsewhere, &scope).await.unwrap();
+    tx.insert_token(&foreign, &TokenScope::default()).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    for token in [elsewhere, foreign, unknown] {
+        let found = seen.environments(world.project.id, Principal::Token(token.id)).await.unwrap();
+        assert_eq!(found, []);
+    }
+}
+
+/// Heirs are those that inherit directly, ordered by name, upper case before lower.
+pub async fn heirs_are_direct_and_ordered_by_name(store: &dyn Store) {
+    let world = World::build(store).await;
+    let heir = |name, of: &EnvironmentRecord| EnvironmentRecord {
+        inherits_from: Some(of.id),
+        ..environment(&world.project, name)
+    };
+    let [b, z, ten, two] = ["b", "Z", "10", "2"].map(|name| heir(name, &world.production));
+    let grandchild = heir("a", &b);
+    let mut tx = begin(store).await;
+    for environment in [&b, &z, &ten, &two, &grandchild] {
+        tx.insert_environment(environment).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+
+    let expected = [ten, two, z, b.clone()].map(|heir| heir.name);
+    assert_eq!(seen.heirs(world.production.id).await.unwrap(), expected);
+    assert_eq!(seen.heirs(b.id).await.unwrap(), [grandchild.name]);
+    assert_eq!(seen.heirs(grandchild.id).await.unwrap(), []);
+}
+
+/// A deleted environment takes its secrets and their versions along, and nothing of another.
+pub async fn deleting_an_environment_takes_its_secrets_along(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (gone, kept) = (secret(&world.staging, "KEY"), secret(&world.production, "KEY"));
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[gone.clone(), kept.clone()]).await.unwrap();
+    for secret in [&gone, &kept] {
+        tx.replace_secret(&next_version(secret)).await.unwrap();
+    }
+
+    tx.delete_environment(world.staging.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.count_secrets(world.staging.id).await.unwrap(), 0);
+    assert_eq!(seen.secret_versions(gone.id).await.unwrap(), []);
+    assert_eq!(seen.secret_range().await.unwrap(), Some((kept.id, kept.id)));
+    assert_eq!(seen.secret_versions(kept.id).await.unwrap().len(), 1);
+    let member = Principal::User(world.member.id);
+    let left = seen.environments(world.project.id, member).await.unwrap();
+    assert_eq!(left, [world.development, world.production]);
+}
+
+/// The name of a deleted environment can be given again; the new one begins empty.
+pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
+    let world = World::build(store).await;
+    let second = environment(&world.project, "Staging");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[secret(&world.staging, "KEY")]).await.unwrap();
+    tx.delete_environment(world.staging.id).await.unwrap();
+
+    tx.insert_environment(&second).await.unwrap();
+
+    let path = EnvironmentPath::new(world.project.id, "Staging");
+    let member = Principal::User(world.member.id);
+    let sight =
+        committed(store, tx).await.sight(&path, member, Wanted::All).await.unwrap().unwrap();
+    assert_eq!(sight.chain[0].environment, second);
+    assert_eq!(sight.chain[0].secrets, []);
+}
+
+/// An environment that is gone can be neither deleted nor touched.
+pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.delete_environment(world.staging.id).await.unwrap();
+
+    for gone in [&world.staging, &environment(&world.project, "unknown")] {
+        assert_stale(tx.delete_environment(gone.id).await, Subject::Environment);
+        assert_stale(tx.touch_environment(gone.id).await, Subject::Environment);
+    }
+}
+
+/// The environments of a deleted project cannot be touched.
+pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+
+    let touched = tx.touch_environment(world.production.id).await;
+
+    assert_stale(touched, Subject::Environment);
+}
+
+/// Touching counts one write and gives the count.
+pub async fn touching_counts_from_the_stored_revision(store: &dyn Store) {
+    let world = World::build(store).await;
+    let busy = EnvironmentRecord { revision: 1 << 40, ..environment(&world.project, "busy") };
+    let mut tx = begin(store).await;
+    tx.insert_environment(&busy).await.unwrap();
+
+    assert_eq!(tx.touch_environment(busy.id).await.unwrap(), busy.revision + 1);
+    assert_eq!(tx.touch_environment(busy.id).await.unwrap(), busy.revision + 2);
+    tx.commit().await.unwrap();
+
+    let mut tx = begin(store).await;
+    assert_eq!(tx.touch_environment(busy.id).await.unwrap(), busy.revision + 3);
+}
+
+/// Touching changes the revision of the one environment, and nothing else.
+pub async fn touching_changes_nothing_but_the_revision(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    tx.touch_environment(world.staging.id).await.unwrap();
+
+    let member = Principal::User(world.member.id);
+    let found = committed(store, tx).await.environments(world.project.id, member).await.unwrap();
+    let touched = EnvironmentRecord { revision: 1, ..world.staging };
+    assert_eq!(found, [world.development, touched, world.production]);
+}
+
+/// Names that look alike to a pattern or a loose comparison are different names.
+pub async fn environment_names_are_no_patterns(store: &dyn Store) {
+    let world = World::build(store).await;
+    let names = ["a_b", "a-b", "axb", "a-B-", "1", "01"];
+    let mut tx = begin(store).await;
+
+    for name in names {
+        tx.insert_environment(&environment(&world.project, name)).await.unwrap();
+    }
+
+    let member = Principal::User(world.member.id);
+    let mut seen = committed(store, tx).await;
+    for name in names {
+        let path = EnvironmentPath::new(world.project.id, name);
+        let sight = seen.sight(&path, member, Wanted::Nothing).await.unwrap().unwrap();
+        assert_eq!(sight.chain[0].environment.name.as_str(), name);
+    }
+}
+
+/// An inherited secret is not deleted with the heir that saw it.
+pub async fn deleting_an_heir_leaves_what_it_inherited(store: &dyn Store) {
+    let world = World::build(store).await;
+    let heir = EnvironmentRecord {
+        inherits_from: Some(world.production.id),
+        ..environment(&world.project, "heir")
+    };
+    let inherited = SecretRecord { version: 7, ..secret(&world.production, "KEY") };
+    let mut tx = begin(store).await;
+    tx.insert_environment(&heir).await.unwrap();
+    tx.insert_secrets(from_ref(&inherited)).await.unwrap();
+
+    tx.delete_environment(heir.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let keys = [inherited.key.clone()];
+    assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [inherited]);
+    assert_eq!(seen.heirs(world.production.id).await.unwrap(), []);
+}

@@ -1,0 +1,177 @@
+//! The installation's own rows.
+
+use std::slice::from_ref;
+
+use super::{begin, committed, read};
+use crate::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, RootKeyId};
+use crate::ids::{InstanceId, SecretId};
+use crate::store::{SecretRecord, Store, StoreError};
+use crate::testing::fixtures::{
+    World, at, environment, next_version, project, project_key, secret, user,
+};
+
+/// An empty store holds no installation, nothing of anybody's and no secret.
+pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
+    let mut seen = read(store).await;
+
+    assert!(seen.instance().await.unwrap().is_none());
+    assert!(!seen.holds_data().await.unwrap());
+    assert_eq!(seen.secret_range().await.unwrap(), None);
+    assert!(seen.sample(SecretId::draw(at(0))).await.unwrap().is_none());
+}
+
+/// The installation is kept with its keys, each under its purpose, at the largest numbers.
+pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
+    let (instance, keys) = installation();
+    let mut tx = begin(store).await;
+
+    tx.insert_instance(&instance, &keys).await.unwrap();
+
+    let (found, found_keys) = committed(store, tx).await.instance().await.unwrap().unwrap();
+    assert_eq!(all_of(&found), all_of(&instance));
+    assert_eq!(all_of_keys(&found_keys), all_of_keys(&keys));
+}
+
+/// A store is one installation's: a second one is refused, and the first stays.
+pub async fn there_is_one_installation(store: &dyn Store) {
+    let ((first, keys), (second, other_keys)) = (installation(), installation());
+    let mut tx = begin(store).await;
+    tx.insert_instance(&first, &keys).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = begin(store).await;
+
+    let again = tx.insert_instance(&second, &other_keys).await;
+
+    assert!(matches!(again, Err(StoreError::Duplicate(_))), "{again:?}");
+    let (found, found_keys) = committed(store, tx).await.instance().await.unwrap().unwrap();
+    assert_eq!(found.id, first.id);
+    assert_eq!(found_keys.len(), keys.len());
+}
+
+/// An installation alone is nothing that belongs to somebody.
+pub async fn an_installation_alone_is_no_data(store: &dyn Store) {
+    let (instance, keys) = installation();
+    let mut tx = begin(store).await;
+    tx.insert_instance(&instance, &keys).await.unwrap();
+
+    assert!(!committed(store, tx).await.holds_data().await.unwrap());
+}
+
+/// One person is something that belongs to somebody.
+pub async fn one_person_is_data(store: &dyn Store) {
+    let mut tx = begin(store).await;
+
+    tx.insert_user(&user("alice")).await.unwrap();
+
+    assert!(tx.holds_data().await.unwrap());
+    assert!(committed(store, tx).await.holds_data().await.unwrap());
+}
+
+/// Whoever deletes the only project still holds data.
+pub async fn a_deleted_project_leaves_data(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+
+    assert!(committed(store, tx).await.holds_data().await.unwrap());
+}
+
+/// The range of secrets goes from the oldest to the newest, which may be the same one.
+pub async fn the_range_goes_from_the_oldest_secret_to_the_newest(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [oldest, middle, newest] = three(&world);
+    let mut tx = begin(store).await;
+
+    tx.insert_secrets(from_ref(&middle)).await.unwrap();
+    assert_eq!(tx.secret_range().await.unwrap(), Some((middle.id, middle.id)));
+    tx.insert_secrets(&[newest.clone(), oldest.clone()]).await.unwrap();
+    assert_eq!(tx.secret_range().await.unwrap(), Some((oldest.id, newest.id)));
+    tx.delete_secret(newest.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.secret_range().await.unwrap(), Some((oldest.id, middle.id)));
+}
+
+/// A sample is the first secret at or after an id.
+pub async fn a_sample_is_the_first_secret_from_an_id_on(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [oldest, middle, newest] = three(&world);
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[middle.clone(), newest.clone(), oldest.clone()]).await.unwrap();
+    let mut seen = committed(store, tx).await;
+
+    for (from, expected) in [
+        (SecretId::draw(at(-9)), Some(&oldest)),
+        (oldest.id, Some(&oldest)),
+        (SecretId::draw(at(15)), Some(&middle)),
+        (middle.id, Some(&middle)),
+        (SecretId::draw(at(25)), Some(&newest)),
+        (newest.id, Some(&newest)),
+        (SecretId::draw(at(99)), None),
+    ] {
+        let found = seen.sample(from).await.unwrap().map(|sample| sample.secret);
+        assert_eq!(found.as_ref(), expected);
+    }
+}
+
+/// A sample brings the present version, and the key of the secret's own project.
+pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let there = environment(&other, "there");
+    let first = secret(&there, "KEY");
+    let second = next_version(&first);
+    let key = project_key(&other);
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &key).await.unwrap();
+    tx.insert_environment(&there).await.unwrap();
+    tx.insert_secrets(&[first]).await.unwrap();
+    tx.replace_secret(&second).await.unwrap();
+
+    let sample = committed(store, tx).await.sample(second.id).await.unwrap().unwrap();
+
+    assert_eq!(sample.secret, second);
+    assert_eq!(sample.key, key);
+}
+
+/// An installation with a key for every purpose.
+pub(super) fn installation() -> (InstanceRecord, Vec<InstanceKeyRecord>) {
+    let instance = InstanceRecord {
+        id: InstanceId::draw(at(0)),
+        root_key: RootKeyId([0, 1, 2, 3, 252, 253, 254, 255]),
+        kek_id: u32::MAX,
+        wrapped_kek: (0..72).collect(),
+        canary: (128..=u8::MAX).collect(),
+        epoch: u64::try_from(i64::MAX).unwrap(),
+        created_at: at(0),
+    };
+    let keys = InstanceKeyPurpose::ALL.map(|purpose| InstanceKeyRecord {
+        purpose,
+        kek_id: u32::MAX - purpose as u32,
+        wrapped: vec![u8::try_from(purpose as u32).unwrap(); 72],
+    });
+    (instance, keys.into())
+}
+
+/// Secrets made at three times.
+fn three(world: &World) -> [SecretRecord; 3] {
+    [(10, "Z"), (20, "A"), (30, "M")].map(|(age, key)| SecretRecord {
+        id: SecretId::draw(at(age)),
+        ..secret(&world.production, key)
+    })
+}
+
+fn all_of(instance: &InstanceRecord) -> impl PartialEq + std::fmt::Debug {
+    let InstanceRecord { id, root_key, kek_id, wrapped_kek, canary, epoch, created_at } =
+        instance.clone();
+    (id, root_key, kek_id, wrapped_kek, canary, epoch, created_at)
+}
+
+/// What is kept of keys, by purpose.
+fn all_of_keys(keys: &[InstanceKeyRecord]) -> Vec<(u32, u32, Vec<u8>)> {
+    let mut keys: Vec<_> =
+        keys.iter().map(|key| (key.purpose as u32, key.kek_id, key.wrapped.clone())).collect();
+    keys.sort();
+    keys
+}

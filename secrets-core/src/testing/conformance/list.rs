@@ -1,0 +1,250 @@
+//! The list of the rules.
+
+/// Makes a test of every rule that stores keep.
+///
+/// `open` is an async function that gives an empty store, `Arc<dyn Store>`, and something that
+/// keeps its database alive, dropped when the rule has been tested. The tests run on tokio.
+///
+/// ```ignore
+/// async fn open() -> (Arc<dyn Store>, TempDir) { … }
+/// secrets_core::store_conformance!(open);
+/// ```
+#[macro_export]
+macro_rules! store_conformance {
+    ($open:ident) => { $crate::store_conformance! { @list tests $open } };
+    (@names) => { $crate::store_conformance! { @list names names } };
+
+    (@list $then:ident $with:ident) => { $crate::store_conformance! { @$then $with
+        transactions() {
+            a_store_answers_when_asked
+            a_transaction_reads_its_own_writes
+            what_is_not_committed_is_not_seen
+            dropping_a_transaction_undoes_everything
+            dropping_a_transaction_brings_back_what_it_deleted
+            a_commit_makes_everything_seen
+            a_reader_sees_what_was_committed_before_each_call
+            a_transaction_sees_what_was_committed_before_it
+            a_transaction_may_do_nothing
+            a_dropped_transaction_lets_the_next_begin
+            a_begin_that_is_given_up_blocks_nobody
+            a_call_that_is_given_up_harms_nobody
+            a_duplicate_leaves_the_transaction_usable
+            a_stale_record_leaves_the_transaction_usable
+        }
+        races(spawn) {
+            concurrent_replacements_make_dense_versions
+            one_of_many_replaces_a_version
+            concurrent_touches_are_all_counted
+            dropped_touches_are_not_counted
+            concurrent_inserts_of_different_keys_all_succeed
+            one_of_many_makes_a_secret
+            one_of_many_deletes_a_secret
+            one_of_many_founds_the_installation
+            one_of_many_first_sign_ins_makes_the_person
+            one_of_many_gets_a_slug
+            a_held_team_is_counted_exactly
+            a_held_project_is_counted_exactly
+            a_touched_environment_is_counted_exactly
+            a_look_never_sees_half_a_commit
+        }
+        users() {
+            a_person_is_found_by_id
+            a_person_is_found_by_issuer_and_subject
+            an_issuers_subject_is_unique
+            two_issuers_may_use_the_same_subject
+            a_subject_is_compared_exactly
+            an_email_address_is_not_unique
+            everything_told_of_a_person_survives
+            what_was_not_told_of_a_person_stays_absent
+            a_long_name_in_any_script_survives
+            an_update_keeps_who_a_person_is
+            an_update_can_take_away_what_was_told
+            an_update_leaves_other_people_alone
+        }
+        teams() {
+            a_team_is_found_by_id
+            every_plan_survives
+            a_team_slug_is_unique
+            a_membership_tells_role_and_time_of_joining
+            a_stranger_finds_a_team_without_a_role
+            an_unknown_team_has_no_membership
+            memberships_come_oldest_first
+            a_person_without_a_team_has_no_memberships
+            members_come_by_team_in_the_order_they_joined
+            members_of_no_team_are_none
+            a_member_is_shown_as_the_person_is_now
+            a_person_is_in_a_team_once
+            a_person_has_a_role_in_each_team
+            a_team_that_exists_can_be_held
+        }
+        projects() {
+            a_project_is_found_by_id_and_by_slug
+            an_unknown_project_is_not_found
+            a_slug_is_unique_among_projects
+            a_deleted_projects_slug_stays_taken
+            a_project_and_a_team_may_share_a_slug
+            a_member_stands_with_their_role
+            a_stranger_does_not_stand_to_a_project
+            a_project_tells_its_teams_plan
+            projects_come_oldest_first
+            the_projects_of_several_teams_come_in_one_order
+            the_projects_of_a_team_are_counted
+            a_project_key_is_found_by_version
+            an_update_changes_what_a_project_is_called
+            an_update_can_take_a_description_away
+            a_project_that_is_gone_is_stale
+            a_project_that_exists_can_be_held
+            a_deleted_project_is_in_no_answer
+        }
+        environments() {
+            everything_of_an_environment_survives
+            a_name_is_unique_within_its_project_in_any_case
+            two_projects_may_use_the_same_environment_name
+            environments_come_by_position
+            an_unknown_project_has_no_environments
+            a_token_lists_the_environments_of_its_scope
+            a_token_lists_no_environments_of_a_project_beyond_its_scope
+            heirs_are_direct_and_ordered_by_name
+            deleting_an_environment_takes_its_secrets_along
+            the_name_of_a_deleted_environment_is_free
+            an_environment_that_is_gone_is_stale
+            an_environment_of_a_deleted_project_is_stale
+            touching_counts_from_the_stored_revision
+            touching_changes_nothing_but_the_revision
+            environment_names_are_no_patterns
+            deleting_an_heir_leaves_what_it_inherited
+        }
+        sight() {
+            an_unknown_project_shows_nothing
+            an_unknown_environment_has_an_empty_chain
+            ids_and_names_lead_to_the_same_place
+            an_environment_is_found_by_its_exact_name
+            a_chain_comes_nearest_first
+            a_look_reaches_one_link_beyond_the_longest_chain
+            a_circle_shows_as_a_repeated_link
+            a_circle_further_up_shows_as_a_repeated_link
+            wanting_nothing_brings_no_secrets
+            wanting_a_key_brings_it_of_each_link
+            a_wanted_key_is_compared_exactly
+            wanting_all_brings_each_links_secrets_ordered_by_key
+            a_look_brings_secrets_whole
+            a_look_tells_project_plan_and_key
+            a_look_within_a_transaction_sees_its_writes
+            a_look_stays_within_its_project
+        }
+        scopes() {
+            people_see_every_link_in_scope
+            a_stranger_is_told_as_one
+            a_token_for_everything_holds_everything
+            a_token_for_all_projects_holds_later_ones
+            a_token_for_all_environments_holds_later_ones
+            a_token_stands_to_the_projects_of_its_scope
+            a_project_beyond_the_scope_has_nothing_in_it
+            a_token_holds_the_environments_of_its_scope
+            a_token_of_another_team_is_a_stranger
+            a_deleted_token_stands_nowhere
+            a_token_outlives_its_projects_and_holds_nothing
+            a_token_outlives_its_environments_and_holds_none
+            a_deletion_leaves_the_rest_of_a_scope
+        }
+        secrets() {
+            everything_of_a_secret_survives
+            what_a_secret_lacks_stays_absent
+            any_bytes_survive
+            a_key_is_unique_within_its_environment
+            two_environments_may_use_the_same_key
+            a_key_is_compared_exactly
+            secrets_come_by_key
+            asking_for_nothing_brings_nothing
+            a_taken_key_keeps_out_the_whole_insert
+            a_key_given_twice_keeps_out_the_whole_insert
+            inserting_no_secrets_does_nothing
+            a_thousand_secrets_go_at_once
+            an_environments_own_secrets_are_counted
+            a_new_description_changes_nothing_else
+            a_description_can_be_taken_away
+            a_deleted_secret_takes_its_versions_along
+            a_secret_that_is_gone_is_stale
+            the_key_of_a_deleted_secret_is_free
+        }
+        versions() {
+            the_next_version_takes_the_place
+            the_replaced_version_is_kept_as_it_was
+            a_first_version_has_replaced_nothing
+            versions_come_newest_first
+            each_secret_has_versions_of_its_own
+            a_version_out_of_turn_is_stale
+            a_secret_that_is_gone_cannot_be_replaced
+            every_change_survives
+            the_highest_version_number_survives
+            a_large_replaced_value_survives
+        }
+        tokens() {
+            a_token_is_found_by_hash_and_by_id
+            an_unknown_token_is_not_found
+            an_expired_token_is_found
+            what_a_token_may_is_kept_bit_by_bit
+            a_token_hash_is_unique
+            a_token_name_is_not_unique
+            a_scope_is_kept_with_its_token
+            tokens_come_oldest_first_with_their_scopes
+            no_team_has_no_tokens
+            the_tokens_of_a_team_are_counted
+            a_deleted_token_is_gone_with_its_scope
+            a_deleted_token_can_be_kept_again
+            a_token_that_is_gone_is_stale
+            a_scope_of_many_things_survives
+        }
+        audit() {
+            everything_of_an_entry_survives
+            what_an_entry_lacks_stays_absent
+            entries_come_newest_first
+            a_limit_leaves_the_newest_entries
+            a_team_has_entries_of_its_own
+            an_entry_that_is_written_again_is_left_alone
+            adding_no_entries_does_nothing
+            hundreds_of_entries_go_at_once
+            an_entry_outlives_what_it_tells_of
+            an_entry_refers_to_nothing
+            an_entry_is_undone_with_its_transaction
+        }
+        instance() {
+            an_empty_store_holds_nothing
+            an_installation_is_kept_with_its_keys
+            there_is_one_installation
+            an_installation_alone_is_no_data
+            one_person_is_data
+            a_deleted_project_leaves_data
+            the_range_goes_from_the_oldest_secret_to_the_newest
+            a_sample_is_the_first_secret_from_an_id_on
+            a_sample_brings_the_key_of_its_project
+        }
+    } };
+
+    (@names names $($module:ident $with:tt { $($rule:ident)* })*) => {
+        [$($(concat!(stringify!($module), "::", stringify!($rule))),*),*]
+    };
+    (@tests $open:ident $($module:ident $with:tt { $($rule:ident)* })*) => {
+        $(mod $module {
+            $($crate::store_conformance! { @test $open $module $rule $with })*
+        })*
+    };
+    (@test $open:ident $module:ident $rule:ident ()) => {
+        #[tokio::test]
+        async fn $rule() {
+            let (store, _guard) = super::$open().await;
+            $crate::testing::conformance::$module::$rule(&*store).await;
+        }
+    };
+    (@test $open:ident $module:ident $rule:ident (spawn)) => {
+        #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+        async fn $rule() {
+            fn spawn(task: $crate::testing::conformance::Task) -> $crate::testing::conformance::Task {
+                let task = tokio::spawn(task);
+                Box::pin(async move { task.await.unwrap() })
+            }
+            let (store, _guard) = super::$open().await;
+            $crate::testing::conformance::$module::$rule(store, spawn).await;
+        }
+    };
+}

@@ -1,0 +1,83 @@
+//! What every store does: the contract of [`crate::store`], one rule each.
+//!
+//! [`store_conformance!`](crate::store_conformance) makes a test of every rule, each with a store of
+//! its own that is empty. The rules are listed there; one that is written and not listed fails
+//! `every_rule_is_listed` below.
+
+use std::fmt::Debug;
+use std::pin::Pin;
+
+use crate::error::Subject;
+use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
+
+pub mod audit;
+pub mod environments;
+pub mod instance;
+mod list;
+pub mod projects;
+pub mod races;
+pub mod scopes;
+pub mod secrets;
+pub mod sight;
+pub mod teams;
+pub mod tokens;
+pub mod transactions;
+pub mod users;
+pub mod versions;
+
+/// Something to be done beside other things.
+pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Starts a task at once, on whatever runtime there is, and gives what waits for its end. The wait
+/// panics if the task did.
+pub type Spawn = fn(Task) -> Task;
+
+async fn begin(store: &dyn Store) -> Box<dyn Tx> {
+    store.begin().await.unwrap()
+}
+
+async fn read(store: &dyn Store) -> Box<dyn Reads> {
+    store.read().await.unwrap()
+}
+
+/// Commits, and looks at it from outside.
+async fn committed(store: &dyn Store, tx: Box<dyn Tx>) -> Box<dyn Reads> {
+    tx.commit().await.unwrap();
+    read(store).await
+}
+
+#[track_caller]
+fn assert_duplicate<T: Debug>(result: StoreResult<T>, subject: Subject) {
+    let error = result.unwrap_err();
+    assert!(matches!(error, StoreError::Duplicate(of) if of == subject), "{error:?}");
+}
+
+#[track_caller]
+fn assert_stale<T: Debug>(result: StoreResult<T>, subject: Subject) {
+    let error = result.unwrap_err();
+    assert!(matches!(error, StoreError::Stale(of) if of == subject), "{error:?}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    #[test]
+    fn every_rule_is_listed() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testing/conformance");
+        let mut written = BTreeSet::new();
+        for file in fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let module = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let text = fs::read_to_string(&path).unwrap();
+            let rules = text.lines().filter_map(|line| line.strip_prefix("pub async fn "));
+            written
+                .extend(rules.map(|rule| format!("{module}::{}", rule.split('(').next().unwrap())));
+        }
+
+        let listed = crate::store_conformance!(@names);
+
+        assert_eq!(written, listed.into_iter().map(str::to_owned).collect());
+    }
+}

@@ -1,0 +1,365 @@
+//! What holds when many do the same at once.
+
+use std::slice::from_ref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::future::join_all;
+
+use super::{Spawn, begin, instance, read};
+use crate::access::EnvironmentPath;
+use crate::caller::Principal;
+use crate::ids::EnvironmentId;
+use crate::names::SecretKey;
+use crate::store::{SecretRecord, Store, StoreError, StoreResult, TokenScope, Wanted};
+use crate::testing::fixtures::{
+    World, environment, next_version, project, project_key, sealed, secret, token, user,
+};
+
+/// So many at once.
+const MANY: u32 = 64;
+
+/// Every write that touches the environment first succeeds, and each makes a version of its own.
+pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let first = secret(&world.production, "KEY");
+    insert(&*store, from_ref(&first)).await;
+
+    let (environment, key) = (world.production.id, first.key.clone());
+    let succeeded = at_once(&store, spawn, MANY, move |store, number| {
+        let key = key.clone();
+        async move {
+            let mut tx = store.begin().await?;
+            tx.touch_environment(environment).await?;
+            let found = tx.secrets(environment, &[key]).await?;
+            let value = sealed(number.to_string().as_bytes());
+            tx.replace_secret(&SecretRecord { sealed: value, ..next_version(&found[0]) }).await?;
+            tx.commit().await
+        }
+    })
+    .await;
+
+    let mut seen = read(&*store).await;
+    let present = seen.secrets(environment, &[first.key]).await.unwrap();
+    let versions = seen.secret_versions(first.id).await.unwrap();
+    let numbers: Vec<_> = versions.iter().map(|version| version.version).collect();
+    let mut values: Vec<_> = versions.iter().map(|version| version.sealed.as_bytes()).collect();
+    values.sort_unstable();
+    values.dedup();
+    assert_eq!(succeeded, u64::from(MANY));
+    assert_eq!(present[0].version, MANY + 1);
+    assert_eq!(numbers, (1..=MANY).rev().collect::<Vec<_>>());
+    assert_eq!(values.len(), MANY as usize, "no value was lost");
+}
+
+/// Of many who would replace the same version, one does; to the others it is stale.
+pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let first = secret(&world.production, "KEY");
+    insert(&*store, from_ref(&first)).await;
+
+    let second = next_version(&first);
+    let succeeded = at_once(&store, spawn, MANY, move |store, _| {
+        let second = second.clone();
+        async move {
+            let mut tx = store.begin().await?;
+            tx.touch_environment(second.environment).await?;
+            tx.replace_secret(&second).await?;
+            tx.commit().await
+        }
+    })
+    .await;
+
+    assert_eq!(succeeded, 1);
+    assert_eq!(read(&*store).await.secret_versions(first.id).await.unwrap().len(), 1);
+}
+
+/// Every touch counts, and gives a revision of its own.
+pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let environment = world.production.id;
+    let sum = Arc::new(AtomicU64::new(0));
+
+    let counted = Arc::clone(&sum);
+    let succeeded = at_once(&store, spawn, MANY, move |store, _| {
+        let counted = Arc::clone(&counted);
+        async move {
+            let mut tx = store.begin().await?;
+            let revision = tx.touch_environment(environment).await?;
+            tx.commit().await?;
+            counted.fetch_add(revision, Ordering::SeqCst);
+            Ok(())
+        }
+    })
+    .await;
+
+    let many = u64::from(MANY);
+    assert_eq!(succeeded, many);
+    assert_eq!(sum.load(Ordering::SeqCst), many * (many + 1) / 2);
+    assert_eq!(begin(&*store).await.touch_environment(environment).await.unwrap(), many + 1);
+}
+
+/// Touches that are not committed do not count, however they mix with those that are.
+pub async fn dropped_touches_are_not_counted(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let environment = world.production.id;
+
+    at_once(&store, spawn, MANY, move |store, number| async move {
+        let mut tx = store.begin().await?;
+        tx.touch_environment(environment).await?;
+        if number % 2 == 0 { tx.commit().await } else { Ok(()) }
+    })
+    .await;
+
+    let next = begin(&*store).await.touch_environment(environment).await.unwrap();
+    assert_eq!(next, u64::from(MANY / 2) + 1);
+}
+
+/// Different keys do not keep each other out.
+pub async fn concurrent_inserts_of_different_keys_all_succeed(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let production = world.production.clone();
+
+    let succeeded = at_once(&store, spawn, MANY, move |store, number| {
+        let own = secret(&production, &format!("KEY_{number}"));
+        async move {
+            let mut tx = store.begin().await?;
+            tx.touch_environment(own.environment).await?;
+            tx.insert_secrets(&[own]).await?;
+            tx.commit().await
+        }
+    })
+    .await;
+
+    let count = read(&*store).await.count_secrets(world.production.id).await.unwrap();
+    assert_eq!((succeeded, count), (u64::from(MANY), u64::from(MANY)));
+}
+
+/// Of many who would make the same secret, one does.
+pub async fn one_of_many_makes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let production = world.production.clone();
+
+    let succeeded = at_once(&store, spawn, MANY, move |store, _| {
+        let own = secret(&production, "KEY");
+        async move {
+            let mut tx = store.begin().await?;
+            tx.touch_environment(own.environment).await?;
+            tx.insert_secrets(&[own]).await?;
+            tx.commit().await
+        }
+    })
+    .await;
+
+    let count = read(&*store).await.count_secrets(world.production.id).await.unwrap();
+    assert_eq!((succeeded, count), (1, 1));
+}
+
+/// Of many who would delete the same secret, one does.
+pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let doomed = secret(&world.production, "KEY");
+    insert(&*store, from_ref(&doomed)).await;
+
+    let succeeded = at_once(&store, spawn, MANY, move |store, _| async move {
+        let mut tx = store.begin().await?;
+        tx.touch_environment(doomed.environment).await?;
+        tx.delete_secret(doomed.id).await?;
+        tx.commit().await
+    })
+    .await;
+
+    assert_eq!(succeeded, 1);
+}
+
+/// Two who found the installation at once find one.
+pub async fn one_of_many_founds_the_installation(store: Arc<dyn Store>, spawn: Spawn) {
+    let succeeded = at_once(&store, spawn, 8, |store, _| async move {
+        let (founded, keys) = instance::installation();
+        let mut tx = store.begin().await?;
+        tx.insert_instance(&founded, &keys).await?;
+        tx.commit().await
+    })
+    .await;
+
+    let (_, keys) = read(&*store).await.instance().await.unwrap().unwrap();
+    assert_eq!((succeeded, keys.len()), (1, 4));
+}
+
+/// One person who signs in many times at once for the first time is one person.
+pub async fn one_of_many_first_sign_ins_makes_the_person(store: Arc<dyn Store>, spawn: Spawn) {
+    let succeeded = at_once(&store, spawn, 16, |store, _| async move {
+        let mut tx = store.begin().await?;
+        tx.insert_user(&user("alice")).await?;
+        tx.commit().await
+    })
+    .await;
+
+    assert_eq!(succeeded, 1);
+}
+
+/// Of many who would have a slug, one gets it.
+pub async fn one_of_many_gets_a_slug(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let team = world.team.clone();
+
+    let succeeded = at_once(&store, spawn, 16, move |store, _| {
+        let wanted = project(&team, "wanted");
+        async move {
+            let mut tx = store.begin().await?;
+            tx.insert_project(&wanted, &project_key(&wanted)).await?;
+            tx.commit().await
+        }
+    })
+    .await;
+
+    let count = read(&*store).await.count_projects(world.team.id).await.unwrap();
+    assert_eq!((succeeded, count), (1, 2));
+}
+
+/// Counted while the team is held, no quota of projects or tokens is exceeded.
+pub async fn a_held_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let (team, owner) = (world.team.clone(), world.owner.clone());
+
+    at_once(&store, spawn, MANY, move |store, number| {
+        let new_project = project(&team, &format!("p{number}"));
+        let new_token = token(&team, &owner);
+        async move {
+            let mut tx = store.begin().await?;
+            tx.lock_team(new_project.team).await?;
+            if tx.count_projects(new_project.team).await? < 10 {
+                tx.insert_project(&new_project, &project_key(&new_project)).await?;
+            }
+            if tx.count_tokens(new_project.team).await? < 10 {
+                tx.insert_token(&new_token, &TokenScope::default()).await?;
+            }
+            tx.commit().await
+        }
+    })
+    .await;
+
+    let mut seen = read(&*store).await;
+    assert_eq!(seen.count_projects(world.team.id).await.unwrap(), 10);
+    assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 10);
+}
+
+/// Counted while the project is held, no quota of environments is exceeded.
+pub async fn a_held_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let (of, owner) = (world.project.clone(), Principal::User(world.owner.id));
+
+    at_once(&store, spawn, MANY, move |store, number| {
+        let new = environment(&of, &format!("e{number}"));
+        async move {
+            let mut tx = store.begin().await?;
+            tx.lock_project(new.project).await?;
+            if tx.environments(new.project, owner).await?.len() < 10 {
+                tx.insert_environment(&new).await?;
+            }
+            tx.commit().await
+        }
+    })
+    .await;
+
+    let found = read(&*store).await.environments(world.project.id, owner).await.unwrap();
+    assert_eq!(found.len(), 10);
+}
+
+/// Counted while the environment is touched, no quota of secrets is exceeded.
+pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let production = world.production.clone();
+
+    at_once(&store, spawn, MANY, move |store, number| {
+        let new = secret(&production, &format!("KEY_{number}"));
+        async move {
+            let mut tx = store.begin().await?;
+            tx.touch_environment(new.environment).await?;
+            if tx.count_secrets(new.environment).await? < 10 {
+                tx.insert_secrets(&[new]).await?;
+            }
+            tx.commit().await
+        }
+    })
+    .await;
+
+    let count = read(&*store).await.count_secrets(world.production.id).await.unwrap();
+    assert_eq!(count, 10);
+}
+
+/// A look never sees half of a commit: two secrets that change together are seen at one version,
+/// and the revision is theirs.
+pub async fn a_look_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Spawn) {
+    let world = World::build(&*store).await;
+    let pair = ["ONE", "TWO"].map(|key| secret(&world.production, key));
+    insert(&*store, &pair).await;
+    let (environment, owner) = (world.production.id, Principal::User(world.owner.id));
+    let keys = pair.map(|secret| secret.key);
+
+    let succeeded = at_once(&store, spawn, 32, move |store, number| {
+        let keys = keys.clone();
+        async move {
+            if number % 2 == 0 {
+                return replace_both(&*store, environment, &keys).await;
+            }
+            let path = EnvironmentPath::new("billing", environment);
+            for _ in 0..8 {
+                let sight = store.read().await?.sight(&path, owner, Wanted::All).await?.unwrap();
+                let link = &sight.chain[0];
+                let versions = [0, 1].map(|place| u64::from(link.secrets[place].version));
+                assert_eq!(versions, [link.environment.revision + 1; 2]);
+            }
+            Ok(())
+        }
+    })
+    .await;
+
+    assert_eq!(succeeded, 32);
+}
+
+async fn replace_both(
+    store: &dyn Store,
+    environment: EnvironmentId,
+    keys: &[SecretKey],
+) -> StoreResult<()> {
+    let mut tx = store.begin().await?;
+    tx.touch_environment(environment).await?;
+    for secret in tx.secrets(environment, keys).await? {
+        tx.replace_secret(&next_version(&secret)).await?;
+    }
+    tx.commit().await
+}
+
+async fn insert(store: &dyn Store, secrets: &[SecretRecord]) {
+    let mut tx = begin(store).await;
+    tx.insert_secrets(secrets).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Does the same many times at once, each numbered, and counts those that succeed. The others may
+/// fail for no other reason than that somebody was there before.
+async fn at_once<F>(
+    store: &Arc<dyn Store>,
+    spawn: Spawn,
+    times: u32,
+    attempt: impl Fn(Arc<dyn Store>, u32) -> F,
+) -> u64
+where
+    F: Future<Output = StoreResult<()>> + Send + 'static,
+{
+    let succeeded = Arc::new(AtomicU64::new(0));
+    let tasks = (0..times).map(|number| {
+        let attempt = attempt(Arc::clone(store), number);
+        let succeeded = Arc::clone(&succeeded);
+        spawn(Box::pin(async move {
+            match attempt.await {
+                Ok(()) => _ = succeeded.fetch_add(1, Ordering::SeqCst),
+                Err(StoreError::Duplicate(_) | StoreError::Stale(_)) => {}
+                Err(failure) => panic!("{failure:?}"),
+            }
+        }))
+    });
+    join_all(tasks.collect::<Vec<_>>()).await;
+    succeeded.load(Ordering::SeqCst)
+}

@@ -1,0 +1,273 @@
+//! How far a token's scope reaches, and how people stand, seen by a look into an environment.
+
+use super::{begin, committed, read};
+use crate::access::{EnvironmentPath, Role};
+use crate::caller::Principal;
+use crate::ids::{EnvironmentId, ProjectId};
+use crate::store::{
+    EnvironmentRecord, Reads, Sight, Standing, Store, TokenRecord, TokenScope, Wanted,
+};
+use crate::testing::fixtures::{World, at, environment, project, project_key, token, user};
+
+/// A person's scope holds every link; how they stand is told by their role.
+pub async fn people_see_every_link_in_scope(store: &dyn Store) {
+    let world = World::build(store).await;
+    let heir = heir(store, &world).await;
+    let mut seen = read(store).await;
+
+    for (person, standing) in [
+        (&world.owner, Standing::Member(Role::Owner)),
+        (&world.member, Standing::Member(Role::Member)),
+    ] {
+        let sight = look(&mut *seen, &heir, Principal::User(person.id)).await;
+        assert_eq!(sight.standing, standing);
+        assert_eq!(in_scope(&sight), [true, true]);
+    }
+}
+
+/// A person outside the team, known or not, is told to be a stranger.
+pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut seen = read(store).await;
+
+    for person in [&world.stranger, &user("unknown")] {
+        let sight = look(&mut *seen, &world.production, Principal::User(person.id)).await;
+        assert_eq!(sight.standing, Standing::Stranger);
+    }
+}
+
+/// A token for everything holds every environment of every project of its team.
+pub async fn a_token_for_everything_holds_everything(store: &dyn Store) {
+    let world = World::build(store).await;
+    let heir = heir(store, &world).await;
+    let everything = token(&world.team, &world.owner);
+    let principal = keep(store, &everything, TokenScope::default()).await;
+
+    let mut seen = read(store).await;
+    let sight = look(&mut *seen, &heir, principal).await;
+
+    assert_eq!(sight.standing, Standing::Token);
+    assert_eq!(in_scope(&sight), [true, true]);
+    assert_eq!(standing(&mut *seen, &world, principal).await, Standing::Token);
+    assert_eq!(seen.projects(principal).await.unwrap(), [world.project]);
+}
+
+/// A token for all projects holds those of its own team, and later ones too.
+pub async fn a_token_for_all_projects_holds_later_ones(store: &dyn Store) {
+    let world = World::build(store).await;
+    let everything = token(&world.team, &world.owner);
+    let principal = keep(store, &everything, TokenScope::default()).await;
+    let later = project(&world.team, "later");
+    let foreign = project(&world.other_team, "foreign");
+    let mut tx = begin(store).await;
+    for project in [&later, &foreign] {
+        tx.insert_project(project, &project_key(project)).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+    let mut found = seen.projects(principal).await.unwrap();
+    found.sort_by_key(|project| project.slug.clone());
+
+    assert_eq!(found, [world.project, later]);
+    let stands = seen.project(&foreign.id.into(), principal).await.unwrap().unwrap().standing;
+    assert_eq!(stands, Standing::Stranger);
+}
+
+/// A token for all environments of its projects holds later ones too.
+pub async fn a_token_for_all_environments_holds_later_ones(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of_project = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
+    let principal = keep(store, &of_project, scope(&[world.project.id], &[])).await;
+
+    let heir = heir(store, &world).await;
+
+    let sight = look(&mut *read(store).await, &heir, principal).await;
+    assert_eq!(sight.standing, Standing::Token);
+    assert_eq!(in_scope(&sight), [true, true]);
+}
+
+/// A token for some projects stands to those and to no other.
+pub async fn a_token_stands_to_the_projects_of_its_scope(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.commit().await.unwrap();
+    let of_other = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
+    let principal = keep(store, &of_other, scope(&[other.id], &[])).await;
+
+    let mut seen = read(store).await;
+    let here = seen.project(&other.id.into(), principal).await.unwrap().unwrap();
+
+    assert_eq!(here.standing, Standing::Token);
+    assert_eq!(standing(&mut *seen, &world, principal).await, Standing::Stranger);
+    assert_eq!(seen.projects(principal).await.unwrap(), [other]);
+}
+
+/// Environments of a project beyond a token's scope are not in it, even if it holds all
+/// environments of its own.
+pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
+    let world = World::build(store).await;
+    let nowhere = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
+    let principal = keep(store, &nowhere, TokenScope::default()).await;
+
+    let sight = look(&mut *read(store).await, &world.production, principal).await;
+
+    assert_eq!(sight.standing, Standing::Stranger);
+    assert_eq!(in_scope(&sight), [false]);
+}
+
+/// A token for some environments finds which links it holds, wherever they are in the chain.
+pub async fn a_token_holds_the_environments_of_its_scope(store: &dyn Store) {
+    let world = World::build(store).await;
+    let heir = heir(store, &world).await;
+    let narrow = || TokenRecord { all_environments: false, ..token(&world.team, &world.owner) };
+    let of_heir = keep(store, &narrow(), scope(&[], &[heir.id])).await;
+    let of_parent = keep(store, &narrow(), scope(&[], &[world.production.id])).await;
+    let of_both = keep(store, &narrow(), scope(&[], &[world.production.id, heir.id])).await;
+    let of_neither = keep(store, &narrow(), scope(&[], &[world.staging.id])).await;
+    let mut seen = read(store).await;
+
+    for (principal, held) in [
+        (of_heir, [true, false]),
+        (of_parent, [false, true]),
+        (of_both, [true, true]),
+        (of_neither, [false, false]),
+    ] {
+        let sight = look(&mut *seen, &heir, principal).await;
+        assert_eq!(sight.standing, Standing::Token);
+        assert_eq!(in_scope(&sight), held);
+    }
+}
+
+/// What is in the scope of a token of another team is out of reach for it.
+pub async fn a_token_of_another_team_is_a_stranger(store: &dyn Store) {
+    let world = World::build(store).await;
+    let foreign = token(&world.other_team, &world.stranger);
+    let principal = keep(store, &foreign, TokenScope::default()).await;
+
+    let mut seen = read(store).await;
+    let sight = look(&mut *seen, &world.production, principal).await;
+
+    assert_eq!(sight.standing, Standing::Stranger);
+    assert_eq!(in_scope(&sight), [false]);
+    assert_eq!(seen.projects(principal).await.unwrap(), []);
+}
+
+/// A token that is unknown or deleted stands nowhere and holds nothing.
+pub async fn a_deleted_token_stands_nowhere(store: &dyn Store) {
+    let world = World::build(store).await;
+    let deleted = token(&world.team, &world.owner);
+    let principal = keep(store, &deleted, TokenScope::default()).await;
+    let mut tx = begin(store).await;
+    tx.delete_token(deleted.id).await.unwrap();
+    let mut seen = committed(store, tx).await;
+
+    for principal in [principal, Principal::Token(token(&world.team, &world.owner).id)] {
+        let sight = look(&mut *seen, &world.production, principal).await;
+        assert_eq!(sight.standing, Standing::Stranger);
+        assert_eq!(in_scope(&sight), [false]);
+        assert_eq!(standing(&mut *seen, &world, principal).await, Standing::Stranger);
+        assert_eq!(seen.projects(principal).await.unwrap(), []);
+    }
+}
+
+/// A token whose only project is deleted holds nothing: an empty list never means everything.
+pub async fn a_token_outlives_its_projects_and_holds_nothing(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.commit().await.unwrap();
+    let of_other = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
+    let principal = keep(store, &of_other, scope(&[other.id], &[])).await;
+    let mut tx = begin(store).await;
+
+    tx.delete_project(other.id, at(60)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token(of_other.id).await.unwrap(), Some(of_other.clone()));
+    assert_eq!(seen.token_scope(of_other.id).await.unwrap(), TokenScope::default());
+    assert_eq!(seen.projects(principal).await.unwrap(), []);
+    assert_eq!(standing(&mut *seen, &world, principal).await, Standing::Stranger);
+}
+
+/// A token whose only environment is deleted holds none of its projects' environments.
+pub async fn a_token_outlives_its_environments_and_holds_none(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of_staging = TokenRecord { all_environments: false, ..token(&world.team, &world.owner) };
+    let principal = keep(store, &of_staging, scope(&[], &[world.staging.id])).await;
+    let mut tx = begin(store).await;
+
+    tx.delete_environment(world.staging.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token(of_staging.id).await.unwrap(), Some(of_staging.clone()));
+    assert_eq!(seen.token_scope(of_staging.id).await.unwrap(), TokenScope::default());
+    assert_eq!(seen.environments(world.project.id, principal).await.unwrap(), []);
+    let sight = look(&mut *seen, &world.production, principal).await;
+    assert_eq!((sight.standing, in_scope(&sight)), (Standing::Token, vec![false]));
+}
+
+/// A deletion takes out of scopes what it is about, and leaves the rest.
+pub async fn a_deletion_leaves_the_rest_of_a_scope(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.commit().await.unwrap();
+    let narrow = TokenRecord {
+        all_projects: false,
+        all_environments: false,
+        ..token(&world.team, &world.owner)
+    };
+    let wide = scope(&[world.project.id, other.id], &[world.staging.id, world.production.id]);
+    keep(store, &narrow, wide).await;
+    let mut tx = begin(store).await;
+
+    tx.delete_environment(world.staging.id).await.unwrap();
+    tx.delete_project(other.id, at(60)).await.unwrap();
+
+    let left = committed(store, tx).await.token_scope(narrow.id).await.unwrap();
+    assert_eq!(left, scope(&[world.project.id], &[world.production.id]));
+}
+
+/// Adds an environment that inherits from production.
+async fn heir(store: &dyn Store, world: &World) -> EnvironmentRecord {
+    let heir = EnvironmentRecord {
+        inherits_from: Some(world.production.id),
+        ..environment(&world.project, "heir")
+    };
+    let mut tx = begin(store).await;
+    tx.insert_environment(&heir).await.unwrap();
+    tx.commit().await.unwrap();
+    heir
+}
+
+async fn keep(store: &dyn Store, token: &TokenRecord, scope: TokenScope) -> Principal {
+    let mut tx = begin(store).await;
+    tx.insert_token(token, &scope).await.unwrap();
+    tx.commit().await.unwrap();
+    Principal::Token(token.id)
+}
+
+fn scope(projects: &[ProjectId], environments: &[EnvironmentId]) -> TokenScope {
+    TokenScope { projects: projects.to_vec(), environments: environments.to_vec() }
+}
+
+async fn look(
+    seen: &mut dyn Reads,
+    environment: &EnvironmentRecord,
+    principal: Principal,
+) -> Sight {
+    let path = EnvironmentPath::new(environment.project, environment.id);
+    seen.sight(&path, principal, Wanted::Nothing).await.unwrap().unwrap()
+}
+
+async fn standing(seen: &mut dyn Reads, world: &World, principal: Principal) -> Standing {
+    seen.project(&world.project.id.into(), principal).await.unwrap().unwrap().standing
+}
+
+fn in_scope(sight: &Sight) -> Vec<bool> {
+    sight.chain.iter().map(|link| link.in_scope).collect()
+}

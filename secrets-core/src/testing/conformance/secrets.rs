@@ -1,0 +1,310 @@
+//! Secrets and the versions they replaced.
+
+use std::slice::from_ref;
+
+use super::{assert_duplicate, assert_stale, begin, committed};
+use crate::crypto::Sealed;
+use crate::error::Subject;
+use crate::names::SecretKey;
+use crate::store::{Change, SecretRecord, Store};
+use crate::testing::fixtures::{World, at, environment, next_version, sealed, secret};
+
+/// All that is kept of a secret survives, when there is nothing that may be absent.
+pub async fn everything_of_a_secret_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let full = full(&world);
+    let mut tx = begin(store).await;
+
+    tx.insert_secrets(from_ref(&full)).await.unwrap();
+
+    let found = committed(store, tx).await.secrets(world.production.id, from_ref(&full.key)).await;
+    assert_eq!(found.unwrap(), [full]);
+}
+
+/// What may be absent stays absent.
+pub async fn what_a_secret_lacks_stays_absent(store: &dyn Store) {
+    let world = World::build(store).await;
+    let bare = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+
+    tx.insert_secrets(from_ref(&bare)).await.unwrap();
+
+    let found = committed(store, tx).await.secrets(world.production.id, from_ref(&bare.key)).await;
+    assert_eq!(found.unwrap(), [bare]);
+}
+
+/// Sealed records are bytes: every byte, none in particular, and as many as a value may need.
+pub async fn any_bytes_survive(store: &dyn Store) {
+    let world = World::build(store).await;
+    let every = (0..=u8::MAX).collect::<Vec<_>>();
+    let long = every.repeat(280);
+    let records =
+        [("EVERY", every), ("LONG", long), ("ZEROS", vec![0; 64]), ("ONES", vec![255; 64])].map(
+            |(key, bytes)| {
+                let sealed = Sealed::from_bytes(bytes);
+                let description = Some(sealed.clone());
+                SecretRecord { sealed, description, ..secret(&world.production, key) }
+            },
+        );
+    let mut tx = begin(store).await;
+
+    tx.insert_secrets(&records).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    for record in records {
+        let found = seen.secrets(world.production.id, from_ref(&record.key)).await.unwrap();
+        assert_eq!(found, [record]);
+    }
+}
+
+/// An environment has a key once.
+pub async fn a_key_is_unique_within_its_environment(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&first)).await.unwrap();
+
+    let again = tx.insert_secrets(&[secret(&world.production, "KEY")]).await;
+
+    assert_duplicate(again, Subject::Secret);
+    assert_eq!(tx.secrets(world.production.id, from_ref(&first.key)).await.unwrap(), [first]);
+}
+
+/// Two environments may have a key each.
+pub async fn two_environments_may_use_the_same_key(store: &dyn Store) {
+    let world = World::build(store).await;
+    let pair = [secret(&world.staging, "KEY"), secret(&world.production, "KEY")];
+    let key = [pair[0].key.clone()];
+    let mut tx = begin(store).await;
+
+    tx.insert_secrets(&pair).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let [here, there] = pair;
+    assert_eq!(seen.secrets(world.staging.id, &key).await.unwrap(), [here]);
+    assert_eq!(seen.secrets(world.production.id, &key).await.unwrap(), [there]);
+}
+
+/// Keys that differ in case are different keys.
+pub async fn a_key_is_compared_exactly(store: &dyn Store) {
+    let world = World::build(store).await;
+    let keys = ["KEY", "Key", "key", "K_Y", "K.Y", "K-Y"].map(|key| secret(&world.production, key));
+    let mut tx = begin(store).await;
+
+    tx.insert_secrets(&keys).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    for own in keys {
+        assert_eq!(seen.secrets(world.production.id, from_ref(&own.key)).await.unwrap(), [own]);
+    }
+}
+
+/// Secrets are those under the keys that are asked for, ordered by key, each once.
+pub async fn secrets_come_by_key(store: &dyn Store) {
+    let world = World::build(store).await;
+    let own = ["b", "A_B", "AB", "_A", "a", "A1", "Z"].map(|key| secret(&world.production, key));
+    let asked = ["Z", "a", "MISSING", "_A", "AB", "a", "A_B", "A1"].map(key);
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&own).await.unwrap();
+    tx.insert_secrets(&[secret(&world.staging, "MISSING")]).await.unwrap();
+
+    let found = committed(store, tx).await.secrets(world.production.id, &asked).await.unwrap();
+
+    let keys: Vec<_> = found.iter().map(|secret| secret.key.as_str()).collect();
+    assert_eq!(keys, ["A1", "AB", "A_B", "Z", "_A", "a"]);
+}
+
+/// Who asks for no key, or in an environment that is unknown, gets nothing.
+pub async fn asking_for_nothing_brings_nothing(store: &dyn Store) {
+    let world = World::build(store).await;
+    let own = secret(&world.production, "KEY");
+    let unknown = environment(&world.project, "unknown");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&own)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.secrets(world.production.id, &[]).await.unwrap(), []);
+    assert_eq!(seen.secrets(unknown.id, from_ref(&own.key)).await.unwrap(), []);
+    assert_eq!(seen.count_secrets(unknown.id).await.unwrap(), 0);
+}
+
+/// Several secrets are inserted all or not at all: one whose key is taken keeps out the others.
+pub async fn a_taken_key_keeps_out_the_whole_insert(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[secret(&world.production, "M")]).await.unwrap();
+
+    let all = ["A", "M", "Z"].map(|key| secret(&world.production, key));
+    let refused = tx.insert_secrets(&all).await;
+
+    assert_duplicate(refused, Subject::Secret);
+    assert_eq!(committed(store, tx).await.count_secrets(world.production.id).await.unwrap(), 1);
+}
+
+/// A key that is given twice in one insert keeps out the whole of it.
+pub async fn a_key_given_twice_keeps_out_the_whole_insert(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    let twice = ["A", "B", "A"].map(|key| secret(&world.production, key));
+    let refused = tx.insert_secrets(&twice).await;
+
+    assert_duplicate(refused, Subject::Secret);
+    assert_eq!(committed(store, tx).await.count_secrets(world.production.id).await.unwrap(), 0);
+}
+
+/// Inserting no secrets does nothing.
+pub async fn inserting_no_secrets_does_nothing(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    tx.insert_secrets(&[]).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.count_secrets(world.production.id).await.unwrap(), 0);
+}
+
+/// A thousand secrets go in and come out at once.
+pub async fn a_thousand_secrets_go_at_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let many: Vec<_> =
+        (0..1_000).map(|number| secret(&world.production, &format!("KEY_{number:04}"))).collect();
+    let keys: Vec<_> = many.iter().rev().map(|secret| secret.key.clone()).collect();
+    let mut tx = begin(store).await;
+
+    tx.insert_secrets(&many).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), many);
+    assert_eq!(seen.count_secrets(world.production.id).await.unwrap(), 1_000);
+}
+
+/// An environment's own secrets are counted, hidden ones too, as they are within the transaction.
+pub async fn an_environments_own_secrets_are_counted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let plain = secret(&world.production, "PLAIN");
+    let hidden = SecretRecord { hidden: true, ..secret(&world.production, "HIDDEN") };
+    let mut tx = begin(store).await;
+    tx.touch_environment(world.production.id).await.unwrap();
+    tx.insert_secrets(&[plain.clone(), hidden, secret(&world.staging, "OTHER")]).await.unwrap();
+    assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 2);
+
+    tx.replace_secret(&next_version(&plain)).await.unwrap();
+    assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 2);
+    tx.delete_secret(plain.id).await.unwrap();
+
+    assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 1);
+    assert_eq!(tx.count_secrets(world.development.id).await.unwrap(), 0);
+}
+
+/// A description is replaced, with who changed it and when, and nothing else is.
+pub async fn a_new_description_changes_nothing_else(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = secret(&world.production, "KEY");
+    let other = secret(&world.production, "OTHER");
+    let described = SecretRecord {
+        description: Some(sealed(b"what for")),
+        updated_by: Some(world.member.id.uuid()),
+        updated_at: at(60),
+        ..first.clone()
+    };
+    let beyond = SecretRecord {
+        description: described.description.clone(),
+        updated_by: described.updated_by,
+        updated_at: described.updated_at,
+        ..SecretRecord { id: first.id, key: first.key.clone(), ..full(&world) }
+    };
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[first, other.clone()]).await.unwrap();
+
+    tx.redescribe_secret(&beyond).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let keys = [other.key.clone(), described.key.clone()];
+    assert_eq!(seen.secret_versions(described.id).await.unwrap(), []);
+    assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [described, other]);
+}
+
+/// A description can be taken away.
+pub async fn a_description_can_be_taken_away(store: &dyn Store) {
+    let world = World::build(store).await;
+    let described =
+        SecretRecord { description: Some(sealed(b"what for")), ..secret(&world.production, "KEY") };
+    let bare = SecretRecord { description: None, ..described.clone() };
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[described]).await.unwrap();
+
+    tx.redescribe_secret(&bare).await.unwrap();
+
+    let found = committed(store, tx).await.secrets(world.production.id, from_ref(&bare.key)).await;
+    assert_eq!(found.unwrap(), [bare]);
+}
+
+/// A deleted secret is gone with its versions, and its neighbours stay.
+pub async fn a_deleted_secret_takes_its_versions_along(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (gone, kept) = (secret(&world.production, "GONE"), secret(&world.production, "KEPT"));
+    let newest = next_version(&kept);
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[gone.clone(), kept.clone()]).await.unwrap();
+    tx.replace_secret(&next_version(&gone)).await.unwrap();
+    tx.replace_secret(&newest).await.unwrap();
+
+    tx.delete_secret(gone.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let keys = [gone.key, kept.key];
+    assert_eq!(seen.secret_versions(gone.id).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(kept.id).await.unwrap().len(), 1);
+    assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [newest]);
+}
+
+/// A secret that is gone cannot be deleted.
+pub async fn a_secret_that_is_gone_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    let gone = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&gone)).await.unwrap();
+    tx.delete_secret(gone.id).await.unwrap();
+
+    assert_stale(tx.delete_secret(gone.id).await, Subject::Secret);
+    assert_stale(tx.delete_secret(secret(&world.production, "KEY").id).await, Subject::Secret);
+}
+
+/// The key of a deleted secret is free; the new secret begins without a past.
+pub async fn the_key_of_a_deleted_secret_is_free(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (first, second) = (secret(&world.production, "KEY"), secret(&world.production, "KEY"));
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&first)).await.unwrap();
+    tx.replace_secret(&next_version(&first)).await.unwrap();
+    tx.delete_secret(first.id).await.unwrap();
+
+    tx.insert_secrets(from_ref(&second)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.secret_versions(second.id).await.unwrap(), []);
+    assert_eq!(seen.secrets(world.production.id, &[first.key]).await.unwrap(), [second]);
+}
+
+/// A secret in which nothing is absent and no two times are the same.
+fn full(world: &World) -> SecretRecord {
+    SecretRecord {
+        sealed: sealed(&[0, 1, 254, 255]),
+        hidden: true,
+        description: Some(sealed(b"description")),
+        version: u32::MAX,
+        change: Change::Hidden,
+        changed_by: Some(world.owner.id.uuid()),
+        changed_at: at(2),
+        created_by: Some(world.member.id.uuid()),
+        updated_by: Some(world.stranger.id.uuid()),
+        created_at: at(1),
+        updated_at: at(3),
+        ..secret(&world.production, &format!("_{}", "aB.9-".repeat(50)))
+    }
+}
+
+fn key(text: &str) -> SecretKey {
+    text.parse().unwrap()
+}

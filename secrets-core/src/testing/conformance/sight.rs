@@ -1,0 +1,360 @@
+//! What one look into an environment finds: the project, the chain and its secrets.
+
+use std::slice::from_ref;
+
+use super::{begin, committed, read};
+use crate::access::EnvironmentPath;
+use crate::caller::Principal;
+use crate::limits::Plan;
+use crate::names::SecretKey;
+use crate::store::{EnvironmentRecord, SecretRecord, Sight, Standing, Store, TeamRecord, Wanted};
+use crate::testing::fixtures::{
+    World, environment, next_version, project, project_key, sealed, secret, team,
+};
+
+/// A project that is unknown shows nothing.
+pub async fn an_unknown_project_shows_nothing(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut seen = read(store).await;
+    let owner = Principal::User(world.owner.id);
+    let unknown = project(&world.team, "unknown");
+
+    for path in [
+        EnvironmentPath::new(unknown.id, world.production.id),
+        EnvironmentPath::new("unknown", "production"),
+        EnvironmentPath::new("Billing", "production"),
+    ] {
+        assert!(seen.sight(&path, owner, Wanted::All).await.unwrap().is_none(), "{path:?}");
+    }
+}
+
+/// An environment that is unknown has an empty chain, in a project that is told all the same.
+pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let foreign = environment(&other, "foreign");
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.insert_environment(&foreign).await.unwrap();
+    let owner = Principal::User(world.owner.id);
+    let mut seen = committed(store, tx).await;
+
+    for path in [
+        EnvironmentPath::new("billing", environment(&world.project, "unknown").id),
+        EnvironmentPath::new("billing", foreign.id),
+        EnvironmentPath::new("billing", "foreign"),
+        EnvironmentPath::new("billing", "'; drop table environments; --"),
+        EnvironmentPath::new("billing", ""),
+    ] {
+        let sight = seen.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+        assert!(sight.chain.is_empty(), "{path:?}");
+        assert_eq!(sight.project, world.project);
+    }
+}
+
+/// An id and a name lead to the same place, in every combination.
+pub async fn ids_and_names_lead_to_the_same_place(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut seen = read(store).await;
+    let owner = Principal::User(world.owner.id);
+
+    for path in [
+        EnvironmentPath::new(world.project.id, world.staging.id),
+        EnvironmentPath::new(world.project.id, "staging"),
+        EnvironmentPath::new("billing", world.staging.id),
+        EnvironmentPath::new("billing", "staging"),
+    ] {
+        let sight = seen.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+        assert_eq!(sight.project, world.project);
+        assert_eq!(sight.chain.len(), 1);
+        assert_eq!(sight.chain[0].environment, world.staging);
+    }
+}
+
+/// A name is looked up exactly, although it is unique ignoring case.
+pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mixed = environment(&world.project, "Mixed-Case");
+    let mut tx = begin(store).await;
+    tx.insert_environment(&mixed).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    let owner = Principal::User(world.owner.id);
+
+    for (name, found) in [
+        ("Mixed-Case", 1),
+        ("mixed-case", 0),
+        ("MIXED-CASE", 0),
+        ("Production", 0),
+        ("production", 1),
+    ] {
+        let path = EnvironmentPath::new("billing", name);
+        let sight = seen.sight(&path, owner, Wanted::Nothing).await.unwrap().unwrap();
+        assert_eq!(sight.chain.len(), found, "{name}");
+    }
+}
+
+/// A chain begins with the environment itself and goes on to its ancestors, whatever its length
+/// and in whichever order they were made.
+pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
+    let world = World::build(store).await;
+    let chain = inherit(store, &world, 16).await;
+    let mut seen = read(store).await;
+    let owner = Principal::User(world.owner.id);
+
+    for length in 1..=chain.len() {
+        let expected = &chain[chain.len() - length..];
+        let path = EnvironmentPath::new("billing", expected[0].id);
+        let sight = seen.sight(&path, owner, Wanted::Nothing).await.unwrap().unwrap();
+        let found: Vec<_> = sight.chain.into_iter().map(|link| link.environment).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+/// A look follows [`Sight::REACH`] links and no more.
+pub async fn a_look_reaches_one_link_beyond_the_longest_chain(store: &dyn Store) {
+    let world = World::build(store).await;
+    let chain = inherit(store, &world, 20).await;
+    let reach = Sight::REACH as usize;
+    let path = EnvironmentPath::new("billing", chain[0].id);
+
+    let mut seen = read(store).await;
+    let sight =
+        seen.sight(&path, Principal::User(world.owner.id), Wanted::All).await.unwrap().unwrap();
+
+    let expected: Vec<_> = chain[..reach].iter().map(|link| link.name.as_str()).collect();
+    assert_eq!(names(&sight), expected);
+}
+
+/// An environment that inherits from itself shows as a link that repeats, within the reach.
+pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
+    let world = World::build(store).await;
+    let circle = environment(&world.project, "circle");
+    let circle = EnvironmentRecord { inherits_from: Some(circle.id), ..circle };
+    let mut tx = begin(store).await;
+    tx.insert_environment(&circle).await.unwrap();
+    let own = secret(&circle, "KEY");
+    tx.insert_secrets(from_ref(&own)).await.unwrap();
+
+    let path = EnvironmentPath::new("billing", "circle");
+    let owner = Principal::User(world.owner.id);
+    let sight = committed(store, tx).await.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+
+    assert!((2..=Sight::REACH as usize).contains(&sight.chain.len()));
+    for link in &sight.chain {
+        assert_eq!(link.environment, circle);
+        assert_eq!(link.secrets, from_ref(&own));
+    }
+}
+
+/// The chain of an heir into a circle shows the heir, then the circle.
+pub async fn a_circle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
+    let world = World::build(store).await;
+    let circle = environment(&world.project, "circle");
+    let circle = EnvironmentRecord { inherits_from: Some(circle.id), ..circle };
+    let heir =
+        EnvironmentRecord { inherits_from: Some(circle.id), ..environment(&world.project, "heir") };
+    let mut tx = begin(store).await;
+    tx.insert_environment(&circle).await.unwrap();
+    tx.insert_environment(&heir).await.unwrap();
+
+    let path = EnvironmentPath::new("billing", "heir");
+    let owner = Principal::User(world.owner.id);
+    let sight =
+        committed(store, tx).await.sight(&path, owner, Wanted::Nothing).await.unwrap().unwrap();
+
+    assert_eq!(names(&sight)[..3], ["heir", "circle", "circle"]);
+    assert!(sight.chain.len() <= Sight::REACH as usize);
+}
+
+/// Who wants nothing gets the chain without secrets.
+pub async fn wanting_nothing_brings_no_secrets(store: &dyn Store) {
+    let world = World::build(store).await;
+    let path = furnished(store, &world).await;
+
+    let mut seen = read(store).await;
+    let sight =
+        seen.sight(&path, Principal::User(world.owner.id), Wanted::Nothing).await.unwrap().unwrap();
+
+    assert_eq!(names(&sight), ["near", "middle", "production"]);
+    assert_eq!(keys(&sight), [vec![""; 0], vec![], vec![]]);
+}
+
+/// Who wants a key gets it of each environment of the chain that has it, and no other key.
+pub async fn wanting_a_key_brings_it_of_each_link(store: &dyn Store) {
+    let world = World::build(store).await;
+    let path = furnished(store, &world).await;
+    let key: SecretKey = "BOTH".parse().unwrap();
+
+    let mut seen = read(store).await;
+    let sight = seen
+        .sight(&path, Principal::User(world.owner.id), Wanted::Key(&key))
+        .await
+        .unwrap()
+        .unwrap();
+
+    assert_eq!(names(&sight), ["near", "middle", "production"]);
+    assert_eq!(keys(&sight), [vec!["BOTH"], vec![], vec!["BOTH"]]);
+    assert_eq!(sight.chain[2].secrets[0].environment, world.production.id);
+}
+
+/// A key is compared exactly: letters of another case are another key.
+pub async fn a_wanted_key_is_compared_exactly(store: &dyn Store) {
+    let world = World::build(store).await;
+    let path = furnished(store, &world).await;
+    let mut seen = read(store).await;
+
+    for other in ["both", "Both", "BOT_", "UNKNOWN"] {
+        let key: SecretKey = other.parse().unwrap();
+        let wanted = Wanted::Key(&key);
+        let sight =
+            seen.sight(&path, Principal::User(world.owner.id), wanted).await.unwrap().unwrap();
+        assert_eq!(keys(&sight), [vec![""; 0], vec![], vec![]], "{other}");
+    }
+}
+
+/// Who wants all gets the secrets of every link, each link's own ordered by key: digits, upper
+/// case, underscore, lower case.
+pub async fn wanting_all_brings_each_links_secrets_ordered_by_key(store: &dyn Store) {
+    let world = World::build(store).await;
+    let path = furnished(store, &world).await;
+
+    let mut seen = read(store).await;
+    let sight =
+        seen.sight(&path, Principal::User(world.owner.id), Wanted::All).await.unwrap().unwrap();
+
+    assert_eq!(names(&sight), ["near", "middle", "production"]);
+    let near = vec!["A-B", "A.B", "A1", "AB", "A_B", "BOTH", "Z", "_A", "a", "aB", "b"];
+    assert_eq!(keys(&sight), [near, vec![], vec!["BOTH", "FAR"]]);
+}
+
+/// A look brings secrets whole: the newest version, hidden ones and descriptions too.
+pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = secret(&world.production, "KEY");
+    let second = SecretRecord {
+        hidden: true,
+        description: Some(sealed(b"what for")),
+        changed_by: Some(world.member.id.uuid()),
+        created_by: Some(world.owner.id.uuid()),
+        updated_by: Some(world.stranger.id.uuid()),
+        ..next_version(&first)
+    };
+    let first = SecretRecord { created_by: second.created_by, ..first };
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[first]).await.unwrap();
+    tx.replace_secret(&second).await.unwrap();
+    let owner = Principal::User(world.owner.id);
+    let path = EnvironmentPath::new("billing", "production");
+
+    let mut seen = committed(store, tx).await;
+    for wanted in [Wanted::All, Wanted::Key(&second.key)] {
+        let sight = seen.sight(&path, owner, wanted).await.unwrap().unwrap();
+        assert_eq!(sight.chain[0].secrets, from_ref(&second));
+    }
+}
+
+/// A look tells the project, its team's plan and its newest key.
+pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
+    let world = World::build(store).await;
+    let limited = TeamRecord { plan: Plan::Enterprise, ..team(&world.owner, "limited") };
+    let second = project(&limited, "second");
+    let mut key = project_key(&second);
+    (key.version, key.kek_id) = (u32::MAX, 7);
+    let mut tx = begin(store).await;
+    tx.insert_team(&limited).await.unwrap();
+    tx.insert_project(&second, &key).await.unwrap();
+
+    let path = EnvironmentPath::new("second", "none");
+    let owner = Principal::User(world.owner.id);
+    let sight = committed(store, tx).await.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+
+    assert_eq!(sight.project, second);
+    assert_eq!(sight.plan, limited.plan);
+    assert_eq!(sight.key, key);
+    assert_eq!(sight.standing, Standing::Stranger);
+    assert!(sight.chain.is_empty());
+}
+
+/// A transaction's look sees what the transaction did.
+pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
+    let world = World::build(store).await;
+    let path = EnvironmentPath::new("billing", "production");
+    let own = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.touch_environment(world.production.id).await.unwrap();
+    tx.insert_secrets(from_ref(&own)).await.unwrap();
+
+    let sight =
+        tx.sight(&path, Principal::User(world.owner.id), Wanted::All).await.unwrap().unwrap();
+
+    assert_eq!(sight.chain[0].environment.revision, 1);
+    assert_eq!(sight.chain[0].secrets, [own]);
+}
+
+/// The same key in two projects never mixes.
+pub async fn a_look_stays_within_its_project(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let namesake = environment(&other, "production");
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.insert_environment(&namesake).await.unwrap();
+    let (here, there) = (secret(&world.production, "KEY"), secret(&namesake, "KEY"));
+    tx.insert_secrets(&[here.clone(), there.clone()]).await.unwrap();
+    let owner = Principal::User(world.owner.id);
+
+    let mut seen = committed(store, tx).await;
+    for (slug, expected) in [("billing", here), ("other", there)] {
+        let path = EnvironmentPath::new(slug, "production");
+        let sight = seen.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+        assert_eq!(sight.chain[0].secrets, [expected]);
+    }
+}
+
+/// Makes a chain of so many environments; the first inherits from the second, and so on.
+async fn inherit(store: &dyn Store, world: &World, length: usize) -> Vec<EnvironmentRecord> {
+    let mut tx = begin(store).await;
+    let mut chain: Vec<EnvironmentRecord> = Vec::new();
+    for place in 0..length {
+        let inherits_from = chain.last().map(|parent| parent.id);
+        let position = u32::try_from(place * 7 % 5).unwrap();
+        let link = environment(&world.project, &format!("link-{place}"));
+        chain.push(EnvironmentRecord { inherits_from, position, ..link });
+        tx.insert_environment(&chain[place]).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    chain.reverse();
+    chain
+}
+
+/// A chain of three with secrets at both ends, and where it begins.
+async fn furnished(store: &dyn Store, world: &World) -> EnvironmentPath {
+    let heir = |name, of: &EnvironmentRecord| EnvironmentRecord {
+        inherits_from: Some(of.id),
+        ..environment(&world.project, name)
+    };
+    let middle = heir("middle", &world.production);
+    let near = heir("near", &middle);
+    let of_near = ["b", "Z", "A_B", "_A", "AB", "aB", "A.B", "a", "A1", "BOTH", "A-B"];
+    let of_near = of_near.map(|key| secret(&near, key));
+    let mut tx = begin(store).await;
+    tx.insert_environment(&middle).await.unwrap();
+    tx.insert_environment(&near).await.unwrap();
+    tx.insert_secrets(&of_near).await.unwrap();
+    tx.insert_secrets(&["FAR", "BOTH"].map(|key| secret(&world.production, key))).await.unwrap();
+    tx.insert_secrets(&[secret(&world.development, "UNRELATED")]).await.unwrap();
+    tx.commit().await.unwrap();
+    EnvironmentPath::new("billing", "near")
+}
+
+fn names(sight: &Sight) -> Vec<&str> {
+    sight.chain.iter().map(|link| link.environment.name.as_str()).collect()
+}
+
+fn keys(sight: &Sight) -> Vec<Vec<&str>> {
+    sight
+        .chain
+        .iter()
+        .map(|link| link.secrets.iter().map(|secret| secret.key.as_str()).collect())
+        .collect()
+}

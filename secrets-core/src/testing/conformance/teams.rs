@@ -1,0 +1,222 @@
+//! Teams and who is in them.
+
+use super::{assert_duplicate, assert_stale, begin, committed, read};
+use crate::access::Role;
+use crate::error::Subject;
+use crate::limits::Plan;
+use crate::store::{MemberRecord, Membership, Store, StoreError, TeamRecord, UserRecord};
+use crate::testing::fixtures::{World, at, member, team, user};
+
+/// A team is found by its id with all that is kept of it, and none by an unknown one.
+pub async fn a_team_is_found_by_id(store: &dyn Store) {
+    let alice = user("alice");
+    let ours = TeamRecord {
+        name: "Ünï & Söhne".parse().unwrap(),
+        is_personal: true,
+        updated_at: at(60),
+        ..team(&alice, "ours")
+    };
+    let unknown = team(&alice, "unknown");
+    let mut tx = begin(store).await;
+    tx.insert_user(&alice).await.unwrap();
+
+    tx.insert_team(&ours).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.team(ours.id).await.unwrap(), Some(ours));
+    assert_eq!(seen.team(unknown.id).await.unwrap(), None);
+}
+
+/// A team keeps the plan it was made with, whichever it is.
+pub async fn every_plan_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let plans = [Plan::Unlimited, Plan::Free, Plan::Team, Plan::Enterprise];
+    let teams = plans.map(|plan| TeamRecord { plan, ..team(&world.owner, plan.as_str()) });
+    let mut tx = begin(store).await;
+
+    for team in &teams {
+        tx.insert_team(team).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+    for team in teams {
+        assert_eq!(seen.team(team.id).await.unwrap(), Some(team));
+    }
+}
+
+/// A team's slug is given once.
+pub async fn a_team_slug_is_unique(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    let again = tx.insert_team(&team(&world.stranger, world.team.slug.as_str())).await;
+
+    assert_duplicate(again, Subject::Team);
+}
+
+/// A member's role in a team is told with the team and the time they joined.
+pub async fn a_membership_tells_role_and_time_of_joining(store: &dyn Store) {
+    let world = World::build(store).await;
+    let late = user("late");
+    let place = MemberRecord {
+        created_at: at(60),
+        updated_at: at(120),
+        ..member(&world.team, &late, Role::Admin)
+    };
+    let mut tx = begin(store).await;
+    tx.insert_user(&late).await.unwrap();
+
+    tx.insert_member(&place).await.unwrap();
+
+    let found = committed(store, tx).await.membership(world.team.id, late.id).await.unwrap();
+    let role = Some(Role::Admin);
+    assert_eq!(found, Some(Membership { team: world.team, role, joined_at: Some(at(60)) }));
+}
+
+/// Somebody who is not in a team finds it without a role.
+pub async fn a_stranger_finds_a_team_without_a_role(store: &dyn Store) {
+    let world = World::build(store).await;
+
+    let found = read(store).await.membership(world.team.id, world.stranger.id).await.unwrap();
+
+    assert_eq!(found, Some(Membership { team: world.team, role: None, joined_at: None }));
+}
+
+/// There is no membership in a team that does not exist.
+pub async fn an_unknown_team_has_no_membership(store: &dyn Store) {
+    let world = World::build(store).await;
+    let unknown = team(&world.owner, "unknown");
+
+    let found = read(store).await.membership(unknown.id, world.owner.id).await.unwrap();
+
+    assert_eq!(found, None);
+}
+
+/// A person's teams come oldest first, and no others come.
+pub async fn memberships_come_oldest_first(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [third, first, second] = [(30, "a"), (10, "b"), (20, "c")]
+        .map(|(age, slug)| TeamRecord { created_at: at(age), ..team(&world.owner, slug) });
+    let newcomer = user("newcomer");
+    let mut tx = begin(store).await;
+    tx.insert_user(&newcomer).await.unwrap();
+    for team in [&third, &first, &second] {
+        tx.insert_team(team).await.unwrap();
+        let place = member(team, &newcomer, Role::Member);
+        tx.insert_member(&MemberRecord { created_at: team.created_at, ..place }).await.unwrap();
+    }
+
+    let found = committed(store, tx).await.memberships(newcomer.id).await.unwrap();
+
+    let expected = [first, second, third].map(|team| Membership {
+        role: Some(Role::Member),
+        joined_at: Some(team.created_at),
+        team,
+    });
+    assert_eq!(found, expected);
+}
+
+/// Whoever is in no team has no memberships.
+pub async fn a_person_without_a_team_has_no_memberships(store: &dyn Store) {
+    World::build(store).await;
+    let loner = user("loner");
+    let mut tx = begin(store).await;
+    tx.insert_user(&loner).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.memberships(loner.id).await.unwrap(), []);
+}
+
+/// Members come by team, those of one team in the order they joined.
+pub async fn members_come_by_team_in_the_order_they_joined(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [later, sooner] = [(20, "later"), (10, "sooner")].map(|(age, name)| {
+        let person = user(name);
+        let place = member(&world.team, &person, Role::Admin);
+        (MemberRecord { created_at: at(age), ..place }, person)
+    });
+    let mut tx = begin(store).await;
+    for (place, person) in [&later, &sooner] {
+        tx.insert_user(person).await.unwrap();
+        tx.insert_member(place).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+    let found = seen.members(&[world.other_team.id, world.team.id]).await.unwrap();
+
+    let owner = member(&world.team, &world.owner, Role::Owner);
+    let plain = member(&world.team, &world.member, Role::Member);
+    let plain = MemberRecord { created_at: at(1), ..plain };
+    let other = member(&world.other_team, &world.stranger, Role::Owner);
+    let mut expected = [owner, plain, sooner.0, later.0, other];
+    expected.sort_by_key(|place| place.team);
+    assert_eq!(found, expected);
+}
+
+/// Members are those of the teams that are asked about.
+pub async fn members_of_no_team_are_none(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut seen = read(store).await;
+
+    let of_none = seen.members(&[]).await.unwrap();
+    let of_unknown = seen.members(&[team(&world.owner, "unknown").id]).await.unwrap();
+    let of_other = seen.members(&[world.other_team.id]).await.unwrap();
+
+    assert_eq!(of_none, []);
+    assert_eq!(of_unknown, []);
+    assert_eq!(of_other, [member(&world.other_team, &world.stranger, Role::Owner)]);
+}
+
+/// A member is shown as the person is now, not as they were when they joined.
+pub async fn a_member_is_shown_as_the_person_is_now(store: &dyn Store) {
+    let world = World::build(store).await;
+    let renamed = UserRecord {
+        email: "new@example.com".to_owned(),
+        name: "Néw Name".to_owned(),
+        avatar_url: Some("https://images.example/new".to_owned()),
+        ..world.stranger.clone()
+    };
+    let mut tx = begin(store).await;
+
+    tx.update_user(&renamed).await.unwrap();
+
+    let found = committed(store, tx).await.members(&[world.other_team.id]).await.unwrap();
+    assert_eq!(found, [member(&world.other_team, &renamed, Role::Owner)]);
+}
+
+/// Nobody is in a team twice, not even in two roles.
+pub async fn a_person_is_in_a_team_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    let again = tx.insert_member(&member(&world.team, &world.member, Role::Admin)).await;
+
+    assert!(matches!(again, Err(StoreError::Duplicate(_))), "{again:?}");
+    let found = tx.membership(world.team.id, world.member.id).await.unwrap();
+    assert_eq!(found.and_then(|found| found.role), Some(Role::Member));
+}
+
+/// One person may be in several teams, in a role of its own in each.
+pub async fn a_person_has_a_role_in_each_team(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.insert_member(&member(&world.other_team, &world.owner, Role::Member)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let here = seen.membership(world.team.id, world.owner.id).await.unwrap().unwrap();
+    let there = seen.membership(world.other_team.id, world.owner.id).await.unwrap().unwrap();
+
+    assert_eq!((here.role, there.role), (Some(Role::Owner), Some(Role::Member)));
+}
+
+/// A team can be held, more than once in a transaction; an unknown one is stale.
+pub async fn a_team_that_exists_can_be_held(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    tx.lock_team(world.team.id).await.unwrap();
+    tx.lock_team(world.team.id).await.unwrap();
+    let unknown = tx.lock_team(team(&world.owner, "unknown").id).await;
+
+    assert_stale(unknown, Subject::Team);
+    assert_eq!(tx.team(world.team.id).await.unwrap(), Some(world.team));
+}

@@ -1,0 +1,276 @@
+//! Service tokens.
+
+use super::{assert_duplicate, assert_stale, begin, committed, read};
+use crate::crypto::{TokenMac, random};
+use crate::error::Subject;
+use crate::store::{Store, TokenRecord, TokenScope};
+use crate::testing::fixtures::{World, at, environment, project, project_key, team, token};
+
+/// A token is found by its hash and by its id, with all that is kept of it.
+pub async fn a_token_is_found_by_hash_and_by_id(store: &dyn Store) {
+    let world = World::build(store).await;
+    let full = TokenRecord {
+        name: "Ünï 日本".parse().unwrap(),
+        mac: TokenMac([0, 1, 127, 128, 254, 255, b'\'', b'\\'].repeat(4).try_into().unwrap()),
+        prefix: "env_AbC0123'".to_owned(),
+        created_at: at(1),
+        updated_at: at(2),
+        expires_at: Some(at(3)),
+        ..token(&world.team, &world.owner)
+    };
+    let bare = token(&world.team, &world.owner);
+    let mut tx = begin(store).await;
+
+    tx.insert_token(&full, &TokenScope::default()).await.unwrap();
+    tx.insert_token(&bare, &TokenScope::default()).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token_by_mac(&full.mac).await.unwrap(), Some(full.clone()));
+    assert_eq!(seen.token(full.id).await.unwrap(), Some(full));
+    assert_eq!(seen.token_by_mac(&bare.mac).await.unwrap(), Some(bare.clone()));
+    assert_eq!(seen.token(bare.id).await.unwrap(), Some(bare));
+}
+
+/// A token whose hash or id is unknown is not found; neither is one that almost fits.
+pub async fn an_unknown_token_is_not_found(store: &dyn Store) {
+    let world = World::build(store).await;
+    let known = token(&world.team, &world.owner);
+    let mut tx = begin(store).await;
+    tx.insert_token(&known, &TokenScope::default()).await.unwrap();
+    let mut close = known.mac.0;
+    close[31] ^= 1;
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.token_by_mac(&TokenMac(close)).await.unwrap(), None);
+    assert_eq!(seen.token_by_mac(&TokenMac(random())).await.unwrap(), None);
+    assert_eq!(seen.token(token(&world.team, &world.owner).id).await.unwrap(), None);
+}
+
+/// A token is found however long ago it expired: what that means is not the store's to say.
+pub async fn an_expired_token_is_found(store: &dyn Store) {
+    let world = World::build(store).await;
+    let expired =
+        TokenRecord { expires_at: Some(at(-1_000_000)), ..token(&world.team, &world.owner) };
+    let mut tx = begin(store).await;
+
+    tx.insert_token(&expired, &TokenScope::default()).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.token_by_mac(&expired.mac).await.unwrap(), Some(expired));
+}
+
+/// What a token may and what it holds are four answers that do not influence each other.
+pub async fn what_a_token_may_is_kept_bit_by_bit(store: &dyn Store) {
+    let world = World::build(store).await;
+    let tokens = [0, 1, 2, 4, 8, 15].map(|bits| TokenRecord {
+        can_read: bits & 1 != 0,
+        can_write: bits & 2 != 0,
+        all_projects: bits & 4 != 0,
+        all_environments: bits & 8 != 0,
+        ..token(&world.team, &world.owner)
+    });
+    let mut tx = begin(store).await;
+
+    for token in &tokens {
+        tx.insert_token(token, &TokenScope::default()).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+    for token in tokens {
+        assert_eq!(seen.token(token.id).await.unwrap(), Some(token));
+    }
+}
+
+/// No two tokens have one hash; whoever is refused leaves no trace.
+pub async fn a_token_hash_is_unique(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = token(&world.team, &world.owner);
+    let second = TokenRecord { mac: first.mac, ..token(&world.other_team, &world.stranger) };
+    let scope = TokenScope { projects: vec![world.project.id], ..TokenScope::default() };
+    let mut tx = begin(store).await;
+    tx.insert_token(&first, &TokenScope::default()).await.unwrap();
+
+    let again = tx.insert_token(&second, &scope).await;
+
+    assert_duplicate(again, Subject::Token);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token_by_mac(&first.mac).await.unwrap(), Some(first));
+    assert_eq!(seen.token(second.id).await.unwrap(), None);
+    assert_eq!(seen.token_scope(second.id).await.unwrap(), TokenScope::default());
+}
+
+/// Two tokens may be called the same.
+pub async fn a_token_name_is_not_unique(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    for _ in 0..2 {
+        tx.insert_token(&token(&world.team, &world.owner), &TokenScope::default()).await.unwrap();
+    }
+
+    assert_eq!(committed(store, tx).await.count_tokens(world.team.id).await.unwrap(), 2);
+}
+
+/// A scope is kept as it was given; a token without one, or an unknown token, has an empty one.
+pub async fn a_scope_is_kept_with_its_token(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let scoped = TokenRecord {
+        all_projects: false,
+        all_environments: false,
+        ..token(&world.team, &world.owner)
+    };
+    let bare = token(&world.team, &world.owner);
+    let scope = TokenScope {
+        projects: vec![other.id, world.project.id],
+        environments: vec![world.staging.id, world.production.id, world.development.id],
+    };
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.insert_token(&scoped, &scope).await.unwrap();
+    tx.insert_token(&bare, &TokenScope::default()).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let found = seen.token_scope(scoped.id).await.unwrap();
+
+    assert_eq!(ordered(found), ordered(scope));
+    assert_eq!(seen.token_scope(bare.id).await.unwrap(), TokenScope::default());
+    let unknown = token(&world.team, &world.owner).id;
+    assert_eq!(seen.token_scope(unknown).await.unwrap(), TokenScope::default());
+}
+
+/// The tokens of teams come oldest first, each with its own scope, and no others come.
+pub async fn tokens_come_oldest_first_with_their_scopes(store: &dyn Store) {
+    let world = World::build(store).await;
+    let third_team = team(&world.owner, "third");
+    let made = |age, of, by| TokenRecord { created_at: at(age), ..token(of, by) };
+    let newest = made(30, &world.team, &world.owner);
+    let oldest = made(10, &world.team, &world.owner);
+    let middle = made(20, &world.other_team, &world.stranger);
+    let left_out = made(15, &third_team, &world.owner);
+    let scope = TokenScope {
+        projects: vec![world.project.id],
+        environments: vec![world.production.id, world.staging.id],
+    };
+    let mut tx = begin(store).await;
+    tx.insert_team(&third_team).await.unwrap();
+    tx.insert_token(&newest, &scope).await.unwrap();
+    for token in [&oldest, &middle, &left_out] {
+        tx.insert_token(token, &TokenScope::default()).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+    let found = seen.tokens(&[world.other_team.id, world.team.id]).await.unwrap();
+
+    let found: Vec<_> = found.into_iter().map(|(token, scope)| (token, ordered(scope))).collect();
+    let nothing = TokenScope::default();
+    assert_eq!(found, [(oldest, nothing.clone()), (middle, nothing), (newest, ordered(scope))]);
+}
+
+/// No team and an unknown team have no tokens.
+pub async fn no_team_has_no_tokens(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.insert_token(&token(&world.team, &world.owner), &TokenScope::default()).await.unwrap();
+    let unknown = team(&world.owner, "unknown").id;
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.tokens(&[]).await.unwrap(), []);
+    assert_eq!(seen.tokens(&[unknown]).await.unwrap(), []);
+    assert_eq!(seen.count_tokens(unknown).await.unwrap(), 0);
+}
+
+/// A team's tokens are counted as they are within the transaction.
+pub async fn the_tokens_of_a_team_are_counted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [first, second] = [0, 1].map(|_| token(&world.team, &world.owner));
+    let mut tx = begin(store).await;
+    tx.lock_team(world.team.id).await.unwrap();
+
+    for token in [&first, &second] {
+        tx.insert_token(token, &TokenScope::default()).await.unwrap();
+    }
+    assert_eq!(tx.count_tokens(world.team.id).await.unwrap(), 2);
+    tx.delete_token(first.id).await.unwrap();
+
+    assert_eq!(tx.count_tokens(world.team.id).await.unwrap(), 1);
+    assert_eq!(tx.count_tokens(world.other_team.id).await.unwrap(), 0);
+}
+
+/// A deleted token is gone with its scope, and the others stay.
+pub async fn a_deleted_token_is_gone_with_its_scope(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [gone, kept] = [0, 1].map(|_| token(&world.team, &world.owner));
+    let scope =
+        TokenScope { projects: vec![world.project.id], environments: vec![world.staging.id] };
+    let mut tx = begin(store).await;
+    for token in [&gone, &kept] {
+        tx.insert_token(token, &scope).await.unwrap();
+    }
+
+    tx.delete_token(gone.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token(gone.id).await.unwrap(), None);
+    assert_eq!(seen.token_by_mac(&gone.mac).await.unwrap(), None);
+    assert_eq!(seen.token_scope(gone.id).await.unwrap(), TokenScope::default());
+    assert_eq!(seen.tokens(&[world.team.id]).await.unwrap(), [(kept, scope)]);
+}
+
+/// The hash of a deleted token can be kept again: a token is made new under its old id.
+pub async fn a_deleted_token_can_be_kept_again(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = token(&world.team, &world.owner);
+    let renewed = TokenRecord { mac: TokenMac(random()), updated_at: at(60), ..first.clone() };
+    let mut tx = begin(store).await;
+    tx.insert_token(&first, &TokenScope::default()).await.unwrap();
+    tx.delete_token(first.id).await.unwrap();
+
+    tx.insert_token(&renewed, &TokenScope::default()).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token_by_mac(&first.mac).await.unwrap(), None);
+    assert_eq!(seen.token_by_mac(&renewed.mac).await.unwrap(), Some(renewed));
+}
+
+/// A token that is gone cannot be deleted.
+pub async fn a_token_that_is_gone_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    let gone = token(&world.team, &world.owner);
+    let mut tx = begin(store).await;
+    tx.insert_token(&gone, &TokenScope::default()).await.unwrap();
+    tx.delete_token(gone.id).await.unwrap();
+
+    assert_stale(tx.delete_token(gone.id).await, Subject::Token);
+    assert_stale(tx.delete_token(token(&world.team, &world.owner).id).await, Subject::Token);
+}
+
+/// A scope may hold many things.
+pub async fn a_scope_of_many_things_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let many = token(&world.team, &world.owner);
+    let mut scope = TokenScope::default();
+    let mut tx = begin(store).await;
+    for number in 0..60 {
+        let project = project(&world.team, &format!("p{number}"));
+        let environment = environment(&project, "only");
+        tx.insert_project(&project, &project_key(&project)).await.unwrap();
+        tx.insert_environment(&environment).await.unwrap();
+        scope.projects.push(project.id);
+        scope.environments.push(environment.id);
+    }
+
+    tx.insert_token(&many, &scope).await.unwrap();
+
+    let found = committed(store, tx).await.token_scope(many.id).await.unwrap();
+    assert_eq!(ordered(found), ordered(scope));
+    assert_eq!(read(store).await.tokens(&[world.team.id]).await.unwrap().len(), 1);
+}
+
+/// The same scope in one order.
+fn ordered(mut scope: TokenScope) -> TokenScope {
+    scope.projects.sort();
+    scope.environments.sort();
+    scope
+}

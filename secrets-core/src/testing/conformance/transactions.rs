@@ -1,0 +1,278 @@
+//! Transactions and readers.
+
+use std::slice::from_ref;
+
+use futures_util::FutureExt;
+
+use super::{assert_duplicate, assert_stale, begin, committed, instance, read};
+use crate::access::{EnvironmentPath, Role};
+use crate::caller::Principal;
+use crate::error::Subject;
+use crate::store::{Reads, Store, StoreError, TokenRecord, TokenScope, Tx, Wanted};
+use crate::testing::fixtures::{
+    World, at, entry, environment, member, next_version, project, project_key, secret, team, token,
+    user,
+};
+
+/// A store that is up answers.
+pub async fn a_store_answers_when_asked(store: &dyn Store) {
+    store.ping().await.unwrap();
+}
+
+/// What a transaction writes it reads back before it is committed.
+pub async fn a_transaction_reads_its_own_writes(store: &dyn Store) {
+    let alice = user("alice");
+    let mut tx = begin(store).await;
+
+    tx.insert_user(&alice).await.unwrap();
+
+    assert_eq!(tx.user(alice.id).await.unwrap(), Some(alice));
+}
+
+/// A reader sees nothing of what a transaction has not committed, and waits for nobody.
+pub async fn what_is_not_committed_is_not_seen(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    change_everything(&mut *tx, &world).await;
+
+    assert_unchanged(&mut *read(store).await, &world).await;
+    drop(tx);
+}
+
+/// Dropping a transaction undoes all it did, in every table.
+pub async fn dropping_a_transaction_undoes_everything(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    change_everything(&mut *tx, &world).await;
+
+    drop(tx);
+
+    assert_unchanged(&mut *read(store).await, &world).await;
+    assert_unchanged(&mut *begin(store).await, &world).await;
+}
+
+/// Dropping a transaction brings back what it deleted, with all that went along.
+pub async fn dropping_a_transaction_brings_back_what_it_deleted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = secret(&world.staging, "KEY");
+    let second = next_version(&first);
+    let of_staging = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
+    let scope =
+        TokenScope { projects: vec![world.project.id], environments: vec![world.staging.id] };
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&first)).await.unwrap();
+    tx.replace_secret(&second).await.unwrap();
+    tx.insert_token(&of_staging, &scope).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = begin(store).await;
+    tx.delete_environment(world.staging.id).await.unwrap();
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+
+    drop(tx);
+
+    let mut seen = read(store).await;
+    assert_eq!(seen.secrets(world.staging.id, &[first.key]).await.unwrap(), [second]);
+    assert_eq!(seen.secret_versions(first.id).await.unwrap().len(), 1);
+    assert_eq!(seen.token_scope(of_staging.id).await.unwrap(), scope);
+}
+
+/// A commit makes everything seen, in every table.
+pub async fn a_commit_makes_everything_seen(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (alice, new_team) = (user("alice"), team(&world.owner, "new"));
+    let new_project = project(&new_team, "new");
+    let new_environment = environment(&new_project, "new");
+    let new_secret = secret(&new_environment, "NEW");
+    let new_token = token(&new_team, &alice);
+    let new_entry = entry(&new_team, "new", at(1));
+    let mut tx = begin(store).await;
+    tx.insert_user(&alice).await.unwrap();
+    tx.insert_team(&new_team).await.unwrap();
+    tx.insert_member(&member(&new_team, &alice, Role::Owner)).await.unwrap();
+    tx.insert_project(&new_project, &project_key(&new_project)).await.unwrap();
+    tx.insert_environment(&new_environment).await.unwrap();
+    tx.insert_secrets(from_ref(&new_secret)).await.unwrap();
+    tx.insert_token(&new_token, &TokenScope::default()).await.unwrap();
+    tx.insert_audit(from_ref(&new_entry)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    let path = EnvironmentPath::new("new", "new");
+    let sight = seen.sight(&path, Principal::User(alice.id), Wanted::All).await.unwrap().unwrap();
+    assert_eq!(sight.chain[0].secrets, [new_secret]);
+    assert_eq!(seen.token(new_token.id).await.unwrap(), Some(new_token));
+    assert_eq!(seen.audit_entries(new_team.id, 1).await.unwrap(), [new_entry]);
+}
+
+/// A reader that was there before sees what was committed since.
+pub async fn a_reader_sees_what_was_committed_before_each_call(store: &dyn Store) {
+    let alice = user("alice");
+    let mut seen = read(store).await;
+    assert_eq!(seen.user(alice.id).await.unwrap(), None);
+    let mut tx = begin(store).await;
+    tx.insert_user(&alice).await.unwrap();
+    assert_eq!(seen.user(alice.id).await.unwrap(), None);
+
+    tx.commit().await.unwrap();
+
+    assert_eq!(seen.user(alice.id).await.unwrap(), Some(alice));
+}
+
+/// A transaction sees what an earlier one committed.
+pub async fn a_transaction_sees_what_was_committed_before_it(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&first)).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut tx = begin(store).await;
+    tx.replace_secret(&next_version(&first)).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut tx = begin(store).await;
+    assert_eq!(tx.secret_versions(first.id).await.unwrap().len(), 1);
+}
+
+/// A transaction that did nothing can be committed, and so can one that only read.
+pub async fn a_transaction_may_do_nothing(store: &dyn Store) {
+    begin(store).await.commit().await.unwrap();
+    let mut tx = begin(store).await;
+    tx.user(user("alice").id).await.unwrap();
+
+    tx.commit().await.unwrap();
+
+    drop(begin(store).await);
+}
+
+/// A transaction that is dropped lets the next one begin, however often that happens.
+pub async fn a_dropped_transaction_lets_the_next_begin(store: &dyn Store) {
+    let world = World::build(store).await;
+
+    for _ in 0..40 {
+        let mut tx = begin(store).await;
+        tx.touch_environment(world.production.id).await.unwrap();
+    }
+
+    let mut tx = begin(store).await;
+    assert_eq!(tx.touch_environment(world.production.id).await.unwrap(), 1);
+}
+
+/// Whoever gives up waiting for a transaction blocks nobody.
+pub async fn a_begin_that_is_given_up_blocks_nobody(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.touch_environment(world.production.id).await.unwrap();
+
+    for _ in 0..40 {
+        drop(store.begin().now_or_never());
+        drop(store.read().now_or_never());
+    }
+    tx.commit().await.unwrap();
+
+    let mut tx = begin(store).await;
+    assert_eq!(tx.touch_environment(world.production.id).await.unwrap(), 2);
+}
+
+/// A call that is given up half-way leaves a transaction that can be dropped, and the store whole.
+pub async fn a_call_that_is_given_up_harms_nobody(store: &dyn Store) {
+    let world = World::build(store).await;
+    for number in 0..20 {
+        let mut tx = begin(store).await;
+        tx.touch_environment(world.production.id).await.unwrap();
+        drop(tx.insert_secrets(&[secret(&world.production, &format!("K{number}"))]).now_or_never());
+    }
+
+    let mut tx = begin(store).await;
+    assert_eq!(tx.touch_environment(world.production.id).await.unwrap(), 1);
+    assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 0);
+}
+
+/// What is refused as a duplicate leaves the transaction usable, in every table.
+pub async fn a_duplicate_leaves_the_transaction_usable(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (own, hash) = (secret(&world.staging, "KEY"), token(&world.team, &world.owner));
+    let (founded, keys) = instance::installation();
+    let slug = project(&world.team, "billing");
+    let mut tx = begin(store).await;
+    tx.insert_instance(&founded, &keys).await.unwrap();
+    tx.insert_secrets(from_ref(&own)).await.unwrap();
+    tx.insert_token(&hash, &TokenScope::default()).await.unwrap();
+
+    assert_duplicate(tx.insert_user(&user("owner")).await, Subject::User);
+    assert_duplicate(tx.insert_team(&team(&world.owner, "acme")).await, Subject::Team);
+    tx.insert_member(&member(&world.team, &world.owner, Role::Member)).await.unwrap_err();
+    assert_duplicate(tx.insert_project(&slug, &project_key(&slug)).await, Subject::Project);
+    let name = environment(&world.project, "staging");
+    assert_duplicate(tx.insert_environment(&name).await, Subject::Environment);
+    assert_duplicate(tx.insert_secrets(&[secret(&world.staging, "KEY")]).await, Subject::Secret);
+    let again = TokenRecord { mac: hash.mac, ..token(&world.team, &world.owner) };
+    assert_duplicate(tx.insert_token(&again, &TokenScope::default()).await, Subject::Token);
+    let second = tx.insert_instance(&founded, &keys).await;
+    assert!(matches!(second, Err(StoreError::Duplicate(_))), "{second:?}");
+
+    tx.insert_user(&user("alice")).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    assert!(seen.user_by_subject(&world.owner.issuer, "alice").await.unwrap().is_some());
+    assert_eq!(seen.secrets(world.staging.id, from_ref(&own.key)).await.unwrap(), [own]);
+    assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 1);
+}
+
+/// What is refused as stale leaves the transaction usable, in every table.
+pub async fn a_stale_record_leaves_the_transaction_usable(store: &dyn Store) {
+    let world = World::build(store).await;
+    let unknown = project(&world.team, "unknown");
+    let nowhere = environment(&unknown, "nowhere");
+    let missing = secret(&nowhere, "MISSING");
+    let mut tx = begin(store).await;
+    tx.insert_user(&user("before")).await.unwrap();
+
+    assert_stale(tx.lock_team(team(&world.owner, "unknown").id).await, Subject::Team);
+    assert_stale(tx.update_project(&unknown).await, Subject::Project);
+    assert_stale(tx.delete_project(unknown.id, at(1)).await, Subject::Project);
+    assert_stale(tx.lock_project(unknown.id).await, Subject::Project);
+    assert_stale(tx.delete_environment(nowhere.id).await, Subject::Environment);
+    assert_stale(tx.touch_environment(nowhere.id).await, Subject::Environment);
+    assert_stale(tx.replace_secret(&next_version(&missing)).await, Subject::Secret);
+    assert_stale(tx.delete_secret(missing.id).await, Subject::Secret);
+    assert_stale(tx.delete_token(token(&world.team, &world.owner).id).await, Subject::Token);
+
+    tx.insert_user(&user("after")).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    for subject in ["before", "after"] {
+        assert!(seen.user_by_subject(&world.owner.issuer, subject).await.unwrap().is_some());
+    }
+}
+
+/// Writes something to every table.
+async fn change_everything(tx: &mut dyn Tx, world: &World) {
+    let alice = user("alice");
+    let (founded, keys) = instance::installation();
+    let new_team = team(&alice, "new");
+    let new_project = project(&world.team, "new");
+    tx.insert_instance(&founded, &keys).await.unwrap();
+    tx.insert_user(&alice).await.unwrap();
+    tx.insert_team(&new_team).await.unwrap();
+    tx.insert_member(&member(&world.team, &alice, Role::Admin)).await.unwrap();
+    tx.insert_project(&new_project, &project_key(&new_project)).await.unwrap();
+    tx.insert_environment(&environment(&world.project, "new")).await.unwrap();
+    tx.touch_environment(world.production.id).await.unwrap();
+    tx.insert_secrets(&[secret(&world.production, "NEW")]).await.unwrap();
+    tx.insert_token(&token(&world.team, &alice), &TokenScope::default()).await.unwrap();
+    tx.insert_audit(&[entry(&world.team, "new", at(1))]).await.unwrap();
+    tx.delete_environment(world.development.id).await.unwrap();
+}
+
+/// Finds the world as it was made, and nothing else.
+async fn assert_unchanged(seen: &mut (impl Reads + ?Sized), world: &World) {
+    let owner = Principal::User(world.owner.id);
+    assert!(seen.instance().await.unwrap().is_none());
+    assert_eq!(seen.user_by_subject(&world.owner.issuer, "alice").await.unwrap(), None);
+    assert_eq!(seen.members(&[world.team.id]).await.unwrap().len(), 2);
+    assert_eq!(seen.projects(owner).await.unwrap(), from_ref(&world.project));
+    let environments = [&world.development, &world.staging, &world.production].map(Clone::clone);
+    assert_eq!(seen.environments(world.project.id, owner).await.unwrap(), environments);
+    assert_eq!(seen.count_secrets(world.production.id).await.unwrap(), 0);
+    assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 0);
+    assert_eq!(seen.audit_entries(world.team.id, 1).await.unwrap(), []);
+}

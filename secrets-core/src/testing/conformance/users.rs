@@ -1,0 +1,187 @@
+//! People.
+
+use super::{assert_duplicate, begin, committed};
+use crate::error::Subject;
+use crate::store::{Store, UserRecord};
+use crate::testing::fixtures::{at, user};
+
+/// A person is found by their id, and nobody by an unknown one.
+pub async fn a_person_is_found_by_id(store: &dyn Store) {
+    let (alice, nobody) = (user("alice"), user("nobody"));
+    let mut tx = begin(store).await;
+
+    tx.insert_user(&alice).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.user(alice.id).await.unwrap(), Some(alice));
+    assert_eq!(seen.user(nobody.id).await.unwrap(), None);
+}
+
+/// A person is found by issuer and subject together, and by neither alone.
+pub async fn a_person_is_found_by_issuer_and_subject(store: &dyn Store) {
+    let alice = user("alice");
+    let mut tx = begin(store).await;
+
+    tx.insert_user(&alice).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.user_by_subject("https://other.example", "alice").await.unwrap(), None);
+    assert_eq!(seen.user_by_subject(&alice.issuer, "bob").await.unwrap(), None);
+    assert_eq!(seen.user_by_subject(&alice.issuer, "alice").await.unwrap(), Some(alice));
+}
+
+/// An issuer's subject is known once.
+pub async fn an_issuers_subject_is_unique(store: &dyn Store) {
+    let mut tx = begin(store).await;
+    tx.insert_user(&user("alice")).await.unwrap();
+
+    let again = tx.insert_user(&user("alice")).await;
+
+    assert_duplicate(again, Subject::User);
+}
+
+/// Two issuers may call two people the same.
+pub async fn two_issuers_may_use_the_same_subject(store: &dyn Store) {
+    let ours = user("alice");
+    let theirs = UserRecord { issuer: "https://other.example".to_owned(), ..user("alice") };
+    let mut tx = begin(store).await;
+
+    tx.insert_user(&ours).await.unwrap();
+    tx.insert_user(&theirs).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.user_by_subject(&ours.issuer, "alice").await.unwrap(), Some(ours));
+    assert_eq!(seen.user_by_subject(&theirs.issuer, "alice").await.unwrap(), Some(theirs));
+}
+
+/// Subjects that differ in case, accents or space are different people.
+pub async fn a_subject_is_compared_exactly(store: &dyn Store) {
+    let people = ["alice", "Alice", "alicé", "alice\u{301}", " alice", "alice "].map(user);
+    let mut tx = begin(store).await;
+
+    for person in &people {
+        tx.insert_user(person).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+    for person in people {
+        let found = seen.user_by_subject(&person.issuer, &person.subject).await.unwrap();
+        assert_eq!(found, Some(person));
+    }
+}
+
+/// Two people may have one e-mail address: two issuers may vouch for it.
+pub async fn an_email_address_is_not_unique(store: &dyn Store) {
+    let alice = user("alice");
+    let namesake = UserRecord { email: alice.email.clone(), ..user("namesake") };
+    let mut tx = begin(store).await;
+    tx.insert_user(&alice).await.unwrap();
+
+    tx.insert_user(&namesake).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.user(namesake.id).await.unwrap(), Some(namesake));
+}
+
+/// All that an issuer can tell of a person is kept as told.
+pub async fn everything_told_of_a_person_survives(store: &dyn Store) {
+    let told = told();
+    let mut tx = begin(store).await;
+
+    tx.insert_user(&told).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.user(told.id).await.unwrap(), Some(told));
+}
+
+/// What nobody told of a person is absent, not empty.
+pub async fn what_was_not_told_of_a_person_stays_absent(store: &dyn Store) {
+    let untold = UserRecord { email_verified: false, ..user("alice") };
+    let empty = UserRecord { first_name: Some(String::new()), ..user("bob") };
+    let mut tx = begin(store).await;
+
+    tx.insert_user(&untold).await.unwrap();
+    tx.insert_user(&empty).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.user(untold.id).await.unwrap(), Some(untold));
+    assert_eq!(seen.user(empty.id).await.unwrap(), Some(empty));
+}
+
+/// Text of any length and script comes back as it was given.
+pub async fn a_long_name_in_any_script_survives(store: &dyn Store) {
+    let name = "Zoë 'O\"Brien' \\ %_; -- 日本語 👩\u{200d}🚀 ".repeat(200);
+    let person = UserRecord { name, ..user("alice") };
+    let mut tx = begin(store).await;
+
+    tx.insert_user(&person).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.user(person.id).await.unwrap(), Some(person));
+}
+
+/// An update replaces everything but id, issuer, subject and the time of creation.
+pub async fn an_update_keeps_who_a_person_is(store: &dyn Store) {
+    let alice = user("alice");
+    let told = UserRecord { id: alice.id, created_at: at(900), ..told() };
+    let mut tx = begin(store).await;
+    tx.insert_user(&alice).await.unwrap();
+
+    tx.update_user(&told).await.unwrap();
+
+    let expected = UserRecord {
+        issuer: alice.issuer.clone(),
+        subject: alice.subject.clone(),
+        created_at: alice.created_at,
+        ..told
+    };
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.user(alice.id).await.unwrap(), Some(expected.clone()));
+    assert_eq!(seen.user_by_subject(&alice.issuer, "alice").await.unwrap(), Some(expected));
+}
+
+/// An update can take away what was told before.
+pub async fn an_update_can_take_away_what_was_told(store: &dyn Store) {
+    let told = told();
+    let untold = UserRecord {
+        email_verified: false,
+        first_name: None,
+        last_name: None,
+        avatar_url: None,
+        last_login_at: None,
+        ..told.clone()
+    };
+    let mut tx = begin(store).await;
+    tx.insert_user(&told).await.unwrap();
+
+    tx.update_user(&untold).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.user(told.id).await.unwrap(), Some(untold));
+}
+
+/// An update changes the one person it is about.
+pub async fn an_update_leaves_other_people_alone(store: &dyn Store) {
+    let (alice, bob) = (user("alice"), user("bob"));
+    let mut tx = begin(store).await;
+    tx.insert_user(&alice).await.unwrap();
+    tx.insert_user(&bob).await.unwrap();
+
+    tx.update_user(&UserRecord { name: "Alice".to_owned(), ..alice }).await.unwrap();
+
+    assert_eq!(committed(store, tx).await.user(bob.id).await.unwrap(), Some(bob));
+}
+
+/// Somebody of whom everything is told.
+fn told() -> UserRecord {
+    UserRecord {
+        issuer: "https://issuer.example/tenant?x=1#y".to_owned(),
+        email: "ünï+tag@exämple.com".to_owned(),
+        email_verified: true,
+        name: "Ünï Cödé 日本".to_owned(),
+        first_name: Some("Ünï".to_owned()),
+        last_name: Some("Cödé".to_owned()),
+        avatar_url: Some("https://images.example/a.png?size=1&x=%20".to_owned()),
+        created_at: at(1),
+        updated_at: at(2),
+        last_login_at: Some(at(3)),
+        ..user("auth0|5f7c8ec7c33c6c004bbafe82")
+    }
+}

@@ -1,0 +1,204 @@
+//! Replacing a secret's value, and what is kept of the one before.
+
+use std::slice::from_ref;
+
+use super::{assert_stale, begin, committed};
+use crate::error::Subject;
+use crate::store::{Change, SecretRecord, SecretVersion, Store};
+use crate::testing::fixtures::{World, at, next_version, sealed, secret};
+
+/// The next version takes the place of the one before, with all that is told of it.
+pub async fn the_next_version_takes_the_place(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = SecretRecord {
+        created_by: Some(world.member.id.uuid()),
+        ..secret(&world.production, "KEY")
+    };
+    let second = SecretRecord {
+        hidden: true,
+        description: Some(sealed(b"what for")),
+        change: Change::Hidden,
+        changed_by: Some(world.owner.id.uuid()),
+        updated_by: Some(world.owner.id.uuid()),
+        ..next_version(&first)
+    };
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[first]).await.unwrap();
+
+    tx.replace_secret(&second).await.unwrap();
+
+    let found =
+        committed(store, tx).await.secrets(world.production.id, from_ref(&second.key)).await;
+    assert_eq!(found.unwrap(), [second]);
+}
+
+/// What is kept is exactly the version that was replaced, and when.
+pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = SecretRecord {
+        hidden: true,
+        change: Change::Hidden,
+        changed_by: Some(world.member.id.uuid()),
+        changed_at: at(5),
+        updated_at: at(6),
+        ..secret(&world.production, "KEY")
+    };
+    let second = SecretRecord { hidden: false, changed_by: None, ..next_version(&first) };
+    let third = SecretRecord { changed_by: Some(world.owner.id.uuid()), ..next_version(&second) };
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&first)).await.unwrap();
+
+    tx.replace_secret(&second).await.unwrap();
+    tx.replace_secret(&third).await.unwrap();
+
+    let found = committed(store, tx).await.secret_versions(first.id).await.unwrap();
+    assert_eq!(found, [replaced(&second, &third), replaced(&first, &second)]);
+}
+
+/// A secret that was never replaced has replaced nothing, and an unknown one neither.
+pub async fn a_first_version_has_replaced_nothing(store: &dyn Store) {
+    let world = World::build(store).await;
+    let only = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&only)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.secret_versions(only.id).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(secret(&world.production, "KEY").id).await.unwrap(), []);
+}
+
+/// Versions come newest first, without a gap, also beyond ten.
+pub async fn versions_come_newest_first(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut newest = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&newest)).await.unwrap();
+
+    for _ in 0..12 {
+        newest = next_version(&newest);
+        tx.replace_secret(&newest).await.unwrap();
+    }
+
+    let found = committed(store, tx).await.secret_versions(newest.id).await.unwrap();
+    let numbers: Vec<_> = found.iter().map(|version| version.version).collect();
+    assert_eq!(numbers, (1..=12).rev().collect::<Vec<_>>());
+}
+
+/// The versions of two secrets are told apart.
+pub async fn each_secret_has_versions_of_its_own(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (one, two) = (secret(&world.production, "ONE"), secret(&world.production, "TWO"));
+    let (next_one, next_two) = (next_version(&one), next_version(&two));
+    let mut tx = begin(store).await;
+    tx.insert_secrets(&[one.clone(), two.clone()]).await.unwrap();
+
+    tx.replace_secret(&next_one).await.unwrap();
+    tx.replace_secret(&next_two).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.secret_versions(one.id).await.unwrap(), [replaced(&one, &next_one)]);
+    assert_eq!(seen.secret_versions(two.id).await.unwrap(), [replaced(&two, &next_two)]);
+    assert_eq!(seen.secrets(world.production.id, &[one.key]).await.unwrap(), [next_one]);
+}
+
+/// Only the version just after the present one may take its place.
+pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    let second = SecretRecord { version: 2, ..secret(&world.production, "KEY") };
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&second)).await.unwrap();
+
+    for version in [0, 1, 2, 4, u32::MAX] {
+        let out_of_turn = SecretRecord { version, ..next_version(&second) };
+        assert_stale(tx.replace_secret(&out_of_turn).await, Subject::Secret);
+    }
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.secret_versions(second.id).await.unwrap(), []);
+    assert_eq!(seen.secrets(world.production.id, from_ref(&second.key)).await.unwrap(), [second]);
+}
+
+/// A secret that is gone cannot be replaced, and does not come back.
+pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
+    let world = World::build(store).await;
+    let gone = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&gone)).await.unwrap();
+    tx.delete_secret(gone.id).await.unwrap();
+
+    assert_stale(tx.replace_secret(&next_version(&gone)).await, Subject::Secret);
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.count_secrets(world.production.id).await.unwrap(), 0);
+    assert_eq!(seen.secret_versions(gone.id).await.unwrap(), []);
+}
+
+/// A change keeps its name, whichever it is, in the present version and in a replaced one.
+pub async fn every_change_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut seen = Vec::new();
+    for change in [Change::Created, Change::Updated, Change::Hidden] {
+        let first = SecretRecord { change, ..secret(&world.production, change.as_str()) };
+        let second = SecretRecord { change, ..next_version(&first) };
+        let mut tx = begin(store).await;
+        tx.insert_secrets(from_ref(&first)).await.unwrap();
+
+        tx.replace_secret(&second).await.unwrap();
+
+        let mut reader = committed(store, tx).await;
+        let present = reader.secrets(world.production.id, &[first.key]).await.unwrap();
+        let past = reader.secret_versions(first.id).await.unwrap();
+        seen.push((present[0].change, past[0].change));
+    }
+
+    assert_eq!(
+        seen,
+        [Change::Created, Change::Updated, Change::Hidden].map(|change| (change, change))
+    );
+}
+
+/// The highest number a version can have is a version like any other.
+pub async fn the_highest_version_number_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let last_but_one = SecretRecord { version: u32::MAX - 1, ..secret(&world.production, "KEY") };
+    let last = next_version(&last_but_one);
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&last_but_one)).await.unwrap();
+
+    tx.replace_secret(&last).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let versions = seen.secret_versions(last.id).await.unwrap();
+    assert_eq!(versions, [replaced(&last_but_one, &last)]);
+    assert_eq!(seen.secrets(world.production.id, from_ref(&last.key)).await.unwrap(), [last]);
+}
+
+/// A large value is kept whole when it is replaced.
+pub async fn a_large_replaced_value_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(70_000).collect();
+    let large = SecretRecord { sealed: sealed(&bytes), ..secret(&world.production, "KEY") };
+    let next = next_version(&large);
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&large)).await.unwrap();
+
+    tx.replace_secret(&next).await.unwrap();
+
+    let versions = committed(store, tx).await.secret_versions(large.id).await.unwrap();
+    assert_eq!(versions, [replaced(&large, &next)]);
+}
+
+/// What is kept of a version that was replaced by another.
+fn replaced(old: &SecretRecord, new: &SecretRecord) -> SecretVersion {
+    SecretVersion {
+        secret: old.id,
+        version: old.version,
+        sealed: old.sealed.clone(),
+        hidden: old.hidden,
+        change: old.change,
+        changed_by: old.changed_by,
+        changed_at: old.changed_at,
+        replaced_at: new.changed_at,
+    }
+}

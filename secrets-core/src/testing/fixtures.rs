@@ -1,0 +1,277 @@
+//! Records to test with: each valid as it is, to be changed where a test says so.
+
+use chrono::{DateTime, TimeDelta};
+
+use crate::access::Role;
+use crate::clock::Time;
+use crate::crypto::{ProjectKeyRecord, Sealed, TokenMac, random};
+use crate::ids::{AuditId, EnvironmentId, ProjectId, SecretId, TeamId, TokenId, UserId};
+use crate::limits::Plan;
+use crate::store::{
+    AuditRecord, Change, EnvironmentRecord, MemberRecord, ProjectRecord, SecretRecord, Store,
+    TeamRecord, TokenRecord, UserRecord,
+};
+
+/// Two teams that know nothing of each other, and a project of the first.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// Owns the team.
+    pub owner: UserRecord,
+    /// Joined it a second later, as a plain member.
+    pub member: UserRecord,
+    /// Owns the other team, and is in no way related to the first.
+    pub stranger: UserRecord,
+    /// The team.
+    pub team: TeamRecord,
+    /// The stranger's.
+    pub other_team: TeamRecord,
+    /// The team's project.
+    pub project: ProjectRecord,
+    /// Its key.
+    pub key: ProjectKeyRecord,
+    /// The first of its default environments.
+    pub development: EnvironmentRecord,
+    /// The second.
+    pub staging: EnvironmentRecord,
+    /// The third.
+    pub production: EnvironmentRecord,
+}
+
+impl World {
+    /// Makes the world in an empty store.
+    pub async fn build(store: &dyn Store) -> Self {
+        let world = Self::imagined();
+        let mut tx = store.begin().await.unwrap();
+        for person in [&world.owner, &world.member, &world.stranger] {
+            tx.insert_user(person).await.unwrap();
+        }
+        tx.insert_team(&world.team).await.unwrap();
+        tx.insert_team(&world.other_team).await.unwrap();
+        tx.insert_member(&member(&world.team, &world.owner, Role::Owner)).await.unwrap();
+        let place = member(&world.team, &world.member, Role::Member);
+        tx.insert_member(&MemberRecord { created_at: at(1), ..place }).await.unwrap();
+        tx.insert_member(&member(&world.other_team, &world.stranger, Role::Owner)).await.unwrap();
+        tx.insert_project(&world.project, &world.key).await.unwrap();
+        for environment in [&world.development, &world.staging, &world.production] {
+            tx.insert_environment(environment).await.unwrap();
+        }
+        tx.commit().await.unwrap();
+        world
+    }
+
+    fn imagined() -> Self {
+        let [owner, member, stranger] = ["owner", "member", "stranger"].map(user);
+        let team = team(&owner, "acme");
+        let other_team = self::team(&stranger, "elsewhere");
+        let project = project(&team, "billing");
+        let default = |name, position| EnvironmentRecord {
+            is_default: true,
+            position,
+            ..environment(&project, name)
+        };
+        let [development, staging, production] =
+            [default("development", 0), default("staging", 1), default("production", 2)];
+        let key = project_key(&project);
+        Self {
+            owner,
+            member,
+            stranger,
+            team,
+            other_team,
+            project,
+            key,
+            development,
+            staging,
+            production,
+        }
+    }
+}
+
+/// A moment so many seconds after the one at which the records here are made. Its microseconds are
+/// not zero.
+#[must_use]
+pub fn at(seconds: i64) -> Time {
+    DateTime::from_timestamp_micros(1_767_225_600_123_456).unwrap() + TimeDelta::seconds(seconds)
+}
+
+/// A person, known under this subject.
+#[must_use]
+pub fn user(subject: &str) -> UserRecord {
+    UserRecord {
+        id: UserId::draw(at(0)),
+        issuer: "https://issuer.example".to_owned(),
+        subject: subject.to_owned(),
+        email: format!("{subject}@example.com"),
+        email_verified: true,
+        name: subject.to_owned(),
+        first_name: None,
+        last_name: None,
+        avatar_url: None,
+        created_at: at(0),
+        updated_at: at(0),
+        last_login_at: None,
+    }
+}
+
+/// A team without members.
+#[must_use]
+pub fn team(creator: &UserRecord, slug: &str) -> TeamRecord {
+    TeamRecord {
+        id: TeamId::draw(at(0)),
+        name: slug.parse().unwrap(),
+        slug: slug.parse().unwrap(),
+        is_personal: false,
+        plan: Plan::Unlimited,
+        created_by: creator.id,
+        created_at: at(0),
+        updated_at: at(0),
+    }
+}
+
+/// A person's place in a team.
+#[must_use]
+pub fn member(team: &TeamRecord, user: &UserRecord, role: Role) -> MemberRecord {
+    MemberRecord {
+        team: team.id,
+        user: user.id,
+        role,
+        email: user.email.clone(),
+        name: user.name.clone(),
+        avatar_url: user.avatar_url.clone(),
+        created_at: at(0),
+        updated_at: at(0),
+    }
+}
+
+/// A project without environments.
+#[must_use]
+pub fn project(team: &TeamRecord, slug: &str) -> ProjectRecord {
+    ProjectRecord {
+        id: ProjectId::draw(at(0)),
+        team: team.id,
+        name: slug.parse().unwrap(),
+        slug: slug.parse().unwrap(),
+        description: None,
+        created_by: None,
+        created_at: at(0),
+        updated_at: at(0),
+    }
+}
+
+/// A project's first key; what it wraps is noise.
+#[must_use]
+pub fn project_key(project: &ProjectRecord) -> ProjectKeyRecord {
+    ProjectKeyRecord {
+        project: project.id,
+        version: 1,
+        kek_id: 1,
+        wrapped: random::<72>().to_vec(),
+    }
+}
+
+/// An environment that inherits from none.
+#[must_use]
+pub fn environment(project: &ProjectRecord, name: &str) -> EnvironmentRecord {
+    EnvironmentRecord {
+        id: EnvironmentId::draw(at(0)),
+        project: project.id,
+        name: name.parse().unwrap(),
+        inherits_from: None,
+        description: None,
+        is_default: false,
+        position: 3,
+        revision: 0,
+        created_by: None,
+        created_at: at(0),
+        updated_at: at(0),
+    }
+}
+
+/// A secret at its first version; its value is sealed in the outer form only.
+#[must_use]
+pub fn secret(environment: &EnvironmentRecord, key: &str) -> SecretRecord {
+    SecretRecord {
+        id: SecretId::draw(at(0)),
+        environment: environment.id,
+        key: key.parse().unwrap(),
+        sealed: sealed(key.as_bytes()),
+        hidden: false,
+        description: None,
+        version: 1,
+        change: Change::Created,
+        changed_by: None,
+        changed_at: at(0),
+        created_by: None,
+        updated_by: None,
+        created_at: at(0),
+        updated_at: at(0),
+    }
+}
+
+/// The version of a secret that follows this one, a minute later.
+#[must_use]
+pub fn next_version(secret: &SecretRecord) -> SecretRecord {
+    let version = secret.version + 1;
+    let now = secret.changed_at + TimeDelta::minutes(1);
+    SecretRecord {
+        sealed: sealed(format!("{} {version}", secret.key).as_bytes()),
+        version,
+        change: Change::Updated,
+        changed_at: now,
+        updated_at: now,
+        ..secret.clone()
+    }
+}
+
+/// Bytes that have a sealed record's header, of the first project key, and nothing else of one.
+#[must_use]
+pub fn sealed(body: &[u8]) -> Sealed {
+    Sealed::from_bytes([b"S\x01\x01\x00\x00\x00\x01", body].concat())
+}
+
+/// A token for everything its team has.
+#[must_use]
+pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
+    TokenRecord {
+        id: TokenId::draw(at(0)),
+        team: team.id,
+        name: "deploy".parse().unwrap(),
+        mac: TokenMac(random()),
+        prefix: "env_0Eoh211G".to_owned(),
+        can_read: true,
+        can_write: false,
+        all_projects: true,
+        all_environments: true,
+        created_by: creator.id,
+        created_at: at(0),
+        updated_at: at(0),
+        expires_at: None,
+    }
+}
+
+/// An entry of a team's log with nothing in it that may be left out.
+#[must_use]
+pub fn entry(team: &TeamRecord, action: &str, created_at: Time) -> AuditRecord {
+    AuditRecord {
+        id: AuditId::draw(created_at),
+        team: Some(team.id),
+        project: None,
+        project_name: None,
+        environment: None,
+        environment_name: None,
+        actor_type: "user".to_owned(),
+        actor_id: None,
+        actor_name: None,
+        actor_email: None,
+        action: action.to_owned(),
+        resource_type: "team".to_owned(),
+        resource_id: None,
+        resource_name: None,
+        outcome: "success".to_owned(),
+        metadata: "{}".to_owned(),
+        address: None,
+        agent: None,
+        request: None,
+        created_at,
+    }
+}

@@ -1,0 +1,219 @@
+//! Creating a service token.
+
+use std::collections::BTreeSet;
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use super::ServiceToken;
+use crate::access::{EnvironmentRef, Permission, ProjectRef};
+use crate::caller::Callers;
+use crate::clock::Time;
+use crate::crypto::{TokenMac, TokenText};
+use crate::error::{Error, Result};
+use crate::ids::{EnvironmentId, ProjectId, TeamId, TokenId};
+use crate::limits::Quota;
+use crate::names::DisplayName;
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::rule::{Broken, Rule};
+use crate::store::{EnvironmentRecord, TokenRecord, TokenScope};
+
+/// What a service token begins with. A field it does not know is refused: one that restricted the
+/// token would otherwise be lost in silence.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// What people call it.
+    pub name: DisplayName,
+    /// Whose token; the caller's only team, or their personal one.
+    pub team_id: Option<TeamId>,
+    /// The projects it reaches, by id or slug.
+    pub project_ids: Option<Vec<ProjectRef>>,
+    /// Whether it reaches all projects of the team, later ones too.
+    pub all_projects: Option<bool>,
+    /// The environments it reaches, by id or name; all of its projects where they are not given.
+    pub environments: Option<Vec<EnvironmentRef>>,
+    /// What it may do; read, where nothing is said.
+    pub permissions: Option<Vec<Allowed>>,
+    /// Another name for `permissions`.
+    pub scopes: Option<Vec<Allowed>>,
+    /// How many days it lasts.
+    pub expires_in_days: Option<ExpiryDays>,
+    /// When it ends.
+    pub expires_at: Option<Time>,
+}
+
+/// What a token may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Allowed {
+    /// Read secrets.
+    #[serde(alias = "secrets:read")]
+    Read,
+    /// Change secrets. Does not include reading.
+    #[serde(alias = "secrets:write")]
+    Write,
+}
+
+/// How long a token lasts: 1 to 3,650 days.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "i64")]
+pub struct ExpiryDays(i64);
+
+impl TryFrom<i64> for ExpiryDays {
+    type Error = Broken;
+
+    fn try_from(days: i64) -> std::result::Result<Self, Broken> {
+        const DAYS: Rule = Rule::of("must be 1 to 3650 days");
+        if (1..=3650).contains(&days) { Ok(Self(days)) } else { Err(DAYS.broken()) }
+    }
+}
+
+/// Creates a service token. The answer holds the token itself, this once.
+#[derive(Debug)]
+pub struct CreateToken {
+    /// The token.
+    pub token: NewToken,
+}
+
+impl Operation for CreateToken {
+    const NAME: &'static str = "token.create";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("token.created");
+    type Access = Write;
+    type Output = ServiceToken;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<ServiceToken> {
+        let new = self.token;
+        let team = match new.team_id {
+            Some(team) => team,
+            None => cx.own_team().await?,
+        };
+        let unknown = Error::Forbidden("you are not a member of this team");
+        let plan = cx.team(team, Permission::Manage, unknown).await?.team.plan;
+        let (can_read, can_write) = allowed(new.permissions.as_deref(), new.scopes.as_deref())?;
+        let expires_at = expiry(new.expires_in_days, new.expires_at, cx.now())?;
+        let all_projects = new.all_projects.unwrap_or_default();
+        let all_environments = new.environments.is_none();
+        let scope = cx.token_scope(team, all_projects, new.project_ids, new.environments).await?;
+        if plan.limit(Quota::ServiceTokens).is_some() {
+            cx.tx().lock_team(team).await?;
+            let current = cx.tx().count_tokens(team).await?;
+            plan.admit(Quota::ServiceTokens, current, 1)?;
+        }
+
+        let text = TokenText::draw();
+        let record = TokenRecord {
+            id: TokenId::draw(cx.now()),
+            team,
+            name: new.name,
+            mac: TokenMac::of(cx.keyring(), text.reveal()),
+            prefix: text.prefix(),
+            can_read,
+            can_write,
+            all_projects,
+            all_environments,
+            created_by: cx.caller.person()?.id,
+            created_at: cx.now(),
+            updated_at: cx.now(),
+            expires_at,
+        };
+        cx.tx().insert_token(&record, &scope).await?;
+        cx.about("service_token", record.id.uuid(), record.name.as_str());
+        let token = ServiceToken::new(record, scope, cx.now());
+        Ok(ServiceToken { token: Some(text), ..token })
+    }
+}
+
+impl Context<'_, Write> {
+    /// Names become ids here, once: what is made later under the same name is not meant.
+    async fn token_scope(
+        &mut self,
+        team: TeamId,
+        all_projects: bool,
+        projects: Option<Vec<ProjectRef>>,
+        environments: Option<Vec<EnvironmentRef>>,
+    ) -> Result<TokenScope> {
+        let projects = projects.unwrap_or_default();
+        match (all_projects, projects.is_empty()) {
+            (true, false) => return Err(Error::invalid("project_ids", "must be absent where all_projects is true")),
+            (false, true) => return Err(Error::invalid("project_ids", "must name a project, or all_projects be true")),
+            (true, true) if environments.is_some() => {
+                return Err(Error::invalid("environments", "must be absent where all_projects is true"));
+            }
+            _ => {}
+        }
+        let (ids, known) = self.projects_of_scope(team, &projects).await?;
+        let environments = match environments {
+            Some(wanted) => environments_of_scope(&wanted, &known)?,
+            None => Vec::new(),
+        };
+        Ok(TokenScope { projects: ids, environments })
+    }
+
+    async fn projects_of_scope(
+        &mut self,
+        team: TeamId,
+        projects: &[ProjectRef],
+    ) -> Result<(Vec<ProjectId>, Vec<EnvironmentRecord>)> {
+        let principal = self.caller.principal()?;
+        let (mut ids, mut environments) = (BTreeSet::new(), Vec::new());
+        for (index, project) in projects.iter().enumerate() {
+            let found = self.reads().project(project, principal).await?;
+            let found = found.map(|found| found.project).filter(|project| project.team == team).ok_or_else(|| {
+                Error::invalid(format!("project_ids[{index}]"), "must be a project of the token's team")
+            })?;
+            if ids.insert(found.id) {
+                environments.extend(self.reads().environments(found.id, principal).await?);
+            }
+        }
+        Ok((ids.into_iter().collect(), environments))
+    }
+}
+
+fn environments_of_scope(
+    wanted: &[EnvironmentRef],
+    known: &[EnvironmentRecord],
+) -> Result<Vec<EnvironmentId>> {
+    if wanted.is_empty() {
+        return Err(Error::invalid("environments", "must name an environment, or be absent for all of them"));
+    }
+    let mut ids = BTreeSet::new();
+    for (index, wanted) in wanted.iter().enumerate() {
+        let named = known.iter().filter(|environment| match wanted {
+            EnvironmentRef::Id(id) => environment.id == *id,
+            EnvironmentRef::Name(name) => environment.name.as_str() == name,
+        });
+        let mut named = named.map(|environment| environment.id).peekable();
+        if named.peek().is_none() {
+            let message = "must be an environment of one of the projects";
+            return Err(Error::invalid(format!("environments[{index}]"), message));
+        }
+        ids.extend(named);
+    }
+    Ok(ids.into_iter().collect())
+}
+
+fn allowed(permissions: Option<&[Allowed]>, scopes: Option<&[Allowed]>) -> Result<(bool, bool)> {
+    let given = match (permissions, scopes) {
+        (Some(_), Some(_)) => return Err(Error::invalid("scopes", "must be absent where permissions are given")),
+        (Some(given), None) | (None, Some(given)) => given,
+        (None, None) => &[Allowed::Read],
+    };
+    if given.is_empty() {
+        return Err(Error::invalid("permissions", "must hold read, write or both"));
+    }
+    Ok((given.contains(&Allowed::Read), given.contains(&Allowed::Write)))
+}
+
+fn expiry(days: Option<ExpiryDays>, at: Option<Time>, now: Time) -> Result<Option<Time>> {
+    let latest = now + TimeDelta::days(3650);
+    match (days, at) {
+        (Some(_), Some(_)) => Err(Error::invalid("expires_at", "must be absent where expires_in_days is given")),
+        (Some(ExpiryDays(days)), None) => Ok(Some(now + TimeDelta::days(days))),
+        (None, Some(at)) if at <= now || at > latest => {
+            Err(Error::invalid("expires_at", "must be later than now, by at most 3650 days"))
+        }
+        (None, at) => Ok(at),
+    }
+}

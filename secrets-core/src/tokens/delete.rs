@@ -1,0 +1,32 @@
+//! Deleting a service token.
+
+use crate::access::Permission;
+use crate::caller::Callers;
+use crate::error::{Error, Result, Subject};
+use crate::ids::TokenId;
+use crate::operation::{Audit, Context, Operation, Write};
+
+/// Deletes a service token: requests that begin after the answer are refused, on every node.
+#[derive(Debug)]
+pub struct DeleteToken {
+    /// Which token; `None` if what was given is no id and names nothing.
+    pub token: Option<TokenId>,
+}
+
+impl Operation for DeleteToken {
+    const NAME: &'static str = "token.delete";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("token.deleted");
+    type Access = Write;
+    type Output = ();
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
+        let unknown = || Error::NotFound(Subject::Token);
+        let token = self.token.ok_or_else(unknown)?;
+        let token = cx.reads().token(token).await?.ok_or_else(unknown)?;
+        cx.team(token.team, Permission::Manage, unknown()).await?;
+        cx.tx().delete_token(token.id).await.map_err(|error| error.gone(Subject::Token))?;
+        cx.about("service_token", token.id.uuid(), token.name.as_str());
+        Ok(())
+    }
+}

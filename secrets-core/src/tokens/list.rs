@@ -1,0 +1,45 @@
+//! Listing service tokens.
+
+use super::ServiceToken;
+use crate::access::Permission;
+use crate::caller::Callers;
+use crate::error::{Error, Result};
+use crate::ids::TeamId;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Lists the service tokens of one team, or of all that the caller runs, oldest first.
+#[derive(Debug)]
+pub struct ListTokens {
+    /// Which team.
+    pub team: Option<TeamId>,
+}
+
+impl Operation for ListTokens {
+    const NAME: &'static str = "token.list";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<ServiceToken>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<ServiceToken>> {
+        let teams = match self.team {
+            Some(team) => {
+                let unknown = Error::Forbidden("you are not a member of this team");
+                vec![cx.team(team, Permission::Manage, unknown).await?.team.id]
+            }
+            None => cx.managed_teams().await?,
+        };
+        let tokens = cx.reads().tokens(&teams).await?;
+        let now = cx.now();
+        Ok(tokens.into_iter().map(|(token, scope)| ServiceToken::new(token, scope, now)).collect())
+    }
+}
+
+impl Context<'_, Read> {
+    async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
+        let caller = self.caller.person()?.id;
+        let memberships = self.reads().memberships(caller).await?;
+        let managed = memberships.iter().filter(|membership| membership.role.is_some_and(|role| role.manages()));
+        Ok(managed.map(|membership| membership.team.id).collect())
+    }
+}

@@ -1,0 +1,45 @@
+//! Seeing oneself.
+
+use serde::Serialize;
+
+use super::User;
+use crate::caller::{Callers, Who};
+use crate::error::{Error, Result, Subject};
+use crate::operation::{Audit, Context, Operation, Read};
+use crate::tokens::TokenSelf;
+
+/// Says who the caller is.
+#[derive(Debug)]
+pub struct ReadMe;
+
+/// The caller.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Me {
+    /// A person.
+    Person(User),
+    /// A service token.
+    Token(TokenSelf),
+}
+
+impl Operation for ReadMe {
+    const NAME: &'static str = "user.me";
+    const CALLERS: Callers = Callers::Known;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Me;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Me> {
+        match &cx.caller.who {
+            Who::Person(person) => {
+                let memberships = cx.reads().memberships(person.user.id).await?;
+                Ok(Me::Person(User::new(person.user.clone(), memberships)))
+            }
+            Who::Token(token) => {
+                let scope = cx.reads().token_scope(token.id).await?;
+                Ok(Me::Token(TokenSelf::new(token, scope)))
+            }
+            Who::Unsynced(_) => Err(Error::NotFound(Subject::User)),
+        }
+    }
+}

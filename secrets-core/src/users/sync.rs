@@ -1,0 +1,136 @@
+//! Signing in.
+
+use super::User;
+use crate::access::Role;
+use crate::caller::{Callers, Identity, Who};
+use crate::clock::Time;
+use crate::error::{Error, Result, Subject};
+use crate::ids::{TeamId, UserId};
+use crate::names::{DisplayName, Slug, is_invisible};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
+use crate::teams;
+
+/// Makes or refreshes the caller's account from what their identity provider says. A new person
+/// gets a team of their own.
+#[derive(Debug)]
+pub struct SyncUser;
+
+impl Operation for SyncUser {
+    const NAME: &'static str = "user.sync";
+    const CALLERS: Callers = Callers::Identities;
+    const AUDIT: Audit = Audit::Change("user.synced");
+    type Access = Write;
+    type Output = User;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<User> {
+        let user = match &cx.caller.who {
+            Who::Person(person) => refresh(cx, person.user.clone(), &person.identity).await?,
+            Who::Unsynced(identity) => welcome(cx, identity).await?,
+            Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
+        };
+        cx.about("user", user.id.uuid(), user.email.clone());
+        let memberships = cx.reads().memberships(user.id).await?;
+        Ok(User::new(user, memberships))
+    }
+}
+
+async fn welcome(cx: &mut Context<'_, Write>, identity: &Identity) -> Result<UserRecord> {
+    let user = newcomer(identity, cx.now())?;
+    match cx.tx().insert_user(&user).await {
+        Ok(()) => {}
+        // Two first sign-ins at once: the other one made the account, and the team.
+        Err(StoreError::Duplicate(_)) => {
+            let known = cx.reads().user_by_subject(&identity.issuer, &identity.subject).await?;
+            return refresh(cx, known.ok_or(Error::NotFound(Subject::User))?, identity).await;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let team = personal_team(cx, &user);
+    let team = teams::insert(cx, team).await?;
+    let member = MemberRecord::new(team.id, &user, Role::Owner, cx.now());
+    cx.tx().insert_member(&member).await?;
+    cx.note.action = Some("user.created");
+    Ok(user)
+}
+
+async fn refresh(cx: &mut Context<'_, Write>, known: UserRecord, identity: &Identity) -> Result<UserRecord> {
+    let now = cx.now();
+    let mut user = UserRecord { last_login_at: Some(now), ..told(&known, identity)? };
+    let same = UserRecord { last_login_at: known.last_login_at, ..user.clone() } == known;
+    user.updated_at = if same { known.updated_at } else { now };
+    cx.tx().update_user(&user).await?;
+    Ok(user)
+}
+
+/// The record with what the provider says now; what it leaves out stays as it was.
+fn told(known: &UserRecord, identity: &Identity) -> Result<UserRecord> {
+    let email = match &identity.email {
+        Some(email) => address(email)?,
+        None => known.email.clone(),
+    };
+    let keep = |claim: &Option<String>, before: &Option<String>| claim.as_deref().and_then(shown).or(before.clone());
+    Ok(UserRecord {
+        email_verified: if identity.email.is_some() { identity.email_verified } else { known.email_verified },
+        name: identity.name.as_deref().and_then(shown).unwrap_or_else(|| known.name.clone()),
+        first_name: keep(&identity.given_name, &known.first_name),
+        last_name: keep(&identity.family_name, &known.last_name),
+        avatar_url: keep(&identity.picture, &known.avatar_url),
+        email,
+        ..known.clone()
+    })
+}
+
+fn newcomer(identity: &Identity, now: Time) -> Result<UserRecord> {
+    let email = identity.email.as_deref().ok_or(Error::Unauthenticated(
+        "the token has no `email` claim and the identity provider gives none",
+    ))?;
+    let email = address(email)?;
+    let local = email.split('@').next().unwrap_or_default().to_owned();
+    let name = identity.name.as_deref().and_then(shown).unwrap_or(local);
+    Ok(UserRecord {
+        id: UserId::draw(now),
+        issuer: identity.issuer.clone(),
+        subject: identity.subject.clone(),
+        email_verified: identity.email_verified,
+        first_name: identity.given_name.as_deref().and_then(shown),
+        last_name: identity.family_name.as_deref().and_then(shown),
+        avatar_url: identity.picture.as_deref().and_then(shown),
+        email,
+        name,
+        created_at: now,
+        updated_at: now,
+        last_login_at: Some(now),
+    })
+}
+
+fn personal_team(cx: &Context<'_, Write>, user: &UserRecord) -> TeamRecord {
+    let owner: String = user.name.chars().take(90).collect();
+    let name = format!("{owner}'s Team").parse().unwrap_or_else(|_| DisplayName::personal());
+    TeamRecord {
+        id: TeamId::draw(cx.now()),
+        slug: Slug::suggested(&name, "team"),
+        name,
+        is_personal: true,
+        plan: cx.options().default_plan,
+        created_by: user.id,
+        created_at: cx.now(),
+        updated_at: cx.now(),
+    }
+}
+
+/// An address as it is kept: lower case. What is none refuses the sign-in.
+fn address(claim: &str) -> Result<String> {
+    let email = claim.trim().to_lowercase();
+    let parts = email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
+    let fits = parts.is_some_and(|(_, domain)| !domain.contains('@'))
+        && email.len() <= 254
+        && !email.chars().any(|c| c.is_whitespace() || is_invisible(c));
+    if fits { Ok(email) } else { Err(Error::Unauthenticated("the token's `email` claim is not an e-mail address")) }
+}
+
+/// A claim as it is shown: without what cannot be seen, and not endless.
+fn shown(claim: &str) -> Option<String> {
+    let shown: String = claim.trim().chars().filter(|c| !is_invisible(*c)).take(255).collect();
+    (!shown.is_empty()).then_some(shown)
+}

@@ -1,0 +1,105 @@
+//! One connection, from its handshake to its end.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{Either, Full};
+use hyper::body::{Body, Incoming};
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::Watcher;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use super::AcceptOptions;
+use super::guarded::{Guarded, Received};
+use super::head_timer::HeadTimer;
+
+/// What a connection needs to be served.
+pub(super) struct Connection<A> {
+    peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    options: Arc<AcceptOptions>,
+    answer: A,
+    received: Received,
+}
+
+impl<A, F, B> Connection<A>
+where
+    A: Fn(Request<Incoming>, SocketAddr) -> F,
+    F: Future<Output = Response<B>>,
+    B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + 'static,
+{
+    pub(super) fn new(
+        peer: SocketAddr,
+        tls: Option<TlsAcceptor>,
+        options: Arc<AcceptOptions>,
+        answer: A,
+    ) -> Self {
+        Self { peer, tls, options, answer, received: Received::default() }
+    }
+
+    /// Answers its requests until the client or `watcher` wants no more.
+    pub(super) async fn serve(self, socket: TcpStream, watcher: Watcher) {
+        // An answer is written at once; there is nothing to gain by waiting for more.
+        let _ = socket.set_nodelay(true);
+        // Below TLS, so that its handshake and its records are guarded like everything else.
+        let socket = Guarded::new(socket, self.received.clone(), self.options.write_stall);
+        let Some(tls) = &self.tls else { return self.speak(socket, watcher).await };
+        match timeout(self.options.handshake, tls.accept(socket)).await {
+            Ok(Ok(stream)) => self.speak(stream, watcher).await,
+            Ok(Err(error)) => tracing::debug!(%error, peer = %self.peer, "TLS handshake failed"),
+            Err(_) => tracing::debug!(peer = %self.peer, "TLS handshake took too long"),
+        }
+    }
+
+    async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + 'static, watcher: Watcher) {
+        let service = service_fn(|request| self.respond(request));
+        let connection = self.http().serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = watcher.watch(connection).await {
+            tracing::debug!(%error, peer = %self.peer, "connection ended");
+        }
+    }
+
+    fn http(&self) -> http1::Builder {
+        let options = &self.options;
+        let timer = HeadTimer::new(self.received.clone(), options.idle, options.head);
+        let mut http = http1::Builder::new();
+        http.timer(timer)
+            .header_read_timeout(options.head)
+            .max_headers(options.headers)
+            .max_header_size(options.head_bytes)
+            .max_buf_size(options.head_bytes);
+        http
+    }
+
+    /// Upgrades need no refusal: one that is not answered with 101 has not happened.
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Either<B, Full<Bytes>>>, Infallible> {
+        // There is nothing to connect to, and such a request has no path to look at.
+        if request.method() == Method::CONNECT {
+            return Ok(no_tunnel().map(Either::Right));
+        }
+        Ok((self.answer)(request, self.peer).await.map(Either::Left))
+    }
+}
+
+fn no_tunnel() -> Response<Full<Bytes>> {
+    let body = r#"{"error":"method not allowed","code":"method_not_allowed"}"#;
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    let headers = response.headers_mut();
+    headers.insert(ALLOW, HeaderValue::from_static(""));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}

@@ -1,0 +1,128 @@
+//! Nobody takes all there is.
+
+use std::process::Command;
+
+use super::*;
+
+/// How the child process of one test below knows that it is it.
+const FEW_FILES: &str = "SECRETS_TEST_FEW_FILES";
+
+fn with_headers(count: usize) -> String {
+    let lines = "x: x\r\n".repeat(count - 1);
+    format!("GET / HTTP/1.1\r\nhost: test\r\n{lines}\r\n")
+}
+
+#[tokio::test]
+async fn a_head_of_too_many_lines_is_answered_431() {
+    let server = Server::start(short()).await;
+    let mut client = server.connect().await;
+    let mut greedy = server.connect().await;
+
+    client.send(&with_headers(64)).await;
+    greedy.send(&with_headers(65)).await;
+
+    assert_eq!(status(&client.answer().await), "200");
+    assert_eq!(status(&greedy.rest().await.0), "431");
+}
+
+#[tokio::test]
+async fn a_head_of_too_many_bytes_is_answered_431() {
+    let server = Server::start(short()).await;
+    let mut client = server.connect().await;
+    let mut greedy = server.connect().await;
+    let with = |bytes| format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "x".repeat(bytes));
+
+    client.send(&with(31 * 1024)).await;
+    greedy.send(&with(33 * 1024)).await;
+
+    assert_eq!(status(&client.answer().await), "200");
+    assert_eq!(status(&greedy.rest().await.0), "431");
+}
+
+#[tokio::test]
+async fn a_connection_beyond_all_others_waits_for_one_to_end() {
+    let server = Server::start(AcceptOptions { connections: 2, ..short() }).await;
+    let mut first = server.connect().await;
+    let mut second = server.connect().await;
+    first.get("/").await;
+    second.get("/").await;
+
+    let mut third = server.connect().await;
+    let waited = timeout(Duration::from_millis(400), third.get("/")).await;
+    drop(first);
+    let answer = third.answer().await;
+
+    assert!(waited.is_err());
+    assert_eq!(status(&answer), "200");
+}
+
+#[tokio::test]
+async fn an_address_has_so_many_connections() {
+    let counted = Networks::default();
+    let options = AcceptOptions { connections_per_address: 2, uncounted: counted, ..short() };
+    let server = Server::start(options).await;
+    let mut first = server.connect().await;
+    let mut second = server.connect().await;
+    first.get("/").await;
+    second.get("/").await;
+
+    let refused = server.connect().await.rest().await;
+    drop(first);
+    // The server needs a moment to see that.
+    sleep(Duration::from_millis(100)).await;
+    let mut again = server.connect().await;
+
+    assert_eq!(refused.0, "");
+    assert!(refused.1 < short().head, "{:?}", refused.1);
+    assert_eq!(status(&again.get("/").await), "200");
+}
+
+#[tokio::test]
+async fn connections_of_this_machine_are_not_counted() {
+    let server = Server::start(AcceptOptions { connections_per_address: 1, ..short() }).await;
+    let mut first = server.connect().await;
+    let mut second = server.connect().await;
+
+    assert_eq!(status(&first.get("/").await), "200");
+    assert_eq!(status(&second.get("/").await), "200");
+}
+
+/// Runs itself again, in a process that may open few files.
+#[test]
+fn running_out_of_files_does_not_end_the_loop() {
+    if std::env::var_os(FEW_FILES).is_some() {
+        return out_of_files();
+    }
+    let name = "accept::tests::bounds::running_out_of_files_does_not_end_the_loop";
+    let child = Command::new("sh")
+        .args(["-c", r#"ulimit -n 40; exec "$0" --exact --nocapture "$1""#])
+        .arg(std::env::current_exe().unwrap())
+        .arg(name)
+        .env(FEW_FILES, "1")
+        .output()
+        .unwrap();
+
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && said.contains("1 passed"), "{child:?}");
+}
+
+/// Each connection takes two files here: both of its ends are in this process.
+#[tokio::main(flavor = "current_thread")]
+async fn out_of_files() {
+    let patient = AcceptOptions { head: Duration::from_secs(20), ..short() };
+    let server = Server::start(patient).await;
+    let mut clients = Vec::new();
+    while let Ok(client) = TcpStream::connect(server.address).await {
+        clients.push(client);
+        tokio::task::yield_now().await;
+    }
+    assert!(clients.len() > 5, "{} connections", clients.len());
+
+    let mut last = Client(clients.pop().unwrap());
+    let starved = timeout(Duration::from_millis(200), last.get("/")).await;
+    drop(clients);
+    sleep(PAUSE * 2).await;
+
+    assert!(starved.is_err(), "there were files enough: {starved:?}");
+    assert_eq!(status(&server.connect().await.get("/").await), "200");
+}

@@ -1,0 +1,67 @@
+//! A service that stops finishes what it began, within reason.
+
+use super::*;
+
+#[tokio::test]
+async fn a_request_under_way_is_answered_before_the_end() {
+    let server = Server::start(short()).await;
+    let mut client = server.connect().await;
+    client.send("GET /slow HTTP/1.1\r\nhost: test\r\n\r\n").await;
+    sleep(Duration::from_millis(50)).await;
+
+    let drained = server.stop().await;
+
+    assert_eq!(drained, Drained { cut: 0 });
+    let (answer, _) = client.rest().await;
+    assert_eq!(status(&answer), "200");
+    assert!(answer.contains("connection: close"));
+}
+
+#[tokio::test]
+async fn a_connection_at_rest_is_closed_at_once() {
+    let server = Server::start(short()).await;
+    let mut rested = server.connect().await;
+    let mut fresh = server.connect().await;
+    rested.get("/").await;
+    sleep(Duration::from_millis(50)).await;
+
+    let start = Instant::now();
+    let drained = server.stop().await;
+
+    assert_eq!(drained, Drained { cut: 0 });
+    assert!(start.elapsed() < Duration::from_millis(250), "{:?}", start.elapsed());
+    assert_eq!(rested.rest().await.0, "");
+    assert_eq!(fresh.rest().await.0, "");
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_end_is_cut_at_the_deadline() {
+    let server = Server::start(short()).await;
+    let mut client = server.connect().await;
+    client.send("GET /endless HTTP/1.1\r\nhost: test\r\n\r\n").await;
+    sleep(Duration::from_millis(50)).await;
+
+    let start = Instant::now();
+    let drained = server.stop().await;
+
+    assert_eq!(drained, Drained { cut: 1 });
+    assert!(start.elapsed() >= short().drain);
+    assert!(start.elapsed() < short().drain * 3, "{:?}", start.elapsed());
+    assert_eq!(client.rest().await.0, "");
+}
+
+#[tokio::test]
+async fn nobody_new_is_let_in() {
+    let server = Server::start(short()).await;
+    let address = server.address;
+    let mut client = server.connect().await;
+    client.send("GET /slow HTTP/1.1\r\nhost: test\r\n\r\n").await;
+    sleep(Duration::from_millis(50)).await;
+
+    let ended = tokio::spawn(server.stop());
+    sleep(Duration::from_millis(50)).await;
+
+    let refused = TcpStream::connect(address).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    assert_eq!(ended.await.unwrap(), Drained { cut: 0 });
+}

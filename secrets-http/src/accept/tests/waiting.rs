@@ -1,0 +1,115 @@
+//! No wait for a client is without end.
+
+use super::*;
+
+fn about(elapsed: Duration, expected: Duration) -> bool {
+    (expected * 9 / 10..expected + Duration::from_millis(900)).contains(&elapsed)
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_is_cut() {
+    let server = Server::start(short()).await;
+    let mut client = server.connect().await;
+
+    let (answer, elapsed) = client.rest().await;
+
+    assert_eq!(answer, "");
+    assert!(about(elapsed, short().head), "{elapsed:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_finish_a_head_is_cut() {
+    let server = Server::start(short()).await;
+    let mut client = server.connect().await;
+    client.send("GET / HTTP/1.1\r\nhost: te").await;
+
+    let (_, elapsed) = client.rest().await;
+
+    assert!(about(elapsed, short().head), "{elapsed:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_writes_a_head_byte_by_byte_is_cut() {
+    let server = Server::start(short()).await;
+    let (mut reading, mut writing) = server.connect().await.0.into_split();
+    let start = Instant::now();
+    let dripping = tokio::spawn(async move {
+        while writing.write_all(b"x").await.is_ok() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    });
+
+    let mut nothing = Vec::new();
+    let _ = reading.read_to_end(&mut nothing).await;
+
+    assert!(about(start.elapsed(), short().head), "{:?}", start.elapsed());
+    dripping.abort();
+}
+
+#[tokio::test]
+async fn a_connection_may_rest_for_longer_than_a_head_may_take() {
+    let server = Server::start(short()).await;
+    let mut client = server.connect().await;
+    client.get("/").await;
+
+    sleep(short().head * 3).await;
+
+    assert_eq!(status(&client.get("/").await), "200");
+}
+
+#[tokio::test]
+async fn a_connection_that_rests_too_long_is_closed() {
+    let server = Server::start(short()).await;
+    let mut client = server.connect().await;
+    client.get("/").await;
+
+    let (answer, elapsed) = client.rest().await;
+
+    assert_eq!(answer, "");
+    assert!(about(elapsed, short().idle), "{elapsed:?}");
+}
+
+#[tokio::test]
+async fn a_second_request_must_be_written_as_quickly_as_the_first() {
+    let server = Server::start(short()).await;
+    let mut client = server.connect().await;
+    client.get("/").await;
+    sleep(short().head).await;
+    client.send("GET / HT").await;
+
+    let (_, elapsed) = client.rest().await;
+
+    assert!(about(elapsed, short().head), "{elapsed:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_answer_is_cut() {
+    let server = Server::start(AcceptOptions { idle: Duration::from_mins(1), ..short() }).await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut client = Client(socket.connect(server.address).await.unwrap());
+    client.send("GET /large HTTP/1.1\r\nhost: test\r\n\r\n").await;
+
+    sleep(short().write_stall * 3).await;
+
+    let (answer, _) = client.rest().await;
+    assert!(answer.starts_with("HTTP/1.1 200"));
+    assert!(answer.len() < LARGE, "{} bytes", answer.len());
+}
+
+#[tokio::test]
+async fn a_client_that_reads_slowly_gets_all_of_its_answer() {
+    let server = Server::start(AcceptOptions { idle: Duration::from_mins(1), ..short() }).await;
+    let mut client = server.connect().await;
+    client.send("GET /large HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n").await;
+
+    let mut received = 0;
+    let mut buffer = vec![0; LARGE / 8];
+    for _ in 0..4 {
+        sleep(short().write_stall / 2).await;
+        received += client.0.read_exact(&mut buffer).await.unwrap();
+    }
+    received += client.0.read_to_end(&mut Vec::new()).await.unwrap();
+
+    assert!(received > LARGE, "{received} bytes");
+}

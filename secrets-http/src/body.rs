@@ -1,0 +1,149 @@
+//! Request bodies: read when they are asked for, up to a limit and a deadline.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use futures_util::{Stream, StreamExt};
+use secrets_core::error::{Code, Error, FieldError};
+use secrets_core::rule::Rule;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout, timeout_at};
+use warp::http::HeaderMap;
+use warp::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use warp::{Filter, Rejection};
+use zeroize::Zeroizing;
+
+use crate::fault::Fault;
+
+/// The most a body may be, unless a route says otherwise.
+pub const LIMIT: usize = 1024 * 1024;
+
+/// The most a body of many secrets may be: 100 values of 64 KiB, escaped.
+pub const BULK_LIMIT: usize = 16 * 1024 * 1024;
+
+const IDLE: Duration = Duration::from_secs(10);
+const TOTAL: Duration = Duration::from_secs(30);
+
+/// A body that was not read yet.
+pub struct Body {
+    stream: Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>,
+    headers: HeaderMap,
+    limit: usize,
+}
+
+/// Gives the body of a request, for a route to read.
+pub fn body(limit: usize) -> impl Filter<Extract = (Body,), Error = Rejection> + Copy {
+    warp::body::stream().and(warp::header::headers_cloned()).map(move |stream, headers| Body {
+        stream: Box::pin(frames(stream)),
+        headers,
+        limit,
+    })
+}
+
+fn frames(
+    stream: impl Stream<Item = Result<impl Buf, warp::Error>> + Send,
+) -> impl Stream<Item = Result<Bytes, warp::Error>> + Send {
+    stream.map(|frame| frame.map(|mut frame| frame.copy_to_bytes(frame.remaining())))
+}
+
+impl Body {
+    /// Whether the body is plain text.
+    pub fn is_text(&self) -> bool {
+        self.media_type() == Some("text/plain")
+    }
+
+    /// The body as a JSON document.
+    pub async fn json<T: DeserializeOwned>(self) -> Result<T, Fault> {
+        if !matches!(self.media_type(), None | Some("application/json")) {
+            return Err(Error::invalid("Content-Type", "must be application/json").into());
+        }
+        let bytes = self.read().await?;
+        let mut document = serde_json::Deserializer::from_slice(&bytes);
+        let value =
+            serde_path_to_error::deserialize(&mut document).map_err(|error| malformed(&error))?;
+        document.end().map_err(|_| not_json())?;
+        Ok(value)
+    }
+
+    /// The body as text.
+    pub async fn text(self) -> Result<Zeroizing<String>, Fault> {
+        let bytes = self.read().await?;
+        let text =
+            std::str::from_utf8(&bytes).map_err(|_| Error::invalid("body", "must be UTF-8"))?;
+        Ok(Zeroizing::new(text.to_owned()))
+    }
+
+    fn media_type(&self) -> Option<&str> {
+        let value = self.headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
+        Some(value.split(';').next().unwrap_or_default().trim())
+    }
+
+    async fn read(mut self) -> Result<Zeroizing<Vec<u8>>, Fault> {
+        let encoding = self.headers.get(CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != "identity") {
+            return Err(Error::invalid("Content-Encoding", "must be identity").into());
+        }
+        let mut bytes = Zeroizing::new(Vec::new());
+        let deadline = Instant::now() + TOTAL;
+        loop {
+            let next = timeout_at(deadline, timeout(IDLE, self.stream.next())).await;
+            let Ok(Ok(next)) = next else { return Err(Fault::TooSlow) };
+            let Some(frame) = next else { return Ok(bytes) };
+            let frame = frame.map_err(|_| Error::invalid("body", "must arrive whole"))?;
+            if bytes.len() + frame.len() > self.limit {
+                return Err(Fault::TooLarge(self.limit));
+            }
+            bytes.extend_from_slice(&frame);
+        }
+    }
+}
+
+fn not_json() -> Error {
+    Error::invalid("body", "must be a JSON document")
+}
+
+/// Says which field is wrong and what it must be, in our words: the decoder's own would repeat
+/// what was sent.
+fn malformed(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
+    let path = error.path().to_string();
+    let inner = error.inner();
+    if inner.is_syntax() || inner.is_eof() || inner.is_io() {
+        return not_json();
+    }
+    let text = inner.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+    if let Some(field) =
+        text.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
+    {
+        return field_error(join(&path, field), Code::InvalidRequest, "is required".to_owned());
+    }
+    let decoder_says =
+        ["invalid type", "invalid value", "invalid length", "unknown variant", "unknown field"];
+    if decoder_says.iter().any(|start| text.starts_with(start)) {
+        let expected =
+            text.rsplit_once("expected ").map_or("something else", |(_, expected)| expected);
+        if text.starts_with("unknown field") {
+            let message = format!("has a field that is not known here; known are {expected}");
+            return field_error("body".to_owned(), Code::InvalidRequest, message);
+        }
+        return field_error(place(&path), Code::InvalidRequest, format!("must be {expected}"));
+    }
+    let code = Rule::code_of(text);
+    if text.starts_with("must ") {
+        return field_error(place(&path), code, text.to_owned());
+    }
+    field_error(place(&path), code, "is not of the form this field takes".to_owned())
+}
+
+fn field_error(field: String, code: Code, message: String) -> Error {
+    Error::Invalid(vec![FieldError::new(field, code, message)])
+}
+
+fn place(path: &str) -> String {
+    if path == "." { "body".to_owned() } else { path.to_owned() }
+}
+
+fn join(path: &str, field: &str) -> String {
+    if path == "." { field.to_owned() } else { format!("{path}.{field}") }
+}

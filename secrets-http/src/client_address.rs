@@ -1,0 +1,200 @@
+//! Where a request comes from, proxies considered.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use hyper::HeaderMap;
+use ipnet::IpNet;
+
+const FORWARDED_FOR: &str = "x-forwarded-for";
+
+/// Some networks and addresses.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Networks(Vec<IpNet>);
+
+/// Not a list of networks (`10.0.0.0/8`) and addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotNetworks;
+
+/// A trusted proxy named something that is no address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadForwarding;
+
+impl Networks {
+    /// This machine.
+    #[must_use]
+    pub fn loopback() -> Self {
+        let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+        Self(addresses.into_iter().zip([8, 128]).map(|(a, n)| IpNet::new_assert(a, n)).collect())
+    }
+
+    /// Reads networks (`10.0.0.0/8`) and addresses, separated by commas.
+    pub fn parse(list: &str) -> Result<Self, NotNetworks> {
+        let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
+        items.map(|item| network(item).ok_or(NotNetworks)).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// These and those.
+    #[must_use]
+    pub fn and(mut self, others: &Self) -> Self {
+        self.0.extend(&others.0);
+        self
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the address is in one of them.
+    #[must_use]
+    pub fn contain(&self, address: IpAddr) -> bool {
+        let address = folded(address);
+        self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+/// The client of a request that came from this peer, where these proxies are trusted to say so.
+///
+/// Each proxy adds the address it was called from on the right, so the list is walked from there
+/// for as long as the one who speaks is trusted. What stands further left was written by the
+/// client and may be anything. A proxy that names nobody speaks for itself.
+pub fn client(
+    trusted: &Networks,
+    peer: IpAddr,
+    headers: &HeaderMap,
+) -> Result<IpAddr, BadForwarding> {
+    let mut client = folded(peer);
+    if !trusted.contain(client) {
+        return Ok(client);
+    }
+    for line in headers.get_all(FORWARDED_FOR).iter().rev() {
+        let line = line.to_str().map_err(|_| BadForwarding)?;
+        for hop in line.rsplit(',') {
+            client = folded(address(hop.trim()).ok_or(BadForwarding)?);
+            if !trusted.contain(client) {
+                return Ok(client);
+            }
+        }
+    }
+    Ok(client)
+}
+
+/// The address under which a client's requests and connections are counted: whoever has one IPv6
+/// address has 2^64 of them.
+#[must_use]
+pub fn rate_key(address: IpAddr) -> IpAddr {
+    match folded(address) {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+    }
+}
+
+/// An IPv4 address in IPv6 clothes (`::ffff:192.0.2.1`) is the IPv4 address.
+#[must_use]
+pub fn folded(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}
+
+fn network(item: &str) -> Option<IpNet> {
+    item.parse().ok().or_else(|| Some(IpNet::from(folded(item.parse().ok()?))))
+}
+
+/// With a port or without: both are seen.
+fn address(hop: &str) -> Option<IpAddr> {
+    let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
+    bare.parse().ok().or_else(|| hop.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    /// What is taken for the client where `10.0.0.0/8` and `fd00::/8` are trusted.
+    fn seen(peer: &str, forwarded: &[&str]) -> Result<IpAddr, BadForwarding> {
+        let trusted = Networks::parse("10.0.0.0/8, fd00::/8").unwrap();
+        let lines = forwarded.iter().map(|line| HeaderValue::from_str(line).unwrap());
+        let mut headers = HeaderMap::new();
+        lines.for_each(|line| {
+            headers.append(FORWARDED_FOR, line);
+        });
+        client(&trusted, ip(peer), &headers)
+    }
+
+    #[test]
+    fn the_right_most_hop_that_is_not_trusted_is_the_client() {
+        let cases: [(&str, &str, &[&str], &str); 12] = [
+            ("no proxy", "192.0.2.1", &[], "192.0.2.1"),
+            ("a stranger's header", "192.0.2.1", &["198.51.100.7"], "192.0.2.1"),
+            ("one proxy", "10.0.0.1", &["198.51.100.7"], "198.51.100.7"),
+            ("two proxies", "10.0.0.1", &["198.51.100.7, 10.0.0.2"], "198.51.100.7"),
+            ("a forged beginning", "10.0.0.1", &["127.0.0.1, 198.51.100.7"], "198.51.100.7"),
+            ("garbage in the forged part", "10.0.0.1", &["x y z, 198.51.100.7"], "198.51.100.7"),
+            ("several lines", "10.0.0.1", &["1.1.1.1", "198.51.100.7", "10.0.0.2"], "198.51.100.7"),
+            ("proxies only", "10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+            ("a proxy that names nobody", "10.0.0.1", &[], "10.0.0.1"),
+            ("an address with a port", "10.0.0.1", &["198.51.100.7:4711"], "198.51.100.7"),
+            ("IPv6 with a port", "fd00::1", &["[2001:db8::7]:4711"], "2001:db8::7"),
+            ("mapped on both ends", "::ffff:10.0.0.1", &["::ffff:198.51.100.7"], "198.51.100.7"),
+        ];
+
+        for (name, peer, forwarded, expected) in cases {
+            assert_eq!(seen(peer, forwarded), Ok(ip(expected)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_trusted_proxy_says_must_be_an_address() {
+        assert_eq!(seen("10.0.0.1", &["unknown"]), Err(BadForwarding));
+        assert_eq!(seen("10.0.0.1", &[""]), Err(BadForwarding));
+        assert_eq!(seen("10.0.0.1", &["198.51.100.7, "]), Err(BadForwarding));
+        assert_eq!(seen("10.0.0.1", &["198.51.100.7, _hidden, 10.0.0.2"]), Err(BadForwarding));
+        assert_eq!(seen("10.0.0.1", &["300.1.1.1"]), Err(BadForwarding));
+    }
+
+    #[test]
+    fn without_trusted_proxies_the_header_is_ignored() {
+        let mut headers = HeaderMap::new();
+        headers.append(FORWARDED_FOR, HeaderValue::from_static("198.51.100.7"));
+
+        let seen = client(&Networks::default(), ip("10.0.0.1"), &headers);
+
+        assert_eq!(seen, Ok(ip("10.0.0.1")));
+    }
+
+    #[test]
+    fn a_list_holds_networks_and_addresses() {
+        let networks = Networks::parse(" 192.0.2.1 ,10.0.0.0/8,::1, ").unwrap();
+
+        assert!(networks.contain(ip("192.0.2.1")) && networks.contain(ip("::ffff:10.9.9.9")));
+        assert!(!networks.contain(ip("192.0.2.2")) && !networks.contain(ip("11.0.0.1")));
+        assert!(Networks::parse("").unwrap().is_empty());
+        assert_eq!(Networks::parse("10.0.0.0/8,lb.local"), Err(NotNetworks));
+        assert_eq!(Networks::parse("10.0.0.0/33"), Err(NotNetworks));
+    }
+
+    #[test]
+    fn this_machine_is_127_and_1() {
+        let both = Networks::loopback().and(&Networks::parse("192.0.2.1").unwrap());
+
+        assert!(both.contain(ip("127.0.0.9")) && both.contain(ip("::1")));
+        assert!(both.contain(ip("::ffff:127.0.0.1")) && both.contain(ip("192.0.2.1")));
+        assert!(!both.contain(ip("::2")) && !both.contain(ip("128.0.0.1")));
+    }
+
+    #[test]
+    fn an_ipv6_client_is_counted_by_its_network() {
+        assert_eq!(rate_key(ip("2001:db8:1:2:3:4:5:6")), ip("2001:db8:1:2::"));
+        assert_eq!(rate_key(ip("::ffff:192.0.2.1")), ip("192.0.2.1"));
+        assert_eq!(rate_key(ip("192.0.2.1")), ip("192.0.2.1"));
+    }
+}

@@ -1,0 +1,186 @@
+//! What a request can fail by, and the answer to each.
+
+use std::sync::Arc;
+
+use secrets_core::clock::Time;
+use secrets_core::error::{Code, Error, FieldError};
+use serde::Serialize;
+use warp::http::header::{ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use warp::http::{HeaderValue, StatusCode};
+use warp::reply::Response;
+
+use crate::reply;
+
+/// Why a request has no answer of its own: an operation's error, or one that only HTTP knows.
+#[derive(Debug)]
+pub enum Fault {
+    /// The operation did not happen.
+    Operation(Error),
+    /// The path is known, the method is not.
+    Method(Vec<&'static str>),
+    /// The body is larger than the route takes.
+    TooLarge(usize),
+    /// The body did not arrive in time.
+    TooSlow,
+}
+
+/// The error behind an answer, for the log.
+#[derive(Debug, Clone)]
+pub struct Logged(pub Arc<Error>);
+
+/// The body of an answer that is an error.
+#[derive(Debug, Serialize)]
+pub struct ErrorBody {
+    /// What is wrong, for people.
+    pub error: String,
+    /// What is wrong, for machines.
+    pub code: &'static str,
+    /// The fields that break rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
+    /// The plan that has no room.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitBody>,
+}
+
+/// Fields that break rules.
+#[derive(Debug, Serialize)]
+pub struct Details {
+    /// Each field and its rule.
+    pub fields: Vec<FieldBody>,
+}
+
+/// A field and the rule it breaks.
+#[derive(Debug, Serialize)]
+pub struct FieldBody {
+    /// The field.
+    pub field: String,
+    /// The rule.
+    pub message: String,
+    /// The place in an import.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
+    /// The key in an import.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// What `LimitError` adds to an error.
+#[derive(Debug, Serialize)]
+pub struct LimitBody {
+    /// What is counted.
+    pub resource: &'static str,
+    /// The plan's name.
+    pub plan: &'static str,
+    /// How many it allows.
+    pub limit: u64,
+    /// How many there are.
+    pub current: u64,
+}
+
+impl Fault {
+    /// The answer. `now` tells how long to wait where waiting helps.
+    pub fn into_response(self, now: Time) -> Response {
+        match self {
+            Self::Operation(error) => operation(error, now),
+            Self::Method(allowed) => {
+                let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed");
+                if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
+                    response.headers_mut().insert(ALLOW, allowed);
+                }
+                response
+            }
+            Self::TooLarge(limit) => plain(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                &format!("the body must be at most {limit} bytes"),
+            ),
+            Self::TooSlow => {
+                let mut response =
+                    plain(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                response
+            }
+        }
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Operation(error)
+    }
+}
+
+/// The status of each error; a new one does not compile without.
+#[deny(clippy::wildcard_enum_match_arm)]
+fn status(error: &Error) -> StatusCode {
+    match error {
+        Error::Invalid(_) | Error::Refused { .. } => StatusCode::BAD_REQUEST,
+        Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        Error::Forbidden(_) => StatusCode::FORBIDDEN,
+        Error::NotFound(_) => StatusCode::NOT_FOUND,
+        Error::Conflict(_) | Error::Stale(_) => StatusCode::CONFLICT,
+        Error::PlanLimit(_) | Error::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+        Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+fn operation(error: Error, now: Time) -> Response {
+    let status = status(&error);
+    let mut response = reply::json(status, &body(&error));
+    let headers = response.headers_mut();
+    match &error {
+        Error::Unauthenticated(_) => {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        Error::RateLimited(until) => {
+            let seconds = (*until - now).num_seconds().max(1);
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        Error::Unavailable(_) => {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        _ => {}
+    }
+    if status.is_server_error() {
+        response.extensions_mut().insert(Logged(Arc::new(error)));
+    }
+    response
+}
+
+fn body(error: &Error) -> ErrorBody {
+    let limit = match error {
+        Error::PlanLimit(limit) => Some(LimitBody {
+            resource: limit.quota.as_str(),
+            plan: limit.plan,
+            limit: limit.limit,
+            current: limit.current,
+        }),
+        _ => None,
+    };
+    let details = match error {
+        Error::Invalid(fields) => Some(Details { fields: fields.iter().map(field).collect() }),
+        _ => None,
+    };
+    ErrorBody { error: error.to_string(), code: error.code().as_str(), details, limit }
+}
+
+fn field(error: &FieldError) -> FieldBody {
+    FieldBody {
+        field: error.field.clone(),
+        message: error.message.to_string(),
+        index: index(&error.field),
+        key: error.key.clone(),
+    }
+}
+
+/// The place in `secrets[3].key`.
+fn index(field: &str) -> Option<usize> {
+    field.strip_prefix("secrets[")?.split_once(']')?.0.parse().ok()
+}
+
+/// An error that only HTTP knows.
+fn plain(status: StatusCode, error: &str) -> Response {
+    let code = Code::InvalidRequest.as_str();
+    reply::json(status, &ErrorBody { error: error.to_owned(), code, details: None, limit: None })
+}

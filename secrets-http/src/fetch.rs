@@ -1,0 +1,147 @@
+//! Requests to addresses the operator configured, which are the identity provider's.
+//!
+//! Not for addresses that tenants supply: nothing here asks where a name leads. No redirect is
+//! followed, and an answer is bounded in time and size.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
+use hyper::header::{ACCEPT, AUTHORIZATION, HeaderValue};
+use hyper::{Request, StatusCode, Uri};
+use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use secrets_core::error::Cause;
+use tokio::time::timeout;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+
+/// Fetches documents over `http://` and `https://`.
+#[derive(Clone)]
+pub struct Client(legacy::Client<HttpsConnector<HttpConnector>, Empty<Bytes>>);
+
+/// What an answer may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// From the look-up of the name to the last byte.
+    pub time: Duration,
+    /// Of the body.
+    pub bytes: usize,
+}
+
+/// Why there is no document.
+#[derive(Debug)]
+pub enum NotFetched {
+    /// It took too long.
+    TooSlow,
+    /// It is too long.
+    TooLarge,
+    /// Another status than 200; redirects are not followed.
+    Status(StatusCode),
+    /// The request was not answered, or not to the end.
+    Failed(Cause),
+}
+
+impl Client {
+    /// A client that trusts the authorities the machine trusts.
+    pub fn new() -> Result<Self, rustls::Error> {
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls()?)
+            .https_or_http()
+            .enable_http1()
+            .build();
+        // Requests are minutes apart: a kept connection would be a closed one.
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_max_idle_per_host(0)
+            .build(connector);
+        Ok(Self(client))
+    }
+
+    /// The document at this address; `token` goes along as a bearer credential.
+    pub async fn get(
+        &self,
+        url: &Uri,
+        token: Option<&str>,
+        limits: Limits,
+    ) -> Result<Bytes, NotFetched> {
+        let request = request(url, token)?;
+        timeout(limits.time, self.body(request, limits.bytes))
+            .await
+            .unwrap_or(Err(NotFetched::TooSlow))
+    }
+
+    async fn body(&self, request: Request<Empty<Bytes>>, most: usize) -> Result<Bytes, NotFetched> {
+        let response = self.0.request(request).await.map_err(NotFetched::failed)?;
+        if response.status() != StatusCode::OK {
+            return Err(NotFetched::Status(response.status()));
+        }
+        match Limited::new(response.into_body(), most).collect().await {
+            Ok(body) => Ok(body.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => Err(NotFetched::TooLarge),
+            Err(error) => Err(NotFetched::Failed(error)),
+        }
+    }
+}
+
+fn request(url: &Uri, token: Option<&str>) -> Result<Request<Empty<Bytes>>, NotFetched> {
+    let mut request = Request::new(Empty::new());
+    *request.uri_mut() = url.clone();
+    let headers = request.headers_mut();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    if let Some(token) = token {
+        let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+            .map_err(|error| NotFetched::Failed(error.into()))?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    Ok(request)
+}
+
+fn tls() -> Result<ClientConfig, rustls::Error> {
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()?;
+    let config = match config.clone().try_with_platform_verifier() {
+        Ok(verified) => verified,
+        // A bare container. What is reached over `http://` must work all the same.
+        Err(error) => {
+            tracing::warn!(%error, "no certificate authorities here, so no https:// address can be verified; install ca-certificates or set SSL_CERT_FILE");
+            config.with_root_certificates(RootCertStore::empty())
+        }
+    };
+    Ok(config.with_no_client_auth())
+}
+
+impl NotFetched {
+    fn failed(error: legacy::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl fmt::Display for NotFetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooSlow => f.write_str("no complete answer in time"),
+            Self::TooLarge => f.write_str("the answer is too long"),
+            Self::Status(status) => write!(f, "answered {status}"),
+            Self::Failed(error) => {
+                write!(f, "{error}")?;
+                // hyper says what failed; why stands at the end of the chain.
+                match root(error.as_ref()) {
+                    Some(cause) => write!(f, ": {cause}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for NotFetched {}
+
+fn root<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a dyn std::error::Error> {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.last().map(|cause| cause as &'a dyn std::error::Error)
+}

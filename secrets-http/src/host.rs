@@ -1,0 +1,271 @@
+//! The host: what happens to a request between the socket and its route, and to the answer on its
+//! way back.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt as _;
+use secrets_core::caller::{Caller, Origin, Who};
+use secrets_core::clock::Clock;
+use secrets_core::error::{Code, Error, Subject};
+use secrets_core::ids::RequestId;
+use secrets_core::limits::Window;
+use tower_service::Service as _;
+use warp::http::header::{self, HeaderName, USER_AGENT};
+use warp::http::{HeaderValue, Method, Request, StatusCode};
+use warp::reply::Response;
+
+use crate::client_address::{self, Networks};
+use crate::fault::{Fault, Logged};
+use crate::gate::{Gate, within};
+use crate::path::{self, BadPath};
+use crate::router::{Found, Route, Router};
+use crate::target::Target;
+
+/// Answers requests.
+pub struct Host {
+    router: Router,
+    gate: Gate,
+    clock: Arc<dyn Clock>,
+    proxies: Networks,
+    is_tls: bool,
+}
+
+/// What the log says of a request: the template of its route, never its path, which names keys.
+struct Logging {
+    template: &'static str,
+    caller: Option<Caller>,
+}
+
+const HEALTH: &str = "/health";
+
+const MALFORMED_FORWARDING: Error = Error::Refused {
+    code: Code::InvalidRequest,
+    reason: Cow::Borrowed("X-Forwarded-For must be a list of addresses"),
+};
+
+const MALFORMED_PATH: Error = Error::Refused {
+    code: Code::InvalidRequest,
+    reason: Cow::Borrowed("the path must be made of plain, once-encoded segments"),
+};
+
+impl Host {
+    /// A host over these routes.
+    pub fn new(
+        router: Router,
+        gate: Gate,
+        clock: Arc<dyn Clock>,
+        proxies: Networks,
+        is_tls: bool,
+    ) -> Self {
+        Self { router, gate, clock, proxies, is_tls }
+    }
+
+    /// The table of routes.
+    #[must_use]
+    pub fn routes(&self) -> &[Route] {
+        self.router.routes()
+    }
+
+    /// Answers a request that `peer` sent, for itself or, if it is a trusted proxy, for another.
+    pub async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    where
+        B: hyper::body::Body + Send + Sync + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (began, id) = (Instant::now(), RequestId::draw(self.clock.now()));
+        let method = request.method().clone();
+        let mut logging = Logging { template: "", caller: None };
+        let answer = AssertUnwindSafe(self.route(request, peer, id, &mut logging));
+        let (mut response, window) = answer.catch_unwind().await.unwrap_or_else(|_| {
+            let fault = Fault::Operation(Error::internal("a request panicked"));
+            (fault.into_response(self.clock.now()), None)
+        });
+        self.dress(&mut response, id, window);
+        log(&method, &logging, &response, began, id);
+        response
+    }
+
+    async fn route<B>(
+        &self,
+        request: Request<B>,
+        peer: IpAddr,
+        id: RequestId,
+        logging: &mut Logging,
+    ) -> (Response, Option<Window>)
+    where
+        B: hyper::body::Body + Send + Sync + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let Ok(address) = client_address::client(&self.proxies, peer, request.headers()) else {
+            return (Fault::from(MALFORMED_FORWARDING).into_response(self.clock.now()), None);
+        };
+        let path = path::segments(request.uri().path());
+        let found = match &path {
+            Ok(segments) => self.router.find(request.method(), segments),
+            Err(_) => Found::Nothing,
+        };
+        if let Found::Route(route, _) = &found
+            && route.callers.is_none()
+        {
+            logging.template = route.template;
+            return self.answer_public(route, request, address).await;
+        }
+
+        let origin = origin(&request, address, id);
+        let admission = self.gate.admit(request.headers(), address, origin).await;
+        let window = admission.window;
+        let answer = match (admission.caller, path, found) {
+            (Err(error @ Error::RateLimited(_)), _, _) => Err(error.into()),
+            (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),
+            (_, _, Found::Nothing) => Err(Error::NotFound(Subject::Resource).into()),
+            (_, _, Found::Method(template, allowed)) => {
+                logging.template = template;
+                Err(Fault::Method(allowed))
+            }
+            (Err(error), _, Found::Route(route, _)) => {
+                logging.template = route.template;
+                Err(error.into())
+            }
+            (Ok(caller), _, Found::Route(route, parameters)) => {
+                logging.template = route.template;
+                logging.caller = Some(caller.clone());
+                let target = Target::new(parameters, request.uri().query());
+                Ok(call(route, request, target, Some(caller)).await)
+            }
+        };
+        (answer.unwrap_or_else(|fault| fault.into_response(self.clock.now())), window)
+    }
+
+    /// Public endpoints are counted by address. `/health` is never refused: what asks it decides
+    /// whether we live.
+    async fn answer_public<B>(
+        &self,
+        route: &Route,
+        request: Request<B>,
+        address: IpAddr,
+    ) -> (Response, Option<Window>)
+    where
+        B: hyper::body::Body + Send + Sync + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let window = self.gate.count(address);
+        if let Err(error) = within(window)
+            && route.template != HEALTH
+        {
+            return (Fault::from(error).into_response(self.clock.now()), window);
+        }
+        (call(route, request, Target::default(), None).await, window)
+    }
+
+    /// Adds the headers that every answer has.
+    fn dress(&self, response: &mut Response, id: RequestId, window: Option<Window>) {
+        const ALWAYS: [(HeaderName, &str); 5] = [
+            (header::CACHE_CONTROL, "no-store"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (HeaderName::from_static("cross-origin-resource-policy"), "same-site"),
+        ];
+        let headers = response.headers_mut();
+        for (name, value) in ALWAYS {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        if self.is_tls {
+            let value = HeaderValue::from_static("max-age=63072000; includeSubDomains");
+            headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
+        }
+        if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
+            headers.insert(HeaderName::from_static("x-request-id"), id);
+        }
+        if let Some(window) = window {
+            headers.insert(HeaderName::from_static("x-ratelimit-limit"), window.limit.into());
+            headers
+                .insert(HeaderName::from_static("x-ratelimit-remaining"), window.remaining.into());
+            headers.insert(
+                HeaderName::from_static("x-ratelimit-reset"),
+                window.resets_at.timestamp().into(),
+            );
+        }
+    }
+}
+
+async fn call<B>(
+    route: &Route,
+    mut request: Request<B>,
+    target: Target,
+    caller: Option<Caller>,
+) -> Response
+where
+    B: hyper::body::Body + Send + Sync + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    request.extensions_mut().insert(target);
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
+    }
+    let answered: Result<Response, Infallible> =
+        warp::service(route.filter.clone()).call(request).await;
+    answered.unwrap_or_else(|never| match never {})
+}
+
+fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
+    let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+    Origin {
+        address: Some(address),
+        agent: agent.map(|agent| agent.chars().take(128).collect()),
+        request: Some(id.uuid()),
+    }
+}
+
+/// A method can be any word; the log repeats only those that we know.
+const KNOWN: [Method; 7] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::OPTIONS,
+];
+
+/// One line for each request, of fields that hold no name, value or credential.
+fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, id: RequestId) {
+    let caller = logging.caller.as_ref();
+    let kind = caller.map_or("none", |caller| match caller.who {
+        Who::Person(_) => "user",
+        Who::Token(_) => "service_token",
+        Who::Unsynced(_) => "unsynced",
+    });
+    let actor = caller.and_then(Caller::actor).map(tracing::field::display);
+    let (status, micros) = (response.status(), began.elapsed().as_micros());
+    if status == StatusCode::INTERNAL_SERVER_ERROR || status == StatusCode::SERVICE_UNAVAILABLE {
+        let cause = response.extensions().get::<Logged>().map(|logged| causes(&logged.0));
+        tracing::error!(request = %id, route = logging.template, status = status.as_u16(), cause, "failed");
+    }
+    let method = KNOWN.iter().find(|known| *known == method).map_or("other", Method::as_str);
+    tracing::info!(
+        request = %id, method, route = logging.template, status = status.as_u16(), micros, caller = kind, actor,
+        "answered"
+    );
+}
+
+/// An error and what caused it, as one line.
+fn causes(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

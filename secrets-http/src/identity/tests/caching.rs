@@ -1,0 +1,162 @@
+//! How long keys are kept, and who asks for new ones.
+
+use futures_util::future::join_all;
+
+use super::*;
+
+#[tokio::test]
+async fn keys_are_fetched_once_for_all_who_wait() {
+    let issuer = Issuer::start().await;
+    issuer.delay(Duration::from_millis(50));
+    let verifier = issuer.verifier(steady());
+    let token = issuer.token(1);
+
+    let verdicts = join_all((0..50).map(|_| verifier.verify(&token))).await;
+    verifier.verify(&token).await.unwrap();
+
+    assert!(verdicts.iter().all(Result::is_ok));
+    assert_eq!(issuer.asked("/keys"), 1);
+}
+
+#[tokio::test]
+async fn ageing_keys_are_renewed_while_they_are_used() {
+    let issuer = Issuer::start().await;
+    let verifier = issuer.verifier(short());
+    let token = issuer.token(1);
+    verifier.verify(&token).await.unwrap();
+    sleep(short().refresh_after).await;
+    issuer.delay(Duration::from_millis(100));
+
+    let start = std::time::Instant::now();
+    let verdicts = join_all((0..20).map(|_| verifier.verify(&token))).await;
+
+    assert!(verdicts.iter().all(Result::is_ok));
+    assert!(start.elapsed() < Duration::from_millis(100), "waited {:?}", start.elapsed());
+    sleep(Duration::from_millis(250)).await;
+    assert_eq!(issuer.asked("/keys"), 2);
+}
+
+#[tokio::test]
+async fn a_key_that_was_withdrawn_is_refused_when_the_set_expires() {
+    let issuer = Issuer::start().await;
+    let verifier = issuer.verifier(short());
+    verifier.verify(&issuer.token(1)).await.unwrap();
+    issuer.publish(&[2]);
+
+    assert!(verifier.verify(&issuer.token(1)).await.is_ok());
+    sleep(short().expire_after).await;
+
+    assert!(is_invalid(&verifier.verify(&issuer.token(1)).await));
+    assert!(verifier.verify(&issuer.token(2)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_new_key_is_accepted_when_it_is_first_seen() {
+    let issuer = Issuer::start().await;
+    let verifier = issuer.verifier(steady());
+    verifier.verify(&issuer.token(1)).await.unwrap();
+    issuer.publish(&[1, 2]);
+
+    let token = issuer.token(2);
+    let verdicts = join_all((0..50).map(|_| verifier.verify(&token))).await;
+
+    assert!(verdicts.iter().all(Result::is_ok));
+    assert!(verifier.verify(&issuer.token(1)).await.is_ok());
+    assert_eq!(issuer.asked("/keys"), 2);
+}
+
+#[tokio::test]
+async fn keys_that_do_not_exist_are_not_looked_for_too_often() {
+    let issuer = Issuer::start().await;
+    let timings = Timings { search_pause: short().search_pause, ..steady() };
+    let verifier = issuer.verifier(timings);
+    verifier.verify(&issuer.token(1)).await.unwrap();
+
+    let unknown = (10..60).map(|seed| issuer.token(seed)).collect::<Vec<_>>();
+    let verdicts = join_all(unknown.iter().map(|token| verifier.verify(token))).await;
+    assert!(verdicts.iter().all(is_invalid));
+    assert_eq!(issuer.asked("/keys"), 2);
+
+    issuer.publish(&[1, 2]);
+    assert!(is_invalid(&verifier.verify(&issuer.token(2)).await));
+    sleep(timings.search_pause).await;
+    assert!(verifier.verify(&issuer.token(2)).await.is_ok());
+    assert_eq!(issuer.asked("/keys"), 3);
+}
+
+#[tokio::test]
+async fn old_keys_serve_while_the_issuer_is_away_but_not_for_ever() {
+    let issuer = Issuer::start().await;
+    let verifier = issuer.verifier(short());
+    let token = issuer.token(1);
+    verifier.verify(&token).await.unwrap();
+    issuer.fail();
+
+    sleep(short().expire_after).await;
+    assert!(verifier.verify(&token).await.is_ok());
+    assert!(is_unavailable(&verifier.verify(&issuer.token(2)).await));
+    sleep(short().stale_for).await;
+    assert!(is_unavailable(&verifier.verify(&token).await));
+
+    issuer.publish(&[1]);
+    sleep(short().retry_pause).await;
+    assert!(verifier.verify(&token).await.is_ok());
+}
+
+#[tokio::test]
+async fn nobody_waits_for_an_issuer_that_is_known_to_be_away() {
+    let issuer = Issuer::start().await;
+    let verifier = issuer.verifier(Timings { stale_for: Duration::from_mins(1), ..short() });
+    let token = issuer.token(1);
+    verifier.verify(&token).await.unwrap();
+    issuer.delay(Duration::from_mins(1));
+    sleep(short().expire_after).await;
+    verifier.verify(&token).await.unwrap();
+    sleep(short().retry_pause).await;
+
+    let start = std::time::Instant::now();
+    verifier.verify(&token).await.unwrap();
+
+    assert!(start.elapsed() < short().fetch / 2, "waited {:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn without_any_keys_nothing_can_be_said() {
+    let issuer = Issuer::start().await;
+    issuer.fail();
+    let verifier = issuer.verifier(short());
+
+    let verdicts =
+        join_all((0..20).map(|_| async { verifier.verify(&issuer.token(1)).await })).await;
+
+    assert!(verdicts.iter().all(is_unavailable));
+    assert!(is_unavailable(&verifier.verify(&issuer.token(1)).await));
+    assert_eq!(issuer.asked("/keys"), 1);
+    issuer.publish(&[1]);
+    sleep(short().retry_pause).await;
+    assert!(verifier.verify(&issuer.token(1)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_fetch_goes_on_when_the_one_who_began_it_leaves() {
+    let issuer = Issuer::start().await;
+    issuer.delay(Duration::from_millis(100));
+    let verifier = issuer.verifier(steady());
+    let token = issuer.token(1);
+
+    let leaving = tokio::time::timeout(Duration::from_millis(50), verifier.verify(&token)).await;
+    let staying = verifier.verify(&token).await;
+
+    assert!(leaving.is_err() && staying.is_ok());
+    assert_eq!(issuer.asked("/keys"), 1);
+}
+
+#[tokio::test]
+async fn keys_can_be_fetched_ahead() {
+    let issuer = Issuer::start().await;
+    let verifier = issuer.verifier(steady());
+
+    assert_eq!(verifier.warm().await.unwrap(), 1);
+    verifier.verify(&issuer.token(1)).await.unwrap();
+    assert_eq!(issuer.asked("/keys"), 1);
+}

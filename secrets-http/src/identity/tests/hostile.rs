@@ -1,0 +1,114 @@
+//! Answers no issuer should give.
+
+use super::*;
+
+async fn verdict(issuer: &Issuer) -> Result<Identity, Unverified> {
+    issuer.verifier(steady()).verify(&issuer.token(1)).await
+}
+
+async fn reason(issuer: &Issuer) -> String {
+    match verdict(issuer).await {
+        Err(Unverified::Unavailable(reason)) => reason.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_document_about_another_issuer_is_not_believed() {
+    let issuer = Issuer::start().await;
+    let url = issuer.url();
+    issuer.discovery(&json!({ "issuer": format!("{url}/"), "jwks_uri": format!("{url}/keys") }));
+
+    assert!(reason(&issuer).await.ends_with("the document of another issuer"));
+    assert_eq!(issuer.asked("/keys"), 0);
+}
+
+#[tokio::test]
+async fn a_slash_at_the_end_of_an_issuer_is_part_of_its_name_only() {
+    let issuer = Issuer::start().await;
+    let name = format!("{}/", issuer.url());
+    issuer.discovery(&json!({ "issuer": name, "jwks_uri": format!("{name}keys") }));
+    let expectations = Expectations { issuer: name.clone(), audience: "secrets".into() };
+    let settings = OidcSettings { expectations, jwks_url: None, timings: steady() };
+
+    let identity = verifier(settings).verify(&issuer.token_with(1, "iss", json!(name))).await;
+
+    assert_eq!(identity.unwrap().issuer, name);
+}
+
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let issuer = Issuer::start().await;
+    issuer.put(DISCOVERY, StatusCode::FOUND, "");
+
+    assert!(reason(&issuer).await.ends_with("answered 302 Found"));
+    assert_eq!(issuer.asked("/keys"), 0);
+}
+
+#[tokio::test]
+async fn a_document_is_at_most_256_kib() {
+    let issuer = Issuer::start().await;
+    let set = json!({ "keys": [jwk(1)] }).to_string();
+    let padded = |length: usize| set.clone() + &" ".repeat(length - set.len());
+
+    issuer.put("/keys", StatusCode::OK, padded(256 * 1024 + 1));
+    assert!(reason(&issuer).await.ends_with("the answer is too long"));
+    issuer.put("/keys", StatusCode::OK, padded(256 * 1024));
+    assert!(verdict(&issuer).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_set_holds_at_most_fifty_keys() {
+    let issuer = Issuer::start().await;
+
+    issuer.publish(&(1..=51).collect::<Vec<_>>());
+    assert!(reason(&issuer).await.ends_with("a key set of more than 50 keys"));
+    issuer.publish(&(1..=50).collect::<Vec<_>>());
+    assert!(verdict(&issuer).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_answer_comes_in_time_or_not_at_all() {
+    let issuer = Issuer::start().await;
+    issuer.delay(steady().fetch * 2);
+
+    assert!(reason(&issuer).await.ends_with("no complete answer in time"));
+}
+
+#[tokio::test]
+async fn what_is_no_document_is_none() {
+    let issuer = Issuer::start().await;
+
+    issuer.put("/keys", StatusCode::OK, "<html>");
+    assert!(reason(&issuer).await.ends_with("not a JSON Web Key Set"));
+    issuer.put(DISCOVERY, StatusCode::OK, r#"["issuer", "keys"]"#);
+    assert!(reason(&issuer).await.ends_with("not a discovery document"));
+    issuer.put(DISCOVERY, StatusCode::OK, "{}");
+    assert!(reason(&issuer).await.ends_with("not a discovery document"));
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_not_there_is_named() {
+    let expectations =
+        Expectations { issuer: "http://127.0.0.1:1".into(), audience: "secrets".into() };
+    let settings = OidcSettings { expectations, jwks_url: None, timings: steady() };
+
+    let Err(Unverified::Unavailable(reason)) = verifier(settings).verify("token").await else {
+        panic!("somebody answers at port 1");
+    };
+
+    let reason = reason.to_string();
+    assert!(reason.starts_with("http://127.0.0.1:1/.well-known/openid-configuration: "));
+    assert!(reason.to_lowercase().contains("connection refused"), "{reason}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_not_fetched() {
+    let issuer = Issuer::start().await;
+    let name = issuer.url();
+
+    for jwks in ["file:///etc/passwd", "/keys", "ftp://127.0.0.1/keys", ""] {
+        issuer.discovery(&json!({ "issuer": name, "jwks_uri": jwks }));
+        assert_eq!(reason(&issuer).await, "the issuer's jwks_uri is not an address to use");
+    }
+}

@@ -1,0 +1,129 @@
+//! Paths, read strictly: whatever another program on the way might read differently is refused.
+
+use percent_encoding::percent_decode_str;
+
+/// Why a path has no segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadPath {
+    /// It can be read in more than one way, or in none: 400.
+    Malformed,
+    /// It ends with a slash, and no path of ours does: 404.
+    TrailingSlash,
+}
+
+/// The segments of a path, each percent-decoded once. The root has none.
+///
+/// A decoded segment never holds a slash, a backslash or a control character, and is neither `.`
+/// nor `..`; so it can be looked up, logged and put into another path without a second thought.
+pub fn segments(path: &str) -> Result<Vec<String>, BadPath> {
+    let rest = path.strip_prefix('/').ok_or(BadPath::Malformed)?;
+    if rest.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (named, ends_with_slash) = match rest.strip_suffix('/') {
+        Some(named) => (named, true),
+        None => (rest, false),
+    };
+    let segments = named.split('/').map(segment).collect::<Result<_, _>>()?;
+    if ends_with_slash { Err(BadPath::TrailingSlash) } else { Ok(segments) }
+}
+
+fn segment(raw: &str) -> Result<String, BadPath> {
+    if raw.is_empty() || !raw.bytes().all(may_stand) || !escapes_are_whole(raw) {
+        return Err(BadPath::Malformed);
+    }
+    let decoded = percent_decode_str(raw).decode_utf8().map_err(|_| BadPath::Malformed)?;
+    let misleading = |c: char| matches!(c, '/' | '\\') || c.is_control();
+    if matches!(&*decoded, "." | "..") || decoded.chars().any(misleading) {
+        return Err(BadPath::Malformed);
+    }
+    Ok(decoded.into_owned())
+}
+
+/// Printable ASCII; a backslash is a slash to some.
+fn may_stand(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'\\'
+}
+
+/// Whether each `%` begins an escape. (The decoder would let a lone one stand for itself.)
+fn escapes_are_whole(raw: &str) -> bool {
+    raw.split('%').skip(1).all(|after| {
+        let digits = after.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_split_and_decoded_once() {
+        let cases: [(&str, &[&str]); 9] = [
+            ("/", &[]),
+            ("/health", &["health"]),
+            ("/api/v1/projects", &["api", "v1", "projects"]),
+            ("/secrets/%41PI_KEY", &["secrets", "API_KEY"]),
+            ("/a%20b", &["a b"]),
+            ("/caf%C3%A9", &["café"]),
+            ("/%252F", &["%2F"]),
+            ("/...", &["..."]),
+            ("/a;b=c,d+e:f@g~h", &["a;b=c,d+e:f@g~h"]),
+        ];
+
+        for (path, expected) in cases {
+            assert_eq!(segments(path).unwrap(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_malformed() {
+        let cases = [
+            ("nothing", ""),
+            ("no slash", "health"),
+            ("an asterisk", "*"),
+            ("an empty segment", "/a//b"),
+            ("nothing but slashes", "//"),
+            ("two slashes at the end", "/a//"),
+            ("a dot", "/a/./b"),
+            ("two dots", "/a/../b"),
+            ("two dots at the end", "/a/.."),
+            ("two dots before a slash at the end", "/a/../"),
+            ("an encoded dot", "/a/%2e/b"),
+            ("encoded dots", "/a/%2E%2e/b"),
+            ("half-encoded dots", "/a/.%2e/b"),
+            ("an encoded slash", "/a%2fb"),
+            ("an encoded slash in capitals", "/a%2Fb"),
+            ("an encoded slash before one at the end", "/a%2f/"),
+            ("a backslash", "/a\\b"),
+            ("an encoded backslash", "/a%5Cb"),
+            ("a space", "/a b"),
+            ("a tab", "/a\tb"),
+            ("a line break", "/a\nb"),
+            ("delete", "/a\u{7f}b"),
+            ("a letter that is not ASCII", "/café"),
+            ("a percent sign alone", "/100%"),
+            ("a percent sign and one digit", "/a%4"),
+            ("a percent sign and no digits", "/a%zzb"),
+            ("a percent sign before another", "/a%%41"),
+            ("an encoded zero", "/a%00"),
+            ("an encoded line break", "/a%0d%0a"),
+            ("an encoded unit separator", "/a%1f"),
+            ("an encoded delete", "/a%7F"),
+            ("an encoded control character beyond ASCII", "/a%C2%85"),
+            ("not UTF-8", "/a%ff"),
+            ("an overlong slash", "/a%c0%af"),
+            ("half a surrogate pair", "/a%ed%a0%80"),
+        ];
+
+        for (name, path) in cases {
+            assert_eq!(segments(path), Err(BadPath::Malformed), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_slash_at_the_end_names_nothing() {
+        assert_eq!(segments("/a/"), Err(BadPath::TrailingSlash));
+        assert_eq!(segments("/api/v1/"), Err(BadPath::TrailingSlash));
+    }
+}

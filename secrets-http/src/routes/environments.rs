@@ -1,0 +1,33 @@
+//! `/api/v1/projects/{projectId}/environments`
+
+use secrets_core::environments::{
+    CreateEnvironment, DeleteEnvironment, GetEnvironment, ListEnvironments,
+};
+use warp::Filter as _;
+use warp::http::Method;
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::{Target, target};
+
+const ALL: &str = "/api/v1/projects/{projectId}/environments";
+const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}";
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let list = target().map(|target: Target| known(ListEnvironments { project: target.project() }));
+    let create = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(CreateEnvironment { project: target.project(), environment: body.json().await? })
+    });
+    let get = target().map(|target: Target| known(GetEnvironment { at: target.environment() }));
+    let delete =
+        target().map(|target: Target| known(DeleteEnvironment { at: target.environment() }));
+    vec![
+        api.route(Method::GET, ALL, Shape::Named("environments"), list),
+        api.route(Method::POST, ALL, Shape::Created, create),
+        api.route(Method::GET, ONE, Shape::Bare, get),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete),
+    ]
+}

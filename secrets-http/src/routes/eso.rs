@@ -1,0 +1,34 @@
+//! `/api/v1/eso`
+
+use std::future::ready;
+
+use secrets_core::access::EnvironmentPath;
+use secrets_core::eso::{GetEsoSecret, GetEsoSecrets};
+use secrets_core::secrets::KeyRef;
+use warp::Filter as _;
+use warp::http::Method;
+
+use crate::api::Api;
+use crate::fault::Fault;
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::{Target, target};
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let one = target().map(|target: Target| ready(secret(&target)));
+    let all = target().map(|target: Target| ready(secrets(&target)));
+    vec![
+        api.route(Method::GET, "/api/v1/eso/secret", Shape::Bare, one),
+        api.route(Method::GET, "/api/v1/eso/secrets", Shape::Bare, all),
+    ]
+}
+
+fn secret(target: &Target) -> Result<GetEsoSecret, Fault> {
+    let [project, environment, key] = target.required(["project", "env", "key"])?;
+    Ok(GetEsoSecret { at: EnvironmentPath::new(project, environment), key: KeyRef::new(key) })
+}
+
+fn secrets(target: &Target) -> Result<GetEsoSecrets, Fault> {
+    let [project, environment] = target.required(["project", "env"])?;
+    Ok(GetEsoSecrets { at: EnvironmentPath::new(project, environment) })
+}

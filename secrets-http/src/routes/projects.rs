@@ -1,0 +1,35 @@
+//! `/api/v1/projects`
+
+use secrets_core::projects::{
+    CreateProject, DeleteProject, GetProject, ListProjects, UpdateProject,
+};
+use warp::Filter as _;
+use warp::http::Method;
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::{Target, target};
+
+const ALL: &str = "/api/v1/projects";
+const ONE: &str = "/api/v1/projects/{projectId}";
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let list = target().map(|_| known(ListProjects));
+    let create =
+        body(LIMIT).map(|body: Body| async { Ok(CreateProject { project: body.json().await? }) });
+    let get = target().map(|target: Target| known(GetProject { project: target.project() }));
+    let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(UpdateProject { project: target.project(), change: body.json().await? })
+    });
+    let delete = target().map(|target: Target| known(DeleteProject { project: target.project() }));
+    vec![
+        api.route(Method::GET, ALL, Shape::Named("projects"), list),
+        api.route(Method::POST, ALL, Shape::Created, create),
+        api.route(Method::GET, ONE, Shape::Bare, get),
+        api.route(Method::PATCH, ONE, Shape::Bare, update),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete),
+    ]
+}

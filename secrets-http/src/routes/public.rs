@@ -1,0 +1,68 @@
+//! `/health`, `/api/v1`
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use secrets_core::Service;
+use serde::Serialize;
+use warp::Filter as _;
+use warp::http::StatusCode;
+use warp::reply::Response;
+
+use crate::api::Api;
+use crate::jobs::Scheduler;
+use crate::reply::{self, Shape};
+use crate::router::Route;
+use crate::target::target;
+
+/// Whether the service works, and which build of it.
+#[derive(Debug, Serialize)]
+struct HealthResponse {
+    status: &'static str,
+    service: &'static str,
+    version: &'static str,
+    build_time: &'static str,
+    checks: BTreeMap<&'static str, &'static str>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Greeting {
+    message: &'static str,
+    version: &'static str,
+}
+
+pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
+    let (service, scheduler) = (Arc::clone(&api.service), scheduler.clone());
+    let health = target().then(move |_| {
+        let (service, scheduler) = (Arc::clone(&service), scheduler.clone());
+        async move { health(&service, &scheduler).await }
+    });
+    let greeting = Greeting { message: "secrets API", version: "1.0.0" };
+    let greet = target().map(move |_| Shape::Bare.render(&greeting));
+    vec![
+        Route::public("/health", "health", health.boxed()),
+        Route::public("/api/v1", "greeting", greet.boxed()),
+    ]
+}
+
+async fn health(service: &Service, scheduler: &Scheduler) -> Response {
+    let health = service.health().await;
+    let checks = [
+        ("database", health.database),
+        ("encryption", health.encryption),
+        ("audit", health.audit),
+        ("scheduler", scheduler.is_running()),
+    ];
+    let ok = checks.iter().all(|(_, works)| *works);
+    let body = HealthResponse {
+        status: if ok { "ok" } else { "degraded" },
+        service: "secrets",
+        version: env!("CARGO_PKG_VERSION"),
+        build_time: env!("SECRETS_BUILD_TIME"),
+        checks: checks
+            .into_iter()
+            .map(|(name, works)| (name, if works { "ok" } else { "fail" }))
+            .collect(),
+    };
+    reply::json(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &body)
+}

@@ -1,0 +1,24 @@
+//! `/api/v1/teams`
+
+use secrets_core::teams::{CreateTeam, GetTeam, ListTeams};
+use warp::Filter as _;
+use warp::http::Method;
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::{Target, target};
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let list = target().map(|_| known(ListTeams));
+    let create =
+        body(LIMIT).map(|body: Body| async { Ok(CreateTeam { team: body.json().await? }) });
+    let get = target().map(|target: Target| known(GetTeam { team: target.id("teamId") }));
+    vec![
+        api.route(Method::GET, "/api/v1/teams", Shape::Named("teams"), list),
+        api.route(Method::POST, "/api/v1/teams", Shape::Created, create),
+        api.route(Method::GET, "/api/v1/teams/{teamId}", Shape::Bare, get),
+    ]
+}

@@ -1,0 +1,35 @@
+//! `/api/v1/tokens`
+
+use std::future::ready;
+
+use secrets_core::error::Error;
+use secrets_core::ids;
+use secrets_core::tokens::{CreateToken, DeleteToken, ListTokens};
+use warp::Filter as _;
+use warp::http::Method;
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::fault::Fault;
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::{Target, target};
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let list = target().map(|target: Target| ready(list(&target)));
+    let create =
+        body(LIMIT).map(|body: Body| async { Ok(CreateToken { token: body.json().await? }) });
+    let delete = target().map(|target: Target| known(DeleteToken { token: target.id("id") }));
+    vec![
+        api.route(Method::GET, "/api/v1/tokens", Shape::Named("tokens"), list),
+        api.route(Method::POST, "/api/v1/tokens", Shape::Created, create),
+        api.route(Method::DELETE, "/api/v1/tokens/{id}", Shape::Empty, delete),
+    ]
+}
+
+fn list(target: &Target) -> Result<ListTokens, Fault> {
+    let Some(team) = target.query("team_id")? else { return Ok(ListTokens { team: None }) };
+    let team = ids::parse(team).ok_or_else(|| Error::invalid("team_id", "must be a UUID"))?;
+    Ok(ListTokens { team: Some(team.into()) })
+}

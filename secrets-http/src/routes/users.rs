@@ -1,0 +1,20 @@
+//! `/api/v1/auth/sync`, `/api/v1/users/me`
+
+use secrets_core::users::{ReadMe, SyncUser};
+use warp::Filter as _;
+use warp::http::Method;
+
+use super::known;
+use crate::api::Api;
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::target;
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let sync = target().map(|_| known(SyncUser));
+    let me = target().map(|_| known(ReadMe));
+    vec![
+        api.route(Method::POST, "/api/v1/auth/sync", Shape::Bare, sync),
+        api.route(Method::GET, "/api/v1/users/me", Shape::Bare, me),
+    ]
+}

@@ -1,0 +1,83 @@
+//! What a request's path and query name.
+
+use std::sync::Arc;
+
+use secrets_core::access::{EnvironmentPath, ProjectRef};
+use secrets_core::error::{Code, Error, FieldError};
+use secrets_core::ids;
+use uuid::Uuid;
+use warp::{Filter, Rejection};
+
+/// The decoded parameters of a path, and the query.
+#[derive(Debug, Clone, Default)]
+pub struct Target(Arc<Parts>);
+
+#[derive(Debug, Default)]
+struct Parts {
+    parameters: Vec<(String, String)>,
+    query: Vec<(String, String)>,
+}
+
+/// Gives the target that the router left in the request.
+pub fn target() -> impl Filter<Extract = (Target,), Error = Rejection> + Copy {
+    warp::ext::get::<Target>()
+}
+
+impl Target {
+    /// The target of a request.
+    pub fn new(parameters: Vec<(String, String)>, query: Option<&str>) -> Self {
+        // Form-decoded: the Kubernetes operator writes a space as `+`.
+        let query =
+            query.and_then(|query| serde_urlencoded::from_str(query).ok()).unwrap_or_default();
+        Self(Arc::new(Parts { parameters, query }))
+    }
+
+    /// A parameter of the path. The router filled in each that the template names.
+    pub fn parameter(&self, name: &str) -> &str {
+        let found = self.0.parameters.iter().find(|(known, _)| known == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// A parameter that is an id; what is none names nothing.
+    pub fn id<T: From<Uuid>>(&self, name: &str) -> Option<T> {
+        ids::parse(self.parameter(name)).map(Into::into)
+    }
+
+    /// The project that the path names.
+    pub fn project(&self) -> ProjectRef {
+        self.parameter("projectId").into()
+    }
+
+    /// The environment that the path names.
+    pub fn environment(&self) -> EnvironmentPath {
+        EnvironmentPath::new(self.project(), self.parameter("environmentId"))
+    }
+
+    /// A parameter of the query. Unknown ones are ignored, one given twice is refused.
+    pub fn query(&self, name: &str) -> Result<Option<&str>, Error> {
+        let mut values =
+            self.0.query.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let first = values.next();
+        if values.next().is_some() {
+            return Err(Error::invalid(name, "must be given once"));
+        }
+        Ok(first)
+    }
+
+    /// Parameters of the query that must be there; all that are missing are named.
+    pub fn required<const N: usize>(&self, names: [&'static str; N]) -> Result<[&str; N], Error> {
+        let mut values = [""; N];
+        let mut missing = Vec::new();
+        for (slot, name) in values.iter_mut().zip(names) {
+            match self.query(name)? {
+                Some(value) if !value.is_empty() => *slot = value,
+                _ => missing.push(FieldError::new(
+                    name,
+                    Code::InvalidRequest,
+                    "is a required query parameter",
+                )),
+            }
+        }
+        if missing.is_empty() { Ok(values) } else { Err(Error::Invalid(missing)) }
+    }
+}

@@ -1,0 +1,137 @@
+//! Those who talk to a server.
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE};
+use hyper::{Method, Request};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+
+use crate::Reply;
+
+/// Sends requests with one credential, or none.
+#[derive(Clone)]
+pub struct Client {
+    http: legacy::Client<HttpConnector, Full<Bytes>>,
+    address: SocketAddr,
+    credential: Option<String>,
+}
+
+/// A person who has signed in.
+pub struct Person {
+    client: Client,
+    /// Their id.
+    pub id: String,
+    /// Their own team.
+    pub team: String,
+}
+
+impl Client {
+    pub(crate) fn new(address: SocketAddr, credential: Option<&str>) -> Self {
+        let http = legacy::Client::builder(TokioExecutor::new()).build_http();
+        Self { http, address, credential: credential.map(str::to_owned) }
+    }
+
+    /// Sends GET.
+    pub async fn get(&self, path: &str) -> Reply {
+        self.send(self.request(Method::GET, path, &[]), Bytes::new()).await
+    }
+
+    /// Sends DELETE.
+    pub async fn delete(&self, path: &str) -> Reply {
+        self.send(self.request(Method::DELETE, path, &[]), Bytes::new()).await
+    }
+
+    /// Sends POST with a JSON body.
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        self.json(Method::POST, path, body).await
+    }
+
+    /// Sends PUT with a JSON body.
+    pub async fn put(&self, path: &str, body: &Value) -> Reply {
+        self.json(Method::PUT, path, body).await
+    }
+
+    /// Sends PATCH with a JSON body.
+    pub async fn patch(&self, path: &str, body: &Value) -> Reply {
+        self.json(Method::PATCH, path, body).await
+    }
+
+    /// Sends a JSON body.
+    pub async fn json(&self, method: Method, path: &str, body: &Value) -> Reply {
+        let headers = [(CONTENT_TYPE.as_str(), "application/json")];
+        self.send(self.request(method, path, &headers), body.to_string().into()).await
+    }
+
+    /// Sends whatever it is given, with headers of one's own.
+    pub async fn raw(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Reply {
+        self.send(self.request(method, path, headers), body.into()).await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> http::request::Builder {
+        let uri = format!("http://{}{path}", self.address);
+        let mut request = Request::builder().method(method).uri(uri);
+        if let Some(credential) = &self.credential {
+            request = request.header(AUTHORIZATION, format!("Bearer {credential}"));
+        }
+        headers.iter().fold(request, |request, (name, value)| request.header(*name, *value))
+    }
+
+    async fn send(&self, request: http::request::Builder, body: Bytes) -> Reply {
+        let request = request.body(Full::new(body)).unwrap();
+        Reply::read(self.http.request(request).await.unwrap()).await
+    }
+}
+
+impl Person {
+    pub(crate) fn new(client: Client, user: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        Self { client, id: text(&user["id"]), team: text(&user["teams"][0]["team_id"]) }
+    }
+
+    /// Makes a project in the person's own team, and gives its path.
+    pub async fn project(&self, name: &str) -> String {
+        let body = json!({ "name": name, "team_id": self.team });
+        let project = self.post("/api/v1/projects", &body).await.is(201).json();
+        format!("/api/v1/projects/{}", project["id"].as_str().unwrap())
+    }
+
+    /// Makes a secret in an environment of a project.
+    pub async fn secret(&self, project: &str, environment: &str, key: &str, value: &str) {
+        let path = format!("{project}/environments/{environment}/secrets");
+        self.post(&path, &json!({ "key": key, "value": value })).await.is(201);
+    }
+
+    /// Makes a service token of the person's own team, and gives its text.
+    pub async fn token(&self, body: &Value) -> String {
+        let mut body = body.clone();
+        body["name"] = json!("test");
+        body["team_id"] = json!(self.team);
+        let token = self.post("/api/v1/tokens", &body).await.is(201).json();
+        token["token"].as_str().unwrap().to_owned()
+    }
+}
+
+impl Deref for Person {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        &self.client
+    }
+}

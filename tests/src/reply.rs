@@ -1,0 +1,80 @@
+//! Replies, and what is expected of them.
+
+use http_body_util::BodyExt;
+use hyper::body::{Bytes, Incoming};
+use hyper::{HeaderMap, Response};
+use serde_json::Value;
+
+/// A reply.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: Bytes,
+}
+
+impl Reply {
+    pub(crate) async fn read(response: Response<Incoming>) -> Self {
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Self { status: parts.status.as_u16(), headers: parts.headers, body }
+    }
+
+    /// It has this status.
+    #[track_caller]
+    pub fn is(&self, status: u16) -> &Self {
+        assert_eq!(self.status, status, "{}", self.text());
+        self
+    }
+
+    /// It is an error with this code.
+    #[track_caller]
+    pub fn code(&self, code: &str) -> &Self {
+        assert_eq!(self.json()["code"], code, "{}", self.text());
+        self
+    }
+
+    /// Its error is this text.
+    #[track_caller]
+    pub fn says(&self, error: &str) -> &Self {
+        assert_eq!(self.json()["error"], error, "{}", self.text());
+        self
+    }
+
+    /// Its error names this field.
+    #[track_caller]
+    pub fn names(&self, field: &str) -> &Self {
+        let json = self.json();
+        let fields = json["details"]["fields"].as_array().cloned().unwrap_or_default();
+        assert!(fields.iter().any(|known| known["field"] == field), "{field}: {}", self.text());
+        self
+    }
+
+    /// Its body as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.text()))
+    }
+
+    /// Its body as text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// A header of it.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// A header that is a number.
+    #[track_caller]
+    #[must_use]
+    pub fn number(&self, name: &str) -> i64 {
+        self.header(name).unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
+    }
+}
