@@ -1,1 +1,1 @@
-//! x
+//! The examples are programs: see the files beside this folder.

@@ -171,7 +171,9 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
-            Self::Invalid(fields) => fields.first().map_or(Code::InvalidRequest, |first| first.code),
+            Self::Invalid(fields) => {
+                fields.first().map_or(Code::InvalidRequest, |first| first.code)
+            }
             Self::Refused { code, .. } => *code,
             Self::Unauthenticated(_) => Code::Unauthorized,
             Self::Forbidden(_) => Code::Forbidden,
@@ -188,7 +190,11 @@ impl Error {
 
 impl FieldError {
     /// A field and its rule.
-    pub fn new(field: impl Into<String>, code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+    pub fn new(
+        field: impl Into<String>,
+        code: Code,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Self { field: field.into(), code, message: message.into(), key: None }
     }
 }
@@ -215,7 +221,9 @@ impl fmt::Display for Error {
                 write!(f, "Plan limit exceeded: {} ({current} of {limit})", quota.as_str())
             }
             Self::RateLimited(_) => f.write_str("rate limit exceeded, try again later"),
-            Self::Unavailable(_) => f.write_str("the service is not available now, try again later"),
+            Self::Unavailable(_) => {
+                f.write_str("the service is not available now, try again later")
+            }
             Self::Internal(_) => f.write_str("internal error"),
         }
     }

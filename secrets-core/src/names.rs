@@ -187,7 +187,8 @@ impl Slug {
 
 /// Whether a text can say what something is for.
 pub(crate) fn is_summary(text: &str) -> bool {
-    text.chars().count() <= 500 && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))
+    text.chars().count() <= 500
+        && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))
 }
 
 /// Control characters, and those that hide or reorder the text around them (Unicode TR 36).
@@ -205,7 +206,20 @@ mod tests {
         for good in ["A", "_", "DATABASE_URL", "a.b-c", &"k".repeat(255)] {
             assert!(good.parse::<SecretKey>().is_ok(), "{good}");
         }
-        for bad in ["", "1A", "-a", ".a", "A B", "A=B", "A;B", "É", "a/b", &"k".repeat(256), "export", "bulk"] {
+        for bad in [
+            "",
+            "1A",
+            "-a",
+            ".a",
+            "A B",
+            "A=B",
+            "A;B",
+            "É",
+            "a/b",
+            &"k".repeat(256),
+            "export",
+            "bulk",
+        ] {
             assert!(bad.parse::<SecretKey>().is_err(), "{bad}");
         }
     }
@@ -224,14 +238,17 @@ mod tests {
 
     #[test]
     fn a_slug_is_made_of_the_letters_and_digits_of_a_name() {
-        for (name, slug) in [("Web API", "web-api"), ("  --Ünï Ten! ", "n-ten"), ("日本", "project")] {
+        for (name, slug) in
+            [("Web API", "web-api"), ("  --Ünï Ten! ", "n-ten"), ("日本", "project")]
+        {
             assert_eq!(Slug::suggested(&name.parse().unwrap(), "project").as_str(), slug);
         }
     }
 
     #[test]
     fn the_longest_slug_leaves_room_for_its_suffix() {
-        let slug = Slug::suggested(&"x".repeat(100).parse().unwrap(), "project").with_suffix([0, 1, 2, 255]);
+        let slug = Slug::suggested(&"x".repeat(100).parse().unwrap(), "project")
+            .with_suffix([0, 1, 2, 255]);
 
         assert_eq!(slug.as_str().len(), 64);
         assert!(slug.as_str().ends_with("-abcv"));

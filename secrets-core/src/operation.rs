@@ -28,7 +28,10 @@ pub trait Operation: Send + Sized {
     type Output: Serialize + Send;
 
     /// Does it.
-    fn run(self, cx: &mut Context<'_, Self::Access>) -> impl Future<Output = Result<Self::Output>> + Send;
+    fn run(
+        self,
+        cx: &mut Context<'_, Self::Access>,
+    ) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
 /// How an operation is recorded in the audit log, and as what.

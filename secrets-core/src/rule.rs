@@ -35,7 +35,8 @@ pub(crate) const VALUE_SIZE: Rule =
     Rule { code: Code::ValueTooLarge, text: "must be at most 65536 bytes of UTF-8" };
 
 /// What something is for.
-pub(crate) const SUMMARY: Rule = Rule::of("must be at most 500 characters without control characters");
+pub(crate) const SUMMARY: Rule =
+    Rule::of("must be at most 500 characters without control characters");
 
 impl Rule {
     /// A rule without a code of its own.

@@ -8,6 +8,8 @@ pub mod accept;
 pub mod api;
 pub mod body;
 pub mod client_address;
+pub mod commands;
+pub mod config;
 pub mod fault;
 pub mod fetch;
 pub mod gate;

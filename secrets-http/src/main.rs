@@ -1,2 +1,20 @@
-//! x
-fn main() {}
+//! The program `secrets-http`.
+
+use std::process::ExitCode;
+
+use secrets_http::{commands, config};
+
+fn main() -> ExitCode {
+    match start() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn start() -> Result<(), config::Failure> {
+    let configured = config::read()?;
+    let runtime = tokio::runtime::Runtime::new().map_err(|error| {
+        config::Failure::new(config::Exit::Configuration, format!("no threads: {error}"))
+    })?;
+    runtime.block_on(commands::run(configured))
+}

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use chrono::{TimeDelta, TimeZone, Utc};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use secrets_core::clock::{Clock, ManualClock};
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::jwt::DevKey;
@@ -24,6 +25,8 @@ use crate::{Client, Person};
 
 /// A server, and what a test needs beside it.
 pub struct App {
+    /// The kind of its store.
+    pub kind: Kind,
     /// Where it listens.
     pub address: SocketAddr,
     /// Its clock, which moves only when it is told.
@@ -32,11 +35,14 @@ pub struct App {
     pub service: Arc<Service>,
     /// The store, for what is to be looked at or spoilt behind the service's back.
     pub store: Arc<dyn Store>,
+    /// Where an SQL store's data are: a path or a URL.
+    pub location: String,
     /// The root key.
     pub root: Arc<StaticRootKey>,
-    signer: DevKey,
+    signer: Arc<DevKey>,
+    options: Options,
     stop: Option<oneshot::Sender<()>>,
-    _guard: Box<dyn Any + Send + Sync>,
+    guard: Arc<dyn Any + Send + Sync>,
 }
 
 /// How a server is to be.
@@ -91,47 +97,101 @@ impl Build {
         let root = Arc::new(StaticRootKey::new(&Key::generate()));
         let signer = DevKey::generate().unwrap();
         let shared: Arc<dyn Clock> = clock.clone();
-        let verifier =
-            FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&shared));
+        let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), shared);
         let ports = Ports {
             store: Arc::clone(&held.store),
-            clock: Arc::clone(&shared),
+            clock: clock.clone(),
             root: root.clone(),
             identity: Arc::new(verifier),
         };
-        let service = Arc::new(Service::open(ports, self.options).await.unwrap());
-
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let server = Server {
-            service: Arc::clone(&service),
-            clock: shared,
-            rates: self.rates,
-            proxies: self.proxies,
-            options: AcceptOptions::default(),
-            tls: None,
-        };
-        tokio::spawn(server.run(listener, async {
-            let _ = stopped.await;
-        }));
+        let service = Service::open(ports, self.options.clone()).await.unwrap();
+        let service = Arc::new(service);
+        let (address, stop) = serve(&service, clock.clone(), self.rates, self.proxies).await;
         App {
+            kind: self.kind,
             address,
             clock,
             service,
             store: held.store,
+            location: held.location,
             root,
-            signer,
+            signer: Arc::new(signer),
+            options: self.options,
             stop: Some(stop),
-            _guard: held.guard,
+            guard: held.guard.into(),
         }
     }
+}
+
+/// Puts a service on a socket of its own.
+async fn serve(
+    service: &Arc<Service>,
+    clock: Arc<ManualClock>,
+    rates: Rates,
+    proxies: Networks,
+) -> (SocketAddr, oneshot::Sender<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = Server {
+        service: Arc::clone(service),
+        clock,
+        rates,
+        proxies,
+        options: AcceptOptions::default(),
+        tls: None,
+    };
+    tokio::spawn(server.run(listener, async {
+        let _ = stopped.await;
+    }));
+    (address, stop)
 }
 
 impl App {
     /// A server without limits, over an empty store.
     pub async fn start(kind: Kind) -> Self {
         Build::on(kind).start().await
+    }
+
+    /// The world outside, as another service over the same store would have it.
+    #[must_use]
+    pub fn ports(&self) -> Ports {
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        let verifier =
+            FixedVerifier::new(self.signer.keys(), DevKey::expectations(), Arc::clone(&clock));
+        Ports {
+            store: Arc::clone(&self.store),
+            clock,
+            root: self.root.clone(),
+            identity: Arc::new(verifier),
+        }
+    }
+
+    /// Another server without rate limits over the same store, as there is one after a restart.
+    pub async fn restarted(&self) -> Self {
+        self.over(Arc::clone(&self.store)).await
+    }
+
+    /// Another server without rate limits over this store, which has the same records.
+    pub async fn over(&self, store: Arc<dyn Store>) -> Self {
+        let ports = Ports { store, ..self.ports() };
+        let service = Service::open(ports, self.options.clone()).await.unwrap();
+        let service = Arc::new(service);
+        let rates = Rates { per_address: 0, per_principal: 0 };
+        let (address, stop) = serve(&service, self.clock.clone(), rates, Networks::default()).await;
+        Self {
+            kind: self.kind,
+            address,
+            clock: Arc::clone(&self.clock),
+            service,
+            store: Arc::clone(&self.store),
+            location: self.location.clone(),
+            root: Arc::clone(&self.root),
+            signer: Arc::clone(&self.signer),
+            options: self.options.clone(),
+            stop: Some(stop),
+            guard: Arc::clone(&self.guard),
+        }
     }
 
     /// Whoever sends no credential.
@@ -152,6 +212,12 @@ impl App {
         self.signer.sign(&format!("{name}@example.com"), self.clock.now()).unwrap()
     }
 
+    /// A token that the identity provider's key signs, whatever it claims.
+    #[must_use]
+    pub fn forged(&self, claims: &serde_json::Value) -> String {
+        forged(self.signer.seed(), claims)
+    }
+
     /// A person who has signed in.
     pub async fn person(&self, name: &str) -> Person {
         let client = self.bearer(&self.jwt(name));
@@ -163,6 +229,17 @@ impl App {
     pub fn wait(&self, by: TimeDelta) {
         self.clock.advance(by);
     }
+}
+
+/// What stands before the 32 bytes of a seed in a PKCS#8 document (RFC 8410, section 7).
+const PKCS8_PREFIX: [u8; 16] =
+    [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+
+/// Claims, signed with the Ed25519 key of this seed.
+fn forged(seed: &[u8; 32], claims: &serde_json::Value) -> String {
+    let pkcs8 = [PKCS8_PREFIX.as_slice(), seed].concat();
+    let key = EncodingKey::from_ed_der(&pkcs8);
+    jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), claims, &key).unwrap()
 }
 
 impl Drop for App {

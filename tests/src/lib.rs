@@ -3,14 +3,24 @@
 #![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test stops where it fails")]
 
 mod app;
+mod audit;
+mod dump;
+mod outage;
+pub mod paths;
 mod person;
 mod reply;
 mod stores;
+mod wire;
 
 pub use app::{App, Build};
+pub use dump::Dump;
+pub use outage::{CAUSE, Failing, Outage};
 pub use person::{Client, Person};
 pub use reply::Reply;
-pub use stores::Kind;
+pub use stores::{Held, Kind};
+
+/// When every server starts, as it is written in answers.
+pub const STARTED: &str = "2026-11-21T12:00:10Z";
 
 /// A value that is looked for everywhere it must not be, once the suite has run.
 #[must_use]
@@ -18,27 +28,31 @@ pub fn canary(name: &str) -> String {
     format!("kvc_{name}_5f1c2a")
 }
 
-/// Makes of each rule (an async function that takes an [`App`]) a test for every store.
+/// Makes of each rule a test for every store. A rule is an async function that takes an [`App`]; one
+/// that stands behind a semicolon takes the [`Kind`] and builds the server itself.
 #[macro_export]
 macro_rules! on_every_store {
-    ($($rule:ident),+ $(,)?) => {
-        mod memory {
+    ($($rule:ident),* $(,)? $(; $($built:ident),+ $(,)?)?) => {
+        $crate::on_store!(memory, Memory, [$($rule)*], [$($($built)+)?]);
+        $crate::on_store!(sqlite, Sqlite, [$($rule)*], [$($($built)+)?]);
+        $crate::on_store!(postgres, Postgres, [$($rule)*], [$($($built)+)?]);
+    };
+}
+
+/// One store's tests.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! on_store {
+    ($name:ident, $kind:ident, [$($rule:ident)*], [$($built:ident)*]) => {
+        mod $name {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $rule() {
-                super::$rule($crate::App::start($crate::Kind::Memory).await).await;
-            })+
-        }
-        mod sqlite {
+                super::$rule($crate::App::start($crate::Kind::$kind).await).await;
+            })*
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $rule() {
-                super::$rule($crate::App::start($crate::Kind::Sqlite).await).await;
-            })+
-        }
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $rule() {
-                super::$rule($crate::App::start($crate::Kind::Postgres).await).await;
-            })+
+            async fn $built() {
+                super::$built($crate::Kind::$kind).await;
+            })*
         }
     };
 }

@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
-use crate::Reply;
+use crate::{Reply, paths};
 
 /// Sends requests with one credential, or none.
 #[derive(Clone)]
@@ -32,7 +32,9 @@ pub struct Person {
 }
 
 impl Client {
-    pub(crate) fn new(address: SocketAddr, credential: Option<&str>) -> Self {
+    /// Whoever sends this credential to this address.
+    #[must_use]
+    pub fn new(address: SocketAddr, credential: Option<&str>) -> Self {
         let http = legacy::Client::builder(TokioExecutor::new()).build_http();
         Self { http, address, credential: credential.map(str::to_owned) }
     }
@@ -60,6 +62,23 @@ impl Client {
     /// Sends PATCH with a JSON body.
     pub async fn patch(&self, path: &str, body: &Value) -> Reply {
         self.json(Method::PATCH, path, body).await
+    }
+
+    /// Sends POST; `None` if the server went away.
+    pub async fn try_post(&self, path: &str, body: &Value) -> Option<Reply> {
+        self.try_json(Method::POST, path, body).await
+    }
+
+    /// Sends PUT; `None` if the server went away.
+    pub async fn try_put(&self, path: &str, body: &Value) -> Option<Reply> {
+        self.try_json(Method::PUT, path, body).await
+    }
+
+    async fn try_json(&self, method: Method, path: &str, body: &Value) -> Option<Reply> {
+        let headers = [(CONTENT_TYPE.as_str(), "application/json")];
+        let request = self.request(method, path, &headers);
+        let request = request.body(Full::new(body.to_string().into())).unwrap();
+        Reply::try_read(self.http.request(request).await.ok()?).await
     }
 
     /// Sends a JSON body.
@@ -100,7 +119,9 @@ impl Client {
 }
 
 impl Person {
-    pub(crate) fn new(client: Client, user: &Value) -> Self {
+    /// The person of this answer to signing in.
+    #[must_use]
+    pub fn new(client: Client, user: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self { client, id: text(&user["id"]), team: text(&user["teams"][0]["team_id"]) }
     }
@@ -110,6 +131,13 @@ impl Person {
         let body = json!({ "name": name, "team_id": self.team });
         let project = self.post("/api/v1/projects", &body).await.is(201).json();
         format!("/api/v1/projects/{}", project["id"].as_str().unwrap())
+    }
+
+    /// Makes an environment that inherits from another, or from none.
+    pub async fn environment(&self, project: &str, name: &str, parent: Option<&str>) -> String {
+        let body = json!({ "name": name, "inherits_from": parent });
+        let environment = self.post(&paths::environments(project), &body).await.is(201).json();
+        environment["id"].as_str().unwrap().to_owned()
     }
 
     /// Makes a secret in an environment of a project.

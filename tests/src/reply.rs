@@ -18,9 +18,14 @@ pub struct Reply {
 
 impl Reply {
     pub(crate) async fn read(response: Response<Incoming>) -> Self {
+        Self::try_read(response).await.unwrap()
+    }
+
+    /// `None` if the server went away in the middle.
+    pub(crate) async fn try_read(response: Response<Incoming>) -> Option<Self> {
         let (parts, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        Self { status: parts.status.as_u16(), headers: parts.headers, body }
+        let body = body.collect().await.ok()?.to_bytes();
+        Some(Self { status: parts.status.as_u16(), headers: parts.headers, body })
     }
 
     /// It has this status.
@@ -57,6 +62,15 @@ impl Reply {
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.text()))
+    }
+
+    /// The id of what it shows.
+    #[track_caller]
+    #[must_use]
+    pub fn id(&self) -> String {
+        let json = self.json();
+        let id = json["id"].as_str().or(json["secret"]["id"].as_str());
+        id.unwrap_or_else(|| panic!("no id: {}", self.text())).to_owned()
     }
 
     /// Its body as text.

@@ -17,7 +17,9 @@ pub enum Role {
 }
 
 /// What a member may do in an environment that nobody restricted. Owners and admins may everything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberAccess {
     /// Nothing.

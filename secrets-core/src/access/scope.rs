@@ -55,7 +55,12 @@ pub struct View {
 impl<A: Access> Context<'_, A> {
     /// The team with this id, if the caller may act on it so. An unknown team is `unknown`: 404
     /// where the path names a team, 403 where something else does.
-    pub async fn team(&mut self, team: TeamId, wanted: Permission, unknown: Error) -> Result<TeamScope> {
+    pub async fn team(
+        &mut self,
+        team: TeamId,
+        wanted: Permission,
+        unknown: Error,
+    ) -> Result<TeamScope> {
         let user = self.caller.person()?.id;
         let membership = self.reads().membership(team, user).await?.ok_or(unknown)?;
         let role = membership.role.ok_or(NOT_A_MEMBER)?;
@@ -71,8 +76,11 @@ impl<A: Access> Context<'_, A> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
         let only = (memberships.len() == 1).then(|| memberships.first()).flatten();
-        let own = only.or_else(|| memberships.iter().find(|m| m.team.is_personal && m.role == Some(Role::Owner)));
-        own.map(|membership| membership.team.id).ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
+        let own = only.or_else(|| {
+            memberships.iter().find(|m| m.team.is_personal && m.role == Some(Role::Owner))
+        });
+        own.map(|membership| membership.team.id)
+            .ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
     }
 
     /// The project a path names, if the caller may act on it so.
@@ -86,7 +94,11 @@ impl<A: Access> Context<'_, A> {
     }
 
     /// The environment a path names, if the caller may act on it so.
-    pub async fn environment(&mut self, path: &EnvironmentPath, wanted: Permission) -> Result<EnvironmentScope> {
+    pub async fn environment(
+        &mut self,
+        path: &EnvironmentPath,
+        wanted: Permission,
+    ) -> Result<EnvironmentScope> {
         Ok(self.look(path, wanted, Wanted::Nothing).await?.scope)
     }
 
@@ -97,10 +109,16 @@ impl<A: Access> Context<'_, A> {
         Ok(view)
     }
 
-    async fn look(&mut self, path: &EnvironmentPath, permission: Permission, wanted: Wanted<'_>) -> Result<View> {
+    async fn look(
+        &mut self,
+        path: &EnvironmentPath,
+        permission: Permission,
+        wanted: Wanted<'_>,
+    ) -> Result<View> {
         let principal = self.caller.principal()?;
         let sight = self.reads().sight(path, principal, wanted).await?;
-        let Sight { project, plan, standing, key, chain } = sight.ok_or(Error::NotFound(Subject::Project))?;
+        let Sight { project, plan, standing, key, chain } =
+            sight.ok_or(Error::NotFound(Subject::Project))?;
         self.allow(standing, Permission::See)?;
         let first = chain.first().ok_or(Error::NotFound(Subject::Environment))?;
         if !first.in_scope {
@@ -130,7 +148,9 @@ impl<A: Access> Context<'_, A> {
                 Permission::Write if token.can_write => Ok(()),
                 Permission::Read => Err(Error::Forbidden("this token may not read")),
                 Permission::Write => Err(Error::Forbidden("this token may not write")),
-                Permission::Contribute | Permission::Manage => Err(Error::Forbidden("a service token may not do this")),
+                Permission::Contribute | Permission::Manage => {
+                    Err(Error::Forbidden("a service token may not do this"))
+                }
             },
             (Standing::Stranger, Who::Token(_)) => Err(OUT_OF_SCOPE),
             (Standing::Stranger | Standing::Token, _) => Err(NOT_A_MEMBER),
@@ -146,7 +166,9 @@ impl<A: Access> Context<'_, A> {
             Permission::See | Permission::Contribute => Ok(()),
             Permission::Read if access >= MemberAccess::Read => Ok(()),
             Permission::Write if access >= MemberAccess::Write => Ok(()),
-            Permission::Read | Permission::Write => Err(Error::Forbidden("you have no access to this environment")),
+            Permission::Read | Permission::Write => {
+                Err(Error::Forbidden("you have no access to this environment"))
+            }
             Permission::Manage => Err(MANAGERS_ONLY),
         }
     }

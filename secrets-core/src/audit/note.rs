@@ -21,11 +21,17 @@ pub(crate) struct Note {
 
 impl Note {
     /// The entry for what `caller` did.
-    pub(crate) fn into_entry(self, caller: &Caller, action: &'static str, now: Time) -> AuditRecord {
+    pub(crate) fn into_entry(
+        self,
+        caller: &Caller,
+        action: &'static str,
+        now: Time,
+    ) -> AuditRecord {
         let (actor_type, actor_name, actor_email) = actor(&caller.who);
         let action = self.action.unwrap_or(action);
         let kind = action.split_once('.').map_or(action, |(kind, _)| kind);
-        let (resource_type, resource_id, resource_name) = self.resource.unwrap_or((kind, None, None));
+        let (resource_type, resource_id, resource_name) =
+            self.resource.unwrap_or((kind, None, None));
         let (project, project_name) = self.project.unzip();
         let (environment, environment_name) = self.environment.unzip();
         AuditRecord {
@@ -55,7 +61,9 @@ impl Note {
 
 fn actor(who: &Who) -> (&'static str, Option<String>, Option<String>) {
     match who {
-        Who::Person(person) => ("user", Some(person.user.name.clone()), Some(person.user.email.clone())),
+        Who::Person(person) => {
+            ("user", Some(person.user.name.clone()), Some(person.user.email.clone()))
+        }
         Who::Token(token) => ("service_token", Some(token.name.to_string()), None),
         Who::Unsynced(identity) => ("user", identity.name.clone(), identity.email.clone()),
     }

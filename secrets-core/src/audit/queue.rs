@@ -34,7 +34,11 @@ pub(crate) struct NotRecorded;
 
 impl AuditQueue {
     /// Returns when the entry is committed.
-    pub(crate) async fn record(&self, store: &dyn Store, entry: AuditRecord) -> Result<(), NotRecorded> {
+    pub(crate) async fn record(
+        &self,
+        store: &dyn Store,
+        entry: AuditRecord,
+    ) -> Result<(), NotRecorded> {
         let (stored, mut answer) = oneshot::channel();
         self.waiting().push_back(Waiting { entry, stored });
         loop {
@@ -60,7 +64,10 @@ impl AuditQueue {
             self.waiting().iter().take(BATCH).map(|waiting| waiting.entry.clone()).collect();
         let result = insert(store, &batch).await;
         if let Err(error) = &result {
-            tracing::error!(error = error as &dyn std::error::Error, "the audit log cannot be written");
+            tracing::error!(
+                error = error as &dyn std::error::Error,
+                "the audit log cannot be written"
+            );
         }
         self.failing.store(result.is_err(), Ordering::Relaxed);
         for waiting in self.waiting().drain(..batch.len()) {

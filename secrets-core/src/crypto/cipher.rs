@@ -32,11 +32,20 @@ impl Cipher {
     }
 
     /// Appends nonce, ciphertext and tag of `plaintext` to `out`.
-    pub(super) fn seal_into(&self, out: &mut Vec<u8>, nonce: &[u8; NONCE], aad: &[u8], plaintext: &[u8]) {
+    pub(super) fn seal_into(
+        &self,
+        out: &mut Vec<u8>,
+        nonce: &[u8; NONCE],
+        aad: &[u8],
+        plaintext: &[u8],
+    ) {
         out.extend_from_slice(nonce);
         let start = out.len();
         out.extend_from_slice(plaintext);
-        #[expect(clippy::expect_used, reason = "the sizes are bounded far below the 64 GiB of AES-GCM")]
+        #[expect(
+            clippy::expect_used,
+            reason = "the sizes are bounded far below the 64 GiB of AES-GCM"
+        )]
         let tag = self
             .0
             .encrypt_inout_detached(&Nonce::from(*nonce), aad, out.split_at_mut(start).1.into())
@@ -45,12 +54,21 @@ impl Cipher {
     }
 
     /// Opens what [`seal_into`](Self::seal_into) appended.
-    pub(super) fn open(&self, sealed: &[u8], aad: &[u8]) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
+    pub(super) fn open(
+        &self,
+        sealed: &[u8],
+        aad: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
         let (nonce, rest) = sealed.split_first_chunk::<NONCE>().ok_or(Undecryptable)?;
         let (ciphertext, tag) = rest.split_last_chunk::<TAG>().ok_or(Undecryptable)?;
         let mut buffer = Zeroizing::new(ciphertext.to_vec());
         self.0
-            .decrypt_inout_detached(&Nonce::from(*nonce), aad, buffer.as_mut_slice().into(), &Tag::from(*tag))
+            .decrypt_inout_detached(
+                &Nonce::from(*nonce),
+                aad,
+                buffer.as_mut_slice().into(),
+                &Tag::from(*tag),
+            )
             .map_err(|_| Undecryptable)?;
         Ok(buffer)
     }

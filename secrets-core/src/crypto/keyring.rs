@@ -1,8 +1,11 @@
 //! The keys of one installation, unwrapped.
 
+#[cfg(feature = "testing")]
+pub mod published;
+
 use std::fmt;
 
-use super::cipher::Cipher;
+use super::cipher::{Cipher, NONCE};
 use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
 use super::{Undecryptable, random};
 use crate::clock::Time;
@@ -116,14 +119,31 @@ impl Keyring {
         let kek = Key::generate();
         let wrapped_kek = root.wrap(&kek, &kek_context(id, kek_id)).await.map_err(refused)?;
         let mut canary = Vec::new();
-        canary_cipher(&kek, id).seal_into(&mut canary, &random(), CANARY, &canary_text(id, kek_id, epoch));
-        let record = InstanceRecord { id, root_key: root.id(), kek_id, wrapped_kek, canary, epoch, created_at: now };
+        canary_cipher(&kek, id).seal_into(
+            &mut canary,
+            &random(),
+            CANARY,
+            &canary_text(id, kek_id, epoch),
+        );
+        let record = InstanceRecord {
+            id,
+            root_key: root.id(),
+            kek_id,
+            wrapped_kek,
+            canary,
+            epoch,
+            created_at: now,
+        };
 
         let wrapping = wrapping_cipher(&kek, id);
         let keys: Vec<_> = InstanceKeyPurpose::ALL
             .into_iter()
             .map(|purpose| {
-                let wrapped = wrap(&wrapping, &Key::generate(), &dek_context(id, ProjectId::NIL, purpose as u32));
+                let wrapped = wrap(
+                    &wrapping,
+                    &Key::generate(),
+                    &dek_context(id, ProjectId::NIL, purpose as u32),
+                );
                 InstanceKeyRecord { purpose, kek_id, wrapped }
             })
             .collect();
@@ -142,7 +162,8 @@ impl Keyring {
         }
         let context = kek_context(record.id, record.kek_id);
         let kek = root.unwrap(&record.wrapped_kek, &context).await.map_err(refused)?;
-        let canary = canary_cipher(&kek, record.id).open(&record.canary, CANARY).map_err(tampered)?;
+        let canary =
+            canary_cipher(&kek, record.id).open(&record.canary, CANARY).map_err(tampered)?;
         if *canary != canary_text(record.id, record.kek_id, record.epoch) {
             return Err(KeyringError::Tampered);
         }
@@ -211,9 +232,14 @@ impl fmt::Display for KeyringError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RootKey { needed, given } => {
-                write!(f, "the root key is another: this database needs key {needed}, given was {given}")
+                write!(
+                    f,
+                    "the root key is another: this database needs key {needed}, given was {given}"
+                )
             }
-            Self::Tampered => f.write_str("the key rows of this database were changed: they do not open"),
+            Self::Tampered => {
+                f.write_str("the key rows of this database were changed: they do not open")
+            }
             Self::Unavailable(_) => f.write_str("the root key cannot be reached"),
         }
     }
@@ -228,11 +254,16 @@ fn canary_text(instance: InstanceId, kek_id: u32, epoch: u64) -> Vec<u8> {
 }
 
 fn canary_cipher(kek: &Key, instance: InstanceId) -> Cipher {
-    Cipher::new(&kek.derive(Some(instance.uuid().as_bytes()), b"secrets-core/v1/canary"))
+    Cipher::new(&purpose_key(kek, instance, "canary"))
 }
 
 fn wrapping_cipher(kek: &Key, instance: InstanceId) -> Cipher {
-    Cipher::new(&kek.derive(Some(instance.uuid().as_bytes()), b"secrets-core/v1/dek-wrap"))
+    Cipher::new(&purpose_key(kek, instance, "dek-wrap"))
+}
+
+fn purpose_key(kek: &Key, instance: InstanceId, purpose: &str) -> Key {
+    let info = ["secrets-core/v1/", purpose].concat();
+    kek.derive(Some(instance.uuid().as_bytes()), info.as_bytes())
 }
 
 fn kek_context(instance: InstanceId, kek_id: u32) -> Vec<u8> {
@@ -241,12 +272,17 @@ fn kek_context(instance: InstanceId, kek_id: u32) -> Vec<u8> {
 
 fn dek_context(instance: InstanceId, project: ProjectId, version: u32) -> Vec<u8> {
     let (instance, project) = (instance.uuid(), project.uuid());
-    [b"SCv1\0dek".as_slice(), instance.as_bytes(), project.as_bytes(), &version.to_be_bytes()].concat()
+    [b"SCv1\0dek".as_slice(), instance.as_bytes(), project.as_bytes(), &version.to_be_bytes()]
+        .concat()
 }
 
 fn wrap(cipher: &Cipher, key: &Key, context: &[u8]) -> Vec<u8> {
+    wrap_with_nonce(cipher, key, context, &random())
+}
+
+fn wrap_with_nonce(cipher: &Cipher, key: &Key, context: &[u8], nonce: &[u8; NONCE]) -> Vec<u8> {
     let mut wrapped = Vec::new();
-    cipher.seal_into(&mut wrapped, &random(), context, key.as_bytes());
+    cipher.seal_into(&mut wrapped, nonce, context, key.as_bytes());
     wrapped
 }
 

@@ -23,8 +23,11 @@ mod token;
 
 pub use cipher::Undecryptable;
 pub use key::{Key, RootKeyError, RootKeyId, RootKeys, StaticRootKey};
+#[cfg(feature = "testing")]
+pub use keyring::published;
 pub use keyring::{
-    InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, Keyring, KeyringError, ProjectKey, ProjectKeyRecord,
+    InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, Keyring, KeyringError, ProjectKey,
+    ProjectKeyRecord,
 };
 pub use plaintext::{Description, Plaintext};
 pub use record::{Purpose, RecordContext, Sealed};

@@ -54,7 +54,10 @@ impl Plaintext {
 
     /// Writes the value into an answer; for `#[serde(serialize_with)]`, so that every place a value
     /// leaves by is named in its type.
-    pub fn serialize_revealed<S: Serializer>(value: &Self, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize_revealed<S: Serializer>(
+        value: &Self,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(value.reveal())
     }
 }

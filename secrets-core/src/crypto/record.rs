@@ -53,10 +53,18 @@ impl Purpose {
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         use Purpose::{
-            Description, PendingCredential, PersonalData, ProxySecret, RotationAdmin, ScanFinding, Value, WebhookSecret,
+            Description, PendingCredential, PersonalData, ProxySecret, RotationAdmin, ScanFinding,
+            Value, WebhookSecret,
         };
         [
-            Value, Description, RotationAdmin, ProxySecret, WebhookSecret, PendingCredential, PersonalData, ScanFinding,
+            Value,
+            Description,
+            RotationAdmin,
+            ProxySecret,
+            WebhookSecret,
+            PendingCredential,
+            PersonalData,
+            ScanFinding,
         ]
         .into_iter()
         .find(|purpose| *purpose as u8 == number)
@@ -134,7 +142,11 @@ impl Sealed {
     }
 
     /// Opens the record, if it is whole and belongs to this context.
-    pub fn open(&self, key: &ProjectKey, context: &RecordContext<'_>) -> Result<Plaintext, Undecryptable> {
+    pub fn open(
+        &self,
+        key: &ProjectKey,
+        context: &RecordContext<'_>,
+    ) -> Result<Plaintext, Undecryptable> {
         let (header, sealed) = self.0.split_first_chunk::<HEADER>().ok_or(Undecryptable)?;
         if self.key_version() != Some(key.version) {
             return Err(Undecryptable);
@@ -208,9 +220,15 @@ mod tests {
 
     #[test]
     fn a_bucket_hides_the_length_at_little_cost() {
-        for (value, inner) in
-            [(0, 64), (60, 64), (61, 128), (1_020, 1_024), (1_021, 1_088), (5_000, 5_120), (65_536, 67_584)]
-        {
+        for (value, inner) in [
+            (0, 64),
+            (60, 64),
+            (61, 128),
+            (1_020, 1_024),
+            (1_021, 1_088),
+            (5_000, 5_120),
+            (65_536, 67_584),
+        ] {
             assert_eq!(bucket(value + 4), inner, "{value}");
         }
     }

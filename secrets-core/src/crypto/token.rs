@@ -42,18 +42,21 @@ impl TokenText {
     }
 
     /// Whether a text can be a token: it has the prefix, and where it has a token's length its
-    /// checksum fits. Others are looked up all the same.
+    /// digits are digits and its checksum fits. Others are looked up all the same.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
         if !text.starts_with(PREFIX) {
             return false;
         }
-        let Some((body, checksum)) = text.split_at_checked(LENGTH - 6).filter(|_| text.len() == LENGTH) else {
+        if text.len() != LENGTH {
             return true;
+        }
+        let Some((body, checksum)) = text.split_at_checked(LENGTH - 6) else {
+            return false;
         };
         let mut expected = String::new();
         push_base62(&mut expected, &crc32(body.as_bytes()).to_be_bytes(), 6);
-        expected == checksum
+        body[PREFIX.len()..].bytes().all(|digit| DIGITS.contains(&digit)) && expected == checksum
     }
 
     /// The first 12 characters, by which people tell tokens apart.
@@ -118,7 +121,9 @@ fn push_base62(out: &mut String, number: &[u8], digits: usize) {
 /// CRC-32 (IEEE 802.3, reflected).
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()))
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg())
+        })
     })
 }
 

@@ -42,7 +42,8 @@ impl Operation for CreateEnvironment {
     type Output = Environment;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
-        let ProjectScope { project, plan } = cx.project(&self.project, Permission::Contribute).await?;
+        let ProjectScope { project, plan } =
+            cx.project(&self.project, Permission::Contribute).await?;
         // Held from here on, so that the chain stays as it was checked and the count as it was taken.
         cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
         let NewEnvironment { name, inherits_from, description } = self.environment;

@@ -27,20 +27,29 @@ impl Operation for DeleteEnvironment {
         if environment.is_default {
             return Err(Error::Refused {
                 code: Code::DefaultEnvironment,
-                reason: "the default environments development, staging and production cannot be deleted".into(),
+                reason:
+                    "the default environments development, staging and production cannot be deleted"
+                        .into(),
             });
         }
         // Held, so that no child comes in between.
-        cx.tx().lock_project(scope.project.id).await.map_err(|error| error.gone(Subject::Environment))?;
+        cx.tx()
+            .lock_project(scope.project.id)
+            .await
+            .map_err(|error| error.gone(Subject::Environment))?;
         let heirs = cx.tx().heirs(environment.id).await?;
         if !heirs.is_empty() {
             let names: Vec<_> = heirs.iter().map(EnvironmentName::as_str).collect();
             return Err(Error::Refused {
                 code: Code::EnvironmentInUse,
-                reason: format!("other environments inherit from this one: {}", names.join(", ")).into(),
+                reason: format!("other environments inherit from this one: {}", names.join(", "))
+                    .into(),
             });
         }
-        cx.tx().delete_environment(environment.id).await.map_err(|error| error.gone(Subject::Environment))?;
+        cx.tx()
+            .delete_environment(environment.id)
+            .await
+            .map_err(|error| error.gone(Subject::Environment))?;
         cx.about("environment", environment.id.uuid(), environment.name.as_str());
         Ok(())
     }

@@ -67,7 +67,11 @@ impl<'a> Rest<'a> {
         let (name, _) = first.split_once('=').ok_or_else(|| self.bad(Reason::NoAssignment))?;
         let offset = name.len() + 1;
         let name = name.trim();
-        let name = name.strip_prefix("export").filter(|rest| rest.starts_with([' ', '\t'])).unwrap_or(name).trim();
+        let name = name
+            .strip_prefix("export")
+            .filter(|rest| rest.starts_with([' ', '\t']))
+            .unwrap_or(name)
+            .trim();
         let key = name.parse().map_err(|broken| self.bad(Reason::Broken(broken)))?;
 
         let line = self.line;
@@ -76,7 +80,8 @@ impl<'a> Rest<'a> {
             Some(quote @ ('"' | '\'' | '`')) => self.quoted(quote)?,
             _ => unquoted(self.take_line()).to_owned(),
         };
-        let value = Plaintext::new(value).map_err(|broken| BadLine { line, reason: Reason::Broken(broken) })?;
+        let value = Plaintext::new(value)
+            .map_err(|broken| BadLine { line, reason: Reason::Broken(broken) })?;
         Ok((key, value))
     }
 
@@ -129,9 +134,9 @@ fn push_escaped(value: &mut String, escaped: char) {
 
 /// A comment begins at a `#` that stands first or behind space.
 fn unquoted(line: &str) -> &str {
-    let comment = line
-        .char_indices()
-        .find(|(at, c)| *c == '#' && line[..*at].chars().next_back().is_none_or(char::is_whitespace));
+    let comment = line.char_indices().find(|(at, c)| {
+        *c == '#' && line[..*at].chars().next_back().is_none_or(char::is_whitespace)
+    });
     comment.map_or(line, |(at, _)| &line[..at]).trim()
 }
 
@@ -185,7 +190,10 @@ mod tests {
         assert_eq!(keys, ["A", "B"]);
 
         assert_eq!(parse("A=1\nnonsense\n").unwrap_err().line, 2);
-        assert_eq!(parse("A='x\ny'\nB=\"open").unwrap_err(), BadLine { line: 3, reason: Reason::OpenQuote });
+        assert_eq!(
+            parse("A='x\ny'\nB=\"open").unwrap_err(),
+            BadLine { line: 3, reason: Reason::OpenQuote }
+        );
         assert_eq!(parse("A='x' y").unwrap_err().reason, Reason::AfterQuote);
         assert!(matches!(parse("1A=x").unwrap_err().reason, Reason::Broken(_)));
     }

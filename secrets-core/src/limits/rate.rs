@@ -74,7 +74,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Some(Window {
             limit: self.limit,
             remaining: self.limit.saturating_sub(used),
-            resets_at: DateTime::<Utc>::from_timestamp(minute * 60, 0).unwrap_or(now) + TimeDelta::minutes(1),
+            resets_at: DateTime::<Utc>::from_timestamp(minute * 60, 0).unwrap_or(now)
+                + TimeDelta::minutes(1),
             admitted: used <= self.limit - u32::from(more == 0),
         })
     }
@@ -105,7 +106,8 @@ mod tests {
     fn a_window_takes_its_limit_and_no_more() {
         let limiter = RateLimiter::new(2);
 
-        let admitted: Vec<_> = (0..3).map(|_| limiter.count("a", at(119)).unwrap().admitted).collect();
+        let admitted: Vec<_> =
+            (0..3).map(|_| limiter.count("a", at(119)).unwrap().admitted).collect();
 
         assert_eq!(admitted, [true, true, false]);
         assert!(limiter.count("b", at(119)).unwrap().admitted);
@@ -135,7 +137,8 @@ mod tests {
     fn a_flood_of_keys_is_limited_as_one() {
         let limiter = RateLimiter::new(1);
 
-        let refused = (0..SHARDS * KEYS_PER_SHARD * 2).filter(|key| !limiter.count(key, at(0)).unwrap().admitted);
+        let refused = (0..SHARDS * KEYS_PER_SHARD * 2)
+            .filter(|key| !limiter.count(key, at(0)).unwrap().admitted);
 
         assert!(refused.count() > SHARDS * KEYS_PER_SHARD / 2);
     }

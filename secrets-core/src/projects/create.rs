@@ -26,6 +26,14 @@ pub struct NewProject {
     pub slug: Option<Slug>,
 }
 
+impl NewProject {
+    /// A project of this name in the caller's own team.
+    #[must_use]
+    pub fn named(name: DisplayName) -> Self {
+        Self { name, team_id: None, description: None, slug: None }
+    }
+}
+
 /// Creates a project with its three default environments.
 #[derive(Debug)]
 pub struct CreateProject {
@@ -81,7 +89,11 @@ impl Operation for CreateProject {
 
 /// Keeps the project under its slug. One that was given is taken as it is or not at all; one that
 /// was made from the name gets a suffix where it is taken.
-async fn insert(cx: &mut Context<'_, Write>, mut project: ProjectRecord, given: bool) -> Result<ProjectRecord> {
+async fn insert(
+    cx: &mut Context<'_, Write>,
+    mut project: ProjectRecord,
+    given: bool,
+) -> Result<ProjectRecord> {
     let plain = project.slug.clone();
     if plain.is_uuid() {
         project.slug = plain.with_suffix(random());
@@ -90,7 +102,9 @@ async fn insert(cx: &mut Context<'_, Write>, mut project: ProjectRecord, given: 
     for _ in 0..ATTEMPTS {
         match cx.tx().insert_project(&project, &key).await {
             Ok(()) => return Ok(project),
-            Err(StoreError::Duplicate(_)) if given => return Err(Error::taken("slug", "is taken already")),
+            Err(StoreError::Duplicate(_)) if given => {
+                return Err(Error::taken("slug", "is taken already"));
+            }
             Err(StoreError::Duplicate(_)) => project.slug = plain.with_suffix(random()),
             Err(error) => return Err(error.into()),
         }

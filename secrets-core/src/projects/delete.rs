@@ -23,7 +23,10 @@ impl Operation for DeleteProject {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let project = cx.project(&self.project, Permission::Manage).await?.project;
         let now = cx.now();
-        cx.tx().delete_project(project.id, now).await.map_err(|error| error.gone(Subject::Project))?;
+        cx.tx()
+            .delete_project(project.id, now)
+            .await
+            .map_err(|error| error.gone(Subject::Project))?;
         cx.about("project", project.id.uuid(), project.name.as_str());
         Ok(())
     }

@@ -28,8 +28,12 @@ impl Content {
     /// What `value` and `hidden` say together; `None` if neither is there.
     pub(super) fn of(value: Option<Plaintext>, hidden: Option<bool>) -> Result<Option<Self>> {
         match (value, hidden) {
-            (Some(_), Some(true)) => Err(Error::invalid("value", "must be absent where hidden is true")),
-            (None, Some(false)) => Err(Error::invalid("value", "must be given where hidden is false")),
+            (Some(_), Some(true)) => {
+                Err(Error::invalid("value", "must be absent where hidden is true"))
+            }
+            (None, Some(false)) => {
+                Err(Error::invalid("value", "must be given where hidden is false"))
+            }
             (None, Some(true)) => Ok(Some(Self { value: Plaintext::nothing(), hidden: true })),
             (Some(value), _) => Ok(Some(Self { value, hidden: false })),
             (None, None) => Ok(None),

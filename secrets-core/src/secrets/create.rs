@@ -27,6 +27,14 @@ pub struct NewSecret {
     pub hidden: Option<bool>,
 }
 
+impl NewSecret {
+    /// A secret of this key and value.
+    #[must_use]
+    pub fn new(key: SecretKey, value: Plaintext) -> Self {
+        Self { key, value: Some(value), description: None, hidden: None }
+    }
+}
+
 /// Creates a secret under a key its environment does not have yet.
 #[derive(Debug)]
 pub struct CreateSecret {
@@ -46,7 +54,8 @@ impl Operation for CreateSecret {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         let NewSecret { key, value, description, hidden } = self.secret;
-        let content = Content::of(value, hidden)?.ok_or_else(|| Error::invalid("value", "is required"))?;
+        let content =
+            Content::of(value, hidden)?.ok_or_else(|| Error::invalid("value", "is required"))?;
         cx.touch(&scope).await?;
         cx.admit_secrets(&scope, 1).await?;
 
@@ -66,12 +75,19 @@ impl Context<'_, Write> {
     /// The first act of every write to an environment's secrets: takes its lock and counts.
     pub(super) async fn touch(&mut self, scope: &EnvironmentScope) -> Result<u64> {
         let environment = scope.environment.id;
-        self.tx().touch_environment(environment).await.map_err(|error| error.gone(Subject::Environment))
+        self.tx()
+            .touch_environment(environment)
+            .await
+            .map_err(|error| error.gone(Subject::Environment))
     }
 
     /// Refuses more secrets than the plan has room for. The environment is touched before, so that
     /// the count stays.
-    pub(super) async fn admit_secrets(&mut self, scope: &EnvironmentScope, more: u64) -> Result<()> {
+    pub(super) async fn admit_secrets(
+        &mut self,
+        scope: &EnvironmentScope,
+        more: u64,
+    ) -> Result<()> {
         if scope.plan.limit(Quota::Secrets).is_none() {
             return Ok(());
         }
@@ -105,8 +121,9 @@ impl Context<'_, Write> {
             updated_at: now,
         };
         record.sealed = self.seal_value(scope, &record, &content.value);
-        record.description = description
-            .map(|description| self.seal_description(scope, &record, &description.into_plaintext()));
+        record.description = description.map(|description| {
+            self.seal_description(scope, &record, &description.into_plaintext())
+        });
         record
     }
 }

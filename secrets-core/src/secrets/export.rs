@@ -33,7 +33,10 @@ impl Operation for ExportSecrets {
 
 impl<A: Access> Context<'_, A> {
     /// The secrets an environment sees and does not hide, by key.
-    pub(crate) async fn all_visible(&mut self, at: &EnvironmentPath) -> Result<(EnvironmentScope, Vec<Visible>)> {
+    pub(crate) async fn all_visible(
+        &mut self,
+        at: &EnvironmentPath,
+    ) -> Result<(EnvironmentScope, Vec<Visible>)> {
         let view = self.view(at, Wanted::All).await?;
         let (hidden, shown): (Vec<_>, Vec<_>) =
             visible(view.chain).into_values().partition(|seen| seen.secret.hidden);

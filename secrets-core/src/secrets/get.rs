@@ -55,7 +55,11 @@ impl<A: Access> Context<'_, A> {
 
     /// Whether a secret is hidden is part of its seal: a row that only says so is an error, not an
     /// absence that a deployment would act on.
-    pub(super) async fn confirm_hidden(&mut self, scope: &EnvironmentScope, seen: &Visible) -> Result<()> {
+    pub(super) async fn confirm_hidden(
+        &mut self,
+        scope: &EnvironmentScope,
+        seen: &Visible,
+    ) -> Result<()> {
         self.open_value(scope, &seen.secret).await.map(drop)
     }
 }

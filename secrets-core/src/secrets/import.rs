@@ -71,7 +71,8 @@ impl Operation for ImportSecrets {
         cx.touch(&scope).await?;
         let keys: Vec<_> = secrets.iter().map(|secret| secret.key.clone()).collect();
         let known = cx.reads().secrets(scope.environment.id, &keys).await?;
-        let known: BTreeMap<_, _> = known.into_iter().map(|secret| (secret.key.clone(), secret)).collect();
+        let known: BTreeMap<_, _> =
+            known.into_iter().map(|secret| (secret.key.clone(), secret)).collect();
         let new = secrets.len() - known.len();
         cx.admit_secrets(&scope, new as u64).await?;
 
@@ -127,7 +128,11 @@ fn check(secrets: &[ImportedSecret]) -> Result<()> {
         .filter(|(_, secret)| !seen.insert(&secret.key))
         .map(|(index, secret): (usize, _)| FieldError {
             key: Some(secret.key.to_string()),
-            ..FieldError::new(format!("secrets[{index}].key"), Code::InvalidRequest, "is given more than once")
+            ..FieldError::new(
+                format!("secrets[{index}].key"),
+                Code::InvalidRequest,
+                "is given more than once",
+            )
         })
         .collect();
     if repeated.is_empty() { Ok(()) } else { Err(Error::Invalid(repeated)) }

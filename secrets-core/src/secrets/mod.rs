@@ -89,7 +89,10 @@ impl Secret {
     }
 }
 
-fn revealed<S: serde::Serializer>(value: &Option<Plaintext>, serializer: S) -> Result<S::Ok, S::Error> {
+fn revealed<S: serde::Serializer>(
+    value: &Option<Plaintext>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     match value {
         Some(value) => Plaintext::serialize_revealed(value, serializer),
         None => serializer.serialize_none(),

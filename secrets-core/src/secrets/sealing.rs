@@ -43,7 +43,12 @@ fn description_context(
 impl<A: Access> Context<'_, A> {
     /// Seals a value for the secret as it will be stored: its version and whether it is hidden are
     /// part of the seal.
-    pub(crate) fn seal_value(&self, scope: &EnvironmentScope, secret: &SecretRecord, value: &Plaintext) -> Sealed {
+    pub(crate) fn seal_value(
+        &self,
+        scope: &EnvironmentScope,
+        secret: &SecretRecord,
+        value: &Plaintext,
+    ) -> Sealed {
         let context = value_context(self.keyring().instance(), scope.project.id, secret);
         Sealed::seal(&scope.key, &context, value)
     }
@@ -70,10 +75,15 @@ impl<A: Access> Context<'_, A> {
     }
 
     /// A secret as it is shown without its value.
-    pub(crate) async fn describe(&mut self, scope: &EnvironmentScope, secret: SecretRecord) -> Result<Secret> {
+    pub(crate) async fn describe(
+        &mut self,
+        scope: &EnvironmentScope,
+        secret: SecretRecord,
+    ) -> Result<Secret> {
         let description = match &secret.description {
             Some(sealed) => {
-                let context = description_context(self.keyring().instance(), scope.project.id, &secret);
+                let context =
+                    description_context(self.keyring().instance(), scope.project.id, &secret);
                 Some(self.open_record(scope, sealed, &context).await?)
             }
             None => None,
@@ -88,7 +98,11 @@ impl<A: Access> Context<'_, A> {
     }
 
     /// A secret as it is shown where it is seen, with its value.
-    pub(crate) async fn reveal(&mut self, scope: &EnvironmentScope, seen: Visible) -> Result<Secret> {
+    pub(crate) async fn reveal(
+        &mut self,
+        scope: &EnvironmentScope,
+        seen: Visible,
+    ) -> Result<Secret> {
         let value = self.open_value(scope, &seen.secret).await?;
         let secret = self.show(scope, seen).await?;
         Ok(Secret { value: Some(value), ..secret })
@@ -113,7 +127,8 @@ impl<A: Access> Context<'_, A> {
     /// A key that sealed records before the newest one.
     async fn older_key(&mut self, project: ProjectId, version: u32) -> Result<ProjectKey> {
         let record = self.reads().project_key(project, version).await?;
-        let record = record.ok_or_else(|| Error::internal(format!("no key {version} of project {project}")))?;
+        let record = record
+            .ok_or_else(|| Error::internal(format!("no key {version} of project {project}")))?;
         self.keyring().project_key(&record).map_err(Error::internal)
     }
 }

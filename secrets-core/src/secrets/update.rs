@@ -43,9 +43,11 @@ impl Operation for UpdateSecret {
             return Err(Error::Stale(Subject::Secret));
         }
 
-        let mut record = SecretRecord { updated_by: cx.caller.actor(), updated_at: cx.now(), ..known };
+        let mut record =
+            SecretRecord { updated_by: cx.caller.actor(), updated_at: cx.now(), ..known };
         if let Some(description) = description {
-            record.description = Some(cx.seal_description(&scope, &record, &description.into_plaintext()));
+            record.description =
+                Some(cx.seal_description(&scope, &record, &description.into_plaintext()));
         }
         match content {
             Some(content) => record = cx.replace(&scope, record, &content).await?,

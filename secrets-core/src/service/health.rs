@@ -20,7 +20,11 @@ pub struct Health {
 impl Service {
     /// Looks at what the service depends on.
     pub async fn health(&self) -> Health {
-        Health { database: self.store_answers().await, encryption: self.seals(), audit: !self.audit.is_failing() }
+        Health {
+            database: self.store_answers().await,
+            encryption: self.seals(),
+            audit: !self.audit.is_failing(),
+        }
     }
 
     async fn store_answers(&self) -> bool {
@@ -29,12 +33,18 @@ impl Service {
             Ok(Some(there)) => {
                 let apart = (there - self.now()).abs();
                 if apart > TimeDelta::seconds(30) {
-                    tracing::warn!(seconds = apart.num_seconds(), "the database's clock and ours disagree");
+                    tracing::warn!(
+                        seconds = apart.num_seconds(),
+                        "the database's clock and ours disagree"
+                    );
                 }
                 true
             }
             Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "the store does not answer");
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the store does not answer"
+                );
                 false
             }
         }

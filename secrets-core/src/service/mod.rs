@@ -44,7 +44,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { default_plan: Plan::Unlimited, member_access: MemberAccess::Write, audit_reads: true }
+        Self {
+            default_plan: Plan::Unlimited,
+            member_access: MemberAccess::Write,
+            audit_reads: true,
+        }
     }
 }
 
@@ -72,10 +76,11 @@ impl Service {
         if credential.starts_with("env_") {
             return self.token(credential, origin).await;
         }
-        let identity = self.ports.identity.verify(credential).await.map_err(|error| match error {
-            Unverified::Invalid => INVALID,
-            Unverified::Unavailable(cause) => Error::Unavailable(cause),
-        })?;
+        let identity =
+            self.ports.identity.verify(credential).await.map_err(|error| match error {
+                Unverified::Invalid => INVALID,
+                Unverified::Unavailable(cause) => Error::Unavailable(cause),
+            })?;
         let mut caller = self.identify(identity, origin).await?;
         if let Who::Unsynced(identity) = &mut caller.who
             && identity.email.is_none()

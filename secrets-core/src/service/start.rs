@@ -38,14 +38,17 @@ pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
         return Ok(keyring);
     }
     let root = ports.root.as_ref();
-    let (record, keys, keyring) = Keyring::found(root, ports.clock.now()).await.map_err(StartError::Keys)?;
+    let (record, keys, keyring) =
+        Keyring::found(root, ports.clock.now()).await.map_err(StartError::Keys)?;
     let mut tx = ports.store.begin().await?;
     match tx.insert_instance(&record, &keys).await {
         Ok(()) => {}
         // Another node was faster; its installation is ours.
         Err(StoreError::Duplicate(_)) => {
             drop(tx);
-            return found(ports).await?.ok_or(StartError::Store(StoreError::Stale(Subject::Resource)));
+            return found(ports)
+                .await?
+                .ok_or(StartError::Store(StoreError::Stale(Subject::Resource)));
         }
         Err(error) => return Err(error.into()),
     }
@@ -60,7 +63,8 @@ pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
 async fn found(ports: &Ports) -> Result<Option<Keyring>, StartError> {
     let mut reads = ports.store.read().await?;
     let Some((record, keys)) = reads.instance().await? else { return Ok(None) };
-    let keyring = Keyring::open(ports.root.as_ref(), &record, &keys).await.map_err(StartError::Keys)?;
+    let keyring =
+        Keyring::open(ports.root.as_ref(), &record, &keys).await.map_err(StartError::Keys)?;
     try_records(&keyring, reads.as_mut()).await?;
     Ok(Some(keyring))
 }
@@ -111,11 +115,14 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Keys(error) => error.fmt(f),
-            Self::OrphanData => {
-                f.write_str("the database holds data but no key row: it was restored without its keys")
-            }
+            Self::OrphanData => f.write_str(
+                "the database holds data but no key row: it was restored without its keys",
+            ),
             Self::Unreadable { tried, failed } => {
-                write!(f, "{failed} of {tried} records do not decrypt under the keys of this database")
+                write!(
+                    f,
+                    "{failed} of {tried} records do not decrypt under the keys of this database"
+                )
             }
             Self::Store(error) => error.fmt(f),
         }

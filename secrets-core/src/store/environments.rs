@@ -95,7 +95,11 @@ pub trait EnvironmentReads: Send {
     ) -> StoreResult<Option<Sight>>;
 
     /// The environments of a project that `principal`'s scope holds, in their order.
-    async fn environments(&mut self, project: ProjectId, principal: Principal) -> StoreResult<Vec<EnvironmentRecord>>;
+    async fn environments(
+        &mut self,
+        project: ProjectId,
+        principal: Principal,
+    ) -> StoreResult<Vec<EnvironmentRecord>>;
 
     /// The names of the environments that inherit directly from this one, ordered.
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>>;

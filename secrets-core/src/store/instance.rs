@@ -35,5 +35,9 @@ pub trait InstanceReads: Send {
 #[async_trait]
 pub trait InstanceWrites: Send {
     /// Fails with `Duplicate` if there is an installation already.
-    async fn insert_instance(&mut self, instance: &InstanceRecord, keys: &[InstanceKeyRecord]) -> StoreResult<()>;
+    async fn insert_instance(
+        &mut self,
+        instance: &InstanceRecord,
+        keys: &[InstanceKeyRecord],
+    ) -> StoreResult<()>;
 }

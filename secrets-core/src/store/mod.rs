@@ -30,7 +30,9 @@ mod tokens;
 mod users;
 
 pub use audit::{AuditReads, AuditRecord, AuditWrites};
-pub use environments::{EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, Sight, Wanted};
+pub use environments::{
+    EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, Sight, Wanted,
+};
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use memory::MemoryStore;
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};

@@ -59,7 +59,11 @@ pub struct ProjectStanding {
 #[async_trait]
 pub trait ProjectReads: Send {
     /// The project a reference names, if it is not deleted, and how `principal` stands to it.
-    async fn project(&mut self, project: &ProjectRef, principal: Principal) -> StoreResult<Option<ProjectStanding>>;
+    async fn project(
+        &mut self,
+        project: &ProjectRef,
+        principal: Principal,
+    ) -> StoreResult<Option<ProjectStanding>>;
 
     /// The projects somebody stands to at all, oldest first.
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>>;
@@ -68,14 +72,22 @@ pub trait ProjectReads: Send {
     async fn count_projects(&mut self, team: TeamId) -> StoreResult<u64>;
 
     /// One of a project's keys.
-    async fn project_key(&mut self, project: ProjectId, version: u32) -> StoreResult<Option<ProjectKeyRecord>>;
+    async fn project_key(
+        &mut self,
+        project: ProjectId,
+        version: u32,
+    ) -> StoreResult<Option<ProjectKeyRecord>>;
 }
 
 /// Writing projects.
 #[async_trait]
 pub trait ProjectWrites: Send {
     /// Fails with `Duplicate` if the slug is taken, by a deleted project too.
-    async fn insert_project(&mut self, project: &ProjectRecord, key: &ProjectKeyRecord) -> StoreResult<()>;
+    async fn insert_project(
+        &mut self,
+        project: &ProjectRecord,
+        key: &ProjectKeyRecord,
+    ) -> StoreResult<()>;
 
     /// Replaces name, description and the time of change. Fails with `Stale` if the project is gone.
     async fn update_project(&mut self, project: &ProjectRecord) -> StoreResult<()>;

@@ -88,7 +88,9 @@ impl Change {
     /// The change kept under this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Created, Self::Updated, Self::Hidden].into_iter().find(|change| change.as_str() == name)
+        [Self::Created, Self::Updated, Self::Hidden]
+            .into_iter()
+            .find(|change| change.as_str() == name)
     }
 }
 
@@ -96,7 +98,11 @@ impl Change {
 #[async_trait]
 pub trait SecretReads: Send {
     /// An environment's own secrets under these keys, ordered by key.
-    async fn secrets(&mut self, environment: EnvironmentId, keys: &[SecretKey]) -> StoreResult<Vec<SecretRecord>>;
+    async fn secrets(
+        &mut self,
+        environment: EnvironmentId,
+        keys: &[SecretKey],
+    ) -> StoreResult<Vec<SecretRecord>>;
 
     /// How many secrets an environment has of its own, hidden ones included.
     async fn count_secrets(&mut self, environment: EnvironmentId) -> StoreResult<u64>;

@@ -43,7 +43,11 @@ pub trait UserReads: Send {
     async fn user(&mut self, user: UserId) -> StoreResult<Option<UserRecord>>;
 
     /// The person an issuer knows under this subject.
-    async fn user_by_subject(&mut self, issuer: &str, subject: &str) -> StoreResult<Option<UserRecord>>;
+    async fn user_by_subject(
+        &mut self,
+        issuer: &str,
+        subject: &str,
+    ) -> StoreResult<Option<UserRecord>>;
 }
 
 /// Writing people.

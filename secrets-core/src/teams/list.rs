@@ -22,7 +22,13 @@ impl Operation for ListTeams {
         let memberships = cx.reads().memberships(caller).await?;
         let teams: Vec<_> = memberships.iter().map(|membership| membership.team.id).collect();
         let members = cx.reads().members(&teams).await?;
-        let of = |team| members.iter().filter(move |member: &&MemberRecord| member.team == team).cloned().collect();
+        let of = |team| {
+            members
+                .iter()
+                .filter(move |member: &&MemberRecord| member.team == team)
+                .cloned()
+                .collect()
+        };
         Ok(memberships
             .into_iter()
             .filter_map(|membership| {

@@ -142,7 +142,10 @@ impl MemberRecord {
 const ATTEMPTS: usize = 8;
 
 /// Keeps a new team under its slug, or under that with a suffix where it is taken.
-pub(crate) async fn insert(cx: &mut Context<'_, Write>, mut team: TeamRecord) -> Result<TeamRecord> {
+pub(crate) async fn insert(
+    cx: &mut Context<'_, Write>,
+    mut team: TeamRecord,
+) -> Result<TeamRecord> {
     let plain = team.slug.clone();
     if plain.is_uuid() {
         team.slug = plain.with_suffix(random());

@@ -6,3 +6,5 @@
 
 pub mod conformance;
 pub mod fixtures;
+#[cfg(feature = "postgres")]
+pub mod postgres;

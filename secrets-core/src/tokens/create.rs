@@ -136,10 +136,23 @@ impl Context<'_, Write> {
     ) -> Result<TokenScope> {
         let projects = projects.unwrap_or_default();
         match (all_projects, projects.is_empty()) {
-            (true, false) => return Err(Error::invalid("project_ids", "must be absent where all_projects is true")),
-            (false, true) => return Err(Error::invalid("project_ids", "must name a project, or all_projects be true")),
+            (true, false) => {
+                return Err(Error::invalid(
+                    "project_ids",
+                    "must be absent where all_projects is true",
+                ));
+            }
+            (false, true) => {
+                return Err(Error::invalid(
+                    "project_ids",
+                    "must name a project, or all_projects be true",
+                ));
+            }
             (true, true) if environments.is_some() => {
-                return Err(Error::invalid("environments", "must be absent where all_projects is true"));
+                return Err(Error::invalid(
+                    "environments",
+                    "must be absent where all_projects is true",
+                ));
             }
             _ => {}
         }
@@ -160,9 +173,15 @@ impl Context<'_, Write> {
         let (mut ids, mut environments) = (BTreeSet::new(), Vec::new());
         for (index, project) in projects.iter().enumerate() {
             let found = self.reads().project(project, principal).await?;
-            let found = found.map(|found| found.project).filter(|project| project.team == team).ok_or_else(|| {
-                Error::invalid(format!("project_ids[{index}]"), "must be a project of the token's team")
-            })?;
+            let found = found
+                .map(|found| found.project)
+                .filter(|project| project.team == team)
+                .ok_or_else(|| {
+                    Error::invalid(
+                        format!("project_ids[{index}]"),
+                        "must be a project of the token's team",
+                    )
+                })?;
             if ids.insert(found.id) {
                 environments.extend(self.reads().environments(found.id, principal).await?);
             }
@@ -176,7 +195,10 @@ fn environments_of_scope(
     known: &[EnvironmentRecord],
 ) -> Result<Vec<EnvironmentId>> {
     if wanted.is_empty() {
-        return Err(Error::invalid("environments", "must name an environment, or be absent for all of them"));
+        return Err(Error::invalid(
+            "environments",
+            "must name an environment, or be absent for all of them",
+        ));
     }
     let mut ids = BTreeSet::new();
     for (index, wanted) in wanted.iter().enumerate() {
@@ -196,7 +218,9 @@ fn environments_of_scope(
 
 fn allowed(permissions: Option<&[Allowed]>, scopes: Option<&[Allowed]>) -> Result<(bool, bool)> {
     let given = match (permissions, scopes) {
-        (Some(_), Some(_)) => return Err(Error::invalid("scopes", "must be absent where permissions are given")),
+        (Some(_), Some(_)) => {
+            return Err(Error::invalid("scopes", "must be absent where permissions are given"));
+        }
         (Some(given), None) | (None, Some(given)) => given,
         (None, None) => &[Allowed::Read],
     };
@@ -209,7 +233,9 @@ fn allowed(permissions: Option<&[Allowed]>, scopes: Option<&[Allowed]>) -> Resul
 fn expiry(days: Option<ExpiryDays>, at: Option<Time>, now: Time) -> Result<Option<Time>> {
     let latest = now + TimeDelta::days(3650);
     match (days, at) {
-        (Some(_), Some(_)) => Err(Error::invalid("expires_at", "must be absent where expires_in_days is given")),
+        (Some(_), Some(_)) => {
+            Err(Error::invalid("expires_at", "must be absent where expires_in_days is given"))
+        }
         (Some(ExpiryDays(days)), None) => Ok(Some(now + TimeDelta::days(days))),
         (None, Some(at)) if at <= now || at > latest => {
             Err(Error::invalid("expires_at", "must be later than now, by at most 3650 days"))

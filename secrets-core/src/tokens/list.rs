@@ -39,7 +39,9 @@ impl Context<'_, Read> {
     async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
         let caller = self.caller.person()?.id;
         let memberships = self.reads().memberships(caller).await?;
-        let managed = memberships.iter().filter(|membership| membership.role.is_some_and(|role| role.manages()));
+        let managed = memberships
+            .iter()
+            .filter(|membership| membership.role.is_some_and(|role| role.manages()));
         Ok(managed.map(|membership| membership.team.id).collect())
     }
 }

@@ -134,6 +134,9 @@ fn permissions(token: &TokenRecord) -> Vec<&'static str> {
 }
 
 #[expect(clippy::ref_option, reason = "the signature that serde asks for")]
-fn revealed<S: serde::Serializer>(token: &Option<TokenText>, serializer: S) -> Result<S::Ok, S::Error> {
+fn revealed<S: serde::Serializer>(
+    token: &Option<TokenText>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_some(&token.as_ref().map(TokenText::reveal))
 }

@@ -76,7 +76,10 @@ pub struct TeamName {
 impl User {
     fn new(user: UserRecord, memberships: Vec<Membership>) -> Self {
         let user_id = user.id;
-        let teams = memberships.into_iter().filter_map(|membership| UserTeam::new(user_id, membership)).collect();
+        let teams = memberships
+            .into_iter()
+            .filter_map(|membership| UserTeam::new(user_id, membership))
+            .collect();
         Self {
             id: user.id,
             email: user.email,
@@ -92,7 +95,6 @@ impl User {
             teams,
         }
     }
-
 }
 
 impl UserTeam {

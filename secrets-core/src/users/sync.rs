@@ -54,7 +54,11 @@ async fn welcome(cx: &mut Context<'_, Write>, identity: &Identity) -> Result<Use
     Ok(user)
 }
 
-async fn refresh(cx: &mut Context<'_, Write>, known: UserRecord, identity: &Identity) -> Result<UserRecord> {
+async fn refresh(
+    cx: &mut Context<'_, Write>,
+    known: UserRecord,
+    identity: &Identity,
+) -> Result<UserRecord> {
     let now = cx.now();
     let mut user = UserRecord { last_login_at: Some(now), ..told(&known, identity)? };
     let same = UserRecord { last_login_at: known.last_login_at, ..user.clone() } == known;
@@ -69,9 +73,15 @@ fn told(known: &UserRecord, identity: &Identity) -> Result<UserRecord> {
         Some(email) => address(email)?,
         None => known.email.clone(),
     };
-    let keep = |claim: &Option<String>, before: &Option<String>| claim.as_deref().and_then(shown).or(before.clone());
+    let keep = |claim: &Option<String>, before: &Option<String>| {
+        claim.as_deref().and_then(shown).or(before.clone())
+    };
     Ok(UserRecord {
-        email_verified: if identity.email.is_some() { identity.email_verified } else { known.email_verified },
+        email_verified: if identity.email.is_some() {
+            identity.email_verified
+        } else {
+            known.email_verified
+        },
         name: identity.name.as_deref().and_then(shown).unwrap_or_else(|| known.name.clone()),
         first_name: keep(&identity.given_name, &known.first_name),
         last_name: keep(&identity.family_name, &known.last_name),
@@ -122,11 +132,16 @@ fn personal_team(cx: &Context<'_, Write>, user: &UserRecord) -> TeamRecord {
 /// An address as it is kept: lower case. What is none refuses the sign-in.
 fn address(claim: &str) -> Result<String> {
     let email = claim.trim().to_lowercase();
-    let parts = email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
+    let parts =
+        email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
     let fits = parts.is_some_and(|(_, domain)| !domain.contains('@'))
         && email.len() <= 254
         && !email.chars().any(|c| c.is_whitespace() || is_invisible(c));
-    if fits { Ok(email) } else { Err(Error::Unauthenticated("the token's `email` claim is not an e-mail address")) }
+    if fits {
+        Ok(email)
+    } else {
+        Err(Error::Unauthenticated("the token's `email` claim is not an e-mail address"))
+    }
 }
 
 /// A claim as it is shown: without what cannot be seen, and not endless.

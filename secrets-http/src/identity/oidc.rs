@@ -1,4 +1,4 @@
-//! The tokens of an `OpenID` provider.
+//! The tokens of an OpenID provider.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct OidcSettings {
     pub timings: Timings,
 }
 
-/// Verifies the tokens of an `OpenID` provider with the keys it publishes.
+/// Verifies the tokens of an OpenID provider with the keys it publishes.
 pub struct OidcVerifier {
     cache: Arc<KeyCache>,
     expectations: Expectations,

@@ -1,4 +1,4 @@
-//! An `OpenID` provider's endpoints.
+//! An OpenID provider's endpoints.
 
 use std::fmt;
 

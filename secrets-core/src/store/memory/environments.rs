@@ -61,9 +61,7 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
 
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
         let state = self.state();
-        let heirs =
-            state.environments.values().filter(|heir| heir.inherits_from == Some(environment));
-        let mut names: Vec<_> = heirs.map(|heir| heir.name.clone()).collect();
+        let mut names: Vec<_> = state.heirs(environment).map(|heir| heir.name.clone()).collect();
         names.sort();
         Ok(names)
     }
@@ -96,7 +94,10 @@ impl EnvironmentWrites for Session<Pending> {
 
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
         let state = self.state_mut();
-        let record = state.environments.remove(&environment).ok_or(GONE)?;
+        let record = state.environments.get(&environment).map(owned).ok_or(GONE)?;
+        let has_heirs = state.heirs(environment).any(|heir| heir.id != environment);
+        refers(!has_heirs, "environment left for its heirs to inherit from")?;
+        state.environments.remove(&environment);
         state.environment_names.entry(record.project).or_default().remove(&record.name.folded());
         for secret in state.secrets.remove(&environment).unwrap_or_default().values() {
             state.secret_places.remove(&secret.id);
@@ -152,6 +153,10 @@ impl State {
             EnvironmentRef::Name(name) => environment.name.as_str() == name,
         });
         found.map(Arc::as_ref)
+    }
+
+    fn heirs(&self, environment: EnvironmentId) -> impl Iterator<Item = &Arc<EnvironmentRecord>> {
+        self.environments.values().filter(move |heir| heir.inherits_from == Some(environment))
     }
 
     fn environment(&self, environment: EnvironmentId) -> Option<&EnvironmentRecord> {

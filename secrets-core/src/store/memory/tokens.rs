@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -46,7 +47,7 @@ impl TokenWrites for Session<Pending> {
         }
         refers(state.teams.contains_key(&token.team), "team")?;
         refers(state.users.contains_key(&token.created_by), "user")?;
-        refers(scope.projects.iter().all(|id| state.projects.contains_key(id)), "project")?;
+        refers(scope.projects.iter().all(|id| state.project_keys.contains_key(id)), "project")?;
         refers(
             scope.environments.iter().all(|id| state.environments.contains_key(id)),
             "environment",
@@ -80,9 +81,11 @@ impl State {
     }
 }
 
+/// The scope with everything in it once, in order.
 fn ordered(scope: &TokenScope) -> TokenScope {
-    let mut scope = scope.clone();
-    scope.projects.sort();
-    scope.environments.sort();
-    scope
+    TokenScope { projects: set(&scope.projects), environments: set(&scope.environments) }
+}
+
+fn set<T: Copy + Ord>(list: &[T]) -> Vec<T> {
+    list.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
 }

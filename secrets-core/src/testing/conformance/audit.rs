@@ -57,8 +57,10 @@ pub async fn what_an_entry_lacks_stays_absent(store: &dyn Store) {
 /// Entries come newest first, a microsecond being enough, in whatever order they were added.
 pub async fn entries_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
-    let entries = [2, 0, 3, 1].map(|micros| {
-        entry(&world.team, &format!("e{micros}"), at(5) + TimeDelta::microseconds(micros))
+    let entries = [2_u8, 0, 3, 1].map(|micros| AuditRecord {
+        // Ids tell the order of milliseconds only; these tell the contrary.
+        id: Uuid::from_u128(9 - u128::from(micros)).into(),
+        ..entry(&world.team, &format!("e{micros}"), at(5) + TimeDelta::microseconds(micros.into()))
     });
     let mut tx = begin(store).await;
 

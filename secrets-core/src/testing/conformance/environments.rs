@@ -176,6 +176,24 @@ pub async fn deleting_an_environment_takes_its_secrets_along(store: &dyn Store) 
     assert_eq!(left, [world.development, world.production]);
 }
 
+/// An environment that others inherit from is not deleted: nothing vanishes from an heir unseen.
+pub async fn an_environment_with_heirs_is_not_deleted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let heir = EnvironmentRecord {
+        inherits_from: Some(world.production.id),
+        ..environment(&world.project, "heir")
+    };
+    let mut tx = begin(store).await;
+    tx.insert_environment(&heir).await.unwrap();
+    tx.commit().await.unwrap();
+    let mut tx = begin(store).await;
+
+    tx.delete_environment(world.production.id).await.unwrap_err();
+
+    drop(tx);
+    assert_eq!(read(store).await.heirs(world.production.id).await.unwrap(), [heir.name]);
+}
+
 /// The name of a deleted environment can be given again; the new one begins empty.
 pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
     let world = World::build(store).await;

@@ -5,7 +5,7 @@
 /// `open` is an async function that gives an empty store, `Arc<dyn Store>`, and something that
 /// keeps its database alive, dropped when the rule has been tested. The tests run on tokio.
 ///
-/// ```ignore
+/// ```text
 /// async fn open() -> (Arc<dyn Store>, TempDir) { … }
 /// secrets_core::store_conformance!(open);
 /// ```
@@ -45,6 +45,8 @@ macro_rules! store_conformance {
             a_held_team_is_counted_exactly
             a_held_project_is_counted_exactly
             a_touched_environment_is_counted_exactly
+            nothing_outlives_an_environment_deleted_meanwhile
+            another_transaction_sees_nothing_uncommitted
             a_look_never_sees_half_a_commit
         }
         users() {
@@ -106,6 +108,7 @@ macro_rules! store_conformance {
             a_token_lists_no_environments_of_a_project_beyond_its_scope
             heirs_are_direct_and_ordered_by_name
             deleting_an_environment_takes_its_secrets_along
+            an_environment_with_heirs_is_not_deleted
             the_name_of_a_deleted_environment_is_free
             an_environment_that_is_gone_is_stale
             an_environment_of_a_deleted_project_is_stale
@@ -193,6 +196,7 @@ macro_rules! store_conformance {
             a_deleted_token_is_gone_with_its_scope
             a_deleted_token_can_be_kept_again
             a_token_that_is_gone_is_stale
+            a_scope_holds_everything_once
             a_scope_of_many_things_survives
         }
         audit() {

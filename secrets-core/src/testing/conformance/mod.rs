@@ -5,7 +5,14 @@
 //! `every_rule_is_listed` below.
 
 use std::fmt::Debug;
+use std::future::poll_fn;
+use std::mem::replace;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+
+use futures_util::future::join_all;
 
 use crate::error::Subject;
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
@@ -56,6 +63,48 @@ fn assert_duplicate<T: Debug>(result: StoreResult<T>, subject: Subject) {
 fn assert_stale<T: Debug>(result: StoreResult<T>, subject: Subject) {
     let error = result.unwrap_err();
     assert!(matches!(error, StoreError::Stale(of) if of == subject), "{error:?}");
+}
+
+/// Does the same many times at once, each numbered, and counts those that succeed. The others may
+/// fail for no other reason than that somebody was there before.
+async fn at_once<F>(
+    store: &Arc<dyn Store>,
+    spawn: Spawn,
+    times: u32,
+    attempt: impl Fn(Arc<dyn Store>, u32) -> F,
+) -> u64
+where
+    F: Future<Output = StoreResult<()>> + Send + 'static,
+{
+    let succeeded = Arc::new(AtomicU64::new(0));
+    let tasks = (0..times).map(|number| {
+        let attempt = attempt(Arc::clone(store), number);
+        let succeeded = Arc::clone(&succeeded);
+        spawn(Box::pin(async move {
+            match attempt.await {
+                Ok(()) => _ = succeeded.fetch_add(1, Ordering::SeqCst),
+                Err(StoreError::Duplicate(_) | StoreError::Stale(_)) => {}
+                Err(failure) => panic!("{failure:?}"),
+            }
+        }))
+    });
+    join_all(tasks.collect::<Vec<_>>()).await;
+    succeeded.load(Ordering::SeqCst)
+}
+
+/// Begins, and lets all others go on before anything is done: whoever can begin beside this
+/// transaction will have.
+async fn begin_among_others(store: &dyn Store) -> StoreResult<Box<dyn Tx>> {
+    let tx = store.begin().await?;
+    for _ in 0..16 {
+        let mut has_waited = false;
+        poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            if replace(&mut has_waited, true) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+    Ok(tx)
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub async fn an_unknown_project_is_not_found(store: &dyn Store) {
         "billing ".into(),
         "bill%".into(),
         "'; drop table projects; --".into(),
+        "billing\0".into(),
         ProjectRef::Slug(String::new()),
         ProjectRef::Slug(world.project.id.to_string()),
     ] {
@@ -291,6 +292,7 @@ pub async fn a_deleted_project_is_in_no_answer(store: &dyn Store) {
         assert!(seen.sight(&path, owner, Wanted::All).await.unwrap().is_none());
     }
     assert_eq!(seen.environments(world.project.id, owner).await.unwrap(), []);
+    assert_eq!(seen.project_key(world.project.id, 1).await.unwrap(), None);
     assert_eq!(seen.projects(owner).await.unwrap(), [other]);
     assert_eq!(seen.count_projects(world.team.id).await.unwrap(), 1);
 }

@@ -4,14 +4,12 @@ use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures_util::future::join_all;
-
-use super::{Spawn, begin, instance, read};
+use super::{Spawn, at_once, begin, begin_among_others, instance, read};
 use crate::access::EnvironmentPath;
 use crate::caller::Principal;
 use crate::ids::EnvironmentId;
 use crate::names::SecretKey;
-use crate::store::{SecretRecord, Store, StoreError, StoreResult, TokenScope, Wanted};
+use crate::store::{SecretRecord, Store, StoreResult, TokenScope, Wanted};
 use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, token, user,
 };
@@ -29,7 +27,7 @@ pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, 
     let succeeded = at_once(&store, spawn, MANY, move |store, number| {
         let key = key.clone();
         async move {
-            let mut tx = store.begin().await?;
+            let mut tx = begin_among_others(&*store).await?;
             tx.touch_environment(environment).await?;
             let found = tx.secrets(environment, &[key]).await?;
             let value = sealed(number.to_string().as_bytes());
@@ -62,7 +60,7 @@ pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn)
     let succeeded = at_once(&store, spawn, MANY, move |store, _| {
         let second = second.clone();
         async move {
-            let mut tx = store.begin().await?;
+            let mut tx = begin_among_others(&*store).await?;
             tx.touch_environment(second.environment).await?;
             tx.replace_secret(&second).await?;
             tx.commit().await
@@ -84,7 +82,7 @@ pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Sp
     let succeeded = at_once(&store, spawn, MANY, move |store, _| {
         let counted = Arc::clone(&counted);
         async move {
-            let mut tx = store.begin().await?;
+            let mut tx = begin_among_others(&*store).await?;
             let revision = tx.touch_environment(environment).await?;
             tx.commit().await?;
             counted.fetch_add(revision, Ordering::SeqCst);
@@ -105,7 +103,7 @@ pub async fn dropped_touches_are_not_counted(store: Arc<dyn Store>, spawn: Spawn
     let environment = world.production.id;
 
     at_once(&store, spawn, MANY, move |store, number| async move {
-        let mut tx = store.begin().await?;
+        let mut tx = begin_among_others(&*store).await?;
         tx.touch_environment(environment).await?;
         if number % 2 == 0 { tx.commit().await } else { Ok(()) }
     })
@@ -123,7 +121,7 @@ pub async fn concurrent_inserts_of_different_keys_all_succeed(store: Arc<dyn Sto
     let succeeded = at_once(&store, spawn, MANY, move |store, number| {
         let own = secret(&production, &format!("KEY_{number}"));
         async move {
-            let mut tx = store.begin().await?;
+            let mut tx = begin_among_others(&*store).await?;
             tx.touch_environment(own.environment).await?;
             tx.insert_secrets(&[own]).await?;
             tx.commit().await
@@ -143,7 +141,7 @@ pub async fn one_of_many_makes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, MANY, move |store, _| {
         let own = secret(&production, "KEY");
         async move {
-            let mut tx = store.begin().await?;
+            let mut tx = begin_among_others(&*store).await?;
             tx.touch_environment(own.environment).await?;
             tx.insert_secrets(&[own]).await?;
             tx.commit().await
@@ -162,7 +160,7 @@ pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     insert(&*store, from_ref(&doomed)).await;
 
     let succeeded = at_once(&store, spawn, MANY, move |store, _| async move {
-        let mut tx = store.begin().await?;
+        let mut tx = begin_among_others(&*store).await?;
         tx.touch_environment(doomed.environment).await?;
         tx.delete_secret(doomed.id).await?;
         tx.commit().await
@@ -176,7 +174,7 @@ pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
 pub async fn one_of_many_founds_the_installation(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 8, |store, _| async move {
         let (founded, keys) = instance::installation();
-        let mut tx = store.begin().await?;
+        let mut tx = begin_among_others(&*store).await?;
         tx.insert_instance(&founded, &keys).await?;
         tx.commit().await
     })
@@ -189,7 +187,7 @@ pub async fn one_of_many_founds_the_installation(store: Arc<dyn Store>, spawn: S
 /// One person who signs in many times at once for the first time is one person.
 pub async fn one_of_many_first_sign_ins_makes_the_person(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 16, |store, _| async move {
-        let mut tx = store.begin().await?;
+        let mut tx = begin_among_others(&*store).await?;
         tx.insert_user(&user("alice")).await?;
         tx.commit().await
     })
@@ -206,7 +204,7 @@ pub async fn one_of_many_gets_a_slug(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 16, move |store, _| {
         let wanted = project(&team, "wanted");
         async move {
-            let mut tx = store.begin().await?;
+            let mut tx = begin_among_others(&*store).await?;
             tx.insert_project(&wanted, &project_key(&wanted)).await?;
             tx.commit().await
         }
@@ -226,7 +224,7 @@ pub async fn a_held_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn)
         let new_project = project(&team, &format!("p{number}"));
         let new_token = token(&team, &owner);
         async move {
-            let mut tx = store.begin().await?;
+            let mut tx = begin_among_others(&*store).await?;
             tx.lock_team(new_project.team).await?;
             if tx.count_projects(new_project.team).await? < 10 {
                 tx.insert_project(&new_project, &project_key(&new_project)).await?;
@@ -252,7 +250,7 @@ pub async fn a_held_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spa
     at_once(&store, spawn, MANY, move |store, number| {
         let new = environment(&of, &format!("e{number}"));
         async move {
-            let mut tx = store.begin().await?;
+            let mut tx = begin_among_others(&*store).await?;
             tx.lock_project(new.project).await?;
             if tx.environments(new.project, owner).await?.len() < 10 {
                 tx.insert_environment(&new).await?;
@@ -274,7 +272,7 @@ pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spa
     at_once(&store, spawn, MANY, move |store, number| {
         let new = secret(&production, &format!("KEY_{number}"));
         async move {
-            let mut tx = store.begin().await?;
+            let mut tx = begin_among_others(&*store).await?;
             tx.touch_environment(new.environment).await?;
             if tx.count_secrets(new.environment).await? < 10 {
                 tx.insert_secrets(&[new]).await?;
@@ -286,6 +284,56 @@ pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spa
 
     let count = read(&*store).await.count_secrets(world.production.id).await.unwrap();
     assert_eq!(count, 10);
+}
+
+/// Writes to an environment and its deletion come one after the other: nothing outlives it.
+pub async fn nothing_outlives_an_environment_deleted_meanwhile(
+    store: Arc<dyn Store>,
+    spawn: Spawn,
+) {
+    let world = World::build(&*store).await;
+    let production = world.production.clone();
+
+    at_once(&store, spawn, MANY, move |store, number| {
+        let own = secret(&production, &format!("KEY_{number}"));
+        async move {
+            let mut tx = begin_among_others(&*store).await?;
+            if number % 16 == 15 {
+                tx.delete_environment(own.environment).await?;
+            } else {
+                tx.touch_environment(own.environment).await?;
+                tx.insert_secrets(&[own]).await?;
+            }
+            tx.commit().await
+        }
+    })
+    .await;
+
+    let mut seen = read(&*store).await;
+    let left = seen.environments(world.project.id, Principal::User(world.owner.id)).await.unwrap();
+    assert_eq!(left, [world.development, world.staging]);
+    assert_eq!(seen.count_secrets(world.production.id).await.unwrap(), 0);
+    assert_eq!(seen.secret_range().await.unwrap(), None);
+}
+
+/// A transaction sees nothing of another one that is not committed, whichever is first.
+pub async fn another_transaction_sees_nothing_uncommitted(store: Arc<dyn Store>, spawn: Spawn) {
+    let alice = user("alice");
+    let mut tx = begin(&*store).await;
+    tx.insert_user(&alice).await.unwrap();
+
+    let other = Arc::clone(&store);
+    let looking = spawn(Box::pin(async move {
+        let mut tx = begin(&*other).await;
+        assert_eq!(tx.user(alice.id).await.unwrap(), None);
+    }));
+    // While it looks, if the store lets it begin at all.
+    for _ in 0..50 {
+        assert_eq!(read(&*store).await.user(alice.id).await.unwrap(), None);
+    }
+    drop(tx);
+
+    looking.await;
 }
 
 /// A look never sees half of a commit: two secrets that change together are seen at one version,
@@ -323,7 +371,7 @@ async fn replace_both(
     environment: EnvironmentId,
     keys: &[SecretKey],
 ) -> StoreResult<()> {
-    let mut tx = store.begin().await?;
+    let mut tx = begin_among_others(store).await?;
     tx.touch_environment(environment).await?;
     for secret in tx.secrets(environment, keys).await? {
         tx.replace_secret(&next_version(&secret)).await?;
@@ -335,31 +383,4 @@ async fn insert(store: &dyn Store, secrets: &[SecretRecord]) {
     let mut tx = begin(store).await;
     tx.insert_secrets(secrets).await.unwrap();
     tx.commit().await.unwrap();
-}
-
-/// Does the same many times at once, each numbered, and counts those that succeed. The others may
-/// fail for no other reason than that somebody was there before.
-async fn at_once<F>(
-    store: &Arc<dyn Store>,
-    spawn: Spawn,
-    times: u32,
-    attempt: impl Fn(Arc<dyn Store>, u32) -> F,
-) -> u64
-where
-    F: Future<Output = StoreResult<()>> + Send + 'static,
-{
-    let succeeded = Arc::new(AtomicU64::new(0));
-    let tasks = (0..times).map(|number| {
-        let attempt = attempt(Arc::clone(store), number);
-        let succeeded = Arc::clone(&succeeded);
-        spawn(Box::pin(async move {
-            match attempt.await {
-                Ok(()) => _ = succeeded.fetch_add(1, Ordering::SeqCst),
-                Err(StoreError::Duplicate(_) | StoreError::Stale(_)) => {}
-                Err(failure) => panic!("{failure:?}"),
-            }
-        }))
-    });
-    join_all(tasks.collect::<Vec<_>>()).await;
-    succeeded.load(Ordering::SeqCst)
 }

@@ -45,6 +45,7 @@ pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
         EnvironmentPath::new("billing", "foreign"),
         EnvironmentPath::new("billing", "'; drop table environments; --"),
         EnvironmentPath::new("billing", ""),
+        EnvironmentPath::new("billing", "production\0"),
     ] {
         let sight = seen.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
         assert!(sight.chain.is_empty(), "{path:?}");

@@ -246,6 +246,20 @@ pub async fn a_token_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_token(token(&world.team, &world.owner).id).await, Subject::Token);
 }
 
+/// What is given twice is in a scope once.
+pub async fn a_scope_holds_everything_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let twice = token(&world.team, &world.owner);
+    let (project, staging) = (world.project.id, world.staging.id);
+    let scope = TokenScope { projects: vec![project; 2], environments: vec![staging; 2] };
+    let mut tx = begin(store).await;
+
+    tx.insert_token(&twice, &scope).await.unwrap();
+
+    let found = committed(store, tx).await.token_scope(twice.id).await.unwrap();
+    assert_eq!(found, TokenScope { projects: vec![project], environments: vec![staging] });
+}
+
 /// A scope may hold many things.
 pub async fn a_scope_of_many_things_survives(store: &dyn Store) {
     let world = World::build(store).await;

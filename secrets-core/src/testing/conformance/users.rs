@@ -27,6 +27,7 @@ pub async fn a_person_is_found_by_issuer_and_subject(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.user_by_subject("https://other.example", "alice").await.unwrap(), None);
     assert_eq!(seen.user_by_subject(&alice.issuer, "bob").await.unwrap(), None);
+    assert_eq!(seen.user_by_subject(&alice.issuer, "alice\0").await.unwrap(), None);
     assert_eq!(seen.user_by_subject(&alice.issuer, "alice").await.unwrap(), Some(alice));
 }
 

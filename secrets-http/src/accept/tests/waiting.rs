@@ -71,7 +71,7 @@ async fn a_connection_that_rests_too_long_is_closed() {
 
 #[tokio::test]
 async fn a_second_request_must_be_written_as_quickly_as_the_first() {
-    let server = Server::start(short()).await;
+    let server = Server::start(AcceptOptions { idle: Duration::from_mins(1), ..short() }).await;
     let mut client = server.connect().await;
     client.get("/").await;
     sleep(short().head).await;

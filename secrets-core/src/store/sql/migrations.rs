@@ -1,0 +1,53 @@
+//! The tables' history, one text for both databases.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use sqlx::SqlSafeStr;
+use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
+
+/// Append only: a text that ran somewhere is never changed, its checksum is kept there.
+const HISTORY: [(&str, &str); 6] = [
+    ("instance", include_str!("../../../migrations/0001_instance.sql")),
+    ("users and teams", include_str!("../../../migrations/0002_users_and_teams.sql")),
+    (
+        "projects and environments",
+        include_str!("../../../migrations/0003_projects_and_environments.sql"),
+    ),
+    ("secrets", include_str!("../../../migrations/0004_secrets.sql")),
+    ("tokens", include_str!("../../../migrations/0005_tokens.sql")),
+    ("audit", include_str!("../../../migrations/0006_audit.sql")),
+];
+
+static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
+    let migrations = (1..).zip(HISTORY).map(|(version, (name, text))| {
+        Migration::new(
+            version,
+            Cow::Borrowed(name),
+            MigrationType::Simple,
+            text.into_sql_str(),
+            false,
+        )
+    });
+    Migrator::with_migrations(migrations.collect())
+});
+
+/// Runs what has not run yet. PostgreSQL holds an advisory lock of the session meanwhile, which a
+/// failure leaves behind: use a connection of its own and drop it.
+pub(super) async fn run<C: Migrate>(connection: &mut C) -> Result<(), MigrateError> {
+    MIGRATOR.run_direct(None, connection, false).await
+}
+
+/// Tells states of the history apart.
+#[cfg(all(feature = "postgres", feature = "testing"))]
+pub(crate) fn fingerprint() -> [u8; 8] {
+    use sha2::{Digest, Sha256};
+
+    let mut hash = Sha256::new();
+    for migration in MIGRATOR.iter() {
+        hash.update(&migration.checksum);
+    }
+    let mut fingerprint = [0; 8];
+    fingerprint.copy_from_slice(&hash.finalize()[..8]);
+    fingerprint
+}

@@ -1,0 +1,118 @@
+use async_trait::async_trait;
+
+use super::{Link, Row, Session, Transaction, sight, user_or_token};
+use crate::access::EnvironmentPath;
+use crate::caller::Principal;
+use crate::error::Subject;
+use crate::ids::{EnvironmentId, ProjectId};
+use crate::names::EnvironmentName;
+use crate::store::{
+    EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Sight, StoreError, StoreResult, Wanted,
+};
+
+#[async_trait]
+impl<C: Link> EnvironmentReads for Session<C> {
+    async fn sight(
+        &mut self,
+        path: &EnvironmentPath,
+        principal: Principal,
+        wanted: Wanted<'_>,
+    ) -> StoreResult<Option<Sight>> {
+        sight::read(&mut self.0, path, principal, wanted).await
+    }
+
+    async fn environments(
+        &mut self,
+        project: ProjectId,
+        principal: Principal,
+    ) -> StoreResult<Vec<EnvironmentRecord>> {
+        let (_, token) = user_or_token(principal);
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(environments),
+            " FROM environments e
+              JOIN projects p ON p.id = e.project_id AND p.deleted_at IS NULL
+              LEFT JOIN tokens k ON k.id = $2 AND k.team_id = p.team_id AND (k.all_projects OR EXISTS
+                  (SELECT 1 FROM token_projects x WHERE x.token_id = k.id AND x.project_id = p.id))
+              WHERE e.project_id = $1 AND ($2 IS NULL OR k.all_environments OR EXISTS
+                  (SELECT 1 FROM token_environments x WHERE x.token_id = k.id AND x.environment_id = e.id))
+              ORDER BY e.position, e.created_at, e.id"
+        ))
+        .bind(project.uuid())
+        .bind(token);
+        self.all("environments", statement, record).await
+    }
+
+    async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
+        let statement = sqlx::query("SELECT id, name FROM environments WHERE inherits_from = $1");
+        let mut names = self
+            .all("environments", statement.bind(environment.uuid()), |row| row.name("name"))
+            .await?;
+        // Not by the database, whose order depends on its locale.
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+#[async_trait]
+impl EnvironmentWrites for Session<Transaction> {
+    async fn insert_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()> {
+        let revision = i64::try_from(environment.revision)
+            .map_err(|cause| StoreError::Broken(cause.into()))?;
+        let statement = sqlx::query(
+            "INSERT INTO environments
+                 (id, project_id, name, folded_name, inherits_from, description, is_default, position, revision,
+                  created_by, created_at, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(environment.id.uuid())
+        .bind(environment.project.uuid())
+        .bind(environment.name.as_str())
+        .bind(environment.name.folded())
+        .bind(environment.inherits_from.map(EnvironmentId::uuid))
+        .bind(&environment.description)
+        .bind(environment.is_default)
+        .bind(i64::from(environment.position))
+        .bind(revision)
+        .bind(environment.created_by)
+        .bind(environment.created_at)
+        .bind(environment.updated_at);
+        self.insert(Subject::Environment, statement).await
+    }
+
+    async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
+        // Secrets, versions and scopes go with it: the references cascade.
+        let statement =
+            sqlx::query("DELETE FROM environments WHERE id = $1").bind(environment.uuid());
+        self.change(Subject::Environment, statement).await
+    }
+
+    async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64> {
+        let statement = sqlx::query(
+            "UPDATE environments SET revision = revision + 1
+             WHERE id = $1 AND EXISTS
+                 (SELECT 1 FROM projects p WHERE p.id = environments.project_id AND p.deleted_at IS NULL)
+             RETURNING id, revision",
+        )
+        .bind(environment.uuid());
+        let revision = self.one("environments", statement, |row| row.number("revision")).await?;
+        revision.ok_or(StoreError::Stale(Subject::Environment))
+    }
+}
+
+fn record(row: &Row<'_>) -> StoreResult<EnvironmentRecord> {
+    Ok(EnvironmentRecord {
+        id: row.id("id")?,
+        project: row.id("project_id")?,
+        name: row.name("name")?,
+        inherits_from: row.id_if_any("inherits_from")?,
+        description: row.get("description")?,
+        is_default: row.get("is_default")?,
+        position: row.number("position")?,
+        revision: row.number("revision")?,
+        created_by: row.get("created_by")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}

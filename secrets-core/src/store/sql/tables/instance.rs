@@ -1,0 +1,123 @@
+use async_trait::async_trait;
+
+use super::{Link, Row, Session, Transaction, projects, secrets};
+use crate::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, RootKeyId};
+use crate::error::Subject;
+use crate::ids::SecretId;
+use crate::store::{InstanceReads, InstanceWrites, Sample, StoreError, StoreResult};
+
+#[async_trait]
+impl<C: Link> InstanceReads for Session<C> {
+    async fn instance(&mut self) -> StoreResult<Option<(InstanceRecord, Vec<InstanceKeyRecord>)>> {
+        let statement = sqlx::query(
+            "SELECT id, root_key_id, kek_id, wrapped_kek, canary, epoch, created_at FROM instance",
+        );
+        let Some(instance) = self.one("instance", statement, record).await? else {
+            return Ok(None);
+        };
+        let statement =
+            sqlx::query("SELECT purpose, kek_id, wrapped FROM instance_keys ORDER BY purpose");
+        Ok(Some((instance, self.all("instance_keys", statement, key).await?)))
+    }
+
+    async fn holds_data(&mut self) -> StoreResult<bool> {
+        let statement = sqlx::query(
+            "SELECT EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM teams) OR EXISTS (SELECT 1 FROM projects)
+                 OR EXISTS (SELECT 1 FROM secrets) OR EXISTS (SELECT 1 FROM tokens) AS found",
+        );
+        Ok(self.one("every table", statement, |row| row.get("found")).await?.unwrap_or_default())
+    }
+
+    async fn secret_range(&mut self) -> StoreResult<Option<(SecretId, SecretId)>> {
+        // PostgreSQL takes no MIN of UUIDs before version 18.
+        let statement = sqlx::query(
+            "SELECT (SELECT id FROM secrets ORDER BY id LIMIT 1) AS oldest,
+                    (SELECT id FROM secrets ORDER BY id DESC LIMIT 1) AS newest",
+        );
+        let range = |row: &Row<'_>| Ok((row.id_if_any("oldest")?, row.id_if_any("newest")?));
+        let (oldest, newest) = self.one("secrets", statement, range).await?.unwrap_or_default();
+        Ok(oldest.zip(newest))
+    }
+
+    async fn sample(&mut self, from: SecretId) -> StoreResult<Option<Sample>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(secrets),
+            " FROM secrets s WHERE s.id >= $1 ORDER BY s.id LIMIT 1"
+        ));
+        let Some(secret) =
+            self.one("secrets", statement.bind(from.uuid()), secrets::record).await?
+        else {
+            return Ok(None);
+        };
+        let statement = sqlx::query(
+            "SELECT y.project_id AS id, y.version, y.kek_id, y.wrapped
+             FROM environments e JOIN project_keys y ON y.project_id = e.project_id
+             WHERE e.id = $1
+             ORDER BY y.version = $2 DESC, y.version DESC LIMIT 1",
+        )
+        .bind(secret.environment.uuid())
+        .bind(secret.sealed.key_version().map(i64::from));
+        let key = self.one("project_keys", statement, projects::key).await?;
+        Ok(key.map(|key| Sample { secret, key }))
+    }
+}
+
+#[async_trait]
+impl InstanceWrites for Session<Transaction> {
+    async fn insert_instance(
+        &mut self,
+        instance: &InstanceRecord,
+        keys: &[InstanceKeyRecord],
+    ) -> StoreResult<()> {
+        let epoch =
+            i64::try_from(instance.epoch).map_err(|cause| StoreError::Broken(cause.into()))?;
+        let statement = sqlx::query(
+            "INSERT INTO instance
+                 (singleton, id, root_key_id, kek_id, wrapped_kek, canary, epoch, created_at)
+             VALUES (1, $1, $2, $3, $4, $5, $6, $7)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(instance.id.uuid())
+        .bind(instance.root_key.0.as_slice())
+        .bind(i64::from(instance.kek_id))
+        .bind(&instance.wrapped_kek)
+        .bind(&instance.canary)
+        .bind(epoch)
+        .bind(instance.created_at);
+        self.insert(Subject::Resource, statement).await?;
+
+        for key in keys {
+            let statement = sqlx::query(
+                "INSERT INTO instance_keys (purpose, kek_id, wrapped) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+            )
+            .bind(i64::from(key.purpose as u32))
+            .bind(i64::from(key.kek_id))
+            .bind(&key.wrapped);
+            self.insert(Subject::Resource, statement).await?;
+        }
+        Ok(())
+    }
+}
+
+fn record(row: &Row<'_>) -> StoreResult<InstanceRecord> {
+    let root_key: Vec<u8> = row.get("root_key_id")?;
+    Ok(InstanceRecord {
+        id: row.id("id")?,
+        root_key: RootKeyId(root_key.try_into().map_err(|_| row.unreadable("root_key_id"))?),
+        kek_id: row.number("kek_id")?,
+        wrapped_kek: row.get("wrapped_kek")?,
+        canary: row.get("canary")?,
+        epoch: row.number("epoch")?,
+        created_at: row.get("created_at")?,
+    })
+}
+
+fn key(row: &Row<'_>) -> StoreResult<InstanceKeyRecord> {
+    let purpose = InstanceKeyPurpose::from_number(row.number("purpose")?);
+    Ok(InstanceKeyRecord {
+        purpose: purpose.ok_or_else(|| row.unreadable("purpose"))?,
+        kek_id: row.number("kek_id")?,
+        wrapped: row.get("wrapped")?,
+    })
+}

@@ -1,0 +1,241 @@
+//! The tables, written once for both databases: the module that mounts this one says which `Db` is.
+
+use std::ops::DerefMut;
+
+use async_trait::async_trait;
+use futures_util::TryStreamExt;
+use sqlx::pool::{Pool, PoolConnection};
+use sqlx::query::Query;
+use sqlx::{ColumnIndex, Database, Decode, QueryBuilder, Row as _, Type};
+use uuid::Uuid;
+
+use super::super::error::{self, broken};
+use super::{BEGIN, CLOCK, Db, Held, passes};
+use crate::caller::Principal;
+use crate::clock::Time;
+use crate::error::Subject;
+use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
+
+/// The columns a record is read from. A macro, because the texts of statements are literals.
+macro_rules! columns {
+    (users) => {
+        "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.first_name, u.last_name, u.avatar_url, \
+         u.created_at, u.updated_at, u.last_login_at"
+    };
+    (teams) => {
+        "t.id, t.name, t.slug, t.is_personal, t.plan, t.created_by, t.created_at, t.updated_at"
+    };
+    (projects) => {
+        "p.id, p.team_id, p.name, p.slug, p.description, p.created_by, p.created_at, p.updated_at"
+    };
+    (environments) => {
+        "e.id, e.project_id, e.name, e.inherits_from, e.description, e.is_default, e.position, e.revision, \
+         e.created_by, e.created_at, e.updated_at"
+    };
+    (secrets) => {
+        "s.id, s.environment_id AS parent, s.key, s.sealed, s.hidden, s.sealed_description, s.version, s.change, s.changed_by, \
+         s.changed_at, s.created_by, s.updated_by, s.created_at, s.updated_at"
+    };
+    (tokens) => {
+        "k.id, k.team_id, k.name, k.mac, k.prefix, k.can_read, k.can_write, k.all_projects, k.all_environments, \
+         k.created_by, k.created_at, k.updated_at, k.expires_at"
+    };
+}
+
+/// A project by id ($1) or slug ($2), and how a user ($3) or token ($4) stands to it.
+macro_rules! standing {
+    () => {
+        "FROM projects p
+         JOIN teams t ON t.id = p.team_id
+         LEFT JOIN members m ON m.team_id = p.team_id AND m.user_id = $3
+         LEFT JOIN tokens k ON k.id = $4 AND k.team_id = p.team_id AND (k.all_projects OR EXISTS
+             (SELECT 1 FROM token_projects x WHERE x.token_id = k.id AND x.project_id = p.id))
+         WHERE p.id = COALESCE($1, (SELECT id FROM projects WHERE slug = $2)) AND p.deleted_at IS NULL"
+    };
+}
+
+mod audit;
+mod environments;
+mod instance;
+mod projects;
+mod secrets;
+mod sight;
+mod teams;
+mod tokens;
+mod users;
+
+/// How many rows or keys go into one statement: SQLite takes 32,766 parameters.
+const BATCH: usize = 1_000;
+
+type Connection = <Db as Database>::Connection;
+type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
+
+/// Records in a database.
+pub struct SqlStore {
+    readers: Pool<Db>,
+    writers: Pool<Db>,
+    /// What must be kept as long as the store is used.
+    _held: Held,
+}
+
+impl SqlStore {
+    pub(super) fn new(readers: Pool<Db>, writers: Pool<Db>, held: Held) -> Self {
+        Self { readers, writers, _held: held }
+    }
+}
+
+#[async_trait]
+impl Store for SqlStore {
+    async fn read(&self) -> StoreResult<Box<dyn Reads>> {
+        Ok(Box::new(Session(self.readers.acquire().await.map_err(failed)?)))
+    }
+
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        Ok(Box::new(Session(self.writers.begin_with(BEGIN).await.map_err(failed)?)))
+    }
+
+    async fn ping(&self) -> StoreResult<Option<Time>> {
+        sqlx::query_scalar(CLOCK).fetch_one(&self.readers).await.map_err(failed)
+    }
+}
+
+/// A connection, in a transaction or not, and every table over it.
+struct Session<C>(C);
+
+type Reader = PoolConnection<Db>;
+type Transaction = sqlx::Transaction<'static, Db>;
+
+/// What leads to a connection: both of the above, so that reads are written once.
+trait Link: DerefMut<Target = Connection> + Send {}
+
+impl Link for Reader {}
+impl Link for Transaction {}
+
+#[async_trait]
+impl Tx for Session<Transaction> {
+    async fn commit(self: Box<Self>) -> StoreResult<()> {
+        self.0.commit().await.map_err(failed)
+    }
+}
+
+impl<C: Link> Session<C> {
+    /// The first row, read by `read`.
+    async fn one<T>(
+        &mut self,
+        table: &'static str,
+        statement: Statement<'_>,
+        read: fn(&Row<'_>) -> StoreResult<T>,
+    ) -> StoreResult<Option<T>> {
+        let row = statement.fetch_optional(&mut *self.0).await.map_err(failed)?;
+        row.map(|row| read(&Row { table, row: &row })).transpose()
+    }
+
+    /// Every row, read by `read` as it comes.
+    async fn all<T>(
+        &mut self,
+        table: &'static str,
+        statement: Statement<'_>,
+        read: fn(&Row<'_>) -> StoreResult<T>,
+    ) -> StoreResult<Vec<T>> {
+        let mut rows = statement.fetch(&mut *self.0);
+        let mut records = Vec::new();
+        while let Some(row) = rows.try_next().await.map_err(failed)? {
+            records.push(read(&Row { table, row: &row })?);
+        }
+        Ok(records)
+    }
+
+    /// The number a statement counts.
+    async fn count(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
+        let count = self.one("count", statement, |row| row.number("count")).await?;
+        count.ok_or_else(|| broken("a count gave no row"))
+    }
+}
+
+impl Session<Transaction> {
+    /// How many rows a statement wrote.
+    async fn write(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
+        Ok(statement.execute(&mut *self.0).await.map_err(failed)?.rows_affected())
+    }
+
+    /// Inserts a row, `ON CONFLICT DO NOTHING`: a violation would end PostgreSQL's transaction.
+    async fn insert(&mut self, subject: Subject, statement: Statement<'_>) -> StoreResult<()> {
+        match self.write(statement).await? {
+            0 => Err(StoreError::Duplicate(subject)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes a row that is there.
+    async fn change(&mut self, subject: Subject, statement: Statement<'_>) -> StoreResult<()> {
+        match self.write(statement).await? {
+            0 => Err(StoreError::Stale(subject)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A row, read by the names of its columns.
+struct Row<'r> {
+    table: &'static str,
+    row: &'r <Db as Database>::Row,
+}
+
+impl<'r> Row<'r> {
+    fn get<T>(&self, column: &'static str) -> StoreResult<T>
+    where
+        T: Decode<'r, Db> + Type<Db>,
+        &'static str: ColumnIndex<<Db as Database>::Row>,
+    {
+        self.row.try_get(column).map_err(|_| self.unreadable(column))
+    }
+
+    fn id<T: From<Uuid>>(&self, column: &'static str) -> StoreResult<T> {
+        self.get(column).map(Uuid::into)
+    }
+
+    fn id_if_any<T: From<Uuid>>(&self, column: &'static str) -> StoreResult<Option<T>> {
+        Ok(self.get::<Option<Uuid>>(column)?.map(Uuid::into))
+    }
+
+    fn number<T: TryFrom<i64>>(&self, column: &'static str) -> StoreResult<T> {
+        T::try_from(self.get(column)?).map_err(|_| self.unreadable(column))
+    }
+
+    fn name<T: TryFrom<String>>(&self, column: &'static str) -> StoreResult<T> {
+        T::try_from(self.get(column)?).map_err(|_| self.unreadable(column))
+    }
+
+    fn one_of<T>(&self, column: &'static str, from_name: fn(&str) -> Option<T>) -> StoreResult<T> {
+        from_name(self.get(column)?).ok_or_else(|| self.unreadable(column))
+    }
+
+    /// Says where, and never what: that may be part of a secret.
+    fn unreadable(&self, column: &'static str) -> StoreError {
+        let id =
+            self.row.try_get::<Uuid, _>("id").map(|id| format!(" of {id}")).unwrap_or_default();
+        broken(format!("cannot read {}.{column}{id}", self.table))
+    }
+}
+
+/// Adds `(a, b, c)` to a statement.
+fn push_ids(statement: &mut QueryBuilder<Db>, ids: impl Iterator<Item = Uuid>) {
+    statement.push("(");
+    let mut list = statement.separated(", ");
+    for id in ids {
+        list.push_bind(id);
+    }
+    statement.push(")");
+}
+
+/// The user or the token; the other is NULL, which equals nothing.
+fn user_or_token(principal: Principal) -> (Option<Uuid>, Option<Uuid>) {
+    match principal {
+        Principal::User(user) => (Some(user.uuid()), None),
+        Principal::Token(token) => (None, Some(token.uuid())),
+    }
+}
+
+fn failed(error: sqlx::Error) -> StoreError {
+    error::failed(error, passes)
+}

@@ -1,0 +1,185 @@
+use async_trait::async_trait;
+
+use super::super::super::findable;
+use super::{Link, Row, Session, Transaction, user_or_token};
+use crate::access::{ProjectRef, Role};
+use crate::caller::Principal;
+use crate::clock::Time;
+use crate::crypto::ProjectKeyRecord;
+use crate::error::Subject;
+use crate::ids::{ProjectId, TeamId};
+use crate::limits::Plan;
+use crate::store::{
+    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing, StoreResult,
+};
+
+#[async_trait]
+impl<C: Link> ProjectReads for Session<C> {
+    async fn project(
+        &mut self,
+        project: &ProjectRef,
+        principal: Principal,
+    ) -> StoreResult<Option<ProjectStanding>> {
+        let (user, token) = user_or_token(principal);
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(projects),
+            ", t.plan, m.role, k.id IS NOT NULL AS is_token ",
+            standing!()
+        ))
+        .bind(project.id().map(ProjectId::uuid))
+        .bind(project.slug().and_then(findable))
+        .bind(user)
+        .bind(token);
+        self.one("projects", statement, project_standing).await
+    }
+
+    async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>> {
+        let statement = match principal {
+            Principal::User(user) => sqlx::query(concat!(
+                "SELECT ",
+                columns!(projects),
+                " FROM members m JOIN projects p ON p.team_id = m.team_id
+                  WHERE m.user_id = $1 AND p.deleted_at IS NULL
+                  ORDER BY p.created_at, p.id"
+            ))
+            .bind(user.uuid()),
+            Principal::Token(token) => sqlx::query(concat!(
+                "SELECT ",
+                columns!(projects),
+                " FROM tokens k JOIN projects p ON p.team_id = k.team_id
+                  WHERE k.id = $1 AND p.deleted_at IS NULL AND (k.all_projects OR EXISTS
+                      (SELECT 1 FROM token_projects x WHERE x.token_id = k.id AND x.project_id = p.id))
+                  ORDER BY p.created_at, p.id"
+            ))
+            .bind(token.uuid()),
+        };
+        self.all("projects", statement, record).await
+    }
+
+    async fn count_projects(&mut self, team: TeamId) -> StoreResult<u64> {
+        let statement = sqlx::query(
+            "SELECT COUNT(*) AS count FROM projects WHERE team_id = $1 AND deleted_at IS NULL",
+        );
+        self.count(statement.bind(team.uuid())).await
+    }
+
+    async fn project_key(
+        &mut self,
+        project: ProjectId,
+        version: u32,
+    ) -> StoreResult<Option<ProjectKeyRecord>> {
+        let statement = sqlx::query(
+            "SELECT y.project_id AS id, y.version, y.kek_id, y.wrapped
+             FROM project_keys y JOIN projects p ON p.id = y.project_id
+             WHERE y.project_id = $1 AND y.version = $2 AND p.deleted_at IS NULL",
+        )
+        .bind(project.uuid())
+        .bind(i64::from(version));
+        self.one("project_keys", statement, key).await
+    }
+}
+
+#[async_trait]
+impl ProjectWrites for Session<Transaction> {
+    async fn insert_project(
+        &mut self,
+        project: &ProjectRecord,
+        key: &ProjectKeyRecord,
+    ) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "INSERT INTO projects (id, team_id, name, slug, description, created_by, created_at, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(project.id.uuid())
+        .bind(project.team.uuid())
+        .bind(project.name.as_str())
+        .bind(project.slug.as_str())
+        .bind(&project.description)
+        .bind(project.created_by)
+        .bind(project.created_at)
+        .bind(project.updated_at);
+        self.insert(Subject::Project, statement).await?;
+
+        let statement = sqlx::query(
+            "INSERT INTO project_keys (project_id, version, kek_id, wrapped)
+             VALUES ($1, $2, $3, $4)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(key.project.uuid())
+        .bind(i64::from(key.version))
+        .bind(i64::from(key.kek_id))
+        .bind(&key.wrapped);
+        self.insert(Subject::Project, statement).await
+    }
+
+    async fn update_project(&mut self, project: &ProjectRecord) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE projects SET name = $2, description = $3, updated_at = $4
+             WHERE id = $1 AND deleted_at IS NULL",
+        )
+        .bind(project.id.uuid())
+        .bind(project.name.as_str())
+        .bind(&project.description)
+        .bind(project.updated_at);
+        self.change(Subject::Project, statement).await
+    }
+
+    async fn delete_project(&mut self, project: ProjectId, now: Time) -> StoreResult<()> {
+        let statement =
+            sqlx::query("UPDATE projects SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL");
+        self.change(Subject::Project, statement.bind(project.uuid()).bind(now)).await?;
+
+        let statement = sqlx::query("DELETE FROM token_projects WHERE project_id = $1");
+        self.write(statement.bind(project.uuid())).await.map(drop)
+    }
+
+    async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE projects SET updated_at = updated_at WHERE id = $1 AND deleted_at IS NULL",
+        );
+        self.change(Subject::Project, statement.bind(project.uuid())).await
+    }
+}
+
+fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {
+    Ok(ProjectRecord {
+        id: row.id("id")?,
+        team: row.id("team_id")?,
+        name: row.name("name")?,
+        slug: row.name("slug")?,
+        description: row.get("description")?,
+        created_by: row.get("created_by")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}
+
+fn project_standing(row: &Row<'_>) -> StoreResult<ProjectStanding> {
+    let standing = standing(row, row.get("is_token")?)?;
+    Ok(ProjectStanding { project: record(row)?, plan: plan(row)?, standing })
+}
+
+pub(super) fn plan(row: &Row<'_>) -> StoreResult<Plan> {
+    row.one_of("plan", |name| name.parse().ok())
+}
+
+pub(super) fn standing(row: &Row<'_>, is_token: bool) -> StoreResult<Standing> {
+    if is_token {
+        return Ok(Standing::Token);
+    }
+    match row.get::<Option<&str>>("role")? {
+        Some(_) => row.one_of("role", Role::from_name).map(Standing::Member),
+        None => Ok(Standing::Stranger),
+    }
+}
+
+pub(super) fn key(row: &Row<'_>) -> StoreResult<ProjectKeyRecord> {
+    Ok(ProjectKeyRecord {
+        project: row.id("id")?,
+        version: row.number("version")?,
+        kek_id: row.number("kek_id")?,
+        wrapped: row.get("wrapped")?,
+    })
+}

@@ -1,0 +1,187 @@
+use async_trait::async_trait;
+use sqlx::{Acquire, QueryBuilder};
+
+use super::{BATCH, Db, Link, Row, Session, Transaction, failed};
+use crate::crypto::Sealed;
+use crate::error::Subject;
+use crate::ids::{EnvironmentId, SecretId};
+use crate::names::SecretKey;
+use crate::store::{
+    Change, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError, StoreResult,
+};
+
+#[async_trait]
+impl<C: Link> SecretReads for Session<C> {
+    async fn secrets(
+        &mut self,
+        environment: EnvironmentId,
+        keys: &[SecretKey],
+    ) -> StoreResult<Vec<SecretRecord>> {
+        let mut secrets = Vec::new();
+        for keys in keys.chunks(BATCH) {
+            let mut statement = QueryBuilder::<Db>::new(concat!(
+                "SELECT ",
+                columns!(secrets),
+                " FROM secrets s WHERE s.environment_id = "
+            ));
+            statement.push_bind(environment.uuid()).push(" AND s.key IN (");
+            let mut list = statement.separated(", ");
+            for key in keys {
+                list.push_bind(key.as_str());
+            }
+            statement.push(")");
+            secrets.extend(
+                self.all("secrets", statement.build().persistent(keys.len() == 1), record).await?,
+            );
+        }
+        sort(&mut secrets);
+        Ok(secrets)
+    }
+
+    async fn count_secrets(&mut self, environment: EnvironmentId) -> StoreResult<u64> {
+        let statement =
+            sqlx::query("SELECT COUNT(*) AS count FROM secrets WHERE environment_id = $1");
+        self.count(statement.bind(environment.uuid())).await
+    }
+
+    async fn secret_versions(&mut self, secret: SecretId) -> StoreResult<Vec<SecretVersion>> {
+        let statement = sqlx::query(
+            "SELECT secret_id AS id, version, sealed, hidden, change, changed_by, changed_at, replaced_at
+             FROM secret_versions WHERE secret_id = $1
+             ORDER BY version DESC",
+        );
+        self.all("secret_versions", statement.bind(secret.uuid()), version).await
+    }
+}
+
+#[async_trait]
+impl SecretWrites for Session<Transaction> {
+    async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
+        if secrets.len() == 1 {
+            return self.insert(Subject::Secret, insertion(secrets).build()).await;
+        }
+        // Where one key is taken, those that were not are undone with it.
+        let mut savepoint = self.0.begin().await.map_err(failed)?;
+        for secrets in secrets.chunks(BATCH) {
+            let mut statement = insertion(secrets);
+            let statement = statement.build().persistent(false);
+            let inserted =
+                statement.execute(&mut *savepoint).await.map_err(failed)?.rows_affected();
+            if usize::try_from(inserted) != Ok(secrets.len()) {
+                return Err(StoreError::Duplicate(Subject::Secret));
+            }
+        }
+        savepoint.commit().await.map_err(failed)
+    }
+
+    async fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {
+        let before = i64::from(secret.version) - 1;
+        let keep = sqlx::query(
+            "INSERT INTO secret_versions
+                 (secret_id, version, sealed, hidden, change, changed_by, changed_at, replaced_at)
+             SELECT id, version, sealed, hidden, change, changed_by, changed_at, $3
+             FROM secrets WHERE id = $1 AND version = $2
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(secret.id.uuid())
+        .bind(before)
+        .bind(secret.changed_at);
+        self.change(Subject::Secret, keep).await?;
+
+        let replace = sqlx::query(
+            "UPDATE secrets
+             SET sealed = $3, hidden = $4, sealed_description = $5, version = version + 1, change = $6,
+                 changed_by = $7, changed_at = $8, updated_by = $9, updated_at = $10
+             WHERE id = $1 AND version = $2",
+        )
+        .bind(secret.id.uuid())
+        .bind(before)
+        .bind(secret.sealed.as_bytes())
+        .bind(secret.hidden)
+        .bind(secret.description.as_ref().map(Sealed::as_bytes))
+        .bind(secret.change.as_str())
+        .bind(secret.changed_by)
+        .bind(secret.changed_at)
+        .bind(secret.updated_by)
+        .bind(secret.updated_at);
+        self.change(Subject::Secret, replace).await
+    }
+
+    async fn redescribe_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {
+        let statement =
+            sqlx::query("UPDATE secrets SET sealed_description = $2, updated_by = $3, updated_at = $4 WHERE id = $1")
+                .bind(secret.id.uuid())
+                .bind(secret.description.as_ref().map(Sealed::as_bytes))
+                .bind(secret.updated_by)
+                .bind(secret.updated_at);
+        self.write(statement).await.map(drop)
+    }
+
+    async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()> {
+        let statement = sqlx::query("DELETE FROM secrets WHERE id = $1").bind(secret.uuid());
+        self.change(Subject::Secret, statement).await
+    }
+}
+
+fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
+    let mut statement = QueryBuilder::new(
+        "INSERT INTO secrets
+             (id, environment_id, key, sealed, hidden, sealed_description, version, change, changed_by,
+              changed_at, created_by, updated_by, created_at, updated_at) ",
+    );
+    statement.push_values(secrets, |mut row, secret| {
+        row.push_bind(secret.id.uuid())
+            .push_bind(secret.environment.uuid())
+            .push_bind(secret.key.as_str())
+            .push_bind(secret.sealed.as_bytes())
+            .push_bind(secret.hidden)
+            .push_bind(secret.description.as_ref().map(Sealed::as_bytes))
+            .push_bind(i64::from(secret.version))
+            .push_bind(secret.change.as_str())
+            .push_bind(secret.changed_by)
+            .push_bind(secret.changed_at)
+            .push_bind(secret.created_by)
+            .push_bind(secret.updated_by)
+            .push_bind(secret.created_at)
+            .push_bind(secret.updated_at);
+    });
+    statement.push(" ON CONFLICT DO NOTHING");
+    statement
+}
+
+pub(super) fn record(row: &Row<'_>) -> StoreResult<SecretRecord> {
+    Ok(SecretRecord {
+        id: row.id("id")?,
+        environment: row.id("parent")?,
+        key: row.name("key")?,
+        sealed: row.get("sealed").map(Sealed::from_bytes)?,
+        hidden: row.get("hidden")?,
+        description: row.get::<Option<_>>("sealed_description")?.map(Sealed::from_bytes),
+        version: row.number("version")?,
+        change: row.one_of("change", Change::from_name)?,
+        changed_by: row.get("changed_by")?,
+        changed_at: row.get("changed_at")?,
+        created_by: row.get("created_by")?,
+        updated_by: row.get("updated_by")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}
+
+/// Orders by key. Not by the database, whose order depends on its locale.
+pub(super) fn sort(secrets: &mut [SecretRecord]) {
+    secrets.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+}
+
+fn version(row: &Row<'_>) -> StoreResult<SecretVersion> {
+    Ok(SecretVersion {
+        secret: row.id("id")?,
+        version: row.number("version")?,
+        sealed: row.get("sealed").map(Sealed::from_bytes)?,
+        hidden: row.get("hidden")?,
+        change: row.one_of("change", Change::from_name)?,
+        changed_by: row.get("changed_by")?,
+        changed_at: row.get("changed_at")?,
+        replaced_at: row.get("replaced_at")?,
+    })
+}

@@ -1,0 +1,210 @@
+//! What somebody sees in an environment, in one statement at any depth.
+//!
+//! Its rows are of three kinds: the project, the links of the chain, their secrets. They share one
+//! shape, named after the secrets, which are the many: with columns for each kind, every secret
+//! would carry twenty that are empty, and reading a thousand would take twice as long.
+
+use futures_util::TryStreamExt;
+
+use super::super::super::findable;
+use super::{Connection, Row, failed, projects, secrets, user_or_token};
+use crate::access::EnvironmentPath;
+use crate::caller::Principal;
+use crate::crypto::ProjectKeyRecord;
+use crate::ids::{EnvironmentId, ProjectId};
+use crate::limits::Plan;
+use crate::store::{
+    EnvironmentRecord, Link, ProjectRecord, SecretRecord, Sight, Standing, StoreResult, Wanted,
+};
+
+const PROJECT: i64 = 0;
+const LINK: i64 = 1;
+
+/// $5 is the environment's id, or $6 and $7 its name, folded and exact. The chain is cut at
+/// [`Sight::REACH`] links, so that a circle ends at all. `CROSS JOIN` keeps SQLite to the order.
+/// Whether an environment is in scope is counted: PostgreSQL would turn EXISTS into a scan.
+macro_rules! sight {
+    ($secrets:expr) => {
+        concat!(
+            "WITH RECURSIVE
+             place AS (
+                 SELECT ",
+            columns!(projects),
+            ", t.plan, m.role, k.id AS token_id, k.all_environments,
+                     COALESCE($5, (SELECT e.id FROM environments e
+                                   WHERE e.project_id = p.id AND e.folded_name = $6 AND e.name = $7))
+                         AS environment_id ",
+            standing!(),
+            "),
+             chain AS (
+                 SELECT CAST(0 AS BIGINT) AS depth, ",
+            columns!(environments),
+            "    FROM place CROSS JOIN environments e
+                 WHERE e.id = place.environment_id AND e.project_id = place.id
+                 UNION ALL
+                 SELECT c.depth + 1, ",
+            columns!(environments),
+            "    FROM chain c CROSS JOIN environments e
+                 WHERE e.id = c.inherits_from AND c.depth < 16)
+             SELECT
+                 CAST(0 AS BIGINT) AS kind, CAST(0 AS BIGINT) AS depth, p.id, p.team_id AS parent, p.name AS key,
+                 y.wrapped AS sealed, p.token_id IS NOT NULL AS hidden, CAST(NULL AS BYTEA) AS sealed_description,
+                 y.version, p.slug AS change, CAST(NULL AS UUID) AS changed_by,
+                 CAST(NULL AS TIMESTAMPTZ) AS changed_at, p.created_by, CAST(NULL AS UUID) AS updated_by,
+                 p.created_at, p.updated_at,
+                 p.description, p.plan, p.role, y.kek_id AS number, FALSE AS in_scope
+             FROM place p LEFT JOIN project_keys y ON y.project_id = p.id AND y.version =
+                 (SELECT MAX(version) FROM project_keys WHERE project_id = p.id)
+             UNION ALL
+             SELECT
+                 1, c.depth, c.id, c.inherits_from, c.name,
+                 NULL, c.is_default, NULL,
+                 c.position, NULL, NULL,
+                 NULL, c.created_by, NULL,
+                 c.created_at, c.updated_at,
+                 c.description, NULL, NULL, c.revision, $4 IS NULL OR COALESCE(p.all_environments, FALSE) OR
+                     (SELECT COUNT(*) FROM token_environments x
+                      WHERE x.token_id = p.token_id AND x.environment_id = c.id) > 0
+             FROM place p CROSS JOIN chain c",
+            $secrets
+        )
+    };
+}
+
+/// The secrets of the chain. How they are found is each database's own.
+macro_rules! secrets {
+    ($condition:literal) => {
+        concat!(
+            " UNION ALL
+             SELECT
+                 2, c.depth, s.id, s.environment_id, s.key,
+                 s.sealed, s.hidden, s.sealed_description,
+                 s.version, s.change, s.changed_by,
+                 s.changed_at, s.created_by, s.updated_by,
+                 s.created_at, s.updated_at,
+                 NULL, NULL, NULL, NULL, NULL ",
+            secrets_of_chain!($condition)
+        )
+    };
+}
+
+const NOTHING: &str = sight!("");
+const KEY: &str = sight!(secrets!("AND s.key = $8"));
+const ALL: &str = sight!(secrets!(""));
+
+/// What `principal` finds at a path.
+pub(super) async fn read(
+    connection: &mut Connection,
+    path: &EnvironmentPath,
+    principal: Principal,
+    wanted: Wanted<'_>,
+) -> StoreResult<Option<Sight>> {
+    let (user, token) = user_or_token(principal);
+    let name = path.environment.name().and_then(findable);
+    let (text, key) = match wanted {
+        Wanted::Nothing => (NOTHING, None),
+        Wanted::Key(key) => (KEY, Some(key)),
+        Wanted::All => (ALL, None),
+    };
+    let mut statement = sqlx::query(text)
+        .bind(path.project.id().map(ProjectId::uuid))
+        .bind(path.project.slug().and_then(findable))
+        .bind(user)
+        .bind(token)
+        .bind(path.environment.id().map(EnvironmentId::uuid))
+        .bind(name.map(str::to_ascii_lowercase))
+        .bind(name);
+    if let Some(key) = key {
+        statement = statement.bind(key.as_str());
+    }
+
+    let mut pieces = Pieces::default();
+    let mut rows = statement.fetch(connection);
+    while let Some(row) = rows.try_next().await.map_err(failed)? {
+        pieces.add(&Row { table: "sight", row: &row })?;
+    }
+    Ok(pieces.join())
+}
+
+/// What the rows bring, in whatever order.
+#[derive(Default)]
+struct Pieces {
+    head: Option<Head>,
+    links: Vec<(usize, Link)>,
+    secrets: Vec<(usize, SecretRecord)>,
+}
+
+struct Head {
+    project: ProjectRecord,
+    plan: Plan,
+    standing: Standing,
+    key: ProjectKeyRecord,
+}
+
+impl Pieces {
+    fn add(&mut self, row: &Row<'_>) -> StoreResult<()> {
+        let depth = row.number("depth")?;
+        match row.get("kind")? {
+            PROJECT => self.head = Some(head(row)?),
+            LINK => self.links.push((depth, link(row)?)),
+            _ => self.secrets.push((depth, secrets::record(&Row { table: "secrets", ..*row })?)),
+        }
+        Ok(())
+    }
+
+    fn join(mut self) -> Option<Sight> {
+        let Head { project, plan, standing, key } = self.head?;
+        self.links.sort_unstable_by_key(|(depth, _)| *depth);
+        let mut chain: Vec<_> = self.links.into_iter().map(|(_, link)| link).collect();
+        for link in &mut chain {
+            link.environment.project = project.id;
+        }
+        for (depth, secret) in self.secrets {
+            if let Some(link) = chain.get_mut(depth) {
+                link.secrets.push(secret);
+            }
+        }
+        for link in &mut chain {
+            secrets::sort(&mut link.secrets);
+        }
+        Some(Sight { project, plan, standing, key, chain })
+    }
+}
+
+fn head(row: &Row<'_>) -> StoreResult<Head> {
+    let project = ProjectRecord {
+        id: row.id("id")?,
+        team: row.id("parent")?,
+        name: row.name("key")?,
+        slug: row.name("change")?,
+        description: row.get("description")?,
+        created_by: row.get("created_by")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    };
+    let key = ProjectKeyRecord {
+        project: project.id,
+        version: row.number("version")?,
+        kek_id: row.number("number")?,
+        wrapped: row.get("sealed")?,
+    };
+    let standing = projects::standing(row, row.get("hidden")?)?;
+    Ok(Head { project, plan: projects::plan(row)?, standing, key })
+}
+
+fn link(row: &Row<'_>) -> StoreResult<Link> {
+    let environment = EnvironmentRecord {
+        id: row.id("id")?,
+        project: ProjectId::NIL,
+        name: row.name("key")?,
+        inherits_from: row.id_if_any("parent")?,
+        description: row.get("description")?,
+        is_default: row.get("hidden")?,
+        position: row.number("version")?,
+        revision: row.number("number")?,
+        created_by: row.get("created_by")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    };
+    Ok(Link { environment, in_scope: row.get("in_scope")?, secrets: Vec::new() })
+}

@@ -1,0 +1,132 @@
+use async_trait::async_trait;
+use sqlx::QueryBuilder;
+
+use super::{Db, Link, Row, Session, Transaction, push_ids};
+use crate::access::Role;
+use crate::error::Subject;
+use crate::ids::{TeamId, UserId};
+use crate::store::{MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamWrites};
+
+#[async_trait]
+impl<C: Link> TeamReads for Session<C> {
+    async fn membership(&mut self, team: TeamId, user: UserId) -> StoreResult<Option<Membership>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(teams),
+            ", m.role, m.created_at AS joined_at
+             FROM teams t LEFT JOIN members m ON m.team_id = t.id AND m.user_id = $2
+             WHERE t.id = $1"
+        ))
+        .bind(team.uuid())
+        .bind(user.uuid());
+        self.one("teams", statement, membership).await
+    }
+
+    async fn memberships(&mut self, user: UserId) -> StoreResult<Vec<Membership>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(teams),
+            ", m.role, m.created_at AS joined_at
+             FROM members m JOIN teams t ON t.id = m.team_id
+             WHERE m.user_id = $1
+             ORDER BY t.created_at, t.id"
+        ))
+        .bind(user.uuid());
+        self.all("teams", statement, membership).await
+    }
+
+    async fn members(&mut self, teams: &[TeamId]) -> StoreResult<Vec<MemberRecord>> {
+        if teams.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut statement = QueryBuilder::<Db>::new(
+            "SELECT m.team_id, m.user_id AS id, m.role, m.created_at, m.updated_at, u.email, u.name, u.avatar_url
+             FROM members m JOIN users u ON u.id = m.user_id
+             WHERE m.team_id IN ",
+        );
+        push_ids(&mut statement, teams.iter().map(|team| team.uuid()));
+        statement.push(" ORDER BY m.team_id, m.created_at, m.user_id");
+        self.all("members", statement.build(), member).await
+    }
+
+    async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>> {
+        let statement =
+            sqlx::query(concat!("SELECT ", columns!(teams), " FROM teams t WHERE t.id = $1"));
+        self.one("teams", statement.bind(team.uuid()), record).await
+    }
+}
+
+#[async_trait]
+impl TeamWrites for Session<Transaction> {
+    async fn insert_team(&mut self, team: &TeamRecord) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "INSERT INTO teams (id, name, slug, is_personal, plan, created_by, created_at, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(team.id.uuid())
+        .bind(team.name.as_str())
+        .bind(team.slug.as_str())
+        .bind(team.is_personal)
+        .bind(team.plan.as_str())
+        .bind(team.created_by.uuid())
+        .bind(team.created_at)
+        .bind(team.updated_at);
+        self.insert(Subject::Team, statement).await
+    }
+
+    async fn insert_member(&mut self, member: &MemberRecord) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "INSERT INTO members (team_id, user_id, role, created_at, updated_at)
+             VALUES ($1, $2, $3, $4, $5)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(member.team.uuid())
+        .bind(member.user.uuid())
+        .bind(member.role.as_str())
+        .bind(member.created_at)
+        .bind(member.updated_at);
+        self.insert(Subject::User, statement).await
+    }
+
+    async fn lock_team(&mut self, team: TeamId) -> StoreResult<()> {
+        let statement =
+            sqlx::query("UPDATE teams SET updated_at = updated_at WHERE id = $1").bind(team.uuid());
+        self.change(Subject::Team, statement).await
+    }
+}
+
+fn record(row: &Row<'_>) -> StoreResult<TeamRecord> {
+    Ok(TeamRecord {
+        id: row.id("id")?,
+        name: row.name("name")?,
+        slug: row.name("slug")?,
+        is_personal: row.get("is_personal")?,
+        plan: row.one_of("plan", |name| name.parse().ok())?,
+        created_by: row.id("created_by")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}
+
+fn membership(row: &Row<'_>) -> StoreResult<Membership> {
+    let joined_at = row.get("joined_at")?;
+    let role = match joined_at {
+        Some(_) => Some(row.one_of("role", Role::from_name)?),
+        None => None,
+    };
+    Ok(Membership { team: record(row)?, role, joined_at })
+}
+
+fn member(row: &Row<'_>) -> StoreResult<MemberRecord> {
+    Ok(MemberRecord {
+        team: row.id("team_id")?,
+        user: row.id("id")?,
+        role: row.one_of("role", Role::from_name)?,
+        email: row.get("email")?,
+        name: row.get("name")?,
+        avatar_url: row.get("avatar_url")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}

@@ -1,0 +1,31 @@
+//! `check`: whether `serve` would start. Changes nothing but what opening the database changes.
+
+use std::sync::Arc;
+
+use secrets_core::Ports;
+use secrets_core::clock::Clock;
+
+use super::{open, say};
+use crate::config::{Failure, Settings};
+
+pub(super) async fn run(
+    settings: Settings,
+    unknown: Vec<String>,
+    clock: Arc<dyn Clock>,
+) -> Result<(), Failure> {
+    open::log(&settings.logs, &unknown)?;
+    open::tls(settings.tls.as_ref())?;
+    let ports = Ports {
+        store: open::store(&settings.database).await?,
+        clock: Arc::clone(&clock),
+        root: open::root_key(settings.root_key.into_inner()),
+        identity: open::identity(settings.issuer, clock)?,
+    };
+    let service = open::service(ports, settings.service.options).await?;
+    let health = service.health().await;
+    if !(health.database && health.encryption) {
+        let message = "the database or the encryption does not work: the log above says why";
+        return Err(Failure::new(crate::config::Exit::Database, message));
+    }
+    say("configuration, keys and database are in order")
+}

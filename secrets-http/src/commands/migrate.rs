@@ -1,0 +1,10 @@
+//! `migrate`: brings the database up to date, and nothing else.
+
+use super::{open, say};
+use crate::config::{Failure, Migrate};
+
+pub(super) async fn run(migrate: &Migrate, unknown: Vec<String>) -> Result<(), Failure> {
+    open::log(&migrate.logs, &unknown)?;
+    open::store(&migrate.database).await?;
+    say("the database is up to date")
+}

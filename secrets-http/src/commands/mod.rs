@@ -1,0 +1,35 @@
+//! What the program can be told to do.
+
+mod check;
+mod dev;
+mod migrate;
+mod open;
+mod serve;
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+
+use secrets_core::clock::{Clock, SystemClock};
+
+use crate::config::{Command, Configured, Failure};
+
+/// Does what it is told.
+pub async fn run(configured: Configured) -> Result<(), Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let unknown = configured.unknown;
+    match configured.command {
+        Command::Dev(dev) => dev::run(dev, unknown, clock).await,
+        Command::DevToken(token) => dev::token(&token, clock.as_ref()),
+        Command::Serve(settings) => serve::run(*settings, unknown, clock).await,
+        Command::Check(settings) => check::run(*settings, unknown, clock).await,
+        Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
+        Command::Print(text) => say(&text),
+    }
+}
+
+/// Writes to standard output, which is where what was asked for goes.
+fn say(text: &str) -> Result<(), Failure> {
+    // A reader that went away, `head` say, is no failure of ours.
+    let _ = writeln!(io::stdout(), "{}", text.trim_end());
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! Opening what a service stands on, with the exit code of each thing that can be wrong.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use secrets_core::caller::IdentityVerifier;
+use secrets_core::clock::Clock;
+use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
+use secrets_core::jwt::Keys;
+use secrets_core::service::StartError;
+use secrets_core::store::sql::{postgres, sqlite};
+use secrets_core::store::{MemoryStore, Store, StoreError};
+use secrets_core::{Options, Ports, Service};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use zeroize::Zeroizing;
+
+use crate::config::{Database, Exit, Failure, TlsFiles, TokenIssuer};
+use crate::fetch::Client;
+use crate::identity::{FixedVerifier, OidcVerifier};
+use crate::logs;
+use crate::tls;
+
+/// Starts the log, and says which variables mean nothing.
+pub(super) fn log(settings: &crate::config::Logs, unknown: &[String]) -> Result<(), Failure> {
+    let filter = settings
+        .filter
+        .parse()
+        .map_err(|_| Failure::new(Exit::Configuration, "SECRETS_LOG is not a filter"))?;
+    logs::start(filter, settings.format);
+    for variable in unknown {
+        tracing::warn!(variable, "this variable means nothing to this version");
+    }
+    Ok(())
+}
+
+pub(super) async fn store(database: &Database) -> Result<Arc<dyn Store>, Failure> {
+    let opened: Result<Arc<dyn Store>, StoreError> = match database {
+        Database::Memory => Ok(Arc::new(MemoryStore::new())),
+        Database::Sqlite(path) => sqlite::open(path).await.map(|store| Arc::new(store) as _),
+        Database::Postgres(url) => postgres::open(url.reveal(), postgres::Options::default())
+            .await
+            .map(|store| Arc::new(store) as _),
+    };
+    opened.map_err(|error| unusable(&error))
+}
+
+/// A database that cannot be used, in one line.
+pub(super) fn unusable(error: &StoreError) -> Failure {
+    let mut message = format!("the database cannot be used: {error}");
+    if let Some(cause) = std::error::Error::source(error) {
+        message = format!("{message}: {cause}");
+    }
+    Failure::new(Exit::Database, message)
+}
+
+pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<StaticRootKey> {
+    Arc::new(StaticRootKey::new(&Key::from_bytes(bytes)))
+}
+
+pub(super) fn identity(
+    issuer: TokenIssuer,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn IdentityVerifier>, Failure> {
+    Ok(match issuer {
+        TokenIssuer::Shared(expectations, key) => {
+            Arc::new(FixedVerifier::new(Keys::One(key), expectations, clock))
+        }
+        TokenIssuer::Provider(settings) => {
+            let client = Client::new().map_err(|error| {
+                Failure::new(
+                    Exit::Configuration,
+                    format!("no TLS for the identity provider: {error}"),
+                )
+            })?;
+            Arc::new(OidcVerifier::new(settings, clock, client))
+        }
+    })
+}
+
+pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
+    let opened = Service::open(ports, options).await;
+    opened.map(Arc::new).map_err(|error| {
+        let exit = match &error {
+            StartError::Keys(KeyringError::RootKey { .. } | KeyringError::Unavailable(_)) => {
+                Exit::RootKey
+            }
+            StartError::Keys(KeyringError::Tampered) | StartError::Unreadable { .. } => {
+                Exit::Tampered
+            }
+            StartError::OrphanData => Exit::OrphanData,
+            StartError::Store(error) => return unusable(error),
+        };
+        Failure::new(exit, error.to_string())
+    })
+}
+
+pub(super) async fn listener(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let reason = match error.kind() {
+            ErrorKind::AddrInUse => "it is in use".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::new(Exit::Address, format!("cannot listen on {address}: {reason}"))
+    })
+}
+
+pub(super) fn tls(files: Option<&TlsFiles>) -> Result<Option<TlsAcceptor>, Failure> {
+    let acceptor = files.map(|files| tls::acceptor(&files.certificates, &files.key)).transpose();
+    acceptor.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))
+}

@@ -1,0 +1,191 @@
+//! Flags over variables over the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use super::failure::Failure;
+use super::known::{self, Known};
+
+/// What was given, by whom.
+pub(super) struct Layers {
+    layers: [(Source, BTreeMap<String, OsString>); 3],
+}
+
+/// Who gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Flag,
+    Variable,
+    File(PathBuf),
+}
+
+/// A value and where it comes from. Not for printing.
+pub(super) struct Found {
+    pub(super) value: Zeroizing<String>,
+    source: Source,
+    name: &'static str,
+    is_contents: bool,
+}
+
+impl Layers {
+    /// Also returns the variables that look like ours and are not.
+    pub(super) fn new(
+        flags: &BTreeMap<String, OsString>,
+        variables: Vec<(OsString, OsString)>,
+        file: Option<&Path>,
+    ) -> Result<(Self, Vec<String>), Failure> {
+        let (variables, unknown) = ours(variables);
+        let path = file.map(Path::to_owned).unwrap_or_default();
+        let file = file.map(read_file).transpose()?.unwrap_or_default();
+        let layers = [
+            (Source::Flag, flags.clone()),
+            (Source::Variable, variables),
+            (Source::File(path), file),
+        ];
+        Ok((Self { layers }, unknown))
+    }
+
+    /// The value of a setting, if somebody gave it.
+    pub(super) fn find(&self, name: &'static str) -> Result<Option<Found>, Failure> {
+        let file_name = format!("{name}_file");
+        for (source, values) in &self.layers {
+            let (value, is_contents) = match (values.get(name), values.get(&file_name)) {
+                (None, None) => continue,
+                (Some(_), Some(_)) => {
+                    let (one, other) = (source.name(name), source.name(&file_name));
+                    return Err(Failure::configuration(format!(
+                        "{one} and {other} are both given: keep one"
+                    )));
+                }
+                (Some(value), None) => (text(source, name, value)?, false),
+                (None, Some(path)) => (contents(source, &file_name, Path::new(path))?, true),
+            };
+            return Ok(Some(Found { value, source: source.clone(), name, is_contents }));
+        }
+        Ok(None)
+    }
+}
+
+impl Found {
+    /// Whether it stands on the command line, for all to see.
+    pub(super) fn is_public(&self) -> bool {
+        self.source == Source::Flag && !self.is_contents
+    }
+
+    /// A failure that says which rule the value breaks, and never what it is.
+    pub(super) fn breaks(&self, rule: &str) -> Failure {
+        Failure::configuration(format!("{} {rule}", self.source.name(self.name)))
+    }
+}
+
+impl Source {
+    /// How a setting is called here; with its variable, which is how it is documented.
+    fn name(&self, name: &str) -> String {
+        let variable = known::variable(name);
+        match self {
+            Self::Flag => format!("{variable} (given as --{})", known::flag(name)),
+            Self::Variable => variable,
+            Self::File(path) => format!("{variable} (given as {name} in {})", path.display()),
+        }
+    }
+}
+
+fn text(source: &Source, name: &str, value: &OsString) -> Result<Zeroizing<String>, Failure> {
+    match value.to_str() {
+        Some(text) => Ok(Zeroizing::new(text.to_owned())),
+        None => Err(Failure::configuration(format!("{} must be UTF-8", source.name(name)))),
+    }
+}
+
+/// A file usually ends with a line break, which is not part of what it holds. The path is not
+/// told: it may be the secret itself, given under the wrong name.
+fn contents(source: &Source, name: &str, path: &Path) -> Result<Zeroizing<String>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let (name, why) = (source.name(name), error.kind());
+        Failure::configuration(format!("{name} must name a file that can be read: {why}"))
+    })?;
+    let mut text = Zeroizing::new(text);
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    if text.ends_with('\r') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+/// The variables that configure something, by the names of the settings; and those that seem to
+/// and do not. An empty variable is one that is not set.
+fn ours(variables: Vec<(OsString, OsString)>) -> (BTreeMap<String, OsString>, Vec<String>) {
+    let names = names();
+    let (mut ours, mut unknown) = (BTreeMap::new(), Vec::new());
+    for (variable, value) in variables {
+        let Some(name) = variable.to_str().and_then(|name| name.strip_prefix("SECRETS_")) else {
+            continue;
+        };
+        let key = name.to_ascii_lowercase();
+        if names.contains(&key) && known::variable(&key).as_str() == variable {
+            if !value.is_empty() {
+                ours.insert(key, value);
+            }
+        } else if !of_the_orchestrator(name) {
+            unknown.push(format!("SECRETS_{name}"));
+        }
+    }
+    (ours, unknown)
+}
+
+/// Kubernetes describes a service called `secrets` to every container beside it.
+fn of_the_orchestrator(name: &str) -> bool {
+    name == "PORT" || name.starts_with("PORT_") || name.starts_with("SERVICE_")
+}
+
+fn names() -> BTreeSet<String> {
+    let all = known::ALL.iter();
+    all.flat_map(|known| [Some(known.name.to_owned()), twin(known)]).flatten().collect()
+}
+
+fn twin(known: &Known) -> Option<String> {
+    known.has_file().then(|| known.file_name())
+}
+
+/// Errors name a place in the file and never what stands there.
+fn read_file(path: &Path) -> Result<BTreeMap<String, OsString>, Failure> {
+    let refused =
+        |why: String| Failure::configuration(format!("the file {} {why}", path.display()));
+    let text = std::fs::read_to_string(path)
+        .map(Zeroizing::new)
+        .map_err(|error| refused(format!("cannot be read: {}", error.kind())))?;
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+        refused(format!("is not TOML: line {line}: {}", error.message()))
+    })?;
+    let names = names();
+    let mut values = BTreeMap::new();
+    for (key, value) in table {
+        if !names.contains(&key) {
+            return Err(refused(format!("has a key that means nothing: {key}")));
+        }
+        let value = plain(value).ok_or_else(|| {
+            refused(format!("must give {key} as text, a number, true or false, or a list of texts"))
+        })?;
+        values.insert(key, value.into());
+    }
+    Ok(values)
+}
+
+fn plain(value: toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(truth) => Some(truth.to_string()),
+        toml::Value::Array(items) => {
+            let texts = items.iter().map(toml::Value::as_str).collect::<Option<Vec<_>>>()?;
+            Some(texts.join(","))
+        }
+        _ => None,
+    }
+}

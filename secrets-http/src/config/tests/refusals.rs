@@ -1,0 +1,160 @@
+//! What is refused is named, with the rule, and never with the value.
+
+use super::*;
+
+/// The refusal of `serve`.
+fn refusal(line: &str, others: &[&str]) -> Failure {
+    served(line, others).map(|settings| format!("{settings:?}")).unwrap_err()
+}
+
+fn message(line: &str, others: &[&str]) -> String {
+    let failure = refusal(line, others);
+    assert_eq!(failure.code, Exit::Configuration, "{failure}");
+    assert!(!failure.message.contains("kvc_") && !failure.message.contains('\n'), "{failure}");
+    failure.message
+}
+
+#[test]
+fn what_is_required_is_asked_for() {
+    let cases = [
+        ("SECRETS_DATABASE_URL=", "SECRETS_DATABASE_URL is not set: give sqlite://PATH"),
+        ("SECRETS_ROOT_KEY=", "SECRETS_ROOT_KEY is not set: give 32 bytes in base64"),
+        ("SECRETS_JWT_ISSUER=", "SECRETS_JWT_ISSUER is not set: give the issuer"),
+        ("SECRETS_JWT_AUDIENCE=", "SECRETS_JWT_AUDIENCE is not set: give the audience"),
+    ];
+
+    for (without, expected) in cases {
+        assert!(message("", &[without]).starts_with(expected), "{without}");
+    }
+}
+
+#[test]
+fn a_value_that_breaks_its_rule_is_not_repeated() {
+    let cases = [
+        ("SECRETS_LISTEN=kvc_", "SECRETS_LISTEN must be an address and a port"),
+        ("SECRETS_LISTEN=example.com:80", "SECRETS_LISTEN must be an address and a port"),
+        ("SECRETS_LISTEN=:8080", "SECRETS_LISTEN must be an address and a port"),
+        ("SECRETS_DATABASE_URL=kvc_", "SECRETS_DATABASE_URL must be sqlite://PATH, postgres://"),
+        ("SECRETS_DATABASE_URL=mysql://kvc_", "SECRETS_DATABASE_URL must be sqlite://PATH"),
+        ("SECRETS_DATABASE_URL=sqlite://", "SECRETS_DATABASE_URL must name a file"),
+        (
+            "SECRETS_DATABASE_URL=sqlite://a?mode=ro",
+            "SECRETS_DATABASE_URL must be sqlite://PATH, without",
+        ),
+        ("SECRETS_ROOT_KEY=kvc_", "SECRETS_ROOT_KEY must be 32 bytes in standard base64"),
+        ("SECRETS_ROOT_KEY=a3ZjXw==", "SECRETS_ROOT_KEY must be 32 bytes in standard base64"),
+        ("SECRETS_JWT_ISSUER=kvc_", "SECRETS_JWT_ISSUER must be an address that begins with"),
+        ("SECRETS_JWT_JWKS_URL=file:///kvc_", "SECRETS_JWT_JWKS_URL must be an address"),
+        ("SECRETS_JWT_JWKS_URL=https://u:kvc_@h/", "SECRETS_JWT_JWKS_URL must be an address"),
+        ("SECRETS_JWT_HS256_SECRET=kvc_", "SECRETS_JWT_HS256_SECRET must have 32 bytes or more"),
+        ("SECRETS_RATE_LIMIT_PER_IP=-1", "SECRETS_RATE_LIMIT_PER_IP must be a whole number"),
+        ("SECRETS_RATE_LIMIT_PER_PRINCIPAL=kvc_", "SECRETS_RATE_LIMIT_PER_PRINCIPAL must be a"),
+        ("SECRETS_TRUSTED_PROXIES=kvc_", "SECRETS_TRUSTED_PROXIES must be networks or addresses"),
+        ("SECRETS_DEFAULT_PLAN=kvc_", "SECRETS_DEFAULT_PLAN must be unlimited, free, team or"),
+        ("SECRETS_DEFAULT_MEMBER_ROLE=owner", "SECRETS_DEFAULT_MEMBER_ROLE must be none, read"),
+        ("SECRETS_PUBLIC_URL=example.com", "SECRETS_PUBLIC_URL must be an address that begins"),
+        ("SECRETS_PUBLIC_URL=https://h/?kvc_", "SECRETS_PUBLIC_URL must have no query"),
+        ("SECRETS_AUDIT_READS=maybe", "SECRETS_AUDIT_READS must be on or off"),
+        ("SECRETS_LOG=a=kvc_=b", "SECRETS_LOG must be error, warn, info"),
+        ("SECRETS_LOG_FORMAT=kvc_", "SECRETS_LOG_FORMAT must be text or json"),
+        ("SECRETS_TLS_CERT=/kvc_", "SECRETS_TLS_CERT and SECRETS_TLS_KEY must be given together"),
+    ];
+
+    for (variable, expected) in cases {
+        let message = message("", &[variable]);
+        assert!(message.starts_with(expected), "{variable}: {message}");
+    }
+}
+
+#[test]
+fn whoever_gave_a_value_is_told() {
+    let file = file("log_format = 'kvc_'");
+    let path = file.path().display();
+
+    let by_file = message(&format!("--config {path}"), &[]);
+    let by_flag = message("--log-format kvc_", &[]);
+
+    let rule = "must be text or json";
+    assert_eq!(by_file, format!("SECRETS_LOG_FORMAT (given as log_format in {path}) {rule}"));
+    assert_eq!(by_flag, format!("SECRETS_LOG_FORMAT (given as --log-format) {rule}"));
+}
+
+#[test]
+fn one_thing_is_not_given_twice() {
+    let both = message("", &["SECRETS_ROOT_KEY_FILE=/kvc_"]);
+    let url = "SECRETS_JWT_JWKS_URL=https://issuer.example/keys";
+    let secret = format!("SECRETS_JWT_HS256_SECRET={SECRET}");
+
+    assert_eq!(both, "SECRETS_ROOT_KEY and SECRETS_ROOT_KEY_FILE are both given: keep one");
+    let expected = "SECRETS_JWT_JWKS_URL and SECRETS_JWT_HS256_SECRET are both given";
+    assert!(message("", &[url, &secret]).starts_with(expected));
+}
+
+#[test]
+fn a_secret_is_not_taken_from_the_command_line() {
+    for line in
+        ["--root-key kvc_", "--root-key=kvc_", "--jwt-hs256-secret kvc_", "--jwt-hs256-secret=kvc_"]
+    {
+        let failure = refusal(line, &[]);
+        assert_eq!(failure.code, Exit::Usage);
+        assert!(!failure.message.contains("kvc_"), "{failure}");
+    }
+    for url in ["postgres://u:kvc_p@db/s", "postgres://db/s?user=u&password=kvc_p"] {
+        let message = message(&format!("--database-url {url}"), &["SECRETS_DATABASE_URL="]);
+        let expected = "SECRETS_DATABASE_URL (given as --database-url) holds a password";
+        assert!(message.starts_with(expected), "{message}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_named_by_what_may_be_its_contents() {
+    let message = message("", &["SECRETS_ROOT_KEY=", &format!("SECRETS_ROOT_KEY_FILE={KEY}")]);
+
+    assert!(message.starts_with("SECRETS_ROOT_KEY_FILE must name a file that can be read"));
+    assert!(!message.contains(KEY));
+}
+
+#[test]
+fn a_file_of_settings_is_read_strictly() {
+    let cases = [
+        ("rootkey = 'kvc_'", "has a key that means nothing: rootkey"),
+        ("redis_url = 'redis://kvc_'", "has a key that means nothing: redis_url"),
+        ("listen_file = 'kvc_'", "has a key that means nothing: listen_file"),
+        ("log = 'info'\nroot_key = kvc_", "is not TOML: line 2"),
+        ("root_key = 'kvc_\n", "is not TOML: line 1"),
+        ("log = 'info'\nlog = 'kvc_'", "is not TOML: line 2"),
+        ("[listen]\nkvc_ = 1", "must give listen as text, a number, true or false"),
+        ("listen = ['kvc_', 1]", "must give listen as text, a number, true or false"),
+        ("rate_limit_per_ip = 1.5", "must give rate_limit_per_ip as text, a number"),
+    ];
+
+    for (text, expected) in cases {
+        let file = file(text);
+        let message = message(&format!("--config {}", file.path().display()), &[]);
+        assert!(message.contains(expected), "{message}");
+    }
+    let missing = message("--config /missing.toml", &[]);
+    assert_eq!(missing, "the file /missing.toml cannot be read: entity not found");
+}
+
+#[test]
+fn a_command_line_that_means_nothing_is_a_usage_error() {
+    for line in ["", "start", "serve --color red", "serve extra", "dev token", "dev --jwt-issuer x"]
+    {
+        assert_eq!(configured(line, &[]).map(|_| ()).unwrap_err().code, Exit::Usage, "{line}");
+    }
+    let failure = configured("dev token --email bob", &[]).map(|_| ()).unwrap_err();
+    assert_eq!(failure, Failure::new(Exit::Usage, "--email must be an e-mail address"));
+}
+
+#[test]
+fn dev_is_for_this_machine_only() {
+    for (line, variables) in
+        [("dev --listen 0.0.0.0:8080", vec![]), ("dev", vec!["SECRETS_LISTEN=192.0.2.1:80"])]
+    {
+        let failure = configured(line, &variables).map(|_| ()).unwrap_err();
+        assert_eq!(failure.code, Exit::Usage);
+        assert!(failure.message.starts_with("`dev` listens on this machine only"));
+    }
+    assert!(configured("dev --listen [::1]:0", &[]).is_ok());
+}

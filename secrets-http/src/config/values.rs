@@ -1,0 +1,133 @@
+//! Texts and what they mean. An error is the rule, to be read after the name of the setting.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::Uri;
+use secrets_core::jwt::Key;
+use tracing_subscriber::EnvFilter;
+use zeroize::Zeroizing;
+
+use super::settings::{Database, Hidden};
+use crate::client_address::Networks;
+use crate::logs::LogFormat;
+
+/// A rule that is broken.
+pub(super) type Rule = &'static str;
+
+pub(super) fn listen(text: &str) -> Result<SocketAddr, Rule> {
+    let port = || text.strip_prefix("localhost:")?.parse().ok();
+    text.parse()
+        .ok()
+        .or_else(|| port().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)))
+        .ok_or("must be an address and a port, such as 127.0.0.1:8080 or [::]:8080")
+}
+
+pub(super) fn database(text: &str) -> Result<Database, Rule> {
+    if let Some(path) = text.strip_prefix("sqlite://") {
+        return match path {
+            "" => Err("must name a file: sqlite://PATH"),
+            path if path.contains('?') => Err("must be sqlite://PATH, without parameters"),
+            path => Ok(Database::Sqlite(PathBuf::from(path))),
+        };
+    }
+    match text.split_once(':') {
+        Some(("memory", "")) => Ok(Database::Memory),
+        Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+            Ok(Database::Postgres(Hidden::new(Zeroizing::new(text.to_owned()))))
+        }
+        _ => Err("must be sqlite://PATH, postgres://USER:PASSWORD@HOST/DATABASE or memory:"),
+    }
+}
+
+/// Whether a database's address holds a password.
+pub(super) fn has_password(text: &str) -> bool {
+    let authority = text.split_once("://").map_or("", |(_, rest)| rest);
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    user.contains(':') || text.contains("password=")
+}
+
+pub(super) fn root_key(text: &str) -> Result<Hidden<Zeroizing<[u8; 32]>>, Rule> {
+    let rule =
+        "must be 32 bytes in standard base64, 44 characters: `openssl rand -base64 32` makes one";
+    let bytes = Zeroizing::new(STANDARD.decode(text.trim()).map_err(|_| rule)?);
+    let mut key = Zeroizing::new([0; 32]);
+    if bytes.len() != key.len() {
+        return Err(rule);
+    }
+    key.copy_from_slice(&bytes);
+    Ok(Hidden::new(key))
+}
+
+pub(super) fn shared_secret(text: &str) -> Result<Key, Rule> {
+    Key::shared(text.as_bytes()).map_err(|_| "must have 32 bytes or more")
+}
+
+pub(super) fn count(text: &str) -> Result<u32, Rule> {
+    text.parse().map_err(|_| "must be a whole number, 0 or more")
+}
+
+pub(super) fn networks(text: &str) -> Result<Networks, Rule> {
+    let rule = "must be networks or addresses separated by commas, such as 10.0.0.0/8,192.0.2.1";
+    Networks::parse(text).map_err(|_| rule)
+}
+
+pub(super) fn switch(text: &str) -> Result<bool, Rule> {
+    match text {
+        "on" | "true" => Ok(true),
+        "off" | "false" => Ok(false),
+        _ => Err("must be on or off"),
+    }
+}
+
+/// Without credentials, which would be logged, and without a fragment, which is never sent.
+pub(super) fn url(text: &str) -> Result<Uri, Rule> {
+    let rule = "must be an address that begins with https:// or http://";
+    let url: Uri = text.parse().map_err(|_| rule)?;
+    let has_scheme = matches!(url.scheme_str(), Some("https" | "http"));
+    let host = url.authority().ok_or(rule)?;
+    if !has_scheme || host.as_str().contains('@') || text.contains('#') {
+        Err(rule)
+    } else {
+        Ok(url)
+    }
+}
+
+/// What links begin with.
+pub(super) fn base_url(text: &str) -> Result<String, Rule> {
+    let has_query = url(text)?.query().is_some();
+    if has_query { Err("must have no query") } else { Ok(text.trim_end_matches('/').to_owned()) }
+}
+
+pub(super) fn not_empty(text: &str) -> Result<String, Rule> {
+    if text.is_empty() { Err("must not be empty") } else { Ok(text.to_owned()) }
+}
+
+pub(super) fn path(text: &str) -> Result<PathBuf, Rule> {
+    not_empty(text).map(PathBuf::from)
+}
+
+pub(super) fn log_filter(text: &str) -> Result<String, Rule> {
+    let rule = "must be error, warn, info, debug, trace or off, or such as info,sqlx=warn";
+    EnvFilter::builder().parse(text).map(|_| text.to_owned()).map_err(|_| rule)
+}
+
+pub(super) fn log_format(text: &str) -> Result<LogFormat, Rule> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("must be text or json"),
+    }
+}
+
+/// The least an address must look like; whether it exists is for its owner to know.
+pub(super) fn email(text: &str) -> Result<String, Rule> {
+    match text.split_once('@') {
+        Some((name, host)) if !name.is_empty() && !host.is_empty() && !text.contains(' ') => {
+            Ok(text.to_owned())
+        }
+        _ => Err("must be an e-mail address"),
+    }
+}

@@ -1,0 +1,154 @@
+//! The authorization table: each endpoint, for each kind of caller, on what is theirs, what is
+//! another team's and what is nobody's. The policy is written out in [`policy`]; every cell of it
+//! is a request, and no refusal leaves a trace in the store.
+
+mod coverage;
+mod policy;
+mod principals;
+mod requests;
+mod world;
+
+use secrets_tests::{App, Dump};
+
+use self::policy::{Effect, POLICY, Rule, Target, Who};
+use self::principals::{Caller, Principal};
+use self::requests::Names;
+use self::world::World;
+
+/// A world, and what was found wrong in it.
+struct Table<'a> {
+    /// Where requests go.
+    app: &'a App,
+    world: &'a World,
+    before: Dump,
+    cells: usize,
+    wrong: Vec<String>,
+}
+
+async fn each_endpoint_answers_everyone_as_the_policy_says(app: App) {
+    let world = World::build(&app).await;
+    assert_eq!(world.principals.len(), 25);
+
+    let table = Table::fill(&app, &world).await;
+
+    table.is_right();
+}
+
+async fn a_restart_changes_no_answer(app: App) {
+    let world = World::build(&app).await;
+    let restarted = app.restarted().await;
+
+    let table = Table::fill(&restarted, &world).await;
+
+    table.is_right();
+}
+
+async fn a_token_that_is_deleted_is_nobodys(app: App) {
+    let mut world = World::build(&app).await;
+    world.principals.retain(|principal| principal.token.is_some());
+    for principal in &mut world.principals {
+        let team = [&world.first, &world.other].into_iter();
+        let path = format!("/api/v1/tokens/{}", principal.token.as_deref().unwrap());
+        let mut deleted = 0;
+        for tenant in team {
+            deleted += usize::from(tenant.owner.delete(&path).await.status == 204);
+        }
+        assert_eq!(deleted, 1, "{}", principal.name);
+        principal.caller = Caller::Unauthenticated;
+    }
+
+    let table = Table::fill(&app, &world).await;
+
+    table.is_right();
+}
+
+secrets_tests::on_every_store!(
+    each_endpoint_answers_everyone_as_the_policy_says,
+    a_restart_changes_no_answer,
+    a_token_that_is_deleted_is_nobodys,
+);
+
+impl<'a> Table<'a> {
+    /// Sends the request of every cell.
+    async fn fill(app: &'a App, world: &'a World) -> Self {
+        let before = world.dump(app).await;
+        let mut table = Self { app, world, before, cells: 0, wrong: Vec::new() };
+        for rule in &POLICY {
+            for target in rule.on.targets() {
+                table.refusals(rule, *target).await;
+                table.permissions(rule, *target).await;
+            }
+        }
+        table
+    }
+
+    fn is_right(self) {
+        let expected: usize = POLICY.iter().map(|rule| rule.on.targets().len()).sum();
+
+        assert_eq!(self.cells, expected * self.world.principals.len());
+        assert!(self.wrong.is_empty(), "{} cells: {:#?}", self.wrong.len(), self.wrong);
+    }
+
+    /// The cells of those who may not: the store is the same after them.
+    async fn refusals(&mut self, rule: &Rule, target: Target) {
+        for principal in &self.world.principals {
+            let status = rule.status(principal.caller, target);
+            if !is_refusal(status) {
+                continue;
+            }
+            let names = Names::lasting(self.world, target);
+            self.cell(rule, target, principal, &names).await;
+        }
+        let after = self.world.dump(self.app).await;
+        for change in self.before.changes(&after) {
+            self.wrong.push(format!("{}, refused: {change}", place(rule, target)));
+        }
+        self.before = after;
+    }
+
+    /// The cells of those who may, each on something of its own if it takes that away.
+    async fn permissions(&mut self, rule: &Rule, target: Target) {
+        for principal in &self.world.principals {
+            let status = rule.status(principal.caller, target);
+            if is_refusal(status) {
+                continue;
+            }
+            let names = Names::fresh(self.world, rule, target).await;
+            self.before = self.world.dump(self.app).await;
+            self.cell(rule, target, principal, &names).await;
+            let after = self.world.dump(self.app).await;
+            if (self.before != after) != (rule.effect == Effect::Changes) {
+                let changes = self.before.changes(&after);
+                let name = principal.name;
+                self.wrong.push(format!("{}, {name}: {changes:?}", place(rule, target)));
+            }
+            self.before = after;
+        }
+    }
+
+    async fn cell(&mut self, rule: &Rule, target: Target, principal: &Principal, names: &Names) {
+        let status = rule.status(principal.caller, target);
+        let client = match (rule.who, principal.caller) {
+            // Whoever signs in has an account from then on.
+            (Who::Identities, Caller::Unsynced) => {
+                self.app.bearer(&self.app.jwt(&format!("newcomer{}", self.world.draw())))
+            }
+            _ => principal.client(self.app),
+        };
+        let reply = names.send(&client, rule).await;
+        self.cells += 1;
+        if reply.status != status {
+            let (name, text) = (principal.name, reply.text());
+            let got = format!("{} instead of {status}: {text}", reply.status);
+            self.wrong.push(format!("{}, {name}: {got}", place(rule, target)));
+        }
+    }
+}
+
+fn is_refusal(status: u16) -> bool {
+    status >= 400
+}
+
+fn place(rule: &Rule, target: Target) -> String {
+    format!("{} {} on {target:?}", rule.method, rule.template)
+}

@@ -1,0 +1,87 @@
+//! The policy, the server's routes and the specification name the same endpoints.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use secrets_http::api::Api;
+use secrets_http::jobs::Scheduler;
+use secrets_http::routes;
+use secrets_tests::{App, Kind};
+
+use super::policy::{POLICY, Who};
+
+/// The rows of the specification that are served so far.
+const SPECIFIED: [(&str, &str); 28] = [
+    ("GET", "/health"),
+    ("GET", "/api/v1"),
+    ("POST", "/api/v1/auth/sync"),
+    ("GET", "/api/v1/users/me"),
+    ("GET", "/api/v1/teams"),
+    ("POST", "/api/v1/teams"),
+    ("GET", "/api/v1/teams/{teamId}"),
+    ("GET", "/api/v1/projects"),
+    ("POST", "/api/v1/projects"),
+    ("GET", "/api/v1/projects/{projectId}"),
+    ("PATCH", "/api/v1/projects/{projectId}"),
+    ("DELETE", "/api/v1/projects/{projectId}"),
+    ("GET", "/api/v1/projects/{projectId}/environments"),
+    ("POST", "/api/v1/projects/{projectId}/environments"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}"),
+    ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets"),
+    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export"),
+    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
+    ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
+    ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
+    ("GET", "/api/v1/eso/secret"),
+    ("GET", "/api/v1/eso/secrets"),
+    ("GET", "/api/v1/tokens"),
+    ("POST", "/api/v1/tokens"),
+    ("DELETE", "/api/v1/tokens/{id}"),
+];
+
+/// Method and template of each of the server's routes, and whether it asks for no credential.
+async fn served() -> Vec<(String, &'static str, bool)> {
+    let app = App::start(Kind::Memory).await;
+    let api = Api { service: Arc::clone(&app.service), clock: app.clock.clone() };
+    let table = routes::table(&api, &Scheduler::new(app.clock.clone()));
+    table
+        .iter()
+        .map(|route| (route.method.to_string(), route.template, route.callers.is_none()))
+        .collect()
+}
+
+#[tokio::test]
+async fn the_policy_names_the_endpoints_that_are_served_and_no_others() {
+    let served = served().await;
+    let served: BTreeSet<_> =
+        served.iter().map(|(method, template, _)| (method.as_str(), *template)).collect();
+    let policy: BTreeSet<_> = POLICY.iter().map(|rule| (rule.method, rule.template)).collect();
+
+    assert_eq!(policy, served);
+}
+
+#[tokio::test]
+async fn the_endpoints_are_those_of_the_specification_each_once() {
+    let served = served().await;
+    let mut served: Vec<_> =
+        served.iter().map(|(method, template, _)| (method.as_str(), *template)).collect();
+    let mut specified = SPECIFIED.to_vec();
+    served.sort_unstable();
+    specified.sort_unstable();
+
+    assert_eq!(served, specified);
+}
+
+#[tokio::test]
+async fn only_what_the_policy_gives_to_anyone_asks_for_no_credential() {
+    let served = served().await;
+    let public: BTreeSet<_> =
+        served.iter().filter(|(_, _, public)| *public).map(|(_, template, _)| *template).collect();
+    let anyone = POLICY.iter().filter(|rule| rule.who == Who::Anyone);
+    let anyone: BTreeSet<_> = anyone.map(|rule| rule.template).collect();
+
+    assert_eq!(public, anyone);
+}

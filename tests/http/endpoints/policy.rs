@@ -1,0 +1,246 @@
+//! The policy: who may do what at which endpoint, as the specification and the decisions say. It is
+//! written out here and not taken from the server, so that a mistake there shows.
+
+use super::principals::{Caller, Reach};
+use super::world::Home;
+
+/// An endpoint, and who may use it on what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    pub(super) method: &'static str,
+    pub(super) template: &'static str,
+    pub(super) who: Who,
+    pub(super) on: Level,
+    /// The status of an answer that is no refusal.
+    pub(super) ok: u16,
+    pub(super) effect: Effect,
+}
+
+/// Who may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Who {
+    /// Whoever likes.
+    Anyone,
+    /// People, with an account or not.
+    Identities,
+    /// Whoever has a valid credential; a person without an account is told that there is none.
+    Known,
+    /// People with an account.
+    People,
+    /// People with an account, and service tokens.
+    Accounts,
+    /// Members of the team.
+    Members,
+    /// Its owner and its admins.
+    Managers,
+    /// Members, and tokens whose scope holds it.
+    Seers,
+    /// Members, and tokens that may read it.
+    Readers,
+    /// Members, and tokens that may write it.
+    Writers,
+    /// Tokens that may read it.
+    Machines,
+}
+
+/// What a request names, and so what can be another's or unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    Nothing,
+    /// A team, in the path.
+    Team,
+    /// A team, in the body or the query.
+    NamedTeam,
+    Project,
+    Environment,
+    Secret,
+    Token,
+}
+
+/// Whether a request that is allowed changes anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Reads,
+    Changes,
+}
+
+/// Which thing a request names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// The first team's.
+    Own,
+    /// The other team's.
+    Foreign,
+    /// A UUID that is nobody's.
+    Unknown,
+    /// No UUID, and nobody's name.
+    Nonsense,
+    /// An unknown environment of the first team's project.
+    UnknownEnvironment,
+    /// An unknown key of the first team's environment.
+    UnknownKey,
+}
+
+const fn rule(method: &'static str, template: &'static str, who: Who, on: Level, ok: u16) -> Rule {
+    Rule { method, template, who, on, ok, effect: Effect::Reads }
+}
+
+const fn change(
+    method: &'static str,
+    template: &'static str,
+    who: Who,
+    on: Level,
+    ok: u16,
+) -> Rule {
+    Rule { method, template, who, on, ok, effect: Effect::Changes }
+}
+
+const PROJECT: &str = "/api/v1/projects/{projectId}";
+const ENVIRONMENTS: &str = "/api/v1/projects/{projectId}/environments";
+const ENVIRONMENT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}";
+const SECRETS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets";
+const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export";
+const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
+const SECRET: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
+
+/// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named.
+pub(super) const POLICY: [Rule; 29] = [
+    rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
+    rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
+    rule("GET", "/api/v1/users/me", Who::Known, Level::Nothing, 200),
+    rule("GET", "/api/v1/teams", Who::People, Level::Nothing, 200),
+    change("POST", "/api/v1/teams", Who::People, Level::Nothing, 201),
+    rule("GET", "/api/v1/teams/{teamId}", Who::Members, Level::Team, 200),
+    rule("GET", "/api/v1/projects", Who::Accounts, Level::Nothing, 200),
+    change("POST", "/api/v1/projects", Who::Members, Level::NamedTeam, 201),
+    rule("GET", PROJECT, Who::Seers, Level::Project, 200),
+    change("PATCH", PROJECT, Who::Managers, Level::Project, 200),
+    change("DELETE", PROJECT, Who::Managers, Level::Project, 204),
+    rule("GET", ENVIRONMENTS, Who::Seers, Level::Project, 200),
+    change("POST", ENVIRONMENTS, Who::Members, Level::Project, 201),
+    rule("GET", ENVIRONMENT, Who::Seers, Level::Environment, 200),
+    change("DELETE", ENVIRONMENT, Who::Managers, Level::Environment, 204),
+    rule("GET", SECRETS, Who::Readers, Level::Environment, 200),
+    change("POST", SECRETS, Who::Writers, Level::Environment, 201),
+    rule("GET", EXPORT, Who::Readers, Level::Environment, 200),
+    change("POST", BULK, Who::Writers, Level::Environment, 200),
+    rule("GET", SECRET, Who::Readers, Level::Secret, 200),
+    change("PUT", SECRET, Who::Writers, Level::Secret, 200),
+    change("DELETE", SECRET, Who::Writers, Level::Secret, 204),
+    rule("GET", "/api/v1/eso/secret", Who::Machines, Level::Secret, 200),
+    rule("GET", "/api/v1/eso/secrets", Who::Machines, Level::Environment, 200),
+    rule("GET", "/api/v1/tokens", Who::People, Level::Nothing, 200),
+    rule("GET", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 200),
+    change("POST", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 201),
+    change("DELETE", "/api/v1/tokens/{id}", Who::Managers, Level::Token, 204),
+];
+
+impl Level {
+    /// What can be named wrongly at this level.
+    pub(super) fn targets(self) -> &'static [Target] {
+        use Target::{Foreign, Nonsense, Own, Unknown, UnknownEnvironment, UnknownKey};
+        match self {
+            Self::Nothing => &[Own],
+            // What is no UUID in a body or query is malformed, which is another rule.
+            Self::NamedTeam => &[Own, Foreign, Unknown],
+            Self::Team | Self::Project | Self::Token => &[Own, Foreign, Unknown, Nonsense],
+            Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
+            Self::Secret => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey],
+        }
+    }
+}
+
+impl Rule {
+    /// The status that a caller gets who names this target.
+    pub(super) fn status(&self, caller: Caller, target: Target) -> u16 {
+        match caller {
+            _ if self.who == Who::Anyone => self.ok,
+            Caller::Unauthenticated => 401,
+            Caller::Unsynced => self.status_without_account(),
+            Caller::Person { .. } if self.who == Who::Machines => 403,
+            Caller::Token { .. } if !self.is_for_tokens() => 403,
+            Caller::Person { home, manages } => self.status_of_person(home, manages, target),
+            Caller::Token { home, reach, read, write } => {
+                self.status_of_token(home, reach, (read, write), target)
+            }
+        }
+    }
+
+    fn is_for_tokens(&self) -> bool {
+        use Who::{Accounts, Known, Machines, Readers, Seers, Writers};
+        matches!(self.who, Accounts | Known | Machines | Readers | Seers | Writers)
+    }
+
+    fn status_without_account(&self) -> u16 {
+        match self.who {
+            Who::Identities => self.ok,
+            // There is no such user.
+            Who::Known => 404,
+            // A user credential is refused by its kind.
+            Who::Machines => 403,
+            _ => 401,
+        }
+    }
+
+    /// From outside in: is it there, may the caller know, is there what is in it, may the caller do it.
+    fn status_of_person(&self, home: Home, manages: bool, target: Target) -> u16 {
+        let Some(place) = self.outermost(target) else { return self.status_of_unknown() };
+        if self.on != Level::Nothing && place != home {
+            return 403;
+        }
+        if target == Target::UnknownEnvironment {
+            return 404;
+        }
+        if self.who == Who::Managers && !manages {
+            return 403;
+        }
+        if target == Target::UnknownKey { 404 } else { self.ok }
+    }
+
+    fn status_of_token(
+        &self,
+        home: Home,
+        reach: Reach,
+        (read, write): (bool, bool),
+        target: Target,
+    ) -> u16 {
+        let Some(place) = self.outermost(target) else { return self.status_of_unknown() };
+        if self.on == Level::Nothing {
+            return self.ok;
+        }
+        if place != home || reach == Reach::AnotherProject {
+            return 403;
+        }
+        if self.on == Level::Project {
+            return self.ok;
+        }
+        if target == Target::UnknownEnvironment {
+            return 404;
+        }
+        let may = match self.who {
+            Who::Readers | Who::Machines => read,
+            Who::Writers => write,
+            _ => true,
+        };
+        match (reach == Reach::AnotherEnvironment || !may, target) {
+            (true, _) => 403,
+            (false, Target::UnknownKey) => 404,
+            (false, _) => self.ok,
+        }
+    }
+
+    /// Whose team, project or token is named; `None` if nobody's.
+    fn outermost(&self, target: Target) -> Option<Home> {
+        match target {
+            Target::Own | Target::UnknownEnvironment | Target::UnknownKey => Some(Home::First),
+            Target::Foreign => Some(Home::Other),
+            Target::Unknown | Target::Nonsense => None,
+        }
+    }
+
+    /// An unknown team is 404 only where its row of the specification lists that.
+    fn status_of_unknown(&self) -> u16 {
+        if self.on == Level::NamedTeam { 403 } else { 404 }
+    }
+}

@@ -1,0 +1,137 @@
+//! The request of each endpoint, about a target.
+
+use secrets_tests::{Client, Reply};
+use serde_json::{Value, json};
+
+use super::policy::{Level, Rule, Target};
+use super::world::{Home, Tenant, World};
+
+/// What a request names.
+pub(super) struct Names {
+    team: String,
+    project: String,
+    environment: String,
+    key: String,
+    token: String,
+    /// Not used before, for what the request makes.
+    new: u32,
+}
+
+const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
+
+impl Names {
+    /// What is there already, and is enough for requests that change nothing.
+    pub(super) fn lasting(world: &World, target: Target) -> Self {
+        let home = if target == Target::Foreign { Home::Other } else { Home::First };
+        let tenant = world.tenant(home);
+        let mut names = Self {
+            team: tenant.owner.team.clone(),
+            project: tenant.project.clone(),
+            environment: "development".to_owned(),
+            key: "KEY".to_owned(),
+            token: tenant.token.clone(),
+            new: world.draw(),
+        };
+        match target {
+            Target::Own | Target::Foreign => {}
+            Target::Unknown => names.set_all(NOBODYS),
+            Target::Nonsense => names.set_all("no-such-thing"),
+            Target::UnknownEnvironment => NOBODYS.clone_into(&mut names.environment),
+            Target::UnknownKey => "NO_SUCH_KEY".clone_into(&mut names.key),
+        }
+        names
+    }
+
+    /// Something of its own for a request that takes away what it names.
+    pub(super) async fn fresh(world: &World, rule: &Rule, target: Target) -> Self {
+        let home = if target == Target::Foreign { Home::Other } else { Home::First };
+        let mut names = Self::lasting(world, target);
+        if rule.method == "DELETE" {
+            names.replace(world.tenant(home), rule.on).await;
+        }
+        names
+    }
+
+    fn set_all(&mut self, name: &str) {
+        for field in [&mut self.team, &mut self.project, &mut self.token] {
+            name.clone_into(field);
+        }
+    }
+
+    async fn replace(&mut self, tenant: &Tenant, level: Level) {
+        let (owner, new) = (&tenant.owner, self.new);
+        let project = format!("/api/v1/projects/{}", tenant.project);
+        match level {
+            Level::Project => {
+                let body = json!({ "name": format!("Doomed {new}"), "team_id": owner.team });
+                self.project = owner.post("/api/v1/projects", &body).await.is(201).id();
+            }
+            Level::Environment => {
+                self.environment = format!("doomed-{new}");
+                let body = json!({ "name": self.environment });
+                owner.post(&format!("{project}/environments"), &body).await.is(201);
+            }
+            Level::Secret => {
+                self.key = format!("DOOMED_{new}");
+                owner.secret(&project, "development", &self.key, "kvc_doomed").await;
+            }
+            Level::Token => {
+                let name = format!("Doomed {new}");
+                let body = json!({ "name": name, "team_id": owner.team, "all_projects": true });
+                self.token = owner.post("/api/v1/tokens", &body).await.is(201).id();
+            }
+            Level::Nothing | Level::Team | Level::NamedTeam => {}
+        }
+    }
+
+    fn path(&self, rule: &Rule) -> String {
+        let path = rule
+            .template
+            .replace("{projectId}", &self.project)
+            .replace("{environmentId}", &self.environment)
+            .replace("{key}", &self.key)
+            .replace("{teamId}", &self.team)
+            .replace("{id}", &self.token);
+        let Self { team, project, environment, key, .. } = self;
+        match (rule.method, rule.template) {
+            (_, "/api/v1/eso/secret") => {
+                format!("{path}?project={project}&env={environment}&key={key}")
+            }
+            (_, "/api/v1/eso/secrets") => format!("{path}?project={project}&env={environment}"),
+            ("GET", "/api/v1/tokens") if rule.on == Level::NamedTeam => {
+                format!("{path}?team_id={team}")
+            }
+            _ => path,
+        }
+    }
+
+    fn body(&self, rule: &Rule) -> Option<Value> {
+        let Self { team, new, .. } = self;
+        let name = format!("new-{new}");
+        let secret = json!({ "key": format!("NEW_{new}"), "value": "kvc_new" });
+        let last = rule.template.rsplit('/').next();
+        match (rule.method, last?) {
+            ("POST", "teams" | "environments") | ("PATCH", "{projectId}") => {
+                Some(json!({ "name": name }))
+            }
+            ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
+            ("POST", "secrets") => Some(secret),
+            ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
+            ("PUT", "{key}") => Some(json!({ "value": format!("kvc_put_{new}") })),
+            ("POST", "tokens") => {
+                Some(json!({ "name": name, "team_id": team, "all_projects": true }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Sends the endpoint's request.
+    pub(super) async fn send(&self, client: &Client, rule: &Rule) -> Reply {
+        let method = rule.method.parse().unwrap();
+        let path = self.path(rule);
+        match self.body(rule) {
+            Some(body) => client.json(method, &path, &body).await,
+            None => client.raw(method, &path, &[], "").await,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Two teams, and the things of theirs that requests name.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use secrets_core::access::Role;
+use secrets_tests::{App, Dump, Person};
+use serde_json::json;
+
+use super::principals::{self, Principal};
+
+/// Which team a caller or a thing belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Home {
+    First,
+    Other,
+}
+
+/// A team with a project `main`, whose environment `development` holds `KEY`.
+pub(super) struct Tenant {
+    pub(super) owner: Person,
+    pub(super) project: String,
+    /// A service token that is only there to be deleted by whoever may.
+    pub(super) token: String,
+}
+
+/// Both teams and all who knock.
+pub(super) struct World {
+    pub(super) first: Tenant,
+    pub(super) other: Tenant,
+    pub(super) principals: Vec<Principal>,
+    counter: AtomicU32,
+}
+
+/// All who have an account, and one who has none.
+const PEOPLE: [&str; 5] = ["owner", "admin", "member", "stranger", "unsynced"];
+
+impl World {
+    pub(super) async fn build(app: &App) -> Self {
+        let first = Tenant::build(app.person("owner").await).await;
+        let other = Tenant::build(app.person("stranger").await).await;
+        for (name, role) in [("admin", Role::Admin), ("member", Role::Member)] {
+            app.join(&first.owner.team, &app.person(name).await, role).await;
+        }
+        let principals = principals::all(app, &first, &other).await;
+        Self { first, other, principals, counter: AtomicU32::new(0) }
+    }
+
+    pub(super) fn tenant(&self, home: Home) -> &Tenant {
+        match home {
+            Home::First => &self.first,
+            Home::Other => &self.other,
+        }
+    }
+
+    /// A number that was not given before, for names that must be new.
+    pub(super) fn draw(&self) -> u32 {
+        self.counter.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) async fn dump(&self, app: &App) -> Dump {
+        Dump::of(app.store.as_ref(), &PEOPLE).await
+    }
+}
+
+impl Tenant {
+    async fn build(owner: Person) -> Self {
+        let path = owner.project("main").await;
+        owner.secret(&path, "development", "KEY", "kvc_table").await;
+        let token = json!({ "name": "spare", "team_id": owner.team, "all_projects": true });
+        let token = owner.post("/api/v1/tokens", &token).await.is(201).id();
+        Self { owner, project: id_in(&path), token }
+    }
+}
+
+/// The id at the end of a path.
+pub(super) fn id_in(path: &str) -> String {
+    path.rsplit('/').next().unwrap().to_owned()
+}

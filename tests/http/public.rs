@@ -1,0 +1,274 @@
+//! What needs no credential, and what every answer has in common.
+
+use chrono::{DateTime, TimeDelta};
+use hyper::Method;
+use secrets_tests::{App, CAUSE, Failing, Outage, STARTED, canary, on_every_store, paths};
+use serde_json::json;
+
+async fn health_is_200_ok_while_everything_works(app: App) {
+    let reply = app.anonymous().get("/health").await;
+
+    let health = reply.is(200).json();
+    let checks = json!({ "audit": "ok", "database": "ok", "encryption": "ok", "scheduler": "ok" });
+    assert_eq!(
+        health,
+        json!({
+            "status": "ok",
+            "service": "secrets",
+            "version": env!("CARGO_PKG_VERSION"),
+            "build_time": health["build_time"],
+            "checks": checks,
+        })
+    );
+    assert!(DateTime::parse_from_rfc3339(health["build_time"].as_str().unwrap()).is_ok());
+}
+
+async fn health_is_503_degraded_while_the_database_does_not_answer(app: App) {
+    let outage = Outage::of(&app.store);
+    let app = app.over(outage.clone()).await;
+
+    outage.begin(Failing::Everything);
+    let broken = app.anonymous().get("/health").await;
+    outage.begin(Failing::Nothing);
+    let whole = app.anonymous().get("/health").await;
+
+    let health = broken.is(503).json();
+    assert_eq!((&health["status"], &health["service"]), (&json!("degraded"), &json!("secrets")));
+    assert_eq!(health["checks"]["database"], "fail");
+    assert_eq!(health["checks"]["encryption"], "ok");
+    assert!(health.get("error").is_none());
+    assert_eq!(whole.is(200).json()["status"], "ok");
+}
+
+async fn health_is_503_degraded_when_the_jobs_have_stopped(app: App) {
+    app.wait(TimeDelta::minutes(2));
+
+    let health = app.anonymous().get("/health").await.is(503).json();
+
+    assert_eq!(health["status"], "degraded");
+    assert_eq!(health["checks"]["scheduler"], "fail");
+}
+
+async fn the_greeting_has_a_message_and_the_version_of_the_interface(app: App) {
+    let reply = app.anonymous().get("/api/v1").await;
+
+    assert_eq!(reply.is(200).json(), json!({ "message": "secrets API", "version": "1.0.0" }));
+}
+
+async fn public_endpoints_do_not_look_at_credentials(app: App) {
+    let stranger = app.bearer("nonsense");
+
+    stranger.get("/health").await.is(200);
+    stranger.get("/api/v1").await.is(200);
+}
+
+async fn a_path_that_is_none_is_404(app: App) {
+    let paths = ["/", "/api", "/api/v2/projects", "/api/v1/nothing", "/health/live", "/metrics"];
+
+    for path in paths {
+        let reply = app.anonymous().get(path).await;
+
+        let body = json!({ "error": "resource not found", "code": "not_found" });
+        assert_eq!(reply.is(404).json(), body, "{path}");
+    }
+}
+
+async fn another_method_is_405_and_names_those_that_are_there(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("Web").await;
+    let cases = [
+        (Method::POST, "/health".to_owned(), "GET, HEAD"),
+        (Method::GET, "/api/v1/auth/sync".to_owned(), "POST"),
+        (Method::PUT, "/api/v1/projects".to_owned(), "GET, HEAD, POST"),
+        (Method::POST, project.clone(), "GET, HEAD, PATCH, DELETE"),
+        (Method::PATCH, paths::environment(&project, "staging"), "GET, HEAD, DELETE"),
+        (Method::PATCH, paths::secret(&project, "staging", "KEY"), "GET, HEAD, PUT, DELETE"),
+        (Method::DELETE, "/api/v1/eso/secret".to_owned(), "GET, HEAD"),
+        (Method::from_bytes(b"BREW").unwrap(), "/api/v1/teams".to_owned(), "GET, HEAD, POST"),
+        (Method::TRACE, "/api/v1/teams".to_owned(), "GET, HEAD, POST"),
+    ];
+
+    for (method, path, allowed) in cases {
+        let reply = alice.json(method, &path, &json!({})).await;
+
+        let body = json!({ "error": "method not allowed", "code": "invalid_request" });
+        assert_eq!(reply.is(405).json(), body, "{path}");
+        assert_eq!(reply.header("allow"), Some(allowed), "{path}");
+    }
+}
+
+async fn pages_of_other_origins_may_not_ask(app: App) {
+    let headers = [("origin", "https://evil.example"), ("access-control-request-method", "GET")];
+
+    let preflight = app.anonymous().raw(Method::OPTIONS, "/api/v1/projects", &headers, "").await;
+    let request = app.anonymous().raw(Method::GET, "/api/v1", &headers, "").await;
+
+    assert_eq!(preflight.is(405).header("allow"), Some("GET, HEAD, POST"));
+    for reply in [preflight, request] {
+        assert!(!reply.headers.keys().any(|name| name.as_str().starts_with("access-control")));
+    }
+}
+
+async fn head_is_get_without_the_body(app: App) {
+    let alice = app.person("alice").await;
+
+    for path in ["/health", "/api/v1/users/me", "/api/v1/nothing"] {
+        let get = alice.get(path).await;
+        let head = alice.raw(Method::HEAD, path, &[], "").await;
+
+        assert_eq!(head.status, get.status, "{path}");
+        assert_eq!(head.header("content-type"), Some("application/json"), "{path}");
+        assert_eq!(head.text(), "", "{path}");
+    }
+}
+
+async fn every_body_is_json(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("Web").await;
+    alice.secret(&project, "staging", "KEY", &canary("json")).await;
+    let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+    let secrets = paths::secrets(&project, "staging");
+
+    let replies = [
+        (200, alice.get(&secrets).await),
+        (201, alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await),
+        (400, alice.raw(Method::POST, "/api/v1/teams", &[], "{").await),
+        (401, app.anonymous().get("/api/v1/teams").await),
+        (403, token.get("/api/v1/teams").await),
+        (404, alice.get("/api/v1/projects/none").await),
+        (405, alice.delete("/api/v1/teams").await),
+        (409, alice.post(&secrets, &json!({ "key": "KEY", "value": "kvc_again" })).await),
+        (413, alice.raw(Method::POST, "/api/v1/teams", &[], vec![b' '; 1_048_577]).await),
+    ];
+
+    for (status, reply) in replies {
+        assert_eq!(reply.is(status).header("content-type"), Some("application/json"));
+        assert!(reply.json().is_object(), "{status}");
+    }
+}
+
+async fn no_content_is_no_body(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("Web").await;
+
+    let reply = alice.delete(&project).await;
+
+    assert_eq!((reply.is(204).text().as_str(), reply.header("content-type")), ("", None));
+}
+
+async fn every_answer_has_the_headers_that_protect_it(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("Web").await;
+
+    let replies = [
+        app.anonymous().get("/health").await,
+        alice.get("/api/v1/users/me").await,
+        alice.delete(&project).await,
+        alice.get("/api/v1/%2e%2e/health").await,
+        app.anonymous().get("/api/v1/teams").await,
+        app.anonymous().get("/api/v1/nothing").await,
+        alice.delete("/api/v1/teams").await,
+        alice.raw(Method::POST, "/api/v1/teams", &[], vec![b' '; 1_048_577]).await,
+    ];
+
+    for reply in replies {
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+        let policy = "default-src 'none'; frame-ancestors 'none'";
+        assert_eq!(reply.header("content-security-policy"), Some(policy));
+        assert_eq!(reply.header("referrer-policy"), Some("no-referrer"));
+        assert_eq!(reply.header("cross-origin-resource-policy"), Some("same-site"));
+        assert_eq!(reply.header("server"), None);
+        assert_eq!(reply.header("x-powered-by"), None);
+        assert_eq!(reply.header("strict-transport-security"), None, "this is not TLS");
+    }
+}
+
+async fn every_answer_has_an_id_of_its_own(app: App) {
+    let asked = [("x-request-id", "mine")];
+
+    let mut ids = Vec::new();
+    for path in ["/health", "/api/v1/teams", "/api/v1/nothing"] {
+        let reply = app.anonymous().raw(Method::GET, path, &asked, "").await;
+        ids.push(reply.header("x-request-id").unwrap().to_owned());
+    }
+
+    for id in &ids {
+        assert_eq!((id.len(), &id[14..15]), (36, "7"), "{id} is not a UUID of version 7");
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+}
+
+async fn times_are_utc_in_rfc_3339_and_ids_are_uuids(app: App) {
+    let alice = app.person("alice").await;
+
+    let team = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).json();
+
+    assert_eq!(team["created_at"], STARTED);
+    let id = team["id"].as_str().unwrap();
+    assert_eq!((id.len(), &id[14..15]), (36, "7"));
+}
+
+async fn an_error_is_an_object_with_a_text_and_a_code(app: App) {
+    let alice = app.person("alice").await;
+
+    let unknown = alice.get("/api/v1/projects/none").await;
+    let invalid = alice.post("/api/v1/teams", &json!({ "name": "" })).await;
+
+    let body = json!({ "error": "project not found", "code": "not_found" });
+    assert_eq!(unknown.is(404).json(), body);
+    let rule = "must be 1 to 100 characters without control characters";
+    assert_eq!(
+        invalid.is(400).json(),
+        json!({
+            "error": format!("name {rule}"),
+            "code": "invalid_request",
+            "details": { "fields": [{ "field": "name", "message": rule }] },
+        })
+    );
+}
+
+async fn a_fault_of_the_service_is_500_and_does_not_say_which(app: App) {
+    let outage = Outage::of(&app.store);
+    let broken = app.over(outage.clone()).await;
+
+    outage.begin(Failing::Records);
+    let reply = broken.bearer(&app.jwt("alice")).get("/api/v1/users/me").await;
+
+    let body = json!({ "error": "internal error", "code": "internal" });
+    assert_eq!(reply.is(500).json(), body);
+    assert!(reply.header("retry-after").is_none() && !reply.text().contains(CAUSE));
+}
+
+async fn a_store_that_cannot_be_reached_is_503_and_worth_another_try(app: App) {
+    let outage = Outage::of(&app.store);
+    let broken = app.over(outage.clone()).await;
+
+    outage.begin(Failing::Everything);
+    let reply = broken.bearer(&app.jwt("alice")).get("/api/v1/users/me").await;
+
+    let error = "the service is not available now, try again later";
+    assert_eq!(reply.is(503).json(), json!({ "error": error, "code": "unavailable" }));
+    assert_eq!(reply.header("retry-after"), Some("5"));
+}
+
+on_every_store![
+    health_is_200_ok_while_everything_works,
+    health_is_503_degraded_while_the_database_does_not_answer,
+    health_is_503_degraded_when_the_jobs_have_stopped,
+    the_greeting_has_a_message_and_the_version_of_the_interface,
+    public_endpoints_do_not_look_at_credentials,
+    a_path_that_is_none_is_404,
+    another_method_is_405_and_names_those_that_are_there,
+    pages_of_other_origins_may_not_ask,
+    head_is_get_without_the_body,
+    every_body_is_json,
+    no_content_is_no_body,
+    every_answer_has_the_headers_that_protect_it,
+    every_answer_has_an_id_of_its_own,
+    times_are_utc_in_rfc_3339_and_ids_are_uuids,
+    an_error_is_an_object_with_a_text_and_a_code,
+    a_fault_of_the_service_is_500_and_does_not_say_which,
+    a_store_that_cannot_be_reached_is_503_and_worth_another_try,
+];

@@ -1,0 +1,67 @@
+//! What happens when 64 ask at once. Each rule names the exact outcome; there is no other.
+
+mod accounts;
+mod environments;
+mod limits;
+mod projects;
+mod secrets;
+
+use std::sync::Arc;
+
+use secrets_tests::{App, Client, Reply};
+use tokio::sync::Barrier;
+
+/// How many ask.
+const CROWD: usize = 64;
+
+/// Those who ask, each on a connection of its own that is open already.
+struct Crowd(Vec<Client>);
+
+impl Crowd {
+    /// 64 who send the same credential.
+    async fn of(app: &App, credential: &str) -> Self {
+        let mut clients = Vec::new();
+        for _ in 0..CROWD {
+            let client = app.bearer(credential);
+            client.get("/health").await.is(200);
+            clients.push(client);
+        }
+        Self(clients)
+    }
+
+    /// All do this at the same moment, each knowing which one it is.
+    async fn race<F, T>(self, act: impl Fn(usize, Client) -> F) -> Vec<T>
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let start = Arc::new(Barrier::new(self.0.len()));
+        let tasks = self.0.into_iter().enumerate().map(|(number, client)| {
+            let (start, act) = (Arc::clone(&start), act(number, client));
+            tokio::spawn(async move {
+                start.wait().await;
+                act.await
+            })
+        });
+        let mut outcomes = Vec::new();
+        for task in tasks.collect::<Vec<_>>() {
+            outcomes.push(task.await.unwrap());
+        }
+        outcomes
+    }
+}
+
+/// How many replies have this status.
+fn count(replies: &[Reply], status: u16) -> usize {
+    replies.iter().filter(|reply| reply.status == status).count()
+}
+
+/// So many replies have each of two statuses, and none another.
+#[track_caller]
+fn outcome(replies: &[Reply], first: (u16, usize), second: (u16, usize)) {
+    let found = [(first.0, count(replies, first.0)), (second.0, count(replies, second.0))];
+    let others: Vec<_> =
+        replies.iter().filter(|reply| ![first.0, second.0].contains(&reply.status)).collect();
+    assert!(others.is_empty(), "{others:#?}");
+    assert_eq!(found, [first, second]);
+}

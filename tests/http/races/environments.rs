@@ -1,0 +1,176 @@
+//! Environments and what they inherit from.
+
+use std::collections::BTreeMap;
+
+use secrets_tests::{App, Person, Reply, paths};
+use serde_json::json;
+
+use super::{CROWD, Crowd, count, outcome};
+
+async fn of_many_environments_of_a_name_one_is_made(app: App) {
+    let person = app.person("ann").await;
+    let path = paths::environments(&person.project("web").await);
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            // In any case of letters it is the same name.
+            let name = if number % 2 == 0 { "preview" } else { "PREVIEW" };
+            let (path, body) = (path.clone(), json!({ "name": name }));
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    outcome(&replies, (201, 1), (400, 63));
+    let refused = replies.iter().filter(|reply| reply.status == 400);
+    refused.for_each(|reply| drop(reply.code("already_exists")));
+    assert_eq!(parents(&person, &path).await.len(), 4);
+}
+
+async fn an_environment_is_deleted_or_inherited_from_and_never_both(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    let path = paths::environments(&project);
+    for pair in 0..CROWD / 2 {
+        person.environment(&project, &format!("parent-{pair}"), None).await;
+    }
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let (path, pair) = (path.clone(), number / 2);
+            let parent = format!("parent-{pair}");
+            async move {
+                if number % 2 == 0 {
+                    return client.delete(&format!("{path}/{parent}")).await;
+                }
+                let body = json!({ "name": format!("heir-{pair}"), "inherits_from": parent });
+                client.post(&path, &body).await
+            }
+        })
+        .await;
+
+    let parents = parents(&person, &path).await;
+    for (pair, replies) in replies.chunks(2).enumerate() {
+        let statuses = [replies[0].status, replies[1].status];
+        let (parent, heir) = (format!("parent-{pair}"), format!("heir-{pair}"));
+        if statuses == [204, 400] {
+            replies[1].names("inherits_from");
+            assert!(!parents.contains_key(&parent) && !parents.contains_key(&heir));
+        } else {
+            assert_eq!(statuses, [400, 201], "{replies:#?}");
+            replies[0].code("environment_in_use");
+            assert_eq!(parents[&heir].as_deref(), Some(parent.as_str()));
+        }
+    }
+}
+
+async fn of_many_deletions_of_an_environment_one_happens(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    person.environment(&project, "preview", None).await;
+    let path = paths::environment(&project, "preview");
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|_, client| {
+            let path = path.clone();
+            async move { client.delete(&path).await }
+        })
+        .await;
+
+    outcome(&replies, (204, 1), (404, 63));
+}
+
+async fn what_inherits_from_each_other_is_never_made(app: App) {
+    let person = app.person("ann").await;
+    let path = paths::environments(&person.project("web").await);
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            // One of a pair inherits from the other, and the other from it.
+            let body = json!({
+                "name": format!("env-{number}"),
+                "inherits_from": format!("env-{}", number ^ 1),
+            });
+            let path = path.clone();
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    assert_eq!(count(&replies, 400), CROWD, "{replies:#?}");
+    replies.iter().for_each(|reply| drop(reply.names("inherits_from")));
+    assert_eq!(parents(&person, &path).await.len(), 3);
+}
+
+async fn a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    let path = paths::environments(&project);
+    person.environment(&project, "env-0", None).await;
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let path = path.clone();
+            async move { grow(&client, &path, number).await }
+        })
+        .await;
+
+    let made = count(&replies, 201);
+    assert!(made >= 15, "a chain of sixteen is allowed: {made}");
+    assert_eq!(made + count(&replies, 400), CROWD, "{replies:#?}");
+    let parents = parents(&person, &path).await;
+    for environment in parents.keys() {
+        assert!(length(&parents, environment) <= 16, "{environment}");
+        person.get(&paths::secrets(&project, environment)).await.is(200);
+    }
+    assert!(parents.keys().any(|environment| length(&parents, environment) == 16));
+}
+
+secrets_tests::on_every_store!(
+    of_many_environments_of_a_name_one_is_made,
+    an_environment_is_deleted_or_inherited_from_and_never_both,
+    of_many_deletions_of_an_environment_one_happens,
+    what_inherits_from_each_other_is_never_made,
+    a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen,
+);
+
+/// Makes the environment of this number, which inherits from the one before, as soon as that is
+/// there or cannot come any more.
+async fn grow(client: &secrets_tests::Client, path: &str, number: usize) -> Reply {
+    let (name, parent) = (format!("env-{}", number + 1), format!("env-{number}"));
+    let body = json!({ "name": name, "inherits_from": parent });
+    let mut reply = client.post(path, &body).await;
+    for _ in 0..200 {
+        if reply.status == 201 || number >= 16 {
+            break;
+        }
+        reply = client.post(path, &body).await;
+    }
+    reply
+}
+
+/// The environments of a project by name, each with the name of its parent. None is an orphan.
+async fn parents(person: &Person, path: &str) -> BTreeMap<String, Option<String>> {
+    let listed = person.get(path).await.is(200).json();
+    let listed = listed["environments"].as_array().unwrap();
+    let name = |id: &str| {
+        let parent = listed.iter().find(|environment| environment["id"] == id).unwrap();
+        parent["name"].as_str().unwrap().to_owned()
+    };
+    listed
+        .iter()
+        .map(|environment| {
+            let parent = environment["inherits_from"].as_str().map(name);
+            (environment["name"].as_str().unwrap().to_owned(), parent)
+        })
+        .collect()
+}
+
+/// How many environments a chain has, from this one on.
+fn length(parents: &BTreeMap<String, Option<String>>, environment: &str) -> usize {
+    let first = Some(environment);
+    std::iter::successors(first, |name| parents[*name].as_deref()).take(CROWD).count()
+}

@@ -1,0 +1,160 @@
+//! A plan is never exceeded, and used up to the last place.
+
+use secrets_core::access::ProjectRef;
+use secrets_core::caller::Principal;
+use secrets_core::ids::{self, TeamId};
+use secrets_core::limits::Plan;
+use secrets_core::store::Reads;
+use secrets_tests::{App, Build, Kind, Person, Reply, paths};
+use serde_json::{Value, json};
+
+use super::{Crowd, outcome};
+
+async fn a_team_never_has_more_projects_than_its_plan_allows(kind: Kind) {
+    let (app, person) = free(kind).await;
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+    let team = person.team.clone();
+
+    let replies = crowd
+        .race(|number, client| {
+            let body = json!({ "name": format!("Project {number}"), "team_id": team });
+            async move { client.post("/api/v1/projects", &body).await }
+        })
+        .await;
+
+    outcome(&replies, (201, 3), (429, 61));
+    limits(&replies, "projects", 3);
+    let count = reads(&app).await.count_projects(team_id(&person)).await.unwrap();
+    assert_eq!(count, 3);
+}
+
+async fn a_project_never_has_more_environments_than_its_plan_allows(kind: Kind) {
+    let (app, person) = free(kind).await;
+    let project = person.project("web").await;
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let path = paths::environments(&project);
+            let body = json!({ "name": format!("env-{number}") });
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    outcome(&replies, (201, 2), (429, 62));
+    limits(&replies, "environments", 5);
+    let principal = Principal::User(ids::parse(&person.id).unwrap().into());
+    let project = ProjectRef::from(paths::last(&project)).id().unwrap();
+    let environments = reads(&app).await.environments(project, principal).await.unwrap();
+    assert_eq!(environments.len(), 5);
+}
+
+async fn an_environment_never_has_more_secrets_than_its_plan_allows(kind: Kind) {
+    let (app, person) = free(kind).await;
+    let project = person.project("web").await;
+    fill(&person, &project, 218).await;
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let path = paths::secrets(&project, "development");
+            let body = json!({ "key": format!("RACE_{number}"), "value": "kvc_race" });
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    outcome(&replies, (201, 32), (429, 32));
+    limits(&replies, "secrets", 250);
+    assert_eq!(secrets(&app, &person, &project).await, 250);
+}
+
+async fn an_import_fits_into_the_plan_or_imports_nothing(kind: Kind) {
+    let (app, person) = free(kind).await;
+    let project = person.project("web").await;
+    fill(&person, &project, 218).await;
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let path = format!("{}/bulk", paths::secrets(&project, "development"));
+            let body = import(&format!("RACE_{number}"), 10);
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    outcome(&replies, (200, 3), (429, 61));
+    assert_eq!(secrets(&app, &person, &project).await, 248);
+}
+
+async fn a_team_never_has_more_tokens_than_its_plan_allows(kind: Kind) {
+    let (app, person) = free(kind).await;
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+    let team = person.team.clone();
+
+    let replies = crowd
+        .race(|number, client| {
+            let name = format!("token {number}");
+            let body = json!({ "name": name, "team_id": team, "all_projects": true });
+            async move { client.post("/api/v1/tokens", &body).await }
+        })
+        .await;
+
+    outcome(&replies, (201, 5), (429, 59));
+    limits(&replies, "service_tokens", 5);
+    let count = reads(&app).await.count_tokens(team_id(&person)).await.unwrap();
+    assert_eq!(count, 5);
+}
+
+secrets_tests::on_every_store!(;
+    a_team_never_has_more_projects_than_its_plan_allows,
+    a_project_never_has_more_environments_than_its_plan_allows,
+    an_environment_never_has_more_secrets_than_its_plan_allows,
+    an_import_fits_into_the_plan_or_imports_nothing,
+    a_team_never_has_more_tokens_than_its_plan_allows,
+);
+
+/// A server that gives new teams the smallest plan, and somebody who has one.
+async fn free(kind: Kind) -> (App, Person) {
+    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let person = app.person("ann").await;
+    (app, person)
+}
+
+async fn reads(app: &App) -> Box<dyn Reads> {
+    app.store.read().await.unwrap()
+}
+
+fn team_id(person: &Person) -> TeamId {
+    ids::parse(&person.team).unwrap().into()
+}
+
+/// Each refusal says what is full, and of how many.
+fn limits(replies: &[Reply], resource: &str, limit: u64) {
+    for reply in replies.iter().filter(|reply| reply.status == 429) {
+        let json = reply.code("plan_limit_exceeded").json();
+        assert_eq!(json["resource"], resource);
+        assert_eq!([&json["limit"], &json["current"]], [limit, limit]);
+    }
+}
+
+/// So many secrets, whose keys begin so.
+fn import(prefix: &str, number: usize) -> Value {
+    let secret = |index| json!({ "key": format!("{prefix}_{index}"), "value": "kvc_race" });
+    json!({ "secrets": (0..number).map(secret).collect::<Vec<_>>() })
+}
+
+/// Puts so many secrets into the first environment.
+async fn fill(person: &Person, project: &str, number: usize) {
+    let path = format!("{}/bulk", paths::secrets(project, "development"));
+    for start in (0..number).step_by(100) {
+        let body = import(&format!("FILL_{start}"), (number - start).min(100));
+        person.post(&path, &body).await.is(200);
+    }
+}
+
+/// How many secrets the first environment has, as the store counts.
+async fn secrets(app: &App, person: &Person, project: &str) -> u64 {
+    let path = paths::environment(project, "development");
+    let environment = ids::parse(&person.get(&path).await.id()).unwrap().into();
+    reads(app).await.count_secrets(environment).await.unwrap()
+}

@@ -1,0 +1,230 @@
+//! Writes to the secrets of one environment.
+
+use std::collections::BTreeSet;
+
+use secrets_core::access::EnvironmentPath;
+use secrets_core::caller::Principal;
+use secrets_core::ids;
+use secrets_core::store::{SecretRecord, SecretVersion, Wanted};
+use secrets_tests::{App, Reply, paths};
+use serde_json::{Value, json};
+
+use super::{CROWD, Crowd, count, outcome};
+
+/// Some keys, each of which every import writes.
+const KEYS: [&str; 5] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO"];
+
+async fn of_many_creations_of_a_key_one_happens(app: App) {
+    let person = app.person("ann").await;
+    let path = paths::secrets(&person.project("web").await, "development");
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let body = json!({ "key": "KEY", "value": format!("kvc_race_{number}") });
+            let path = path.clone();
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    outcome(&replies, (201, 1), (409, 63));
+    let listed = person.get(&path).await.json();
+    assert_eq!(listed["secrets"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["secrets"][0]["version"], 1);
+}
+
+async fn many_updates_of_a_secret_all_happen_one_after_the_other(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    person.secret(&project, "development", "KEY", "kvc_race_first").await;
+    let path = paths::secret(&project, "development", "KEY");
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let path = path.clone();
+            let body = json!({ "value": format!("kvc_race_{number}") });
+            async move { client.put(&path, &body).await }
+        })
+        .await;
+
+    assert_eq!(count(&replies, 200), CROWD);
+    let mut given: Vec<_> = replies.iter().map(version).collect();
+    let last = given.iter().position(|version| *version == 65).unwrap();
+    given.sort_unstable();
+    assert_eq!(given, (2..=65).collect::<Vec<_>>());
+    let shown = person.get(&path).await.json();
+    assert_eq!(shown["secret"]["value"], format!("kvc_race_{last}"));
+    let (record, kept) = stored(&app, &person.id, &project, "KEY").await;
+    assert_eq!(record.version, 65);
+    assert_eq!(
+        kept.iter().map(|old| old.version).collect::<Vec<_>>(),
+        (1..=64).rev().collect::<Vec<_>>()
+    );
+}
+
+async fn of_many_updates_of_one_version_one_happens(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    person.secret(&project, "development", "KEY", "kvc_race_first").await;
+    let path = paths::secret(&project, "development", "KEY");
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let path = path.clone();
+            let body = json!({ "value": format!("kvc_race_{number}"), "expected_version": 1 });
+            async move { client.put(&path, &body).await }
+        })
+        .await;
+
+    outcome(&replies, (200, 1), (409, 63));
+    let refused = replies.iter().filter(|reply| reply.status == 409);
+    refused.for_each(|reply| drop(reply.code("version_conflict")));
+    let winner = replies.iter().position(|reply| reply.status == 200).unwrap();
+    let shown = person.get(&path).await.json();
+    assert_eq!(shown["secret"]["value"], format!("kvc_race_{winner}"));
+    assert_eq!(shown["secret"]["version"], 2);
+}
+
+async fn of_many_deletions_of_a_secret_one_happens(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    person.secret(&project, "development", "KEY", "kvc_race_first").await;
+    let path = paths::secret(&project, "development", "KEY");
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|_, client| {
+            let path = path.clone();
+            async move { client.delete(&path).await }
+        })
+        .await;
+
+    outcome(&replies, (204, 1), (404, 63));
+}
+
+async fn imports_that_overwrite_happen_whole_one_after_the_other(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    let bulk = format!("{}/bulk", paths::secrets(&project, "development"));
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let (path, body) = (bulk.clone(), import(number, true));
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    assert_eq!(count(&replies, 200), CROWD, "{replies:#?}");
+    let made = replies.iter().filter(|reply| reply.json()["created"] == 5).count();
+    let updated = replies.iter().filter(|reply| reply.json()["updated"] == 5).count();
+    assert_eq!((made, updated), (1, 63));
+    let (values, versions) = exported(&person.get(&export(&project)).await);
+    assert_eq!(values.len(), 1, "all keys are of the same import: {values:?}");
+    assert_eq!(versions, [64; 5]);
+}
+
+async fn of_imports_that_do_not_overwrite_one_happens_whole(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    let bulk = format!("{}/bulk", paths::secrets(&project, "development"));
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let (path, body) = (bulk.clone(), import(number, false));
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    assert_eq!(count(&replies, 200), CROWD, "{replies:#?}");
+    let made = replies.iter().filter(|reply| reply.json()["created"] == 5).count();
+    let skipped = replies.iter().filter(|reply| reply.json()["skipped"] == 5).count();
+    assert_eq!((made, skipped), (1, 63));
+    let (values, versions) = exported(&person.get(&export(&project)).await);
+    assert_eq!((values.len(), versions), (1, vec![1; 5]));
+}
+
+async fn imports_and_single_updates_wait_for_each_other(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    let secrets = paths::secrets(&project, "development");
+    person.post(&format!("{secrets}/bulk"), &import(CROWD, true)).await.is(200);
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let secrets = secrets.clone();
+            async move {
+                if number % 2 == 0 {
+                    return client.post(&format!("{secrets}/bulk"), &import(number, true)).await;
+                }
+                let body = json!({ "value": format!("kvc_race_{number}") });
+                client.put(&format!("{secrets}/CHARLIE"), &body).await
+            }
+        })
+        .await;
+
+    assert_eq!(count(&replies, 200), CROWD, "{replies:#?}");
+    let (_, versions) = exported(&person.get(&export(&project)).await);
+    assert_eq!(versions, [33, 33, 65, 33, 33]);
+    let (_, kept) = stored(&app, &person.id, &project, "CHARLIE").await;
+    assert_eq!(kept.len(), 64);
+}
+
+secrets_tests::on_every_store!(
+    of_many_creations_of_a_key_one_happens,
+    many_updates_of_a_secret_all_happen_one_after_the_other,
+    of_many_updates_of_one_version_one_happens,
+    of_many_deletions_of_a_secret_one_happens,
+    imports_that_overwrite_happen_whole_one_after_the_other,
+    of_imports_that_do_not_overwrite_one_happens_whole,
+    imports_and_single_updates_wait_for_each_other,
+);
+
+/// An import that gives all keys the value of this number; every other one in reverse order.
+fn import(number: usize, overwrite: bool) -> Value {
+    let value = format!("kvc_race_{number}");
+    let mut secrets: Vec<_> =
+        KEYS.iter().map(|key| json!({ "key": key, "value": value })).collect();
+    if number % 2 == 1 {
+        secrets.reverse();
+    }
+    json!({ "secrets": secrets, "overwrite": overwrite })
+}
+
+fn version(reply: &Reply) -> u64 {
+    reply.json()["secret"]["version"].as_u64().unwrap()
+}
+
+fn export(project: &str) -> String {
+    format!("{}/export", paths::secrets(project, "development"))
+}
+
+/// The distinct values of an export, and the versions by key.
+fn exported(reply: &Reply) -> (BTreeSet<String>, Vec<u64>) {
+    let json = reply.is(200).json();
+    let secrets = json["secrets"].as_array().unwrap();
+    let values = secrets.iter().map(|secret| secret["value"].as_str().unwrap().to_owned());
+    let versions = secrets.iter().map(|secret| secret["version"].as_u64().unwrap());
+    (values.collect(), versions.collect())
+}
+
+/// A secret as the store has it, with what it replaced.
+async fn stored(
+    app: &App,
+    person: &str,
+    project: &str,
+    key: &str,
+) -> (SecretRecord, Vec<SecretVersion>) {
+    let principal = Principal::User(ids::parse(person).unwrap().into());
+    let path = EnvironmentPath::new(paths::last(project), "development");
+    let key = key.parse().unwrap();
+    let mut reads = app.store.read().await.unwrap();
+    let sight = reads.sight(&path, principal, Wanted::Key(&key)).await.unwrap().unwrap();
+    let record = sight.chain[0].secrets[0].clone();
+    let versions = reads.secret_versions(record.id).await.unwrap();
+    (record, versions)
+}

@@ -1,0 +1,60 @@
+// A real OpenID provider for the tests: `node provider.mjs PORT KEY...`, a KEY being a number that
+// names a signing key. The first one signs, all are published. Started again with other numbers on
+// the same port, it has rolled its keys over.
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Provider } from 'oidc-provider';
+
+const [port, ...names] = process.argv.slice(2);
+const issuer = `http://127.0.0.1:${port}`;
+
+// A key of the same name is the same key in the next start of this provider.
+function key(name) {
+  const file = join(tmpdir(), `secrets-test-provider-${port}-${name}.json`);
+  if (!existsSync(file)) {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const kid = createHash('sha256').update(`${port} ${name}`).digest('hex').slice(0, 16);
+    const jwk = { ...privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' };
+    writeFileSync(file, JSON.stringify(jwk), { mode: 0o600 });
+  }
+  const jwk = JSON.parse(readFileSync(file, 'utf8'));
+  return jwk;
+}
+
+const provider = new Provider(issuer, {
+  jwks: { keys: names.map(key) },
+  clients: [
+    {
+      client_id: 'alice',
+      client_secret: 'a-secret-of-the-test',
+      grant_types: ['client_credentials'],
+      response_types: [],
+      redirect_uris: [],
+    },
+  ],
+  features: {
+    devInteractions: { enabled: false },
+    clientCredentials: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      defaultResource: () => 'https://secrets.test',
+      useGrantedResource: () => true,
+      getResourceServerInfo: (_, resource) => ({
+        audience: resource,
+        scope: 'api',
+        accessTokenFormat: 'jwt',
+        accessTokenTTL: 600,
+        jwt: { sign: { alg: 'RS256' } },
+      }),
+    },
+  },
+  extraTokenClaims: (_, token) => ({
+    sub: token.clientId,
+    email: `${token.clientId}@example.com`,
+    email_verified: true,
+    name: 'Alice of the provider',
+  }),
+});
+provider.listen(Number(port), '127.0.0.1', () => console.log('listening'));

@@ -1,0 +1,10 @@
+//! The program itself: started, killed, started again.
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+mod kill;
+mod program;
+mod provider;
+mod readme;
+mod sign_in;
+mod start;
+mod stop;

@@ -1,0 +1,176 @@
+//! The built program as a child process, its log kept for the runner to look through.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use secrets_tests::Client;
+use serde_json::json;
+
+/// What a program is started with.
+pub struct Program {
+    command: Command,
+    name: String,
+}
+
+/// A program that listens.
+pub struct Running {
+    child: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+/// A program that ended by itself.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// The symmetric issuer that the programs here trust.
+const SECRET: &str = "a secret of the test suite, of 32 bytes or more";
+
+/// A folder under `target/test/data`, where the runner looks for what must not be there.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = target().join("test/data").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A root key, as the configuration takes it.
+pub fn root_key(byte: u8) -> String {
+    STANDARD.encode([byte; 32])
+}
+
+/// A token of the symmetric issuer.
+pub fn jwt(name: &str) -> String {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let claims = json!({
+        "iss": "https://issuer.test", "aud": "secrets", "sub": name, "exp": now + 3600,
+        "email": format!("{name}@example.com"), "email_verified": true,
+    });
+    let key = jsonwebtoken::EncodingKey::from_secret(SECRET.as_bytes());
+    jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
+}
+
+fn target() -> PathBuf {
+    // .../target/debug/deps/process-…
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(3).unwrap().to_owned()
+}
+
+impl Program {
+    /// The program with these arguments and none of our own settings.
+    pub fn new(name: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new(target().join("debug/secrets-http"));
+        command.args(arguments).env_clear().stdin(Stdio::null());
+        Self { command, name: name.to_owned() }
+    }
+
+    /// `serve` over a SQLite file, for people of the symmetric issuer.
+    pub fn serve(name: &str, database: &Path) -> Self {
+        Self::configured(name, "serve", database)
+    }
+
+    /// A command with all that `serve` needs.
+    pub fn configured(name: &str, command: &str, database: &Path) -> Self {
+        Self::new(name, &[command])
+            .with("SECRETS_LISTEN", "127.0.0.1:0")
+            .with("SECRETS_DATABASE_URL", &format!("sqlite://{}", database.display()))
+            .with("SECRETS_ROOT_KEY", &root_key(7))
+            .with("SECRETS_JWT_ISSUER", "https://issuer.test")
+            .with("SECRETS_JWT_AUDIENCE", "secrets")
+            .with("SECRETS_JWT_HS256_SECRET", SECRET)
+            .with("SECRETS_RATE_LIMIT_PER_IP", "0")
+            .with("SECRETS_RATE_LIMIT_PER_PRINCIPAL", "0")
+            .with("SECRETS_LOG", "debug")
+    }
+
+    /// With a variable.
+    pub fn with(mut self, variable: &str, value: &str) -> Self {
+        self.command.env(variable, value);
+        self
+    }
+
+    /// Without one.
+    pub fn without(mut self, variable: &str) -> Self {
+        self.command.env_remove(variable);
+        self
+    }
+
+    /// Starts it and waits until it listens.
+    #[track_caller]
+    pub fn start(mut self) -> Running {
+        let mut child = self.command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let mut log = log_file(&self.name);
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "it ended: {:?}", child.wait());
+            log.write_all(line.as_bytes()).unwrap();
+            if let Some((_, address)) = line.trim().split_once("listening on http://") {
+                break address.parse().unwrap();
+            }
+        };
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut log));
+        Running { child, address }
+    }
+
+    /// Runs it to its end.
+    pub fn run(mut self) -> Ended {
+        let output = self.command.output().unwrap();
+        log_file(&self.name).write_all(&output.stderr).unwrap();
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Running {
+    /// Whoever sends this credential.
+    pub fn bearer(&self, credential: &str) -> Client {
+        Client::new(self.address, Some(credential))
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// SIGTERM, and what became of it within this time.
+    pub fn terminate(&mut self, patience: Duration) -> ExitStatus {
+        let id = self.child.id().to_string();
+        Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(began.elapsed() < patience, "it did not stop");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn log_file(name: &str) -> File {
+    let logs = target().join("test/logs");
+    fs::create_dir_all(&logs).unwrap();
+    File::options().create(true).append(true).open(logs.join(format!("{name}.log"))).unwrap()
+}

@@ -1,0 +1,82 @@
+//! Signing in with a real provider.
+
+use serde_json::json;
+
+use crate::program::{Program, Running, folder};
+use crate::provider::{Provider, free_port};
+
+const AUDIENCE: &str = "https://secrets.test";
+
+fn serve(name: &str, provider: &Provider) -> Running {
+    Program::serve(name, &folder(name).join("secrets.db"))
+        .without("SECRETS_JWT_HS256_SECRET")
+        .with("SECRETS_JWT_ISSUER", &provider.issuer())
+        .with("SECRETS_JWT_AUDIENCE", AUDIENCE)
+        .start()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_signs_in_with_a_token_of_their_provider() {
+    let provider = Provider::start(free_port(), &["1"]);
+    let program = serve("sign_in", &provider);
+
+    let client = program.bearer(&provider.token(AUDIENCE).await);
+    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+
+    assert_eq!(user["external_id"], "alice");
+    assert_eq!(user["email"], "alice@example.com");
+    assert_eq!(user["name"], "Alice of the provider");
+    client.get("/api/v1/users/me").await.is(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_for_another_audience_is_refused() {
+    let provider = Provider::start(free_port(), &["1"]);
+    let program = serve("audience", &provider);
+
+    let client = program.bearer(&provider.token("https://other.test").await);
+
+    client.post("/api/v1/auth/sync", &json!({})).await.is(401).code("unauthorized");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_roll_over_without_a_refused_token() {
+    let port = free_port();
+    let provider = Provider::start(port, &["old"]);
+    let program = serve("roll_over", &provider);
+    let old = program.bearer(&provider.token(AUDIENCE).await);
+    old.post("/api/v1/auth/sync", &json!({})).await.is(200);
+
+    drop(provider);
+    let provider = Provider::start(port, &["new", "old"]);
+    let new = program.bearer(&provider.token(AUDIENCE).await);
+
+    // The new key is not known yet, and is looked for at once; the old one is still published.
+    new.get("/api/v1/users/me").await.is(200);
+    old.get("/api/v1/users/me").await.is(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_are_used_on_while_the_provider_is_away() {
+    let provider = Provider::start(free_port(), &["1"]);
+    let program = serve("away", &provider);
+    let client = program.bearer(&provider.token(AUDIENCE).await);
+    client.post("/api/v1/auth/sync", &json!({})).await.is(200);
+
+    drop(provider);
+
+    client.get("/api/v1/users/me").await.is(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_was_never_reached_makes_nobody_a_stranger() {
+    let provider = Provider::start(free_port(), &["1"]);
+    let token = provider.token(AUDIENCE).await;
+    let program = serve("never", &provider);
+    drop(provider);
+
+    let reply = program.bearer(&token).get("/api/v1/users/me").await;
+
+    reply.is(503).code("unavailable");
+    assert!(reply.header("retry-after").is_some());
+}

@@ -1,0 +1,221 @@
+//! Starting, and refusing to start.
+
+use std::fs;
+use std::path::Path;
+
+use secrets_tests::{Person, canary};
+use serde_json::json;
+
+use crate::program::{Program, folder, jwt, root_key};
+
+/// A database with a project and a secret in it.
+async fn filled(name: &str) -> std::path::PathBuf {
+    let database = folder(name).join("secrets.db");
+    let program = Program::serve(name, &database).start();
+    let client = program.bearer(&jwt("alice"));
+    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+    let alice = Person::new(client, &user);
+    let project = alice.project("Start").await;
+    alice.secret(&project, "production", "KEY", &canary("start")).await;
+    let mut program = program;
+    program.terminate(std::time::Duration::from_secs(10));
+    database
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_root_key_may_come_from_a_file() {
+    let database = filled("key_file").await;
+    let file = database.with_file_name("root.key");
+    fs::write(&file, root_key(7) + "\n").unwrap();
+
+    let program = Program::serve("key_file", &database)
+        .without("SECRETS_ROOT_KEY")
+        .with("SECRETS_ROOT_KEY_FILE", file.to_str().unwrap())
+        .start();
+
+    let client = program.bearer(&jwt("alice"));
+    client.get("/api/v1/projects/start/environments/production/secrets/KEY").await.is(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_root_key_is_refused_and_writes_nothing() {
+    let database = filled("wrong_key").await;
+    let before = contents(&database);
+
+    let ended = Program::serve("wrong_key", &database).with("SECRETS_ROOT_KEY", &root_key(8)).run();
+
+    assert_eq!(ended.code, Some(77), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the root key is another"), "{}", ended.stderr);
+    assert_eq!(contents(&database), before);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn data_without_its_keys_is_refused() {
+    let database = filled("orphan").await;
+    sql(&database, "DELETE FROM instance_keys; DELETE FROM instance").await;
+
+    let ended = Program::serve("orphan", &database).run();
+
+    assert_eq!(ended.code, Some(66), "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changed_key_rows_are_refused() {
+    let database = filled("tampered").await;
+    sql(&database, "UPDATE instance SET canary = zeroblob(64)").await;
+
+    let ended = Program::serve("tampered", &database).run();
+
+    assert_eq!(ended.code, Some(65), "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_that_do_not_open_are_refused() {
+    let database = filled("unreadable").await;
+    sql(&database, "UPDATE secrets SET sealed = zeroblob(111)").await;
+
+    let ended = Program::serve("unreadable", &database).run();
+
+    assert_eq!(ended.code, Some(65), "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_process_owns_a_file() {
+    let database = filled("owned").await;
+    let _first = Program::serve("owned", &database).start();
+
+    let second = Program::serve("owned", &database).run();
+
+    assert_eq!(second.code, Some(69), "{}", second.stderr);
+    assert!(second.stderr.contains("secrets.db.lock"), "{}", second.stderr);
+}
+
+#[test]
+fn an_address_in_use_has_its_own_code() {
+    let folder = folder("address");
+    let first = Program::serve("address", &folder.join("first.db")).start();
+
+    let second = Program::serve("address", &folder.join("second.db"))
+        .with("SECRETS_LISTEN", &first.address.to_string())
+        .run();
+
+    assert_eq!(second.code, Some(73), "{}", second.stderr);
+}
+
+#[test]
+fn a_missing_setting_is_named_in_one_line() {
+    for variable in
+        ["SECRETS_DATABASE_URL", "SECRETS_ROOT_KEY", "SECRETS_JWT_ISSUER", "SECRETS_JWT_AUDIENCE"]
+    {
+        let database = folder("missing").join("secrets.db");
+
+        let ended = Program::serve("missing", &database).without(variable).run();
+
+        assert_eq!(ended.code, Some(78), "{}", ended.stderr);
+        assert!(ended.stderr.contains(variable), "{}", ended.stderr);
+        assert_eq!(ended.stderr.trim().lines().count(), 1, "{}", ended.stderr);
+        assert!(!database.exists());
+    }
+}
+
+#[test]
+fn a_wrong_setting_is_named_and_not_repeated() {
+    let secret = canary("root_key");
+
+    let ended = Program::serve("wrong_setting", &folder("wrong_setting").join("secrets.db"))
+        .with("SECRETS_ROOT_KEY", &secret)
+        .run();
+
+    assert_eq!(ended.code, Some(78), "{}", ended.stderr);
+    assert!(ended.stderr.contains("SECRETS_ROOT_KEY"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("kvc_"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_wrong_command_line_is_a_usage_error() {
+    let ended = Program::new("usage", &["serve", "--nonsense"]).run();
+
+    assert_eq!(ended.code, Some(64), "{}", ended.stderr);
+}
+
+#[test]
+fn check_and_migrate_say_what_they_found() {
+    let database = folder("check").join("secrets.db");
+
+    let migrated = Program::configured("check", "migrate", &database).run();
+    let checked = Program::configured("check", "check", &database).run();
+    let wrong = Program::configured("check", "check", &database)
+        .with("SECRETS_ROOT_KEY", &root_key(9))
+        .run();
+
+    assert_eq!(
+        (migrated.code, migrated.stdout.as_str()),
+        (Some(0), "the database is up to date\n")
+    );
+    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    assert_eq!(wrong.code, Some(77), "{}", wrong.stderr);
+}
+
+#[test]
+fn dev_refuses_an_address_that_others_reach() {
+    let folder = folder("dev_listen");
+
+    let ended = Program::new(
+        "dev_listen",
+        &["dev", "--listen", "0.0.0.0:0", "--data-dir", folder.to_str().unwrap()],
+    )
+    .run();
+
+    assert_eq!(ended.code, Some(64), "{}", ended.stderr);
+}
+
+#[test]
+fn dev_refuses_a_database_whose_key_was_lost() {
+    let folder = folder("dev_lost");
+    let data = folder.to_str().unwrap();
+    let arguments = ["dev", "--listen", "127.0.0.1:0", "--data-dir", data];
+    drop(Program::new("dev_lost", &arguments).start());
+    fs::remove_file(folder.join("root.key")).unwrap();
+
+    let ended = Program::new("dev_lost", &arguments).run();
+
+    assert_eq!(ended.code, Some(66), "{}", ended.stderr);
+    assert!(!folder.join("root.key").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dev_keeps_its_files_to_its_owner_and_signs_tokens() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = folder("dev").join("data");
+    let data = folder.to_str().unwrap();
+    let program =
+        Program::new("dev", &["dev", "--listen", "127.0.0.1:0", "--data-dir", data]).start();
+    let signed =
+        Program::new("dev", &["dev", "token", "--email", "bob@example.com", "--data-dir", data])
+            .run();
+
+    let bob = program.bearer(signed.stdout.trim());
+    bob.get("/api/v1/users/me").await.is(404);
+    let user = bob.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+    assert_eq!(user["email"], "bob@example.com");
+
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    for file in ["root.key", "signing.key", "secrets.db"] {
+        assert_eq!(mode(&folder.join(file)), 0o600, "{file}");
+    }
+}
+
+/// What the store holds. (The files beside it change with every opening.)
+fn contents(database: &Path) -> Vec<u8> {
+    fs::read(database).unwrap()
+}
+
+async fn sql(database: &Path, text: &'static str) {
+    use sqlx::Connection as _;
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database).foreign_keys(false);
+    let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}

@@ -1,0 +1,34 @@
+//! Stopping.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::program::{Program, folder, jwt};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_under_way_is_answered_before_the_end() {
+    let mut program = Program::serve("stop", &folder("stop").join("secrets.db")).start();
+    let client = program.bearer(&jwt("alice"));
+    client.post("/api/v1/auth/sync", &json!({})).await.is(200);
+    let requests: Vec<_> = (0..32)
+        .map(|number| {
+            let client = client.clone();
+            let body = json!({ "name": format!("Project {number}") });
+            tokio::spawn(async move { client.try_post("/api/v1/projects", &body).await })
+        })
+        .collect();
+    // Some are under way, some not yet sent: those may be refused, none may be cut.
+    tokio::time::sleep(Duration::from_millis(15)).await;
+
+    let status = tokio::task::spawn_blocking(move || program.terminate(Duration::from_secs(15)))
+        .await
+        .unwrap();
+
+    assert_eq!(status.code(), Some(0));
+    for request in requests {
+        if let Some(reply) = request.await.unwrap() {
+            reply.is(201);
+        }
+    }
+}

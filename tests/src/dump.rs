@@ -1,0 +1,133 @@
+//! All that a store keeps about some people and their teams, to see whether anything changed.
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Write as _};
+
+use secrets_core::access::{EnvironmentPath, ProjectRef};
+use secrets_core::caller::Principal;
+use secrets_core::crypto::Sealed;
+use secrets_core::ids::{EnvironmentId, ProjectId, TeamId};
+use secrets_core::jwt::DEV_ISSUER;
+use secrets_core::store::{Reads, SecretRecord, Store, Wanted};
+
+/// Rows by name. Entries of the audit log are among them, but for those that reads leave.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Dump(BTreeMap<String, String>);
+
+/// What reads are recorded as.
+const READS: [&str; 4] = ["secret.read", "secrets.exported", "eso.secret_read", "eso.secrets_read"];
+
+impl Dump {
+    /// What the store keeps about these people, by the names under which they signed in.
+    pub async fn of(store: &dyn Store, people: &[&str]) -> Self {
+        let mut reads = store.read().await.unwrap();
+        let mut dump = Self(BTreeMap::new());
+        dump.instance(reads.as_mut()).await;
+        for name in people {
+            dump.person(reads.as_mut(), &format!("{name}@example.com")).await;
+        }
+        dump
+    }
+
+    /// What differs: the names of rows that came, went or changed.
+    #[must_use]
+    pub fn changes(&self, later: &Self) -> Vec<String> {
+        let gone = self.0.keys().filter(|row| !later.0.contains_key(*row));
+        let other = later.0.iter().filter(|(row, text)| self.0.get(*row) != Some(*text));
+        gone.map(|row| format!("{row} is gone"))
+            .chain(other.map(|(row, text)| format!("{row} is now {text}")))
+            .collect()
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.0.len()
+    }
+
+    fn row(&mut self, name: impl Debug, row: &impl Debug) {
+        self.0.insert(format!("{name:?}"), format!("{row:?}"));
+    }
+
+    async fn instance(&mut self, reads: &mut dyn Reads) {
+        let Some((instance, keys)) = reads.instance().await.unwrap() else { return };
+        self.row("instance", &instance);
+        for key in keys {
+            self.row(("instance key", key.purpose), &key);
+        }
+    }
+
+    async fn person(&mut self, reads: &mut dyn Reads, subject: &str) {
+        let user = reads.user_by_subject(DEV_ISSUER, subject).await.unwrap();
+        let Some(user) = user else { return };
+        let principal = Principal::User(user.id);
+        self.row(("user", user.id), &user);
+        for membership in reads.memberships(user.id).await.unwrap() {
+            let team = membership.team.id;
+            if !self.0.contains_key(&format!("{:?}", ("team", team))) {
+                self.row(("team", team), &membership.team);
+                self.team(reads, team).await;
+            }
+        }
+        for project in reads.projects(principal).await.unwrap() {
+            if !self.0.contains_key(&format!("{:?}", ("project", project.id))) {
+                self.row(("project", project.id), &project);
+                self.project(reads, principal, project.id).await;
+            }
+        }
+    }
+
+    async fn team(&mut self, reads: &mut dyn Reads, team: TeamId) {
+        for member in reads.members(&[team]).await.unwrap() {
+            self.row(("member", team, member.user), &member);
+        }
+        for (token, scope) in reads.tokens(&[team]).await.unwrap() {
+            self.row(("token", token.id), &(token, scope));
+        }
+        for entry in reads.audit_entries(team, 100_000).await.unwrap() {
+            if !READS.contains(&entry.action.as_str()) {
+                self.row(("audit", entry.id), &entry);
+            }
+        }
+    }
+
+    async fn project(&mut self, reads: &mut dyn Reads, whose: Principal, project: ProjectId) {
+        for environment in reads.environments(project, whose).await.unwrap() {
+            self.row(("environment", environment.id), &environment);
+            self.environment(reads, whose, (project, environment.id)).await;
+        }
+    }
+
+    async fn environment(
+        &mut self,
+        reads: &mut dyn Reads,
+        whose: Principal,
+        (project, environment): (ProjectId, EnvironmentId),
+    ) {
+        let path = EnvironmentPath::new(ProjectRef::Id(project), environment);
+        let sight = reads.sight(&path, whose, Wanted::All).await.unwrap().unwrap();
+        self.row(("project key", project), &sight.key);
+        for secret in sight.chain.into_iter().next().unwrap().secrets {
+            self.secret(reads, &secret).await;
+        }
+    }
+
+    async fn secret(&mut self, reads: &mut dyn Reads, secret: &SecretRecord) {
+        let description = secret.description.as_ref().map(bytes);
+        self.row(("secret", secret.id), &(secret, bytes(&secret.sealed), description));
+        if secret.version == 1 {
+            return;
+        }
+        for old in reads.secret_versions(secret.id).await.unwrap() {
+            let row = (&old, bytes(&old.sealed));
+            self.row(("secret version", secret.id, old.version), &row);
+        }
+    }
+}
+
+fn bytes(sealed: &Sealed) -> String {
+    sealed.as_bytes().iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
+}

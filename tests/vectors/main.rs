@@ -1,0 +1,51 @@
+//! The golden vectors of this folder, read by the crates themselves: what is valid opens and is made
+//! again bit for bit, what is not is refused.
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+mod record;
+mod token;
+mod wrapped;
+mod xaes;
+
+use std::fs;
+
+use secrets_core::crypto::Key;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error};
+use serde_json::Value;
+use zeroize::Zeroizing;
+
+/// Bytes that stand as hex in the files.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn array<const N: usize>(&self) -> &[u8; N] {
+        self.0.as_slice().try_into().unwrap()
+    }
+
+    fn key(&self) -> Key {
+        Key::from_bytes(Zeroizing::new(*self.array()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = text.as_bytes().chunks(2).map(|digits| {
+            let digits = str::from_utf8(digits).map_err(D::Error::custom)?;
+            u8::from_str_radix(digits, 16).map_err(D::Error::custom)
+        });
+        bytes.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// The vectors of a section that are wanted; there must be some, or nothing is tested.
+fn section<T: DeserializeOwned>(file: &str, section: &str, wanted: fn(&T) -> bool) -> Vec<T> {
+    let path = format!("{}/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
+    let mut sections: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let vectors: Vec<T> = serde_json::from_value(sections[section].take()).unwrap();
+    let vectors: Vec<T> = vectors.into_iter().filter(wanted).collect();
+    assert!(!vectors.is_empty(), "{file} has no such vectors in {section}");
+    vectors
+}
