@@ -9,7 +9,7 @@ use std::future::pending;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use secrets_core::access::EnvironmentPath;
@@ -139,7 +139,7 @@ async fn fill(service: &Service) -> Result<(String, String), Failed> {
 impl Case {
     /// Requests a second, over all connections.
     async fn run(&self) -> Result<f64, Failed> {
-        let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let mut connections = tokio::task::JoinSet::new();
         for _ in 0..CONNECTIONS {
             let (address, request) = (self.address, self.request.clone());
@@ -148,7 +148,7 @@ impl Case {
         let (began, before) = (Instant::now(), answered.load(Ordering::Relaxed));
         tokio::time::sleep(ROUND).await;
         let rate =
-            (answered.load(Ordering::Relaxed) - before) as f64 / began.elapsed().as_secs_f64();
+            f64::from(answered.load(Ordering::Relaxed) - before) / began.elapsed().as_secs_f64();
         stop.store(true, Ordering::Relaxed);
         while let Some(ended) = connections.join_next().await {
             ended??;
@@ -167,7 +167,7 @@ async fn ask(
     address: SocketAddr,
     request: String,
     stop: Arc<AtomicBool>,
-    answered: Arc<AtomicU64>,
+    answered: Arc<AtomicU32>,
 ) -> Result<(), Failed> {
     let mut stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;

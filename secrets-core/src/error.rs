@@ -158,6 +158,7 @@ impl Error {
     }
 
     /// A name that is taken, where the interface answers so with the field.
+    #[must_use]
     pub fn taken(field: &'static str, message: &'static str) -> Self {
         Self::Invalid(vec![FieldError::new(field, Code::AlreadyExists, message)])
     }

@@ -20,6 +20,7 @@ pub mod ids;
 pub mod jwt;
 pub mod limits;
 pub mod names;
+pub mod object;
 pub mod operation;
 pub mod projects;
 pub mod rule;

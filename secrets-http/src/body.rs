@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
 use secrets_core::error::{Code, Error, FieldError};
+use secrets_core::object::Object;
 use secrets_core::rule::Rule;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -50,17 +51,17 @@ fn frames(
 impl Body {
     /// Whether the body is plain text.
     pub fn is_text(&self) -> bool {
-        self.media_type() == Some("text/plain")
+        self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case("text/plain"))
     }
 
     /// The body as a JSON document.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, Fault> {
-        if !matches!(self.media_type(), None | Some("application/json")) {
+        if self.media_type().is_some_and(|kind| !kind.eq_ignore_ascii_case("application/json")) {
             return Err(Error::invalid("Content-Type", "must be application/json").into());
         }
         let bytes = self.read().await?;
         let mut document = serde_json::Deserializer::from_slice(&bytes);
-        let value =
+        let Object(value) =
             serde_path_to_error::deserialize(&mut document).map_err(|error| malformed(&error))?;
         document.end().map_err(|_| not_json())?;
         Ok(value)
@@ -123,6 +124,7 @@ fn malformed(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
     if decoder_says.iter().any(|start| text.starts_with(start)) {
         let expected =
             text.rsplit_once("expected ").map_or("something else", |(_, expected)| expected);
+        let expected = if ["u32", "i64"].contains(&expected) { "a whole number" } else { expected };
         if text.starts_with("unknown field") {
             let message = format!("has a field that is not known here; known are {expected}");
             return field_error("body".to_owned(), Code::InvalidRequest, message);

@@ -81,7 +81,7 @@ impl Router {
         let Ok(found) = self.templates.at(&path) else { return Found::Nothing };
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
         let Some(route) = found.value.get(wanted).and_then(|index| self.routes.get(*index)) else {
-            let template = found.value.values().filter_map(|index| self.routes.get(*index)).next();
+            let template = found.value.values().find_map(|index| self.routes.get(*index));
             return Found::Method(
                 template.map_or("", |route| route.template),
                 allowed(found.value),

@@ -83,8 +83,11 @@ async fn two_credentials_are_none(app: App) {
 async fn a_credential_is_taken_from_the_header_only(app: App) {
     app.person("alice").await;
     let jwt = app.jwt("alice");
-    let elsewhere =
-        [("cookie", format!("access_token={jwt}")), ("x-api-key", jwt.clone()), ("token", jwt.clone())];
+    let elsewhere = [
+        ("cookie", format!("access_token={jwt}")),
+        ("x-api-key", jwt.clone()),
+        ("token", jwt.clone()),
+    ];
     let elsewhere = elsewhere.each_ref().map(|(name, value)| (*name, value.as_str()));
 
     app.anonymous().get(&format!("{ME}?access_token={jwt}")).await.is(401);
@@ -313,11 +316,23 @@ async fn levels_are_decided_from_the_outside_in(app: App) {
     let scope = json!({ "project_ids": [paths::last(&web)], "environments": ["staging"], "permissions": ["write"] });
     let writer = app.bearer(&alice.token(&scope).await);
 
-    alice.get(&paths::secret("/api/v1/projects/none", "none", "NONE")).await.is(404).says("project not found");
+    alice
+        .get(&paths::secret("/api/v1/projects/none", "none", "NONE"))
+        .await
+        .is(404)
+        .says("project not found");
     bob.get(&paths::secret(&web, "none", "NONE")).await.is(403);
     alice.get(&paths::secret(&web, "none", "NONE")).await.is(404).says("environment not found");
-    writer.get(&paths::secret(&web, "production", "NONE")).await.is(403).says("outside of this token's scope");
-    writer.get(&paths::secret(&web, "staging", "NONE")).await.is(403).says("this token may not read");
+    writer
+        .get(&paths::secret(&web, "production", "NONE"))
+        .await
+        .is(403)
+        .says("outside of this token's scope");
+    writer
+        .get(&paths::secret(&web, "staging", "NONE"))
+        .await
+        .is(403)
+        .says("this token may not read");
     alice.get(&paths::secret(&web, "staging", "NONE")).await.is(404).says("secret not found");
 }
 

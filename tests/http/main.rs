@@ -1,4 +1,15 @@
 //! The interface, rule by rule, over sockets and on every store.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+mod credentials;
 mod endpoints;
+mod environments;
+mod members;
+mod projects;
+mod public;
+mod races;
+mod secrets;
+mod tampering;
+mod teams;
+mod tenants;
+mod users;

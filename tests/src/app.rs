@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use chrono::{TimeDelta, TimeZone, Utc};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use secrets_core::access::Role;
 use secrets_core::clock::{Clock, ManualClock};
 use secrets_core::crypto::{Key, StaticRootKey};
+use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::limits::Plan;
-use secrets_core::store::Store;
+use secrets_core::store::{MemberRecord, Store};
 use secrets_core::{Options, Ports, Service};
 use secrets_http::accept::AcceptOptions;
 use secrets_http::client_address::Networks;
@@ -223,6 +225,28 @@ impl App {
         let client = self.bearer(&self.jwt(name));
         let user = client.post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200).json();
         Person::new(client, &user)
+    }
+
+    /// Makes a person, by id, a member of a team, a second after whoever joined before. There is no
+    /// endpoint for it yet.
+    pub async fn join(&self, team: &str, person: &str, role: Role) {
+        self.wait(TimeDelta::seconds(1));
+        let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
+        let now = self.clock.now();
+        let mut tx = self.store.begin().await.unwrap();
+        let known = tx.user(user).await.unwrap().unwrap();
+        let member = MemberRecord {
+            team,
+            user,
+            role,
+            email: known.email,
+            name: known.name,
+            avatar_url: known.avatar_url,
+            created_at: now,
+            updated_at: now,
+        };
+        tx.insert_member(&member).await.unwrap();
+        tx.commit().await.unwrap();
     }
 
     /// Moves time.

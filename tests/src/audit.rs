@@ -6,16 +6,26 @@ use secrets_core::store::AuditRecord;
 use crate::App;
 
 impl App {
-    /// The newest entries of a team's audit log, newest first.
+    /// The newest entries of a team's audit log.
     pub async fn audit(&self, team: &str) -> Vec<AuditRecord> {
         let team = ids::parse(team).unwrap().into();
         let mut reads = self.store.read().await.unwrap();
         reads.audit_entries(team, 100).await.unwrap()
     }
 
-    /// What the newest entries of a team's audit log say was done, oldest first.
+    /// What the newest entries of a team's audit log say was done, ordered by name.
     pub async fn actions(&self, team: &str) -> Vec<String> {
         let entries = self.audit(team).await;
-        entries.into_iter().rev().map(|entry| entry.action).collect()
+        let mut actions: Vec<_> = entries.into_iter().map(|entry| entry.action).collect();
+        actions.sort();
+        actions
+    }
+
+    /// The one entry of a team's audit log that says that this was done.
+    pub async fn entry(&self, team: &str, action: &str) -> AuditRecord {
+        let mut entries = self.audit(team).await;
+        entries.retain(|entry| entry.action == action);
+        assert_eq!(entries.len(), 1, "{action}");
+        entries.remove(0)
     }
 }

@@ -9,6 +9,7 @@ mod outage;
 pub mod paths;
 mod person;
 mod reply;
+mod spoil;
 mod stores;
 mod wire;
 
@@ -17,6 +18,7 @@ pub use dump::Dump;
 pub use outage::{CAUSE, Failing, Outage};
 pub use person::{Client, Person};
 pub use reply::Reply;
+pub use spoil::flipped;
 pub use stores::{Held, Kind};
 
 /// When every server starts, as it is written in answers.

@@ -93,13 +93,13 @@ pub struct RecordContext<'a> {
 }
 
 impl RecordContext<'_> {
-    fn associated_data(&self, header: &[u8; HEADER]) -> Vec<u8> {
+    fn associated_data(&self, header: [u8; HEADER]) -> Vec<u8> {
         // A key name has at most 255 bytes; a longer one could not be told apart by its length.
-        debug_assert!(self.key.len() <= usize::from(u16::MAX), "key names are bounded");
+        debug_assert!(u16::try_from(self.key.len()).is_ok(), "key names are bounded");
         let length = u16::try_from(self.key.len()).unwrap_or(u16::MAX);
         let environment = self.environment.map_or_else(Uuid::nil, EnvironmentId::uuid);
         let mut data = Vec::with_capacity(96 + self.key.len());
-        data.extend_from_slice(header);
+        data.extend_from_slice(&header);
         data.extend_from_slice(b"SCv1\0");
         data.extend_from_slice(&[self.purpose as u8, u8::from(self.hidden)]);
         data.extend_from_slice(self.instance.uuid().as_bytes());
@@ -137,7 +137,7 @@ impl Sealed {
         let inner = pad(value.reveal().as_bytes());
         let mut record = Vec::with_capacity(HEADER + NONCE + inner.len() + TAG);
         record.extend_from_slice(&header);
-        key.cipher.seal_into(&mut record, nonce, &context.associated_data(&header), &inner);
+        key.cipher.seal_into(&mut record, nonce, &context.associated_data(header), &inner);
         Self(record)
     }
 
@@ -151,7 +151,7 @@ impl Sealed {
         if self.key_version() != Some(key.version) {
             return Err(Undecryptable);
         }
-        let inner = key.cipher.open(sealed, &context.associated_data(header))?;
+        let inner = key.cipher.open(sealed, &context.associated_data(*header))?;
         Plaintext::from_opened(unpad(&inner)?)
     }
 

@@ -140,13 +140,13 @@ mod tests {
         assert_eq!(token.reveal(), "env_0Eoh211G4c8wtVWM00my5rsNSFlKgaWqQ4mb8gdEqno2VMQpv");
         assert!(TokenText::is_plausible(token.reveal()));
         let TokenMac(mac) = TokenMac::keyed(&[0x11; 32], token.reveal());
-        let hex: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(hex, "69bcad731926af266f9b79ed8cbba3e0aa470dc9a98281ea3bd0d8ebd3d3fa26");
+        let expected = 0x69bc_ad73_1926_af26_6f9b_79ed_8cbb_a3e0_u128;
+        assert_eq!(mac[..16], expected.to_be_bytes());
     }
 
     #[test]
     fn a_mistyped_token_is_recognised() {
-        let token = TokenText::draw().reveal().replace("env_", "env_");
+        let token = TokenText::draw().reveal().to_owned();
         let typo = format!("{}{}", &token[..52], if token.ends_with('x') { 'y' } else { 'x' });
 
         assert!(!TokenText::is_plausible(&typo));

@@ -138,7 +138,7 @@ mod tests {
         let limiter = RateLimiter::new(1);
 
         let refused = (0..SHARDS * KEYS_PER_SHARD * 2)
-            .filter(|key| !limiter.count(key, at(0)).unwrap().admitted);
+            .filter(|key| !limiter.count(*key, at(0)).unwrap().admitted);
 
         assert!(refused.count() > SHARDS * KEYS_PER_SHARD / 2);
     }

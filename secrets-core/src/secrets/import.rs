@@ -10,6 +10,7 @@ use crate::caller::Callers;
 use crate::crypto::{Description, Plaintext};
 use crate::error::{Code, Error, FieldError, Result};
 use crate::names::SecretKey;
+use crate::object;
 use crate::operation::{Audit, Context, Operation, Write};
 use crate::store::SecretRecord;
 
@@ -20,6 +21,7 @@ const LIMIT: usize = 100;
 #[derive(Debug, Deserialize)]
 pub struct Import {
     /// 1 to 100 of them, each key once.
+    #[serde(deserialize_with = "object::list")]
     pub secrets: Vec<ImportedSecret>,
     /// Whether a key that the environment has already gets the new value, or is left alone.
     #[serde(default, deserialize_with = "or_default")]

@@ -89,6 +89,7 @@ impl Secret {
     }
 }
 
+#[expect(clippy::ref_option, reason = "the signature that serde asks for")]
 fn revealed<S: serde::Serializer>(
     value: &Option<Plaintext>,
     serializer: S,

@@ -10,6 +10,7 @@ use crate::names::DisplayName;
 
 /// A service token. The token itself is not kept, only its keyed hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent choices, kept as columns")]
 pub struct TokenRecord {
     /// Which token.
     pub id: TokenId,

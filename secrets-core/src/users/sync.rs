@@ -92,6 +92,12 @@ fn told(known: &UserRecord, identity: &Identity) -> Result<UserRecord> {
 }
 
 fn newcomer(identity: &Identity, now: Time) -> Result<UserRecord> {
+    // No store keeps every character, and nobody could tell such a person from another.
+    if identity.issuer.chars().chain(identity.subject.chars()).any(is_invisible) {
+        return Err(Error::Unauthenticated(
+            "the token's `sub` claim holds characters that cannot be seen",
+        ));
+    }
     let email = identity.email.as_deref().ok_or(Error::Unauthenticated(
         "the token has no `email` claim and the identity provider gives none",
     ))?;

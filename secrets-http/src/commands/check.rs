@@ -27,5 +27,6 @@ pub(super) async fn run(
         let message = "the database or the encryption does not work: the log above says why";
         return Err(Failure::new(crate::config::Exit::Database, message));
     }
-    say("configuration, keys and database are in order")
+    say("configuration, keys and database are in order");
+    Ok(())
 }

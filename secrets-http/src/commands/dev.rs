@@ -56,14 +56,15 @@ pub(super) async fn run(
     sign_in(&service, &token).await?;
     let listener = open::listener(dev.service.listen).await?;
     let address = listener.local_addr().map_or(dev.service.listen, |address| address);
-    say(&greeting(&format!("http://{address}"), &token))?;
+    say(&greeting(&format!("http://{address}"), &token));
     serve::until_stopped(service, listener, None, dev.service, clock).await
 }
 
 /// `dev token`: only signs. Whoever gets the token signs in with it.
 pub(super) fn token(token: &DevToken, clock: &dyn Clock) -> Result<(), Failure> {
     let signer = signer(&token.data_dir, Missing::Refused)?;
-    say(&sign(&signer, &token.email, clock)?)
+    say(&sign(&signer, &token.email, clock)?);
+    Ok(())
 }
 
 fn greeting(address: &str, token: &str) -> String {

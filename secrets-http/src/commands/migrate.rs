@@ -6,5 +6,6 @@ use crate::config::{Failure, Migrate};
 pub(super) async fn run(migrate: &Migrate, unknown: Vec<String>) -> Result<(), Failure> {
     open::log(&migrate.logs, &unknown)?;
     open::store(&migrate.database).await?;
-    say("the database is up to date")
+    say("the database is up to date");
+    Ok(())
 }

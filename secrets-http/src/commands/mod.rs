@@ -23,13 +23,15 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::Serve(settings) => serve::run(*settings, unknown, clock).await,
         Command::Check(settings) => check::run(*settings, unknown, clock).await,
         Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
-        Command::Print(text) => say(&text),
+        Command::Print(text) => {
+            say(&text);
+            Ok(())
+        }
     }
 }
 
 /// Writes to standard output, which is where what was asked for goes.
-fn say(text: &str) -> Result<(), Failure> {
+fn say(text: &str) {
     // A reader that went away, `head` say, is no failure of ours.
     let _ = writeln!(io::stdout(), "{}", text.trim_end());
-    Ok(())
 }

@@ -177,9 +177,9 @@ async fn ended(app: &App, first: &Tenant) -> Vec<Principal> {
     let id = deleted.token.as_deref().unwrap();
     first.owner.delete(&format!("/api/v1/tokens/{id}")).await.is(204);
 
-    short["expires_at"] = json!(app.clock.now() + TimeDelta::minutes(1));
+    short["expires_at"] = json!(app.clock.now() + TimeDelta::seconds(1));
     let expired = Principal::machine(first, "expired", Caller::Unauthenticated, short).await;
-    app.wait(TimeDelta::minutes(2));
+    app.wait(TimeDelta::seconds(2));
     vec![Principal { token: None, ..deleted }, expired]
 }
 

@@ -39,9 +39,13 @@ impl World {
         let first = Tenant::build(app.person("owner").await).await;
         let other = Tenant::build(app.person("stranger").await).await;
         for (name, role) in [("admin", Role::Admin), ("member", Role::Member)] {
-            app.join(&first.owner.team, &app.person(name).await, role).await;
+            app.join(&first.owner.team, &app.person(name).await.id, role).await;
         }
         let principals = principals::all(app, &first, &other).await;
+        // Signing in again now changes nothing.
+        for name in ["owner", "admin", "member", "stranger"] {
+            app.person(name).await;
+        }
         Self { first, other, principals, counter: AtomicU32::new(0) }
     }
 

@@ -32,11 +32,12 @@ async fn teams_of_one_name_get_addresses_of_their_own(app: App) {
     app.person("ann").await;
     let crowd = Crowd::of(&app, &app.jwt("ann")).await;
 
-    let replies = crowd
-        .race(|_, client| async move {
-            client.post("/api/v1/teams", &json!({ "name": "Shop" })).await
-        })
-        .await;
+    let replies =
+        crowd
+            .race(|_, client| async move {
+                client.post("/api/v1/teams", &json!({ "name": "Shop" })).await
+            })
+            .await;
 
     assert_eq!(count(&replies, 201), CROWD, "{replies:#?}");
     let slugs: BTreeSet<_> = replies.iter().map(|reply| reply.json()["slug"].to_string()).collect();
@@ -110,7 +111,8 @@ async fn read_until_gone(client: &Client, path: &str, deleted: &AtomicBool) -> V
     while late.len() < 2 {
         let is_late = deleted.load(Ordering::SeqCst);
         let reply = client.get(path).await;
-        assert!([200, 401].contains(&reply.status), "{}", reply.text());
+        // One that was known when it came in may find itself without scope.
+        assert!([200, 401, 403].contains(&reply.status), "{}", reply.text());
         if is_late {
             late.push(reply);
         }

@@ -2,10 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use secrets_core::access::EnvironmentPath;
-use secrets_core::caller::Principal;
-use secrets_core::ids;
-use secrets_core::store::{SecretRecord, SecretVersion, Wanted};
 use secrets_tests::{App, Reply, paths};
 use serde_json::{Value, json};
 
@@ -55,12 +51,7 @@ async fn many_updates_of_a_secret_all_happen_one_after_the_other(app: App) {
     assert_eq!(given, (2..=65).collect::<Vec<_>>());
     let shown = person.get(&path).await.json();
     assert_eq!(shown["secret"]["value"], format!("kvc_race_{last}"));
-    let (record, kept) = stored(&app, &person.id, &project, "KEY").await;
-    assert_eq!(record.version, 65);
-    assert_eq!(
-        kept.iter().map(|old| old.version).collect::<Vec<_>>(),
-        (1..=64).rev().collect::<Vec<_>>()
-    );
+    assert_eq!(history(&app, &project, "KEY").await, (1..=65).rev().collect::<Vec<_>>());
 }
 
 async fn of_many_updates_of_one_version_one_happens(app: App) {
@@ -79,8 +70,9 @@ async fn of_many_updates_of_one_version_one_happens(app: App) {
         .await;
 
     outcome(&replies, (200, 1), (409, 63));
-    let refused = replies.iter().filter(|reply| reply.status == 409);
-    refused.for_each(|reply| drop(reply.code("version_conflict")));
+    for reply in replies.iter().filter(|reply| reply.status == 409) {
+        reply.code("version_conflict");
+    }
     let winner = replies.iter().position(|reply| reply.status == 200).unwrap();
     let shown = person.get(&path).await.json();
     assert_eq!(shown["secret"]["value"], format!("kvc_race_{winner}"));
@@ -170,8 +162,7 @@ async fn imports_and_single_updates_wait_for_each_other(app: App) {
     assert_eq!(count(&replies, 200), CROWD, "{replies:#?}");
     let (_, versions) = exported(&person.get(&export(&project)).await);
     assert_eq!(versions, [33, 33, 65, 33, 33]);
-    let (_, kept) = stored(&app, &person.id, &project, "CHARLIE").await;
-    assert_eq!(kept.len(), 64);
+    assert_eq!(history(&app, &project, "CHARLIE").await, (1..=65).rev().collect::<Vec<_>>());
 }
 
 secrets_tests::on_every_store!(
@@ -212,19 +203,11 @@ fn exported(reply: &Reply) -> (BTreeSet<String>, Vec<u64>) {
     (values.collect(), versions.collect())
 }
 
-/// A secret as the store has it, with what it replaced.
-async fn stored(
-    app: &App,
-    person: &str,
-    project: &str,
-    key: &str,
-) -> (SecretRecord, Vec<SecretVersion>) {
-    let principal = Principal::User(ids::parse(person).unwrap().into());
-    let path = EnvironmentPath::new(paths::last(project), "development");
-    let key = key.parse().unwrap();
+/// The versions of a secret that are stored, newest first.
+async fn history(app: &App, project: &str, key: &str) -> Vec<u32> {
+    let record = app.record(project, "development", key).await;
     let mut reads = app.store.read().await.unwrap();
-    let sight = reads.sight(&path, principal, Wanted::Key(&key)).await.unwrap().unwrap();
-    let record = sight.chain[0].secrets[0].clone();
-    let versions = reads.secret_versions(record.id).await.unwrap();
-    (record, versions)
+    let replaced = reads.secret_versions(record.id).await.unwrap();
+    let replaced = replaced.into_iter().map(|version| version.version);
+    std::iter::once(record.version).chain(replaced).collect()
 }

@@ -1,0 +1,61 @@
+//! JSON objects, and nothing else, where fields have names.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+/// What was read from an object. (serde would also fill the fields of a struct from a list, in their
+/// order.)
+#[derive(Debug)]
+pub struct Object<T>(pub T);
+
+/// Reads a list of objects; for `#[serde(deserialize_with)]`.
+pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let objects = Vec::<Object<T>>::deserialize(deserializer)?;
+    Ok(objects.into_iter().map(|Object(read)| read).collect())
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Fields(PhantomData)).map(Self)
+    }
+}
+
+struct Fields<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_struct_is_read_from_an_object_only() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Point {
+            x: i32,
+        }
+
+        let Object(Point { x }) = serde_json::from_str(r#"{"x":1}"#).unwrap();
+
+        assert_eq!(x, 1);
+        for other in ["[1]", "1", "null", r#""x""#] {
+            let error = serde_json::from_str::<Object<Point>>(other).unwrap_err().to_string();
+            assert!(error.contains("expected an object"), "{error}");
+        }
+    }
+}

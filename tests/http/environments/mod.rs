@@ -1,0 +1,5 @@
+//! `/api/v1/projects/{projectId}/environments`.
+
+mod create;
+mod delete;
+mod read;

@@ -1,0 +1,68 @@
+//! What was changed in the database by other hands: nothing wrong is ever answered, and nothing
+//! starts over what does not belong together.
+
+mod chains;
+mod records;
+mod start;
+
+use secrets_tests::{App, Client, Person, Reply, paths};
+use serde_json::json;
+
+/// A project whose secrets are to be spoilt, and those who read them.
+struct Victim {
+    app: App,
+    person: Person,
+    machine: Client,
+    /// The project's path.
+    project: String,
+}
+
+impl Victim {
+    /// A project with two secrets in its first environment and one in the second.
+    async fn of(app: App) -> Self {
+        let person = app.person("ann").await;
+        let project = person.project("web").await;
+        for (environment, key) in
+            [("development", "ONE"), ("development", "TWO"), ("staging", "ONE")]
+        {
+            let value = format!("kvc_{environment}_{key}");
+            let about = format!("kvc_about_{environment}_{key}");
+            let body = json!({ "key": key, "value": value, "description": about });
+            person.post(&paths::secrets(&project, environment), &body).await.is(201);
+        }
+        let token = person.token(&json!({ "all_projects": true })).await;
+        Self { machine: app.bearer(&token), app, person, project }
+    }
+
+    /// Everything that gives the value of a secret.
+    async fn values(&self, project: &str, environment: &str, key: &str) -> [Reply; 4] {
+        let secrets = paths::secrets(project, environment);
+        [
+            self.person.get(&format!("{secrets}/{key}")).await,
+            self.person.get(&format!("{secrets}/export")).await,
+            self.machine.get(&paths::eso_secret(project, environment, key)).await,
+            self.machine.get(&paths::eso_secrets(project, environment)).await,
+        ]
+    }
+
+    /// Everything that gives the value of this secret fails, and says nothing.
+    async fn is_broken(&self, project: &str, environment: &str, key: &str) {
+        for reply in self.values(project, environment, key).await {
+            assert_internal(&reply);
+        }
+    }
+
+    /// Everything that gives the value of this secret gives it.
+    async fn is_whole(&self, environment: &str, key: &str) {
+        let value = format!("kvc_{environment}_{key}");
+        for reply in self.values(&self.project, environment, key).await {
+            assert!(reply.is(200).text().contains(&value), "{}", reply.text());
+        }
+    }
+}
+
+#[track_caller]
+fn assert_internal(reply: &Reply) {
+    assert_eq!(reply.status, 500, "{}", reply.text());
+    assert_eq!(reply.json(), json!({ "error": "internal error", "code": "internal" }));
+}

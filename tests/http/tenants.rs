@@ -1,0 +1,142 @@
+//! Two teams that named everything alike. Whatever one of them names, it never gets a byte of the
+//! other, and never changes anything there.
+
+mod equal_answers;
+mod substitution;
+
+use secrets_tests::{App, Client, Dump, Person, Reply, paths};
+use serde_json::{Value, json};
+
+/// The team that asks, and the one that must not be seen.
+struct Twins {
+    ann: Tenant,
+    bea: Tenant,
+}
+
+/// A team with one project.
+struct Tenant {
+    person: Person,
+    /// A service token for everything the team has.
+    machine: Client,
+    token: String,
+    token_id: String,
+    /// The project's path.
+    project: String,
+    project_id: String,
+    slug: String,
+    /// By name: `development`, `staging`, `production`, `preview`.
+    environments: Vec<(String, String)>,
+    /// Whatever else is the team's alone.
+    others: Vec<String>,
+}
+
+/// The person whose things must not be seen: a name that no answer holds by chance.
+const BEA: &str = "beatrix-of-the-other-team";
+
+/// A key and an environment that only the other team has.
+const HERS: (&str, &str) = ("BEATRIX_ONLY", "beatrix-only");
+
+impl Twins {
+    async fn build(app: &App) -> Self {
+        let ann = Tenant::build(app, "ann", "a").await;
+        let mut bea = Tenant::build(app, BEA, "b").await;
+        let (key, environment) = HERS;
+        let id = bea.person.environment(&bea.project, environment, Some("staging")).await;
+        bea.environments.push((environment.to_owned(), id));
+        bea.person.secret(&bea.project, "development", key, "kvc_b_only").await;
+        let secret = bea.person.get(&paths::secret(&bea.project, "development", key)).await;
+        bea.others.extend([secret.id(), key.to_owned()]);
+        Self { ann, bea }
+    }
+
+    /// All that the other team has.
+    async fn hers(app: &App) -> Dump {
+        Dump::of(app.store.as_ref(), &[BEA]).await
+    }
+
+    /// Nothing of the other team is in the answer to a request, but what the request held itself.
+    #[track_caller]
+    fn assert_unseen(&self, request: &str, reply: &Reply) {
+        let answer = format!("{:?} {}", reply.headers, reply.text()).to_lowercase();
+        let request = request.to_lowercase();
+        for trace in self.bea.traces() {
+            let trace = trace.to_lowercase();
+            let is_new = !request.contains(&trace);
+            assert!(!(is_new && answer.contains(&trace)), "{request} shows {trace}: {answer}");
+        }
+    }
+}
+
+impl Tenant {
+    /// The same for everybody, but for values and descriptions.
+    async fn build(app: &App, name: &str, mark: &str) -> Self {
+        let person = app.person(name).await;
+        let project = person.project("Billing").await;
+        person.environment(&project, "preview", Some("staging")).await;
+        let mut others = Vec::new();
+        for environment in ["development", "staging", "preview"] {
+            let value = format!("kvc_{mark}_{environment}");
+            let body = json!({ "key": "SHARED", "value": value, "description": format!("{value}_is_for") });
+            let path = paths::secrets(&project, environment);
+            others.push(person.post(&path, &body).await.is(201).id());
+        }
+        let body = json!({ "name": "deploy", "team_id": person.team, "all_projects": true, "permissions": ["read", "write"] });
+        let token = person.post("/api/v1/tokens", &body).await.is(201).json();
+        let shown = person.get(&project).await.json();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let named = |environment: &Value| (text(&environment["name"]), text(&environment["id"]));
+        Self {
+            machine: app.bearer(token["token"].as_str().unwrap()),
+            token: text(&token["token"]),
+            token_id: text(&token["id"]),
+            project_id: text(&shown["id"]),
+            slug: text(&shown["slug"]),
+            environments: shown["environments"].as_array().unwrap().iter().map(named).collect(),
+            project,
+            person,
+            others,
+        }
+    }
+
+    /// The id of an environment.
+    fn environment(&self, name: &str) -> &str {
+        let known = self.environments.iter().find(|(known, _)| known == name);
+        known.map(|(_, id)| id.as_str()).unwrap()
+    }
+
+    /// What gives the team away: all ids, and what only it is called or holds.
+    fn traces(&self) -> Vec<String> {
+        let ids = [&self.person.id, &self.person.team, &self.project_id, &self.token_id];
+        let ids = ids.into_iter().chain(self.environments.iter().map(|(_, id)| id));
+        let mut traces: Vec<_> = ids.chain(&self.others).cloned().collect();
+        let plain: Vec<_> = traces.iter().map(|id| id.replace('-', "")).collect();
+        traces.extend(plain);
+        traces.extend([self.slug.clone(), self.token[..12].to_owned()]);
+        traces.extend(["kvc_b_", BEA, HERS.1].map(str::to_owned));
+        traces
+    }
+}
+
+async fn teams_that_name_everything_alike_see_each_their_own(app: App) {
+    let Twins { ann, bea } = Twins::build(&app).await;
+    assert_ne!(ann.slug, bea.slug);
+
+    for (tenant, mark) in [(&ann, "a"), (&bea, "b")] {
+        for (environment, id) in &tenant.environments[..2] {
+            let value = format!("kvc_{mark}_{environment}");
+            for project in [&tenant.project_id, &tenant.slug] {
+                for environment in [environment, id] {
+                    let path = format!("/api/v1/projects/{project}");
+                    let path = paths::secret(&path, environment, "SHARED");
+                    let shown = tenant.person.get(&path).await.is(200).json();
+                    assert_eq!(shown["secret"]["value"], value);
+                    let path = paths::eso_secret(project, environment, "SHARED");
+                    let read = tenant.machine.get(&path).await.is(200).json();
+                    assert_eq!(read, json!({ "value": value }));
+                }
+            }
+        }
+    }
+}
+
+secrets_tests::on_every_store!(teams_that_name_everything_alike_see_each_their_own);

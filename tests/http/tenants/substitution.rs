@@ -1,0 +1,222 @@
+//! Every field that takes an id, a slug or a name of one team is given the other's.
+
+use secrets_tests::{App, Client, Reply, paths};
+use serde_json::{Value, json};
+
+use super::{HERS, Tenant, Twins};
+
+/// A request, and what is to come of it.
+struct Attempt {
+    method: &'static str,
+    path: String,
+    body: Value,
+    /// The status for a person, and for a service token.
+    expected: [u16; 2],
+}
+
+/// How many requests the paths make.
+const PATHS: usize = 988;
+
+async fn paths_that_name_anything_of_another_team_give_nothing_of_it(app: App) {
+    let twins = Twins::build(&app).await;
+    let before = Twins::hers(&app).await;
+
+    let attempts = in_paths(&twins);
+    let mut wrong = Vec::new();
+    for attempt in &attempts {
+        for (client, expected) in twins.ann.clients().into_iter().zip(attempt.expected) {
+            let reply = attempt.send(client).await;
+            twins.assert_unseen(&attempt.text(), &reply);
+            if reply.status != expected {
+                wrong.push(format!("{} {expected}: {reply:?}", attempt.text()));
+            }
+        }
+    }
+
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(attempts.len() * 2, PATHS);
+    assert_eq!(before.changes(&Twins::hers(&app).await), Vec::<String>::new());
+}
+
+async fn bodies_and_queries_that_name_anything_of_another_team_are_refused(app: App) {
+    let twins = Twins::build(&app).await;
+    let before = Twins::hers(&app).await;
+
+    let mut wrong = Vec::new();
+    for attempt in in_bodies(&twins) {
+        for (client, expected) in twins.ann.clients().into_iter().zip(attempt.expected) {
+            let reply = attempt.send(client).await;
+            twins.assert_unseen(&attempt.text(), &reply);
+            if reply.status != expected {
+                wrong.push(format!("{} {expected}: {reply:?}", attempt.text()));
+            }
+        }
+    }
+
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(before.changes(&Twins::hers(&app).await), Vec::<String>::new());
+}
+
+async fn lists_hold_nothing_of_another_team(app: App) {
+    let twins = Twins::build(&app).await;
+    let lists = ["/api/v1/users/me", "/api/v1/teams", "/api/v1/projects", "/api/v1/tokens"];
+
+    for path in lists {
+        for client in twins.ann.clients() {
+            let reply = client.get(path).await;
+            assert!([200, 403].contains(&reply.status), "{}", reply.text());
+            twins.assert_unseen(path, &reply);
+        }
+    }
+}
+
+secrets_tests::on_every_store!(
+    paths_that_name_anything_of_another_team_give_nothing_of_it,
+    bodies_and_queries_that_name_anything_of_another_team_are_refused,
+    lists_hold_nothing_of_another_team,
+);
+
+impl Attempt {
+    fn text(&self) -> String {
+        format!("{} {} {}", self.method, self.path, self.body)
+    }
+
+    async fn send(&self, client: &Client) -> Reply {
+        client.json(self.method.parse().unwrap(), &self.path, &self.body).await
+    }
+}
+
+impl Tenant {
+    /// A person and a service token of the team.
+    fn clients(&self) -> [&Client; 2] {
+        [&self.person, &self.machine]
+    }
+}
+
+/// All requests whose path or query names a project, an environment or a key of the other team.
+fn in_paths(twins: &Twins) -> Vec<Attempt> {
+    let Twins { ann, bea } = twins;
+    let (hers, uuid) = (&bea.project_id, bea.project_id.replace('-', ""));
+    let projects = [
+        (ann.project_id.clone(), false),
+        (ann.slug.clone(), false),
+        (hers.clone(), true),
+        (bea.slug.clone(), true),
+        (hers.to_uppercase(), true),
+        (uuid, true),
+    ];
+    let environments = [
+        (ann.environment("development"), false),
+        ("development", false),
+        ("preview", false),
+        (bea.environment("development"), true),
+        (bea.environment(HERS.1), true),
+        (HERS.1, true),
+    ];
+    let mut attempts = Vec::new();
+    for (project, project_is_hers) in &projects {
+        if *project_is_hers {
+            attempts.extend(of_project(project));
+        }
+        for (environment, environment_is_hers) in environments {
+            let unseen = if *project_is_hers { 403 } else { 404 };
+            if *project_is_hers || environment_is_hers {
+                attempts.extend(of_environment(project, environment, unseen));
+                attempts.extend(of_key(project, environment, "SHARED", unseen));
+            }
+            attempts.extend(of_key(project, environment, HERS.0, unseen));
+        }
+    }
+    attempts
+}
+
+fn attempt(method: &'static str, path: String, body: Value, expected: [u16; 2]) -> Attempt {
+    Attempt { method, path, body, expected }
+}
+
+/// What can be asked of a project that is the other team's.
+fn of_project(project: &str) -> Vec<Attempt> {
+    let path = format!("/api/v1/projects/{project}");
+    let environments = paths::environments(&path);
+    let name = json!({ "name": "mine" });
+    vec![
+        attempt("GET", path.clone(), json!({}), [403; 2]),
+        attempt("PATCH", path.clone(), name.clone(), [403; 2]),
+        attempt("DELETE", path, json!({}), [403; 2]),
+        attempt("GET", environments.clone(), json!({}), [403; 2]),
+        attempt("POST", environments, name, [403; 2]),
+    ]
+}
+
+/// What can be asked of an environment that is not the first team's.
+fn of_environment(project: &str, environment: &str, unseen: u16) -> Vec<Attempt> {
+    let path = format!("/api/v1/projects/{project}");
+    let (one, secrets) =
+        (paths::environment(&path, environment), paths::secrets(&path, environment));
+    let secret = json!({ "key": "MINE", "value": "kvc_a_mine" });
+    let import = json!({ "secrets": [secret], "overwrite": true });
+    vec![
+        attempt("GET", one.clone(), json!({}), [unseen; 2]),
+        attempt("DELETE", one, json!({}), [unseen, 403]),
+        attempt("GET", secrets.clone(), json!({}), [unseen; 2]),
+        attempt("POST", secrets.clone(), secret, [unseen; 2]),
+        attempt("GET", format!("{secrets}/export"), json!({}), [unseen; 2]),
+        attempt("POST", format!("{secrets}/bulk"), import, [unseen; 2]),
+        attempt("GET", paths::eso_secrets(project, environment), json!({}), [403, unseen]),
+    ]
+}
+
+/// What can be asked of a secret that is not the first team's.
+fn of_key(project: &str, environment: &str, key: &str, unseen: u16) -> Vec<Attempt> {
+    let path = paths::secret(&format!("/api/v1/projects/{project}"), environment, key);
+    let value = json!({ "value": "kvc_a_mine" });
+    let eso = paths::eso_secret(project, environment, key);
+    vec![
+        attempt("GET", path.clone(), json!({}), [unseen; 2]),
+        attempt("PUT", path.clone(), value, [unseen; 2]),
+        attempt("DELETE", path, json!({}), [unseen; 2]),
+        attempt("GET", eso, json!({}), [403, unseen]),
+    ]
+}
+
+/// All requests that name something of the other team elsewhere than in the path.
+fn in_bodies(twins: &Twins) -> Vec<Attempt> {
+    let Twins { ann, bea } = twins;
+    let (mine, hers) = (&ann.project_id, &bea.project_id);
+    let (environments, theirs) = (paths::environments(&ann.project), &bea.person.team);
+    let token = |projects: &[&str], environments: &[&str]| json!({ "name": "mine", "team_id": ann.person.team, "project_ids": projects, "environments": environments });
+    let heir = |parent: &str| json!({ "name": "mine", "inherits_from": parent });
+    let mut attempts = vec![
+        attempt(
+            "POST",
+            "/api/v1/projects".to_owned(),
+            json!({ "name": "mine", "team_id": theirs }),
+            [403; 2],
+        ),
+        attempt(
+            "POST",
+            "/api/v1/projects".to_owned(),
+            json!({ "name": "mine", "team_id": ann.person.team, "slug": bea.slug }),
+            [400, 403],
+        ),
+        attempt(
+            "POST",
+            "/api/v1/tokens".to_owned(),
+            json!({ "name": "mine", "team_id": theirs, "all_projects": true }),
+            [403; 2],
+        ),
+        attempt("GET", format!("/api/v1/tokens?team_id={theirs}"), json!({}), [403; 2]),
+        attempt("GET", format!("/api/v1/teams/{theirs}"), json!({}), [403; 2]),
+        attempt("DELETE", format!("/api/v1/tokens/{}", bea.token_id), json!({}), [403; 2]),
+    ];
+    for parent in [bea.environment("staging"), bea.environment(HERS.1), HERS.1] {
+        attempts.push(attempt("POST", environments.clone(), heir(parent), [400, 403]));
+        let body = token(&[mine], &[parent]);
+        attempts.push(attempt("POST", "/api/v1/tokens".to_owned(), body, [400, 403]));
+    }
+    for projects in [[hers.as_str()].as_slice(), &[&bea.slug], &[mine, hers]] {
+        let body = token(projects, &["development"]);
+        attempts.push(attempt("POST", "/api/v1/tokens".to_owned(), body, [400, 403]));
+    }
+    attempts
+}

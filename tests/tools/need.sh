@@ -1,0 +1,107 @@
+# What the suites need that cargo, pip and npm do not bring. Sourced by tests/run.
+# The checks use no program but the one they look for: a bare PATH is told what it lacks.
+
+# Says what is missing, and fails if anything is.
+check_tools() {
+    find_missing
+    [ -n "$missing" ] || {
+        echo "all tools are there"
+        return
+    }
+    tell_missing
+    exit 69
+}
+
+# The same, but installs first what it can.
+ensure_tools() {
+    find_missing
+    if [ -n "$packages" ] && can_install; then
+        echo "installing$packages"
+        as_root apt-get update -q >/dev/null
+        DEBIAN_FRONTEND=noninteractive as_root apt-get install -q -y --no-install-recommends $packages
+        find_missing
+    fi
+    [ -z "$missing" ] || {
+        tell_missing
+        exit 69
+    }
+}
+
+# Sets `missing` to what is not there, and `packages` to the Debian packages that bring it.
+find_missing() {
+    missing='' packages=''
+    # Where rustup puts cargo, which a shell that was open before does not know.
+    has cargo || [ ! -x "${HOME-}/.cargo/bin/cargo" ] || PATH=$HOME/.cargo/bin:$PATH
+    need 'coreutils, grep and sed' 'coreutils grep sed findutils' has_basics
+    need 'a C compiler (cc)' 'gcc libc6-dev' has_compiler
+    need 'cargo, with clippy and rustfmt' '' has_cargo
+    need curl 'curl ca-certificates' has curl
+    need git git has git
+    need 'Node.js 18 or later (node)' nodejs has_node
+    need npm npm has npm
+    need 'Python 3.10 or later with venv (python3)' python3-venv has_python
+    need 'the PostgreSQL server (initdb, postgres)' postgresql has_postgres
+    need 'setpriv and timeout' 'util-linux coreutils' has_basics_of_linux
+}
+
+need() {
+    what=$1 bring=$2
+    shift 2
+    "$@" || {
+        missing="$missing
+  $what"
+        packages="$packages${bring:+ $bring}"
+    }
+}
+
+has() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+has_basics() {
+    has cat && has cp && has date && has find && has grep && has mktemp && has sed && has sort
+}
+
+has_basics_of_linux() {
+    has setpriv && has timeout
+}
+
+# A compiler without the C library's headers is not enough.
+has_compiler() {
+    has cc && echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1
+}
+
+has_cargo() {
+    has cargo && cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1
+}
+
+has_node() {
+    has node && node -e 'process.exit(parseInt(process.versions.node) < 18)' >/dev/null 2>&1
+}
+
+has_python() {
+    has python3 && python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
+}
+
+has_postgres() {
+    find_postgres
+    [ -n "$postgres_bin" ]
+}
+
+can_install() {
+    has apt-get && has id && { [ "$(id -u)" = 0 ] || { has sudo && sudo -n true 2>/dev/null; }; }
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    else
+        sudo -n --preserve-env=DEBIAN_FRONTEND "$@"
+    fi
+}
+
+tell_missing() {
+    echo "missing:$missing"
+    [ -z "$packages" ] || echo "on Debian: sudo apt-get install --no-install-recommends$packages"
+    has_cargo || echo "Rust: rustup from https://www.rust-lang.org/tools/install, or 'rustup component add clippy rustfmt'"
+} >&2
