@@ -18,7 +18,7 @@ ensure_tools() {
     if [ -n "$packages" ] && can_install; then
         echo "installing$packages"
         as_root apt-get update -q >/dev/null
-        DEBIAN_FRONTEND=noninteractive as_root apt-get install -q -y --no-install-recommends $packages
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $packages >/dev/null
         find_missing
     fi
     [ -z "$missing" ] || {
@@ -96,7 +96,7 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then
         "$@"
     else
-        sudo -n --preserve-env=DEBIAN_FRONTEND "$@"
+        sudo -n "$@"
     fi
 }
 

@@ -22,6 +22,7 @@ prepare_postgres() {
     if [ "$(id -u)" = 0 ]; then
         give_to_nobody
     fi
+    export SECRETS_TEST_POSTGRES_DATA="$postgres_data/cluster"
     postgres_password=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
     (
         umask 077
@@ -31,7 +32,7 @@ prepare_postgres() {
         as_server "$postgres_bin/initdb" --pgdata="$postgres_data/cluster" --username=postgres \
             --auth=scram-sha-256 --pwfile="$postgres_data/password" --encoding=UTF8 --locale=C --no-sync
     ) >"$target/test/output/initdb.log" 2>&1 &
-    initdb=$!
+    preparing=$!
 }
 
 # The server refuses to run as root. Where nobody cannot reach the target folder, /tmp must do.
@@ -59,7 +60,7 @@ as_server() {
 
 # Starts the server; again on another port if somebody took the one that was free.
 start_postgres() {
-    wait "$initdb" || {
+    wait "$preparing" || {
         cat "$target/test/output/initdb.log"
         exit 1
     }
@@ -78,15 +79,19 @@ start_postgres() {
     exit 1
 }
 
-# Replaces the shell it is called in, so that its id is the server's, and dies with us. What it
-# writes ahead is kept: at the end values are looked for in it too.
+# Replaces the shell it is called in, so that its id is the server's. The server stops when we die,
+# however we die. What it writes ahead is kept: at the end values are looked for in that too.
 run_postgres() {
-    set -- "$postgres_bin/postgres" -D "$postgres_data/cluster" -p "$port" -c listen_addresses=127.0.0.1 \
-        -c unix_socket_directories= -c fsync=on -c max_connections=300 \
-        -c checkpoint_timeout=1d -c max_wal_size=1GB -c wal_keep_size=1GB
-    [ "$(id -u)" != 0 ] || set -- setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups "$@"
+    if [ "$(id -u)" = 0 ]; then
+        user="--reuid=nobody --regid=$(id -g nobody) --clear-groups"
+    else
+        user=
+    fi
     cd /
-    exec setpriv --pdeathsig INT "$@" >>"$SECRETS_TEST_LOGS/postgres.log" 2>&1
+    exec setpriv --pdeathsig INT $user "$postgres_bin/postgres" -D "$postgres_data/cluster" -p "$port" \
+        -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=on -c max_connections=300 \
+        -c checkpoint_timeout=1d -c max_wal_size=1GB -c wal_keep_size=1GB \
+        >>"$SECRETS_TEST_LOGS/postgres.log" 2>&1
 }
 
 await_postgres() {

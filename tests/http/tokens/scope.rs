@@ -1,0 +1,155 @@
+//! What a service token reaches.
+
+use secrets_tests::{App, on_every_store, paths};
+use serde_json::json;
+
+use super::TOKENS;
+
+async fn projects_are_given_by_id_or_slug_and_kept_by_id(app: App) {
+    let alice = app.person("alice").await;
+    let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);
+    let (web, shop) = (paths::last(&web), paths::last(&shop));
+
+    let body = json!({ "name": "test", "project_ids": ["web", shop, web] });
+    let token = alice.post(TOKENS, &body).await.is(201).json();
+
+    let mut ids = [web, shop];
+    ids.sort_unstable();
+    assert_eq!(token["project_ids"], json!(ids));
+}
+
+async fn a_project_that_is_not_the_teams_is_400_and_named_with_its_place(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    alice.project("Web").await;
+    bob.project("Shop").await;
+    let gone = alice.project("Gone").await;
+    alice.delete(&gone).await.is(204);
+
+    for project in ["shop", "none", "gone", "0190f1f3-7b1c-7000-8000-000000000000"] {
+        let body = json!({ "name": "test", "project_ids": ["web", project] });
+        let reply = alice.post(TOKENS, &body).await;
+
+        reply.is(400).says("project_ids[1] must be a project of the token's team");
+    }
+}
+
+async fn a_token_names_its_projects_or_reaches_all(app: App) {
+    let alice = app.person("alice").await;
+    alice.project("Web").await;
+    let cases = [
+        (json!({}), "project_ids"),
+        (json!({ "project_ids": null, "all_projects": null }), "project_ids"),
+        (json!({ "project_ids": [] }), "project_ids"),
+        (json!({ "project_ids": [], "all_projects": false }), "project_ids"),
+        (json!({ "project_ids": ["web"], "all_projects": true }), "project_ids"),
+        (json!({ "all_projects": true, "environments": ["staging"] }), "environments"),
+        (json!({ "project_ids": ["web"], "environments": [] }), "environments"),
+        (json!({ "project_ids": "web" }), "project_ids"),
+        (json!({ "all_projects": "yes" }), "all_projects"),
+    ];
+
+    for (scope, field) in cases {
+        let mut body = json!({ "name": "test" });
+        body.as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
+        alice.post(TOKENS, &body).await.is(400).names(field);
+    }
+}
+
+async fn all_projects_are_those_to_come_too(app: App) {
+    let alice = app.person("alice").await;
+    let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+
+    alice.project("Web").await;
+
+    token.get(&paths::eso_secrets("web", "staging")).await.is(200);
+}
+
+async fn all_projects_are_those_of_the_team_only(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+
+    bob.project("Shop").await;
+
+    token.get(&paths::eso_secrets("shop", "staging")).await.is(403);
+    assert_eq!(token.get("/api/v1/projects").await.is(200).json(), json!({ "projects": [] }));
+}
+
+async fn all_environments_are_those_to_come_too(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let token = app.bearer(&alice.token(&json!({ "project_ids": ["web"] })).await);
+
+    alice.environment(&web, "preview", None).await;
+
+    token.get(&paths::eso_secrets("web", "preview")).await.is(200);
+}
+
+async fn an_environment_name_means_that_of_each_project(app: App) {
+    let alice = app.person("alice").await;
+    let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);
+    alice.environment(&web, "preview", None).await;
+
+    let scope = json!({ "project_ids": ["web", "shop"], "environments": ["staging", "preview"] });
+    let token = app.bearer(&alice.token(&scope).await);
+
+    token.get(&paths::secrets(&web, "staging")).await.is(200);
+    token.get(&paths::secrets(&shop, "staging")).await.is(200);
+    token.get(&paths::secrets(&web, "preview")).await.is(200);
+    token.get(&paths::secrets(&shop, "production")).await.is(403);
+}
+
+async fn an_environment_that_no_project_has_is_400_and_named_with_its_place(app: App) {
+    let alice = app.person("alice").await;
+    alice.project("Web").await;
+    let shop = alice.project("Shop").await;
+    let foreign = alice.environment(&shop, "preview", None).await;
+
+    for environment in ["preview", &foreign, "Staging", ""] {
+        let body = json!({ "name": "test", "project_ids": ["web"], "environments": ["staging", environment] });
+        let reply = alice.post(TOKENS, &body).await;
+
+        reply.is(400).says("environments[1] must be an environment of one of the projects");
+    }
+}
+
+/// Names mean what they meant when the token was made.
+async fn an_environment_made_later_under_the_same_name_is_not_meant(app: App) {
+    let alice = app.person("alice").await;
+    let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);
+    alice.environment(&web, "preview", None).await;
+    let scope = json!({ "project_ids": ["web", "shop"], "environments": ["preview"] });
+    let token = app.bearer(&alice.token(&scope).await);
+
+    alice.environment(&shop, "preview", None).await;
+
+    token.get(&paths::secrets(&web, "preview")).await.is(200);
+    token.get(&paths::secrets(&shop, "preview")).await.is(403);
+}
+
+async fn a_token_does_what_its_permissions_say(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    let both = json!({ "all_projects": true, "permissions": ["read", "write"] });
+    let token = app.bearer(&alice.token(&both).await);
+    let path = paths::secret(&web, "staging", "KEY");
+
+    token.get(&path).await.is(200);
+    token.put(&path, &json!({ "value": "kvc_two" })).await.is(200);
+    token.delete(&path).await.is(204);
+    token.post(&paths::secrets(&web, "staging"), &json!({ "key": "NEW", "value": "kvc_new" })).await.is(201);
+    token.get(&paths::secret(&web, "staging", "export")).await.is(200);
+}
+
+on_every_store![
+    projects_are_given_by_id_or_slug_and_kept_by_id,
+    a_project_that_is_not_the_teams_is_400_and_named_with_its_place,
+    a_token_names_its_projects_or_reaches_all,
+    all_projects_are_those_to_come_too,
+    all_projects_are_those_of_the_team_only,
+    all_environments_are_those_to_come_too,
+    an_environment_name_means_that_of_each_project,
+    an_environment_that_no_project_has_is_400_and_named_with_its_place,
+    an_environment_made_later_under_the_same_name_is_not_meant,
+    a_token_does_what_its_permissions_say,
+];
