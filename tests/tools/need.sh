@@ -76,7 +76,7 @@ has_cargo() {
 }
 
 has_node() {
-    has node && node -e 'process.exit(parseInt(process.versions.node) < 18)' >/dev/null 2>&1
+    has node && node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' >/dev/null 2>&1
 }
 
 has_python() {

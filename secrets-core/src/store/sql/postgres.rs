@@ -93,7 +93,7 @@ fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
         url.parse().map_err(|error| error::not_opened(error, passes))?;
     // The estimated cost of a look at all secrets passes the threshold of just-in-time compilation,
     // which takes fifty times as long as the look.
-    Ok(options.options([("jit", "off")]).application_name("secrets").disable_statement_logging())
+    Ok(options.options([("jit", "off")]).application_name("secrets"))
 }
 
 /// Whether a failure may be over soon, by its SQLSTATE: connection (08), conflict of transactions

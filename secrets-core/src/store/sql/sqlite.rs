@@ -51,8 +51,7 @@ pub async fn open(path: &Path) -> StoreResult<SqlStore> {
         .filename(path)
         .foreign_keys(true)
         .busy_timeout(PATIENCE)
-        .row_buffer_size(256)
-        .disable_statement_logging();
+        .row_buffer_size(256);
     // FULL: what was answered survives a loss of power.
     let writing =
         options.clone().journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
