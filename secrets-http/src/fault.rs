@@ -134,7 +134,8 @@ fn operation(error: Error, now: Time) -> Response {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         Error::RateLimited(until) => {
-            let seconds = (*until - now).num_seconds().max(1);
+            // Rounded up: a moment too early would be refused again.
+            let seconds = (until.timestamp() - now.timestamp()).max(1);
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         Error::Unavailable(_) => {

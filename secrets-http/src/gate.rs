@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use secrets_core::Service;
-use secrets_core::caller::{Caller, Origin, Who};
+use secrets_core::caller::{Caller, Identity, Origin, Who};
 use secrets_core::clock::{Clock, Time};
 use secrets_core::error::Error;
 use secrets_core::limits::{RateLimiter, Window};
@@ -53,9 +53,9 @@ pub struct Admission {
 
 #[derive(PartialEq, Eq, Hash)]
 enum Principal {
-    User(Uuid),
+    /// Issuer and subject: a person is counted alike before and after their first sign-in.
+    Person(String, String),
     Token(Uuid),
-    Subject(String, String),
 }
 
 const MISSING: Error = Error::Unauthenticated("missing credential: send `Authorization: Bearer …`");
@@ -145,12 +145,11 @@ fn credential(headers: &HeaderMap) -> Result<&str, Error> {
 }
 
 fn principal(caller: &Caller) -> Principal {
+    let person = |of: &Identity| Principal::Person(of.issuer.clone(), of.subject.clone());
     match &caller.who {
-        Who::Person(person) => Principal::User(person.user.id.uuid()),
+        Who::Person(known) => person(&known.identity),
         Who::Token(token) => Principal::Token(token.id.uuid()),
-        Who::Unsynced(identity) => {
-            Principal::Subject(identity.issuer.clone(), identity.subject.clone())
-        }
+        Who::Unsynced(identity) => person(identity),
     }
 }
 

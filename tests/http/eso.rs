@@ -111,8 +111,12 @@ async fn a_person_is_403_before_anything_else(app: App) {
     alice.secret(&web, "production", "KEY", "kvc_value").await;
     let unsynced = app.bearer(&app.jwt("nobody"));
     let body = json!({ "error": "only a service token may do this", "code": "forbidden" });
-    let paths =
-        [ONE.to_owned(), ALL.to_owned(), paths::eso_secret("web", "production", "KEY"), paths::eso_secrets("none", "none")];
+    let paths = [
+        ONE.to_owned(),
+        ALL.to_owned(),
+        paths::eso_secret("web", "production", "KEY"),
+        paths::eso_secrets("none", "none"),
+    ];
 
     for path in paths {
         assert_eq!(alice.get(&path).await.is(403).json(), body);
@@ -219,8 +223,14 @@ async fn a_token_without_access_to_the_project_is_403(app: App) {
 
     for token in [shop, stranger] {
         for environment in ["production", "none"] {
-            assert_eq!(token.get(&paths::eso_secrets("web", environment)).await.is(403).json(), body);
-            assert_eq!(token.get(&paths::eso_secret("web", environment, "KEY")).await.is(403).json(), body);
+            assert_eq!(
+                token.get(&paths::eso_secrets("web", environment)).await.is(403).json(),
+                body
+            );
+            assert_eq!(
+                token.get(&paths::eso_secret("web", environment, "KEY")).await.is(403).json(),
+                body
+            );
         }
     }
 }
@@ -274,8 +284,16 @@ async fn a_token_that_may_only_write_reads_nothing(app: App) {
     let scope = json!({ "all_projects": true, "permissions": ["write"] });
     let writer = app.bearer(&alice.token(&scope).await);
 
-    writer.get(&paths::eso_secret("web", "production", "KEY")).await.is(403).says("this token may not read");
-    writer.get(&paths::eso_secrets("web", "production")).await.is(403).says("this token may not read");
+    writer
+        .get(&paths::eso_secret("web", "production", "KEY"))
+        .await
+        .is(403)
+        .says("this token may not read");
+    writer
+        .get(&paths::eso_secrets("web", "production"))
+        .await
+        .is(403)
+        .says("this token may not read");
 }
 
 on_every_store![

@@ -1,15 +1,21 @@
 //! The interface, rule by rule, over sockets and on every store.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+mod audit;
+mod bodies;
 mod credentials;
 mod endpoints;
 mod environments;
+mod eso;
+mod limits;
 mod members;
 mod projects;
 mod public;
 mod races;
 mod secrets;
 mod tampering;
+mod targets;
 mod teams;
 mod tenants;
+mod tokens;
 mod users;

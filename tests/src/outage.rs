@@ -27,7 +27,7 @@ pub enum Failing {
 }
 
 /// What an outage says of itself: for the log, and in no answer.
-pub const CAUSE: &str = "postgres://kvc_user:kvc_password@db.internal refused";
+pub const CAUSE: &str = "postgres://secrets:hunter2@db.internal refused";
 
 impl Outage {
     /// A store that works like this one until it is told to fail.

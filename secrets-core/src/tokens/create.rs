@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::ServiceToken;
 use crate::access::{EnvironmentRef, Permission, ProjectRef};
@@ -44,15 +44,26 @@ pub struct NewToken {
 }
 
 /// What a token may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Allowed {
     /// Read secrets.
-    #[serde(alias = "secrets:read")]
     Read,
     /// Change secrets. Does not include reading.
-    #[serde(alias = "secrets:write")]
     Write,
+}
+
+impl TryFrom<String> for Allowed {
+    type Error = Broken;
+
+    fn try_from(text: String) -> std::result::Result<Self, Broken> {
+        const ALLOWED: Rule = Rule::of("must be read or write");
+        match text.as_str() {
+            "read" | "secrets:read" => Ok(Self::Read),
+            "write" | "secrets:write" => Ok(Self::Write),
+            _ => Err(ALLOWED.broken()),
+        }
+    }
 }
 
 /// How long a token lasts: 1 to 3,650 days.

@@ -112,7 +112,10 @@ async fn a_secret_too_many_is_429(kind: Kind) {
     exceeds(&reply, "secrets", 250, 250);
     alice.get(&paths::secret(&web, "staging", "MORE")).await.is(404);
     alice.secret(&web, "production", "MORE", "kvc_more").await;
-    alice.put(&paths::secret(&web, "staging", "LAST"), &json!({ "value": "kvc_two" })).await.is(200);
+    alice
+        .put(&paths::secret(&web, "staging", "LAST"), &json!({ "value": "kvc_two" }))
+        .await
+        .is(200);
 }
 
 async fn hidden_secrets_are_counted(kind: Kind) {
@@ -122,7 +125,12 @@ async fn hidden_secrets_are_counted(kind: Kind) {
 
     alice.post(&paths::secrets(&web, "staging"), &hide("HIDDEN")).await.is(201);
 
-    exceeds(&alice.post(&paths::secrets(&web, "staging"), &hide("MORE")).await, "secrets", 250, 250);
+    exceeds(
+        &alice.post(&paths::secrets(&web, "staging"), &hide("MORE")).await,
+        "secrets",
+        250,
+        250,
+    );
 }
 
 async fn an_import_counts_what_is_new_and_is_429_as_a_whole(kind: Kind) {

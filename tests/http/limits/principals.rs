@@ -26,7 +26,8 @@ async fn asks(client: &Client, times: usize) -> Reply {
 }
 
 fn window(reply: &Reply) -> [i64; 3] {
-    ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"].map(|name| reply.number(name))
+    ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"]
+        .map(|name| reply.number(name))
 }
 
 async fn the_61st_request_of_a_minute_is_429(kind: Kind) {

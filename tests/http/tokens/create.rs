@@ -78,18 +78,21 @@ async fn a_token_may_read_unless_something_else_is_said(app: App) {
 
 async fn permissions_are_read_and_write(app: App) {
     let alice = app.person("alice").await;
+    let cases = [
+        (json!(["read", "admin"]), "permissions[1] must be read or write"),
+        (json!(["READ"]), "permissions[0] must be read or write"),
+        (json!([""]), "permissions[0] must be read or write"),
+        (json!([7]), "permissions[0] must be a string"),
+        (json!("read"), "permissions must be a sequence"),
+    ];
 
-    for permissions in [json!(["admin"]), json!(["READ"]), json!("read"), json!([""]), json!([7])] {
+    for (permissions, error) in cases {
         let body = json!({ "name": "test", "all_projects": true, "permissions": permissions });
-        let reply = alice.post(TOKENS, &body).await;
-
-        assert!(reply.is(400).text().contains("permissions"), "{}", reply.text());
-        assert!(!reply.text().contains("admin") && !reply.text().contains("READ"));
+        alice.post(TOKENS, &body).await.is(400).code("invalid_request").says(error);
     }
     let none = json!({ "name": "test", "all_projects": true, "permissions": [] });
     alice.post(TOKENS, &none).await.is(400).says("permissions must hold read, write or both");
-    let twice =
-        json!({ "name": "test", "all_projects": true, "permissions": ["read"], "scopes": ["write"] });
+    let twice = json!({ "name": "test", "all_projects": true, "permissions": ["read"], "scopes": ["write"] });
     alice.post(TOKENS, &twice).await.is(400).names("scopes");
 }
 
@@ -113,7 +116,14 @@ async fn an_expiry_is_1_to_3650_days_from_now(app: App) {
 
     assert_eq!(day["expires_at"], "2026-11-22T12:00:10Z");
     assert_eq!(years["expires_at"], "2036-11-18T12:00:10Z");
-    for days in [json!(0), json!(-1), json!(3651), json!(1.5), json!("30"), json!(9_223_372_036_854_775_807_i64)] {
+    for days in [
+        json!(0),
+        json!(-1),
+        json!(3651),
+        json!(1.5),
+        json!("30"),
+        json!(9_223_372_036_854_775_807_i64),
+    ] {
         alice.post(TOKENS, &expiring(days)).await.is(400).names("expires_in_days");
     }
 }
@@ -125,7 +135,9 @@ async fn an_expiry_may_be_a_moment_to_come(app: App) {
     let token = alice.post(TOKENS, &expiring("2026-12-24T19:00:00+01:00")).await.is(201).json();
 
     assert_eq!(token["expires_at"], "2026-12-24T18:00:00Z");
-    for at in [STARTED, "2026-11-21T12:00:09Z", "2037-01-01T00:00:00Z", "2026-12-24", "tomorrow", ""] {
+    for at in
+        [STARTED, "2026-11-21T12:00:09Z", "2037-01-01T00:00:00Z", "2026-12-24", "tomorrow", ""]
+    {
         alice.post(TOKENS, &expiring(at)).await.is(400).names("expires_at");
     }
     let both = json!({ "name": "test", "all_projects": true, "expires_at": "2026-12-24T00:00:00Z", "expires_in_days": 1 });

@@ -8,7 +8,8 @@ use super::TOKENS;
 
 /// Makes a token, and gives its path.
 async fn token(person: &Person) -> String {
-    let token = person.post(TOKENS, &json!({ "name": "test", "all_projects": true })).await.is(201).json();
+    let token =
+        person.post(TOKENS, &json!({ "name": "test", "all_projects": true })).await.is(201).json();
     format!("{TOKENS}/{}", token["id"].as_str().unwrap())
 }
 

@@ -24,13 +24,15 @@ async fn the_list_shows_all_but_the_token_itself_oldest_first(app: App) {
 
 async fn the_list_may_be_of_one_team(app: App) {
     let alice = app.person("alice").await;
-    let ops = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).json()["id"].clone();
+    let ops =
+        alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).json()["id"].clone();
     alice.post(TOKENS, &json!({ "name": "mine", "all_projects": true })).await.is(201);
     let body = json!({ "name": "ours", "team_id": ops, "all_projects": true });
     alice.post(TOKENS, &body).await.is(201);
 
     let all = alice.get(TOKENS).await.is(200).json();
-    let ours = alice.get(&format!("{TOKENS}?team_id={}", ops.as_str().unwrap())).await.is(200).json();
+    let ours =
+        alice.get(&format!("{TOKENS}?team_id={}", ops.as_str().unwrap())).await.is(200).json();
 
     assert_eq!(all["tokens"].as_array().unwrap().len(), 2);
     assert_eq!(ours["tokens"].as_array().unwrap().len(), 1);
@@ -67,12 +69,17 @@ async fn a_team_that_is_no_uuid_is_400(app: App) {
     let alice = app.person("alice").await;
 
     alice.get(&format!("{TOKENS}?team_id=ops")).await.is(400).says("team_id must be a UUID");
-    alice.get(&format!("{TOKENS}?team_id={0}&team_id={0}", alice.team)).await.is(400).names("team_id");
+    alice
+        .get(&format!("{TOKENS}?team_id={0}&team_id={0}", alice.team))
+        .await
+        .is(400)
+        .names("team_id");
 }
 
 async fn a_token_that_has_ended_is_listed_so(app: App) {
     let alice = app.person("alice").await;
-    let body = json!({ "name": "test", "all_projects": true, "expires_at": "2026-11-21T12:00:20Z" });
+    let body =
+        json!({ "name": "test", "all_projects": true, "expires_at": "2026-11-21T12:00:20Z" });
     alice.post(TOKENS, &body).await.is(201);
 
     app.wait(TimeDelta::seconds(9));
@@ -80,7 +87,10 @@ async fn a_token_that_has_ended_is_listed_so(app: App) {
     app.wait(TimeDelta::seconds(1));
     let after = alice.get(TOKENS).await.is(200).json();
 
-    assert_eq!((&before["tokens"][0]["status"], &after["tokens"][0]["status"]), (&json!("active"), &json!("expired")));
+    assert_eq!(
+        (&before["tokens"][0]["status"], &after["tokens"][0]["status"]),
+        (&json!("active"), &json!("expired"))
+    );
 }
 
 on_every_store![

@@ -137,7 +137,10 @@ async fn a_token_does_what_its_permissions_say(app: App) {
     token.get(&path).await.is(200);
     token.put(&path, &json!({ "value": "kvc_two" })).await.is(200);
     token.delete(&path).await.is(204);
-    token.post(&paths::secrets(&web, "staging"), &json!({ "key": "NEW", "value": "kvc_new" })).await.is(201);
+    token
+        .post(&paths::secrets(&web, "staging"), &json!({ "key": "NEW", "value": "kvc_new" }))
+        .await
+        .is(201);
     token.get(&paths::secret(&web, "staging", "export")).await.is(200);
 }
 

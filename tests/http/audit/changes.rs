@@ -1,0 +1,151 @@
+//! Changes: an entry for each that happened, in its own transaction, and none for one that did not.
+
+use secrets_core::access::Role;
+use secrets_core::limits::Plan;
+use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
+use serde_json::{Value, json};
+
+/// What the entry of an action holds beside ids: the kind and name of the thing, and details.
+async fn told(app: &App, team: &str, action: &str) -> (String, Option<String>, Value) {
+    let entry = app.entry(team, action).await;
+    (entry.resource_type, entry.resource_name, serde_json::from_str(&entry.metadata).unwrap())
+}
+
+fn about(kind: &str, name: &str, details: Value) -> (String, Option<String>, Value) {
+    (kind.to_owned(), Some(name.to_owned()), details)
+}
+
+async fn changes_of_projects_are_recorded(app: App) {
+    let alice = app.person("alice").await;
+
+    let web = alice.project("Web").await;
+    alice.patch(&web, &json!({ "name": "Shop" })).await.is(200);
+    alice.delete(&web).await.is(204);
+
+    let team = &alice.team;
+    assert_eq!(told(&app, team, "project.created").await, about("project", "Web", json!({})));
+    assert_eq!(told(&app, team, "project.updated").await, about("project", "Shop", json!({})));
+    assert_eq!(told(&app, team, "project.deleted").await, about("project", "Shop", json!({})));
+}
+
+async fn changes_of_environments_are_recorded_with_what_they_inherit_from(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+
+    alice.environment(&web, "preview", Some("staging")).await;
+    alice.delete(&paths::environment(&web, "preview")).await.is(204);
+
+    let parent = json!({ "inherits_from": "staging" });
+    let (created, deleted) = ("environment.created", "environment.deleted");
+    assert_eq!(told(&app, &alice.team, created).await, about("environment", "preview", parent));
+    assert_eq!(told(&app, &alice.team, deleted).await, about("environment", "preview", json!({})));
+    let entry = app.entry(&alice.team, created).await;
+    assert_eq!(entry.environment_name.as_deref(), Some("preview"));
+}
+
+async fn changes_of_secrets_are_recorded_with_their_versions(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = paths::secret(&web, "staging", "KEY");
+
+    alice.secret(&web, "staging", "KEY", "kvc_one").await;
+    alice.put(&path, &json!({ "value": "kvc_two" })).await.is(200);
+    alice.put(&path, &json!({ "hidden": true })).await.is(200);
+    alice.delete(&path).await.is(204);
+
+    let entry = |version: u32| about("secret", "KEY", json!({ "version": version }));
+    for (action, version) in
+        [("secret.created", 1), ("secret.updated", 2), ("secret.hidden", 3), ("secret.deleted", 3)]
+    {
+        assert_eq!(told(&app, &alice.team, action).await, entry(version), "{action}");
+    }
+}
+
+async fn a_secret_created_hidden_is_recorded_as_hidden(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+
+    let hide = json!({ "key": "KEY", "hidden": true });
+    alice.post(&paths::secrets(&web, "staging"), &hide).await.is(201);
+
+    let entry = about("secret", "KEY", json!({ "version": 1 }));
+    assert_eq!(told(&app, &alice.team, "secret.hidden").await, entry);
+}
+
+async fn an_import_is_one_entry_with_its_counts(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "A", "kvc_a").await;
+
+    let secrets = json!([{ "key": "A", "value": "kvc_a" }, { "key": "B", "value": "kvc_b" }]);
+    alice
+        .post(&paths::secret(&web, "staging", "bulk"), &json!({ "secrets": secrets }))
+        .await
+        .is(200);
+
+    let (_, _, details) = told(&app, &alice.team, "secrets.imported").await;
+    assert_eq!(details, json!({ "created": 1, "updated": 0, "skipped": 1 }));
+}
+
+async fn changes_of_tokens_and_teams_are_recorded(app: App) {
+    let alice = app.person("alice").await;
+
+    let body = json!({ "name": "deploy", "all_projects": true });
+    let token = alice.post("/api/v1/tokens", &body).await.is(201).json();
+    alice.delete(&format!("/api/v1/tokens/{}", token["id"].as_str().unwrap())).await.is(204);
+    let ops = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).json();
+
+    let deploy = about("service_token", "deploy", json!({}));
+    assert_eq!(told(&app, &alice.team, "token.created").await, deploy);
+    assert_eq!(told(&app, &alice.team, "token.deleted").await, deploy);
+    let team = ops["id"].as_str().unwrap();
+    assert_eq!(told(&app, team, "team.created").await, about("team", "Ops", json!({})));
+}
+
+async fn a_change_that_is_refused_is_not_recorded(kind: Kind) {
+    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_one").await;
+    alice.project("Two").await;
+    alice.project("Three").await;
+    let before = app.actions(&alice.team).await;
+
+    let (secrets, key) = (paths::secrets(&web, "staging"), paths::secret(&web, "staging", "KEY"));
+    alice.post(&secrets, &json!({ "key": "1", "value": "kvc_x" })).await.is(400);
+    alice.post(&secrets, &json!({ "key": "KEY", "value": "kvc_x" })).await.is(409);
+    alice.put(&key, &json!({ "value": "kvc_x", "expected_version": 7 })).await.is(409);
+    alice.delete(&paths::secret(&web, "staging", "NONE")).await.is(404);
+    alice.delete(&paths::environment(&web, "staging")).await.is(400);
+    bob.delete(&web).await.is(403);
+    alice.post("/api/v1/projects", &json!({ "name": "Four" })).await.is(429);
+
+    assert_eq!(app.actions(&alice.team).await, before);
+}
+
+async fn a_change_that_cannot_be_recorded_does_not_happen(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let outage = Outage::of(&app.store);
+    let server = app.over(outage.clone()).await;
+    let (there, jwt) = (paths::secrets(&web, "staging"), app.jwt("alice"));
+
+    outage.begin(Failing::Writes);
+    let body = json!({ "key": "KEY", "value": "kvc_value" });
+    let reply = server.bearer(&jwt).post(&there, &body).await;
+
+    reply.is(503).code("unavailable");
+    alice.get(&paths::secret(&web, "staging", "KEY")).await.is(404);
+}
+
+on_every_store![
+    changes_of_projects_are_recorded,
+    changes_of_environments_are_recorded_with_what_they_inherit_from,
+    changes_of_secrets_are_recorded_with_their_versions,
+    a_secret_created_hidden_is_recorded_as_hidden,
+    an_import_is_one_entry_with_its_counts,
+    changes_of_tokens_and_teams_are_recorded,
+    a_change_that_cannot_be_recorded_does_not_happen;
+    a_change_that_is_refused_is_not_recorded,
+];

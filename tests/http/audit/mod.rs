@@ -1,0 +1,5 @@
+//! The audit log: who did what.
+
+mod changes;
+mod entries;
+mod reads;
