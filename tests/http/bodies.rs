@@ -38,7 +38,7 @@ async fn a_body_of_more_than_a_mebibyte_is_413(app: App) {
 async fn a_chunked_body_is_counted_as_it_arrives(app: App) {
     app.person("alice").await;
     let head = head(TEAMS, &app.jwt("alice")) + "Transfer-Encoding: chunked\r\n\r\n";
-    let chunk = [b"10000\r\n".as_slice(), &[b' '; 65_536], b"\r\n"].concat();
+    let chunk = [b"10000\r\n".as_slice(), vec![b' '; 65_536].as_slice(), b"\r\n"].concat();
     let mut pieces = vec![head.as_bytes()];
     pieces.extend([chunk.as_slice(); 17]);
 

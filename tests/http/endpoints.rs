@@ -3,6 +3,7 @@
 //! is a request, and no refusal leaves a trace in the store.
 
 mod coverage;
+mod order;
 mod policy;
 mod principals;
 mod requests;

@@ -5,6 +5,7 @@ mod environments;
 mod limits;
 mod projects;
 mod secrets;
+mod tokens;
 
 use std::sync::Arc;
 

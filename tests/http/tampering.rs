@@ -3,6 +3,7 @@
 
 mod chains;
 mod records;
+mod rows;
 mod start;
 
 use secrets_tests::{App, Client, Person, Reply, paths};

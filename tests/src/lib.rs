@@ -41,6 +41,15 @@ macro_rules! on_every_store {
     };
 }
 
+/// Makes of each rule a test for every store that is an SQL database.
+#[macro_export]
+macro_rules! on_sql_stores {
+    ($($rule:ident),+ $(,)?) => {
+        $crate::on_store!(sqlite, Sqlite, [$($rule)+], []);
+        $crate::on_store!(postgres, Postgres, [$($rule)+], []);
+    };
+}
+
 /// One store's tests.
 #[doc(hidden)]
 #[macro_export]

@@ -5,8 +5,11 @@ use secrets_core::caller::Principal;
 use secrets_core::crypto::Sealed;
 use secrets_core::ids;
 use secrets_core::store::{SecretRecord, Sight, Wanted};
+use sqlx::postgres::PgConnection;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
-use crate::{App, paths};
+use crate::{App, Kind, paths};
 
 /// Somebody who stands to no project: what is stored does not depend on who looks.
 const NOBODY: &str = "0191d0a0-0000-7000-8000-000000000000";
@@ -25,6 +28,22 @@ impl App {
         let sight = self.sight(project, environment).await;
         let mut own = sight.chain.into_iter().next().unwrap().secrets.into_iter();
         own.find(|secret| secret.key.as_str() == key).unwrap()
+    }
+
+    /// Runs statements on the database itself, of which there must be one.
+    pub async fn sql(&self, statements: &'static str) {
+        match self.kind {
+            Kind::Memory => panic!("a store in memory has no database"),
+            Kind::Sqlite => {
+                let options = SqliteConnectOptions::new().filename(&self.location);
+                let mut connection = options.connect().await.unwrap();
+                connection.execute(sqlx::raw_sql(statements)).await.unwrap();
+            }
+            Kind::Postgres => {
+                let mut connection = PgConnection::connect(&self.location).await.unwrap();
+                connection.execute(sqlx::raw_sql(statements)).await.unwrap();
+            }
+        }
     }
 
     /// Puts these rows where rows of the same ids are.

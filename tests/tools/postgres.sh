@@ -6,13 +6,12 @@
 # of PATH, by version; the cluster that its package makes is left alone.
 find_postgres() {
     postgres_bin=
-    for folder in /usr/lib/postgresql/*/bin; do
-        [ ! -x "$folder/initdb" ] || postgres_bin=$folder
+    on_path=$(command -v initdb 2>/dev/null) || true
+    for folder in "${on_path%/*}" /usr/lib/postgresql/*/bin; do
+        if [ -x "$folder/initdb" ] && [ -x "$folder/postgres" ] && [ -x "$folder/pg_isready" ]; then
+            postgres_bin=$folder
+        fi
     done
-    if command -v initdb >/dev/null 2>&1; then
-        initdb=$(command -v initdb)
-        postgres_bin=${initdb%/*}
-    fi
 }
 
 # Makes the data folder in the background.
@@ -100,7 +99,7 @@ await_postgres() {
         kill -0 "$postgres" 2>/dev/null || return 1
         sleep 0.5
     done
-    kill -INT "$postgres"
+    stop_postgres
     return 1
 }
 

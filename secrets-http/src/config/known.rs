@@ -81,7 +81,7 @@ use Part::{Log, Service, Storage, Trust};
 use Sources::{Plain, PlainOrFile, Secret};
 
 /// In the order of the help.
-pub(super) static ALL: [Known; 18] = [
+pub(super) static ALL: [Known; 17] = [
     known(
         "listen",
         "ADDRESS",
@@ -165,13 +165,6 @@ pub(super) static ALL: [Known; 18] = [
         Service,
         Plain,
         "What members may do where nobody restricted it: none, read, write or admin [default: write]",
-    ),
-    known(
-        "public_url",
-        "URL",
-        Service,
-        Plain,
-        "Where people reach the service, for links [default: as the request says]",
     ),
     known(
         "audit_reads",

@@ -75,8 +75,6 @@ pub struct ServiceSettings {
     pub rates: Rates,
     /// Whose word on where a request comes from is taken.
     pub trusted_proxies: Networks,
-    /// What links begin with, without a slash at the end; `None`: what the request was sent to.
-    pub public_url: Option<String>,
     /// The choices core knows.
     pub options: Options,
 }
@@ -196,7 +194,6 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         listen: optional(layers, "listen", values::listen)?.unwrap_or(default),
         rates,
         trusted_proxies: optional(layers, "trusted_proxies", values::networks)?.unwrap_or_default(),
-        public_url: optional(layers, "public_url", values::base_url)?,
         options,
     })
 }

@@ -95,12 +95,6 @@ pub(super) fn url(text: &str) -> Result<Uri, Rule> {
     }
 }
 
-/// What links begin with.
-pub(super) fn base_url(text: &str) -> Result<String, Rule> {
-    let has_query = url(text)?.query().is_some();
-    if has_query { Err("must have no query") } else { Ok(text.trim_end_matches('/').to_owned()) }
-}
-
 pub(super) fn not_empty(text: &str) -> Result<String, Rule> {
     if text.is_empty() { Err("must not be empty") } else { Ok(text.to_owned()) }
 }

@@ -154,12 +154,12 @@ impl Level {
 impl Rule {
     /// The status that a caller gets who names this target.
     pub(super) fn status(&self, caller: Caller, target: Target) -> u16 {
+        if let Some(refusal) = self.refusal_of_kind(caller) {
+            return refusal;
+        }
         match caller {
+            Caller::Unauthenticated | Caller::Unsynced => self.ok,
             _ if self.who == Who::Anyone => self.ok,
-            Caller::Unauthenticated => 401,
-            Caller::Unsynced => self.status_without_account(),
-            Caller::Person { .. } if self.who == Who::Machines => 403,
-            Caller::Token { .. } if !self.is_for_tokens() => 403,
             Caller::Person { home, manages } => self.status_of_person(home, manages, target),
             Caller::Token { home, reach, read, write } => {
                 self.status_of_token(home, reach, (read, write), target)
@@ -167,19 +167,19 @@ impl Rule {
         }
     }
 
-    fn is_for_tokens(&self) -> bool {
-        use Who::{Accounts, Known, Machines, Readers, Seers, Writers};
-        matches!(self.who, Accounts | Known | Machines | Readers | Seers | Writers)
-    }
-
-    fn status_without_account(&self) -> u16 {
-        match self.who {
-            Who::Identities => self.ok,
+    /// The status of those who may not call at all, whatever they name.
+    pub(super) fn refusal_of_kind(&self, caller: Caller) -> Option<u16> {
+        use Who::{Accounts, Anyone, Identities, Known, Machines, Readers, Seers, Writers};
+        match (caller, self.who) {
+            (_, Anyone) | (Caller::Unsynced, Identities) => None,
             // There is no such user.
-            Who::Known => 404,
-            // A user credential is refused by its kind.
-            Who::Machines => 403,
-            _ => 401,
+            (Caller::Unsynced, Known) => Some(404),
+            // A user credential is refused by its kind, with an account or without.
+            (Caller::Person { .. } | Caller::Unsynced, Machines) => Some(403),
+            (Caller::Unauthenticated | Caller::Unsynced, _) => Some(401),
+            (Caller::Person { .. }, _) => None,
+            (Caller::Token { .. }, Accounts | Known | Machines | Readers | Seers | Writers) => None,
+            (Caller::Token { .. }, _) => Some(403),
         }
     }
 

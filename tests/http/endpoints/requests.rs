@@ -84,7 +84,7 @@ impl Names {
         }
     }
 
-    fn path(&self, rule: &Rule) -> String {
+    pub(super) fn path(&self, rule: &Rule) -> String {
         let path = rule
             .template
             .replace("{projectId}", &self.project)

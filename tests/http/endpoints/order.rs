@@ -1,0 +1,69 @@
+//! A malformed request is told so after it is known who calls, and before anything is looked up.
+
+use secrets_tests::{App, Client, Reply};
+
+use super::policy::{POLICY, Rule, Target};
+use super::requests::Names;
+use super::world::World;
+
+/// No JSON, no object, and no field of the right type.
+const MALFORMED: [&str; 3] =
+    ["{", "[]", r#"{"name":7,"key":7,"value":7,"secrets":7,"team_id":7,"project_ids":7}"#];
+
+async fn what_is_malformed_is_told_after_who_may_call_and_before_what_is_named(app: App) {
+    let world = World::build(&app).await;
+    let before = world.dump(&app).await;
+
+    let mut wrong = Vec::new();
+    for rule in POLICY.iter().filter(|rule| takes_input(rule)) {
+        for target in [Target::Own, Target::Foreign, Target::Unknown] {
+            let names = Names::lasting(&world, target);
+            for principal in &world.principals {
+                let expected = rule.refusal_of_kind(principal.caller).unwrap_or(400);
+                for reply in malformed(&principal.client(&app), rule, &names).await {
+                    if reply.status != expected {
+                        let place = super::place(rule, target);
+                        wrong.push(format!("{place}, {}: {expected} {reply:?}", principal.name));
+                    }
+                }
+            }
+        }
+    }
+
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(before.changes(&world.dump(&app).await), Vec::<String>::new());
+}
+
+secrets_tests::on_every_store!(
+    what_is_malformed_is_told_after_who_may_call_and_before_what_is_named
+);
+
+/// Whether an endpoint takes a body, or a query that must be there.
+fn takes_input(rule: &Rule) -> bool {
+    let is_sync = rule.template.ends_with("/sync");
+    matches!(rule.method, "POST" | "PUT" | "PATCH") && !is_sync || is_eso(rule)
+}
+
+fn is_eso(rule: &Rule) -> bool {
+    rule.template.contains("/eso/")
+}
+
+/// The replies to malformed forms of an endpoint's request.
+async fn malformed(client: &Client, rule: &Rule, names: &Names) -> Vec<Reply> {
+    let method: http::Method = rule.method.parse().unwrap();
+    let path = names.path(rule);
+    let mut replies = Vec::new();
+    if is_eso(rule) {
+        let (bare, query) = path.split_once('?').unwrap();
+        let (_, rest) = query.split_once('&').unwrap();
+        for path in [bare.to_owned(), format!("{bare}?{rest}")] {
+            replies.push(client.raw(method.clone(), &path, &[], "").await);
+        }
+        return replies;
+    }
+    for body in MALFORMED {
+        let headers = [("content-type", "application/json")];
+        replies.push(client.raw(method.clone(), &path, &headers, body).await);
+    }
+    replies
+}

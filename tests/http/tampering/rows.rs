@@ -1,0 +1,101 @@
+//! Rows that were changed with SQL, where the store's own functions would not.
+
+use std::sync::Arc;
+
+use secrets_core::crypto::KeyringError;
+use secrets_core::service::StartError;
+use secrets_core::{Options, Service};
+use secrets_tests::{App, Dump, paths};
+use serde_json::json;
+
+use super::{Victim, assert_internal};
+
+async fn project_keys_that_changed_places_open_nothing(app: App) {
+    let victim = Victim::of(app).await;
+    let other = victim.person.project("api").await;
+    victim.person.secret(&other, "development", "ONE", "kvc_other").await;
+
+    let swap = "WITH old AS MATERIALIZED (SELECT project_id, wrapped FROM project_keys)
+        UPDATE project_keys SET wrapped =
+            (SELECT old.wrapped FROM old WHERE old.project_id <> project_keys.project_id)";
+    victim.app.sql(swap).await;
+
+    victim.is_broken(&victim.project, "development", "ONE").await;
+    victim.is_broken(&other, "development", "ONE").await;
+    // Nothing more is sealed under a key that is not the project's.
+    let new = json!({ "key": "NEW", "value": "kvc_new" });
+    let path = paths::secrets(&victim.project, "development");
+    assert_internal(&victim.person.post(&path, &new).await);
+}
+
+async fn environments_that_inherit_from_each_other_are_refused(app: App) {
+    let victim = Victim::of(app).await;
+
+    let circle = "UPDATE environments SET inherits_from =
+            (SELECT other.id FROM environments other WHERE other.name = 'staging')
+            WHERE name = 'development';
+        UPDATE environments SET inherits_from =
+            (SELECT other.id FROM environments other WHERE other.name = 'development')
+            WHERE name = 'staging'";
+    victim.app.sql(circle).await;
+
+    for environment in ["development", "staging"] {
+        for reply in victim.values(&victim.project, environment, "ONE").await {
+            reply.is(400).code("circular_inheritance");
+        }
+    }
+}
+
+async fn a_role_that_is_none_gives_no_right(app: App) {
+    let victim = Victim::of(app).await;
+
+    victim.app.sql("UPDATE members SET role = 'root'").await;
+
+    let path = paths::secret(&victim.project, "development", "ONE");
+    assert_internal(&victim.person.get(&path).await);
+    assert_internal(&victim.person.delete(&victim.project).await);
+}
+
+async fn an_installation_whose_row_changed_does_not_start_again(app: App) {
+    let victim = Victim::of(app).await;
+    victim.app.sql("UPDATE instance SET epoch = epoch + 1").await;
+    let before = Dump::of(victim.app.store.as_ref(), &["ann"]).await;
+
+    let error = Service::open(victim.app.ports(), Options::default()).await.err().unwrap();
+
+    assert!(matches!(error, StartError::Keys(KeyringError::Tampered)), "{error}");
+    let after = Dump::of(victim.app.store.as_ref(), &["ann"]).await;
+    assert_eq!(before.changes(&after), Vec::<String>::new());
+}
+
+async fn an_installation_without_its_keys_does_not_start_again(app: App) {
+    let victim = Victim::of(app).await;
+    victim.app.sql("DELETE FROM instance_keys").await;
+
+    let error = Service::open(victim.app.ports(), Options::default()).await.err().unwrap();
+
+    assert!(matches!(error, StartError::Keys(KeyringError::Tampered)), "{error}");
+}
+
+async fn data_whose_installation_is_gone_get_no_new_one(app: App) {
+    let victim = Victim::of(app).await;
+    victim.app.sql("DELETE FROM instance_keys; DELETE FROM instance").await;
+    let store = Arc::clone(&victim.app.store);
+    let before = Dump::of(store.as_ref(), &["ann"]).await;
+
+    let error = Service::open(victim.app.ports(), Options::default()).await.err().unwrap();
+
+    assert!(matches!(error, StartError::OrphanData), "{error}");
+    assert!(store.read().await.unwrap().instance().await.unwrap().is_none());
+    let after = Dump::of(store.as_ref(), &["ann"]).await;
+    assert_eq!(before.changes(&after), Vec::<String>::new());
+}
+
+secrets_tests::on_sql_stores!(
+    project_keys_that_changed_places_open_nothing,
+    environments_that_inherit_from_each_other_are_refused,
+    a_role_that_is_none_gives_no_right,
+    an_installation_whose_row_changed_does_not_start_again,
+    an_installation_without_its_keys_does_not_start_again,
+    data_whose_installation_is_gone_get_no_new_one,
+);
