@@ -14,6 +14,7 @@ mod memory {
 }
 
 #[cfg(feature = "sqlite")]
+#[expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 mod sqlite {
     use std::sync::Arc;
 
@@ -30,6 +31,7 @@ mod sqlite {
 }
 
 #[cfg(feature = "postgres")]
+#[expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 mod postgres {
     use std::sync::Arc;
 

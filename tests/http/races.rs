@@ -4,6 +4,7 @@ mod accounts;
 mod environments;
 mod limits;
 mod projects;
+mod reads;
 mod secrets;
 mod tokens;
 

@@ -76,11 +76,17 @@ impl Tenant {
         let mut others = Vec::new();
         for environment in ["development", "staging", "preview"] {
             let value = format!("kvc_{mark}_{environment}");
-            let body = json!({ "key": "SHARED", "value": value, "description": format!("{value}_is_for") });
+            let about = format!("{value}_is_for");
+            let body = json!({ "key": "SHARED", "value": value, "description": about });
             let path = paths::secrets(&project, environment);
             others.push(person.post(&path, &body).await.is(201).id());
         }
-        let body = json!({ "name": "deploy", "team_id": person.team, "all_projects": true, "permissions": ["read", "write"] });
+        let body = json!({
+            "name": "deploy",
+            "team_id": person.team,
+            "all_projects": true,
+            "permissions": ["read", "write"],
+        });
         let token = person.post("/api/v1/tokens", &body).await.is(201).json();
         let shown = person.get(&project).await.json();
         let text = |value: &Value| value.as_str().unwrap().to_owned();

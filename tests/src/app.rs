@@ -22,7 +22,7 @@ use secrets_http::server::Server;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::stores::Kind;
+use crate::stores::{Held, Kind};
 use crate::{Client, Person};
 
 /// A server, and what a test needs beside it.
@@ -171,7 +171,7 @@ impl App {
 
     /// Another server without rate limits over the same store, as there is one after a restart.
     pub async fn restarted(&self) -> Self {
-        self.over(Arc::clone(&self.store)).await
+        self.over(Held::again(self.kind, &self.store, &self.location).await).await
     }
 
     /// Another server without rate limits over this store, which has the same records.

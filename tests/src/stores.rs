@@ -58,6 +58,24 @@ impl Kind {
     }
 }
 
+impl Held {
+    /// The same records in a store that was opened again; in memory there is nothing to open.
+    pub(crate) async fn again(
+        kind: Kind,
+        store: &Arc<dyn Store>,
+        location: &str,
+    ) -> Arc<dyn Store> {
+        match kind {
+            Kind::Memory => Arc::clone(store),
+            Kind::Sqlite => Arc::new(sqlite::open(Path::new(location)).await.unwrap()),
+            Kind::Postgres => {
+                let options = postgres::Options::default();
+                Arc::new(postgres::open(location, options).await.unwrap())
+            }
+        }
+    }
+}
+
 impl Drop for Searched {
     fn drop(&mut self) {
         for file in fs::read_dir(self.0.path()).into_iter().flatten().flatten() {

@@ -94,6 +94,22 @@ impl fmt::Debug for Description {
     }
 }
 
+impl TryFrom<String> for Plaintext {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        Self::new(text)
+    }
+}
+
+impl TryFrom<String> for Description {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        Self::new(text)
+    }
+}
+
 impl<'de> Deserialize<'de> for Plaintext {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::new(String::deserialize(deserializer)?).map_err(de::Error::custom)

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::SubmittedImport;
 use super::change::Content;
 use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
 use crate::caller::Callers;
 use crate::crypto::{Description, Plaintext};
 use crate::error::{Code, Error, FieldError, Result};
 use crate::names::SecretKey;
-use crate::object;
 use crate::operation::{Audit, Context, Operation, Write};
 use crate::store::SecretRecord;
 
@@ -19,17 +19,16 @@ const LIMIT: usize = 100;
 
 /// Secrets to import.
 #[derive(Debug, Deserialize)]
+#[serde(try_from = "SubmittedImport")]
 pub struct Import {
     /// 1 to 100 of them, each key once.
-    #[serde(deserialize_with = "object::list")]
     pub secrets: Vec<ImportedSecret>,
     /// Whether a key that the environment has already gets the new value, or is left alone.
-    #[serde(default, deserialize_with = "or_default")]
     pub overwrite: bool,
 }
 
 /// A secret to import.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct ImportedSecret {
     /// Its key.
     pub key: SecretKey,
@@ -138,13 +137,4 @@ fn check(secrets: &[ImportedSecret]) -> Result<()> {
         })
         .collect();
     if repeated.is_empty() { Ok(()) } else { Err(Error::Invalid(repeated)) }
-}
-
-/// `null` means absent, everywhere.
-fn or_default<'de, D, T>(deserializer: D) -> std::result::Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

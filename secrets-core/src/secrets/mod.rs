@@ -8,6 +8,7 @@ mod get;
 mod import;
 mod list;
 mod sealing;
+mod submitted;
 mod update;
 mod visible;
 
@@ -22,6 +23,7 @@ pub use get::GetSecret;
 pub use import::{Import, ImportResult, ImportSecrets, ImportedSecret};
 pub use list::ListSecrets;
 pub(crate) use sealing::value_context;
+pub use submitted::SubmittedImport;
 pub use update::UpdateSecret;
 pub(crate) use visible::{Visible, visible};
 

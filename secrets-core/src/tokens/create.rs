@@ -1,6 +1,6 @@
 //! Creating a service token.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::limits::Quota;
 use crate::names::DisplayName;
 use crate::operation::{Audit, Context, Operation, Write};
 use crate::rule::{Broken, Rule};
-use crate::store::{EnvironmentRecord, TokenRecord, TokenScope};
+use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
 
 /// What a service token begins with. A field it does not know is refused: one that restricted the
 /// token would otherwise be lost in silence.
@@ -106,9 +106,12 @@ impl Operation for CreateToken {
         let expires_at = expiry(new.expires_in_days, new.expires_at, cx.now())?;
         let all_projects = new.all_projects.unwrap_or_default();
         let all_environments = new.environments.is_none();
-        let scope = cx.token_scope(team, all_projects, new.project_ids, new.environments).await?;
-        if plan.limit(Quota::ServiceTokens).is_some() {
+        let is_counted = plan.limit(Quota::ServiceTokens).is_some();
+        if is_counted {
             cx.tx().lock_team(team).await?;
+        }
+        let scope = cx.token_scope(team, all_projects, new.project_ids, new.environments).await?;
+        if is_counted {
             let current = cx.tx().count_tokens(team).await?;
             plan.admit(Quota::ServiceTokens, current, 1)?;
         }
@@ -181,24 +184,28 @@ impl Context<'_, Write> {
         projects: &[ProjectRef],
     ) -> Result<(Vec<ProjectId>, Vec<EnvironmentRecord>)> {
         let principal = self.caller.principal()?;
-        let (mut ids, mut environments) = (BTreeSet::new(), Vec::new());
-        for (index, project) in projects.iter().enumerate() {
-            let found = self.reads().project(project, principal).await?;
-            let found = found
-                .map(|found| found.project)
-                .filter(|project| project.team == team)
-                .ok_or_else(|| {
-                    Error::invalid(
-                        format!("project_ids[{index}]"),
-                        "must be a project of the token's team",
-                    )
-                })?;
-            if ids.insert(found.id) {
-                environments.extend(self.reads().environments(found.id, principal).await?);
-            }
+        let mut places = BTreeMap::new();
+        for (place, project) in projects.iter().enumerate() {
+            let found = self.reads().project(project, principal).await?.map(|found| found.project);
+            let found = found.filter(|project| project.team == team);
+            places.entry(found.ok_or_else(|| not_of_the_team(place))?.id).or_insert(place);
         }
-        Ok((ids.into_iter().collect(), environments))
+        // Held, in the order of ids, so that neither they nor their environments go meanwhile.
+        let mut environments = Vec::new();
+        for (project, place) in &places {
+            let held = self.tx().lock_project(*project).await;
+            held.map_err(|error| match error {
+                StoreError::Stale(_) => not_of_the_team(*place),
+                other => other.into(),
+            })?;
+            environments.extend(self.reads().environments(*project, principal).await?);
+        }
+        Ok((places.into_keys().collect(), environments))
     }
+}
+
+fn not_of_the_team(place: usize) -> Error {
+    Error::invalid(format!("project_ids[{place}]"), "must be a project of the token's team")
 }
 
 fn environments_of_scope(

@@ -4,7 +4,7 @@ use secrets_core::error::Error;
 use secrets_core::formats::dotenv;
 use secrets_core::secrets::{
     CreateSecret, DeleteSecret, ExportSecrets, GetSecret, Import, ImportSecrets, ImportedSecret,
-    KeyRef, ListSecrets, UpdateSecret,
+    KeyRef, ListSecrets, SubmittedImport, UpdateSecret,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -56,7 +56,7 @@ fn key(target: &Target) -> KeyRef {
 /// Secrets to import: a JSON document, or a `.env` file as `text/plain` with `?overwrite=`.
 async fn import(target: &Target, body: Body) -> Result<Import, Fault> {
     if !body.is_text() {
-        return body.json().await;
+        return Ok(body.json::<SubmittedImport>().await?.try_into()?);
     }
     let overwrite = match target.query("overwrite")? {
         None | Some("false") => false,

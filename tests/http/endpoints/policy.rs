@@ -151,6 +151,17 @@ impl Level {
     }
 }
 
+impl Target {
+    /// Whose team, project or token is named; `None` if nobody's.
+    fn place(self) -> Option<Home> {
+        match self {
+            Self::Own | Self::UnknownEnvironment | Self::UnknownKey => Some(Home::First),
+            Self::Foreign => Some(Home::Other),
+            Self::Unknown | Self::Nonsense => None,
+        }
+    }
+}
+
 impl Rule {
     /// The status that a caller gets who names this target.
     pub(super) fn status(&self, caller: Caller, target: Target) -> u16 {
@@ -177,15 +188,18 @@ impl Rule {
             // A user credential is refused by its kind, with an account or without.
             (Caller::Person { .. } | Caller::Unsynced, Machines) => Some(403),
             (Caller::Unauthenticated | Caller::Unsynced, _) => Some(401),
-            (Caller::Person { .. }, _) => None,
-            (Caller::Token { .. }, Accounts | Known | Machines | Readers | Seers | Writers) => None,
+            (Caller::Person { .. }, _)
+            | (Caller::Token { .. }, Accounts | Known | Machines | Readers | Seers | Writers) => {
+                None
+            }
             (Caller::Token { .. }, _) => Some(403),
         }
     }
 
-    /// From outside in: is it there, may the caller know, is there what is in it, may the caller do it.
+    /// From outside in: is it there, may the caller see it, is there what is in it, may the caller
+    /// do this to it.
     fn status_of_person(&self, home: Home, manages: bool, target: Target) -> u16 {
-        let Some(place) = self.outermost(target) else { return self.status_of_unknown() };
+        let Some(place) = target.place() else { return self.status_of_unknown() };
         if self.on != Level::Nothing && place != home {
             return 403;
         }
@@ -205,7 +219,7 @@ impl Rule {
         (read, write): (bool, bool),
         target: Target,
     ) -> u16 {
-        let Some(place) = self.outermost(target) else { return self.status_of_unknown() };
+        let Some(place) = target.place() else { return self.status_of_unknown() };
         if self.on == Level::Nothing {
             return self.ok;
         }
@@ -227,15 +241,6 @@ impl Rule {
             (true, _) => 403,
             (false, Target::UnknownKey) => 404,
             (false, _) => self.ok,
-        }
-    }
-
-    /// Whose team, project or token is named; `None` if nobody's.
-    fn outermost(&self, target: Target) -> Option<Home> {
-        match target {
-            Target::Own | Target::UnknownEnvironment | Target::UnknownKey => Some(Home::First),
-            Target::Foreign => Some(Home::Other),
-            Target::Unknown | Target::Nonsense => None,
         }
     }
 

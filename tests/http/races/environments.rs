@@ -66,6 +66,33 @@ async fn an_environment_is_deleted_or_inherited_from_and_never_both(app: App) {
     }
 }
 
+async fn nothing_is_written_to_an_environment_once_it_is_deleted(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    person.environment(&project, "preview", None).await;
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let (project, is_deletion) = (project.clone(), number == CROWD / 2);
+            let body = json!({ "key": format!("RACE_{number}"), "value": "kvc_race" });
+            async move {
+                if is_deletion {
+                    return client.delete(&paths::environment(&project, "preview")).await;
+                }
+                client.post(&paths::secrets(&project, "preview"), &body).await
+            }
+        })
+        .await;
+
+    assert_eq!(count(&replies, 204), 1);
+    assert_eq!(count(&replies, 201) + count(&replies, 404), 63, "{replies:#?}");
+    person.get(&paths::secrets(&project, "preview")).await.is(404);
+    person.environment(&project, "preview", None).await;
+    let listed = person.get(&paths::secrets(&project, "preview")).await.json();
+    assert_eq!(listed, json!({ "secrets": [] }));
+}
+
 async fn of_many_deletions_of_an_environment_one_happens(app: App) {
     let person = app.person("ann").await;
     let project = person.project("web").await;
@@ -133,6 +160,7 @@ async fn a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen(app: App) {
 secrets_tests::on_every_store!(
     of_many_environments_of_a_name_one_is_made,
     an_environment_is_deleted_or_inherited_from_and_never_both,
+    nothing_is_written_to_an_environment_once_it_is_deleted,
     of_many_deletions_of_an_environment_one_happens,
     what_inherits_from_each_other_is_never_made,
     a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen,

@@ -91,21 +91,19 @@ secrets_tests::on_every_store!(
     of_many_deletions_of_a_project_one_happens,
 );
 
-/// Writes secrets until the project is known to be gone, and gives the replies to two writes that
-/// began after that.
+/// Writes until the project is known to be gone, and gives the replies to two writes that began
+/// after that.
 async fn write_until_gone(
     client: &Client,
     project: &str,
     number: usize,
     deleted: &AtomicBool,
 ) -> Vec<Reply> {
-    let path = paths::secrets(project, "development");
     let mut late = Vec::new();
     for round in 0.. {
         let is_late = deleted.load(Ordering::SeqCst);
-        let body = json!({ "key": format!("RACE_{number}_{round}"), "value": "kvc_race" });
-        let reply = client.post(&path, &body).await;
-        assert!([201, 404].contains(&reply.status), "{}", reply.text());
+        let reply = write(client, project, &format!("{number}_{round}"), number).await;
+        assert!([200, 201, 404].contains(&reply.status), "{}", reply.text());
         if is_late {
             late.push(reply);
         }
@@ -114,4 +112,16 @@ async fn write_until_gone(
         }
     }
     late
+}
+
+/// One of the ways of writing to a project, under a name of its own.
+async fn write(client: &Client, project: &str, name: &str, way: usize) -> Reply {
+    let secrets = paths::secrets(project, "development");
+    let secret = json!({ "key": format!("RACE_{name}"), "value": "kvc_race" });
+    match way % 4 {
+        0 => client.post(&secrets, &secret).await,
+        1 => client.post(&format!("{secrets}/bulk"), &json!({ "secrets": [secret] })).await,
+        2 => client.patch(project, &json!({ "name": name })).await,
+        _ => client.post(&paths::environments(project), &json!({ "name": name })).await,
+    }
 }

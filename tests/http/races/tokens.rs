@@ -73,7 +73,12 @@ async fn a_token_is_made_for_an_environment_only_while_that_is_there(app: App) {
                     return client.delete(&paths::environment(&project, &environment)).await;
                 }
                 let id = paths::last(&project);
-                let body = json!({ "name": "race", "team_id": team, "project_ids": [id], "environments": [environment] });
+                let body = json!({
+                    "name": "race",
+                    "team_id": team,
+                    "project_ids": [id],
+                    "environments": [environment],
+                });
                 client.post("/api/v1/tokens", &body).await
             }
         })

@@ -16,7 +16,14 @@ async fn a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one(app: 
     let tokens = "/api/v1/tokens";
     let heir = |parent: &str| json!({ "name": "mine", "inherits_from": parent });
     let project = |team: &str| json!({ "name": "mine", "team_id": team });
-    let token = |team: &str, project: &str, environment: &str| json!({ "name": "mine", "team_id": team, "project_ids": [project], "environments": [environment] });
+    let token = |team: &str, project: &str, environment: &str| {
+        json!({
+            "name": "mine",
+            "team_id": team,
+            "project_ids": [project],
+            "environments": [environment],
+        })
+    };
     let (team, mine) = (ann.person.team.as_str(), ann.project_id.as_str());
     let theirs = bea.person.team.as_str();
 

@@ -179,44 +179,57 @@ fn of_key(project: &str, environment: &str, key: &str, unseen: u16) -> Vec<Attem
     ]
 }
 
-/// All requests that name something of the other team elsewhere than in the path.
+/// All requests that name something of the other team elsewhere than in the path to a project.
 fn in_bodies(twins: &Twins) -> Vec<Attempt> {
     let Twins { ann, bea } = twins;
-    let (mine, hers) = (&ann.project_id, &bea.project_id);
-    let (environments, theirs) = (paths::environments(&ann.project), &bea.person.team);
-    let token = |projects: &[&str], environments: &[&str]| json!({ "name": "mine", "team_id": ann.person.team, "project_ids": projects, "environments": environments });
-    let heir = |parent: &str| json!({ "name": "mine", "inherits_from": parent });
+    let (projects, tokens) = ("/api/v1/projects", "/api/v1/tokens");
+    let (own, theirs) = (&ann.person.team, &bea.person.team);
+    let project = json!({ "name": "mine", "team_id": theirs });
+    let address = json!({ "name": "mine", "team_id": own, "slug": bea.slug });
+    let token = json!({ "name": "mine", "team_id": theirs, "all_projects": true });
     let mut attempts = vec![
-        attempt(
-            "POST",
-            "/api/v1/projects".to_owned(),
-            json!({ "name": "mine", "team_id": theirs }),
-            [403; 2],
-        ),
-        attempt(
-            "POST",
-            "/api/v1/projects".to_owned(),
-            json!({ "name": "mine", "team_id": ann.person.team, "slug": bea.slug }),
-            [400, 403],
-        ),
-        attempt(
-            "POST",
-            "/api/v1/tokens".to_owned(),
-            json!({ "name": "mine", "team_id": theirs, "all_projects": true }),
-            [403; 2],
-        ),
-        attempt("GET", format!("/api/v1/tokens?team_id={theirs}"), json!({}), [403; 2]),
+        attempt("POST", projects.to_owned(), project, [403; 2]),
+        attempt("POST", projects.to_owned(), address, [400, 403]),
+        attempt("POST", tokens.to_owned(), token, [403; 2]),
+        attempt("GET", format!("{tokens}?team_id={theirs}"), json!({}), [403; 2]),
         attempt("GET", format!("/api/v1/teams/{theirs}"), json!({}), [403; 2]),
-        attempt("DELETE", format!("/api/v1/tokens/{}", bea.token_id), json!({}), [403; 2]),
+        attempt("DELETE", format!("{tokens}/{}", bea.token_id), json!({}), [403; 2]),
     ];
     for parent in [bea.environment("staging"), bea.environment(HERS.1), HERS.1] {
-        attempts.push(attempt("POST", environments.clone(), heir(parent), [400, 403]));
-        let body = token(&[mine], &[parent]);
-        attempts.push(attempt("POST", "/api/v1/tokens".to_owned(), body, [400, 403]));
+        let (path, heir) = (paths::environments(&ann.project), heir(parent));
+        attempts.push(attempt("POST", path, heir, [400, 403]));
     }
-    for projects in [[hers.as_str()].as_slice(), &[&bea.slug], &[mine, hers]] {
-        let body = token(projects, &["development"]);
-        attempts.push(attempt("POST", "/api/v1/tokens".to_owned(), body, [400, 403]));
-    }
+    let scopes = scopes(twins).into_iter();
+    attempts.extend(scopes.map(|body| attempt("POST", tokens.to_owned(), body, [400, 403])));
     attempts
+}
+
+fn heir(parent: &str) -> Value {
+    json!({ "name": "mine", "inherits_from": parent })
+}
+
+/// Tokens of the first team that would reach into the other.
+fn scopes(twins: &Twins) -> Vec<Value> {
+    let Twins { ann, bea } = twins;
+    let (mine, hers) = (ann.project_id.as_str(), bea.project_id.as_str());
+    let of_environment = |environment: &str| {
+        json!({
+            "name": "mine",
+            "team_id": ann.person.team,
+            "project_ids": [mine],
+            "environments": [environment],
+        })
+    };
+    let of_projects = |projects: &[&str]| {
+        let team = &ann.person.team;
+        json!({ "name": "mine", "team_id": team, "project_ids": projects })
+    };
+    vec![
+        of_environment(bea.environment("staging")),
+        of_environment(bea.environment(HERS.1)),
+        of_environment(HERS.1),
+        of_projects(&[hers]),
+        of_projects(&[&bea.slug]),
+        of_projects(&[mine, hers]),
+    ]
 }

@@ -91,9 +91,14 @@ pub async fn migrate(url: &str) -> StoreResult<()> {
 fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
     let options: PgConnectOptions =
         url.parse().map_err(|error| error::not_opened(error, passes))?;
-    // The estimated cost of a look at all secrets passes the threshold of just-in-time compilation,
-    // which takes fifty times as long as the look.
-    Ok(options.options([("jit", "off")]).application_name("secrets"))
+    // Both for the look into an environment. Left to itself the server would plan it anew each time
+    // a person looks, and compile it each time for its estimated cost: ten and fifty times as long
+    // as looking takes.
+    let options = options.options([("plan_cache_mode", "force_generic_plan"), ("jit", "off")]);
+    Ok(match options.get_application_name() {
+        Some(_) => options,
+        None => options.application_name("secrets"),
+    })
 }
 
 /// Whether a failure may be over soon, by its SQLSTATE: connection (08), conflict of transactions
@@ -101,4 +106,194 @@ fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
 fn passes(code: &str) -> bool {
     ["08", "40", "53", "57"].iter().any(|class| code.starts_with(class))
         || matches!(code, "55P03" | "25006")
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use sqlx::{AssertSqlSafe, PgConnection, Row};
+    use tokio::time::{Instant, sleep};
+
+    use super::tables::sight;
+    use super::*;
+    use crate::access::{EnvironmentPath, ProjectRef};
+    use crate::caller::Principal;
+    use crate::store::{Store, StoreError, Wanted};
+    use crate::testing::fixtures::{World, environment, secret};
+    use crate::testing::postgres::TestDatabase;
+
+    const LOSE_CONNECTIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()";
+
+    async fn opened() -> (SqlStore, TestDatabase) {
+        let database = TestDatabase::create().await;
+        (open(&database.url(), Options::default()).await.unwrap(), database)
+    }
+
+    async fn run(database: &TestDatabase, text: &'static str) {
+        let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+        sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_look_scans_no_secrets() {
+        let (store, database) = opened().await;
+        World::build(&store).await;
+        run(
+            &database,
+            "INSERT INTO environments
+             SELECT gen_random_uuid(), p.id, 'e' || n, 'e' || n, NULL, NULL, FALSE, n, 0, NULL,
+                 now(), now()
+             FROM projects p, generate_series(1, 50) n;
+             INSERT INTO secrets
+             SELECT gen_random_uuid(), e.id, 'K' || n, decode(repeat('cd', 127), 'hex'), FALSE,
+                 NULL, 1, 'created', NULL, now(), NULL, NULL, now(), now()
+             FROM environments e, generate_series(1, 1000) n;
+             ANALYZE",
+        )
+        .await;
+        let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+
+        for (text, type_of_key, key) in [(sight::KEY, ", text", ", 'K7'"), (sight::ALL, "", "")] {
+            for mode in ["force_generic_plan", "force_custom_plan"] {
+                let explain = format!(
+                    "DEALLOCATE ALL; SET plan_cache_mode = {mode};
+                     PREPARE look (uuid, text, uuid, uuid, uuid, text, text{type_of_key}) AS {text};
+                     EXPLAIN EXECUTE look (NULL, 'billing', NULL, NULL, NULL, 'e7', 'e7'{key})"
+                );
+                let rows =
+                    sqlx::raw_sql(AssertSqlSafe(explain)).fetch_all(&mut connection).await.unwrap();
+                let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+
+                assert!(
+                    plan.iter().any(|step| step.contains("secrets_environment_id_key_key")),
+                    "{plan:#?}"
+                );
+                assert!(!plan.iter().any(|step| step.contains("Seq Scan on secrets")), "{plan:#?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_look_is_planned_once() {
+        let database = TestDatabase::create().await;
+        let store = open(&database.url(), Options { connections: 1 }).await.unwrap();
+        let world = World::build(&store).await;
+        let path = EnvironmentPath::new(world.project.id, "staging");
+
+        for _ in 0..10 {
+            let mut reads = store.read().await.unwrap();
+            reads.sight(&path, Principal::User(world.owner.id), Wanted::All).await.unwrap();
+        }
+
+        let plans = "SELECT SUM(custom_plans)::BIGINT FROM pg_prepared_statements";
+        let planned_anew: i64 = sqlx::query_scalar(plans).fetch_one(&store.readers).await.unwrap();
+        assert_eq!(planned_anew, 0);
+    }
+
+    #[tokio::test]
+    async fn nodes_may_start_together() {
+        let database = TestDatabase::create().await;
+        run(&database, "DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
+        let url = database.url();
+
+        let (one, other) = tokio::join!(migrate(&url), migrate(&url));
+
+        one.unwrap();
+        other.unwrap();
+        open(&url, Options::default()).await.unwrap().ping().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn tables_of_another_history_are_refused_and_stay_unlocked() {
+        let database = TestDatabase::create().await;
+        run(&database, "INSERT INTO _sqlx_migrations VALUES (99, 'later', now(), TRUE, '', 0)")
+            .await;
+
+        for _ in 0..2 {
+            let refused = migrate(&database.url()).await;
+            assert!(matches!(refused, Err(StoreError::Broken(_))), "{refused:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_lost_while_idle_is_replaced() {
+        let (store, database) = opened().await;
+        let world = World::build(&store).await;
+        sleep(TRUSTED + Duration::from_millis(100)).await;
+        run(&database, LOSE_CONNECTIONS).await;
+
+        let found = store.read().await.unwrap().team(world.team.id).await.unwrap();
+
+        assert_eq!(found, Some(world.team));
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_lost_in_use_fails_once() {
+        let database = TestDatabase::create().await;
+        let store = open(&database.url(), Options { connections: 1 }).await.unwrap();
+        let world = World::build(&store).await;
+        let mut reads = store.read().await.unwrap();
+        reads.team(world.team.id).await.unwrap();
+        run(&database, LOSE_CONNECTIONS).await;
+
+        let lost = reads.team(world.team.id).await;
+        drop(reads);
+        let found = store.read().await.unwrap().team(world.team.id).await;
+
+        assert!(matches!(lost, Err(StoreError::Unavailable(_))), "{lost:?}");
+        assert_eq!(found.unwrap(), Some(world.team));
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_long_for_a_connection() {
+        let database = TestDatabase::create().await;
+        let store = open(&database.url(), Options { connections: 1 }).await.unwrap();
+        let _held = store.read().await.unwrap();
+        let begun = Instant::now();
+
+        let refused = store.read().await.err();
+
+        assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
+        assert!(begun.elapsed() < 2 * PATIENCE);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_away_is_not_a_fault() {
+        // Nothing listens on the discard port.
+        let refused = open("postgres://nobody@127.0.0.1:9/nothing", Options::default()).await.err();
+
+        assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn a_violation_is_told_without_what_was_given() {
+        let (store, _database) = opened().await;
+        let world = World::build(&store).await;
+        let nowhere = environment(&world.project, "nowhere");
+
+        let mut tx = store.begin().await.unwrap();
+        let refused = tx.insert_secrets(&[secret(&nowhere, "KEY")]).await;
+
+        let Err(StoreError::Broken(cause)) = refused else { panic!("{refused:?}") };
+        let text = format!("{cause:?} {cause}");
+        assert!(text.contains("23503") && text.contains("secrets_environment_id_fkey"), "{text}");
+        assert!(!text.contains(&nowhere.id.to_string()), "{text}");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_found_by_a_text_with_a_nul() {
+        let (store, _database) = opened().await;
+        let world = World::build(&store).await;
+        let owner = Principal::User(world.owner.id);
+        let mut reads = store.read().await.unwrap();
+
+        let project = reads.project(&ProjectRef::from("billing\0"), owner).await.unwrap();
+        let path = EnvironmentPath::new(world.project.id, "staging\0");
+        let sight = reads.sight(&path, owner, Wanted::Nothing).await.unwrap().unwrap();
+
+        assert!(project.is_none());
+        assert!(sight.chain.is_empty());
+        assert_eq!(reads.user_by_subject("iss\0uer", "").await.unwrap(), None);
+    }
 }

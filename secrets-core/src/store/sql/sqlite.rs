@@ -1,7 +1,7 @@
 //! The tables in a file, which one process owns.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
 use sqlx::Connection;
@@ -44,6 +44,8 @@ pub use tables::SqlStore;
 ///
 /// The file is this process's alone until the store is dropped: `PATH.lock` is locked meanwhile.
 pub async fn open(path: &Path) -> StoreResult<SqlStore> {
+    // SQLite takes `:memory:` and `file:…` for something else than a file of that name.
+    let path = &absolute(path).map_err(|cause| cannot("find", path, &cause))?;
     let lock = lock(path)?;
     create_private(path).map_err(|cause| cannot("create", path, &cause))?;
     let options = SqliteConnectOptions::new()
@@ -67,6 +69,11 @@ pub async fn open(path: &Path) -> StoreResult<SqlStore> {
     drop(connection);
     let readers = pool(READERS).connect_lazy_with(options.read_only(true));
     Ok(SqlStore::new(readers, writers, lock))
+}
+
+/// Brings the tables in a file up to date.
+pub async fn migrate(path: &Path) -> StoreResult<()> {
+    open(path).await.map(drop)
 }
 
 /// A pool whose connections stay: opening one means reading the whole schema again.
@@ -119,4 +126,124 @@ fn cannot(act: &str, path: &Path, cause: &std::io::Error) -> crate::store::Store
 /// full, cannot open.
 fn passes(code: &str) -> bool {
     code.parse::<i32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 10 | 13 | 14))
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use sqlx::{AssertSqlSafe, Row};
+    use tempfile::TempDir;
+
+    use super::tables::sight;
+    use super::*;
+    use crate::caller::Principal;
+    use crate::error::Cause;
+    use crate::store::{SecretRecord, Store, StoreError};
+    use crate::testing::fixtures::{World, secret};
+
+    async fn opened() -> (SqlStore, TempDir) {
+        let folder = TempDir::new().unwrap();
+        (open(&folder.path().join("secrets.db")).await.unwrap(), folder)
+    }
+
+    fn unavailable<T>(result: StoreResult<T>) -> Cause {
+        match result {
+            Err(StoreError::Unavailable(cause)) => cause,
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("it is available"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_look_scans_no_secrets() {
+        let (store, _folder) = opened().await;
+
+        for text in [sight::KEY, sight::ALL] {
+            let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
+            let rows = explained.fetch_all(&store.readers).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+
+            assert!(plan.iter().any(|step| step.starts_with("SEARCH s USING INDEX")), "{plan:#?}");
+            assert!(!plan.iter().any(|step| step.starts_with("SCAN s")), "{plan:#?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_second_process_is_refused_with_the_lock_named() {
+        let (store, folder) = opened().await;
+        let path = folder.path().join("secrets.db");
+
+        let cause = unavailable(open(&path).await).to_string();
+        assert!(cause.contains("secrets.db.lock"), "{cause}");
+
+        drop(store);
+        open(&path).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_files_are_their_owners_alone() {
+        let (store, folder) = opened().await;
+        World::build(&store).await;
+        store.ping().await.unwrap();
+
+        for name in ["secrets.db", "secrets.db-wal", "secrets.db-shm", "secrets.db.lock"] {
+            let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn writing_goes_on_when_there_is_room_again() {
+        let (store, _folder) = opened().await;
+        let world = World::build(&store).await;
+        let secrets: Vec<SecretRecord> =
+            (0..500).map(|number| secret(&world.staging, &format!("K{number}"))).collect();
+        sqlx::query("PRAGMA max_page_count = 1").execute(&store.writers).await.unwrap();
+
+        let mut tx = store.begin().await.unwrap();
+        unavailable(tx.insert_secrets(&secrets).await);
+        drop(tx);
+        sqlx::query("PRAGMA max_page_count = 1000000").execute(&store.writers).await.unwrap();
+        let mut tx = store.begin().await.unwrap();
+        tx.insert_secrets(&secrets).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let mut reads = store.read().await.unwrap();
+        assert_eq!(reads.count_secrets(world.staging.id).await.unwrap(), 500);
+    }
+
+    #[tokio::test]
+    async fn writing_goes_on_when_the_database_ended_a_transaction() {
+        let (store, _folder) = opened().await;
+        let mut tx = store.writers.begin_with(BEGIN).await.unwrap();
+
+        // As SQLite does by itself in the worst cases of a full disk.
+        sqlx::raw_sql("ROLLBACK").execute(&mut *tx).await.unwrap();
+        drop(tx);
+
+        World::build(&store).await;
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_named_and_not_quoted() {
+        let (store, _folder) = opened().await;
+        let world = World::build(&store).await;
+        let mut tx = store.begin().await.unwrap();
+        tx.insert_secrets(&[secret(&world.staging, "KEY")]).await.unwrap();
+        tx.commit().await.unwrap();
+        let spoil = "UPDATE secrets SET created_at = 'kvc_not_a_time'";
+        sqlx::query(spoil).execute(&store.writers).await.unwrap();
+
+        let mut reads = store.read().await.unwrap();
+        let path = crate::access::EnvironmentPath::new(world.project.id, world.staging.id);
+        let wanted = crate::store::Wanted::All;
+        let seen = reads.sight(&path, Principal::User(world.owner.id), wanted).await;
+
+        let Err(StoreError::Broken(cause)) = seen else { panic!("{seen:?}") };
+        let cause = format!("{cause:?} {cause}");
+        assert!(cause.contains("secrets.created_at of "), "{cause}");
+        assert!(!cause.contains("kvc_"), "{cause}");
+    }
 }

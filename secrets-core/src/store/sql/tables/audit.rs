@@ -1,17 +1,18 @@
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
 
-use super::{BATCH, Db, Link, Row, Session, Transaction};
+use super::{BATCH, Connected, Db, Row, Session, Transaction};
 use crate::ids::{AuditId, EnvironmentId, ProjectId, TeamId};
 use crate::store::{AuditReads, AuditRecord, AuditWrites, StoreResult};
 
 #[async_trait]
-impl<C: Link> AuditReads for Session<C> {
+impl<C: Connected> AuditReads for Session<C> {
     async fn audit_entries(&mut self, team: TeamId, limit: u32) -> StoreResult<Vec<AuditRecord>> {
         let statement = sqlx::query(
-            "SELECT id, team_id, project_id, project_name, environment_id, environment_name, actor_type, actor_id,
-                 actor_name, actor_email, action, resource_type, resource_id, resource_name, outcome, metadata,
-                 address, agent, request_id, created_at
+            "SELECT
+                 id, team_id, project_id, project_name, environment_id, environment_name,
+                 actor_type, actor_id, actor_name, actor_email, action, resource_type, resource_id,
+                 resource_name, outcome, metadata, address, agent, request_id, created_at
              FROM audit_log WHERE team_id = $1
              ORDER BY created_at DESC, id DESC
              LIMIT $2",
@@ -26,9 +27,10 @@ impl AuditWrites for Session<Transaction> {
         for entries in entries.chunks(BATCH) {
             let mut statement = QueryBuilder::<Db>::new(
                 "INSERT INTO audit_log
-                     (id, team_id, project_id, project_name, environment_id, environment_name, actor_type, actor_id,
-                      actor_name, actor_email, action, resource_type, resource_id, resource_name, outcome, metadata,
-                      address, agent, request_id, created_at) ",
+                     (id, team_id, project_id, project_name, environment_id, environment_name,
+                      actor_type, actor_id, actor_name, actor_email, action, resource_type,
+                      resource_id, resource_name, outcome, metadata, address, agent, request_id,
+                      created_at) ",
             );
             statement.push_values(entries, |mut row, entry| {
                 row.push_bind(entry.id.uuid())

@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 
-use super::{Link, Row, Session, Transaction, sight, user_or_token};
+use super::{Connected, Row, Session, Transaction, sight, user_or_token};
 use crate::access::EnvironmentPath;
 use crate::caller::Principal;
 use crate::error::Subject;
@@ -11,7 +11,7 @@ use crate::store::{
 };
 
 #[async_trait]
-impl<C: Link> EnvironmentReads for Session<C> {
+impl<C: Connected> EnvironmentReads for Session<C> {
     async fn sight(
         &mut self,
         path: &EnvironmentPath,
@@ -32,10 +32,12 @@ impl<C: Link> EnvironmentReads for Session<C> {
             columns!(environments),
             " FROM environments e
               JOIN projects p ON p.id = e.project_id AND p.deleted_at IS NULL
-              LEFT JOIN tokens k ON k.id = $2 AND k.team_id = p.team_id AND (k.all_projects OR EXISTS
-                  (SELECT 1 FROM token_projects x WHERE x.token_id = k.id AND x.project_id = p.id))
-              WHERE e.project_id = $1 AND ($2 IS NULL OR k.all_environments OR EXISTS
-                  (SELECT 1 FROM token_environments x WHERE x.token_id = k.id AND x.environment_id = e.id))
+              LEFT JOIN tokens k ON k.id = $2 AND ",
+            token_holds_project!(),
+            " WHERE e.project_id = $1
+                  AND ($2 IS NULL OR k.all_environments OR EXISTS
+                       (SELECT 1 FROM token_environments x
+                        WHERE x.token_id = k.id AND x.environment_id = e.id))
               ORDER BY e.position, e.created_at, e.id"
         ))
         .bind(project.uuid())
@@ -61,8 +63,8 @@ impl EnvironmentWrites for Session<Transaction> {
             .map_err(|cause| StoreError::Broken(cause.into()))?;
         let statement = sqlx::query(
             "INSERT INTO environments
-                 (id, project_id, name, folded_name, inherits_from, description, is_default, position, revision,
-                  created_by, created_at, updated_at)
+                 (id, project_id, name, folded_name, inherits_from, description, is_default,
+                  position, revision, created_by, created_at, updated_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
              ON CONFLICT DO NOTHING",
         )
@@ -91,8 +93,8 @@ impl EnvironmentWrites for Session<Transaction> {
     async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64> {
         let statement = sqlx::query(
             "UPDATE environments SET revision = revision + 1
-             WHERE id = $1 AND EXISTS
-                 (SELECT 1 FROM projects p WHERE p.id = environments.project_id AND p.deleted_at IS NULL)
+             WHERE id = $1 AND EXISTS (SELECT 1 FROM projects p
+                 WHERE p.id = environments.project_id AND p.deleted_at IS NULL)
              RETURNING id, revision",
         )
         .bind(environment.uuid());

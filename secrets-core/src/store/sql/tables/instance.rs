@@ -1,13 +1,13 @@
 use async_trait::async_trait;
 
-use super::{Link, Row, Session, Transaction, projects, secrets};
+use super::{Connected, Row, Session, Transaction, projects, secrets};
 use crate::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, RootKeyId};
 use crate::error::Subject;
 use crate::ids::SecretId;
 use crate::store::{InstanceReads, InstanceWrites, Sample, StoreError, StoreResult};
 
 #[async_trait]
-impl<C: Link> InstanceReads for Session<C> {
+impl<C: Connected> InstanceReads for Session<C> {
     async fn instance(&mut self) -> StoreResult<Option<(InstanceRecord, Vec<InstanceKeyRecord>)>> {
         let statement = sqlx::query(
             "SELECT id, root_key_id, kek_id, wrapped_kek, canary, epoch, created_at FROM instance",
@@ -22,8 +22,9 @@ impl<C: Link> InstanceReads for Session<C> {
 
     async fn holds_data(&mut self) -> StoreResult<bool> {
         let statement = sqlx::query(
-            "SELECT EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM teams) OR EXISTS (SELECT 1 FROM projects)
-                 OR EXISTS (SELECT 1 FROM secrets) OR EXISTS (SELECT 1 FROM tokens) AS found",
+            "SELECT EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM teams)
+                 OR EXISTS (SELECT 1 FROM projects) OR EXISTS (SELECT 1 FROM secrets)
+                 OR EXISTS (SELECT 1 FROM tokens) AS found",
         );
         Ok(self.one("every table", statement, |row| row.get("found")).await?.unwrap_or_default())
     }
@@ -89,7 +90,8 @@ impl InstanceWrites for Session<Transaction> {
 
         for key in keys {
             let statement = sqlx::query(
-                "INSERT INTO instance_keys (purpose, kek_id, wrapped) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+                "INSERT INTO instance_keys (purpose, kek_id, wrapped) VALUES ($1, $2, $3)
+                 ON CONFLICT DO NOTHING",
             )
             .bind(i64::from(key.purpose as u32))
             .bind(i64::from(key.kek_id))

@@ -19,8 +19,8 @@ use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 /// The columns a record is read from. A macro, because the texts of statements are literals.
 macro_rules! columns {
     (users) => {
-        "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.first_name, u.last_name, u.avatar_url, \
-         u.created_at, u.updated_at, u.last_login_at"
+        "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.first_name, u.last_name,
+         u.avatar_url, u.created_at, u.updated_at, u.last_login_at"
     };
     (teams) => {
         "t.id, t.name, t.slug, t.is_personal, t.plan, t.created_by, t.created_at, t.updated_at"
@@ -29,28 +29,40 @@ macro_rules! columns {
         "p.id, p.team_id, p.name, p.slug, p.description, p.created_by, p.created_at, p.updated_at"
     };
     (environments) => {
-        "e.id, e.project_id, e.name, e.inherits_from, e.description, e.is_default, e.position, e.revision, \
-         e.created_by, e.created_at, e.updated_at"
+        "e.id, e.project_id, e.name, e.inherits_from, e.description, e.is_default, e.position,
+         e.revision, e.created_by, e.created_at, e.updated_at"
     };
     (secrets) => {
-        "s.id, s.environment_id AS parent, s.key, s.sealed, s.hidden, s.sealed_description, s.version, s.change, s.changed_by, \
-         s.changed_at, s.created_by, s.updated_by, s.created_at, s.updated_at"
+        "s.id, s.environment_id AS parent, s.key, s.sealed, s.hidden, s.sealed_description,
+         s.version, s.change, s.changed_by, s.changed_at, s.created_by, s.updated_by, s.created_at,
+         s.updated_at"
     };
     (tokens) => {
-        "k.id, k.team_id, k.name, k.mac, k.prefix, k.can_read, k.can_write, k.all_projects, k.all_environments, \
-         k.created_by, k.created_at, k.updated_at, k.expires_at"
+        "k.id, k.team_id, k.name, k.mac, k.prefix, k.can_read, k.can_write, k.all_projects,
+         k.all_environments, k.created_by, k.created_at, k.updated_at, k.expires_at"
+    };
+}
+
+/// Whether a token's scope holds a project.
+macro_rules! token_holds_project {
+    () => {
+        "k.team_id = p.team_id AND (k.all_projects OR EXISTS (SELECT 1 FROM token_projects x
+             WHERE x.token_id = k.id AND x.project_id = p.id))"
     };
 }
 
 /// A project by id ($1) or slug ($2), and how a user ($3) or token ($4) stands to it.
 macro_rules! standing {
     () => {
-        "FROM projects p
-         JOIN teams t ON t.id = p.team_id
-         LEFT JOIN members m ON m.team_id = p.team_id AND m.user_id = $3
-         LEFT JOIN tokens k ON k.id = $4 AND k.team_id = p.team_id AND (k.all_projects OR EXISTS
-             (SELECT 1 FROM token_projects x WHERE x.token_id = k.id AND x.project_id = p.id))
-         WHERE p.id = COALESCE($1, (SELECT id FROM projects WHERE slug = $2)) AND p.deleted_at IS NULL"
+        concat!(
+            "FROM projects p
+             JOIN teams t ON t.id = p.team_id
+             LEFT JOIN members m ON m.team_id = p.team_id AND m.user_id = $3
+             LEFT JOIN tokens k ON k.id = $4 AND ",
+            token_holds_project!(),
+            " WHERE p.id = COALESCE($1, (SELECT id FROM projects WHERE slug = $2))
+                  AND p.deleted_at IS NULL"
+        )
     };
 }
 
@@ -59,7 +71,7 @@ mod environments;
 mod instance;
 mod projects;
 mod secrets;
-mod sight;
+pub(super) mod sight;
 mod teams;
 mod tokens;
 mod users;
@@ -72,8 +84,8 @@ type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 
 /// Records in a database.
 pub struct SqlStore {
-    readers: Pool<Db>,
-    writers: Pool<Db>,
+    pub(super) readers: Pool<Db>,
+    pub(super) writers: Pool<Db>,
     /// What must be kept as long as the store is used.
     _held: Held,
 }
@@ -106,10 +118,10 @@ type Reader = PoolConnection<Db>;
 type Transaction = sqlx::Transaction<'static, Db>;
 
 /// What leads to a connection: both of the above, so that reads are written once.
-trait Link: DerefMut<Target = Connection> + Send {}
+trait Connected: DerefMut<Target = Connection> + Send {}
 
-impl Link for Reader {}
-impl Link for Transaction {}
+impl Connected for Reader {}
+impl Connected for Transaction {}
 
 #[async_trait]
 impl Tx for Session<Transaction> {
@@ -118,7 +130,7 @@ impl Tx for Session<Transaction> {
     }
 }
 
-impl<C: Link> Session<C> {
+impl<C: Connected> Session<C> {
     /// The first row, read by `read`.
     async fn one<T>(
         &mut self,

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 
 use super::super::super::findable;
-use super::{Link, Row, Session, Transaction, user_or_token};
+use super::{Connected, Row, Session, Transaction, user_or_token};
 use crate::access::{ProjectRef, Role};
 use crate::caller::Principal;
 use crate::clock::Time;
@@ -14,7 +14,7 @@ use crate::store::{
 };
 
 #[async_trait]
-impl<C: Link> ProjectReads for Session<C> {
+impl<C: Connected> ProjectReads for Session<C> {
     async fn project(
         &mut self,
         project: &ProjectRef,
@@ -47,9 +47,9 @@ impl<C: Link> ProjectReads for Session<C> {
             Principal::Token(token) => sqlx::query(concat!(
                 "SELECT ",
                 columns!(projects),
-                " FROM tokens k JOIN projects p ON p.team_id = k.team_id
-                  WHERE k.id = $1 AND p.deleted_at IS NULL AND (k.all_projects OR EXISTS
-                      (SELECT 1 FROM token_projects x WHERE x.token_id = k.id AND x.project_id = p.id))
+                " FROM tokens k JOIN projects p ON ",
+                token_holds_project!(),
+                " WHERE k.id = $1 AND p.deleted_at IS NULL
                   ORDER BY p.created_at, p.id"
             ))
             .bind(token.uuid()),
@@ -88,7 +88,8 @@ impl ProjectWrites for Session<Transaction> {
         key: &ProjectKeyRecord,
     ) -> StoreResult<()> {
         let statement = sqlx::query(
-            "INSERT INTO projects (id, team_id, name, slug, description, created_by, created_at, updated_at)
+            "INSERT INTO projects
+                 (id, team_id, name, slug, description, created_by, created_at, updated_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
              ON CONFLICT DO NOTHING",
         )

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use sqlx::{Acquire, QueryBuilder};
 
-use super::{BATCH, Db, Link, Row, Session, Transaction, failed};
+use super::{BATCH, Connected, Db, Row, Session, Transaction, failed};
 use crate::crypto::Sealed;
 use crate::error::Subject;
 use crate::ids::{EnvironmentId, SecretId};
@@ -11,7 +11,7 @@ use crate::store::{
 };
 
 #[async_trait]
-impl<C: Link> SecretReads for Session<C> {
+impl<C: Connected> SecretReads for Session<C> {
     async fn secrets(
         &mut self,
         environment: EnvironmentId,
@@ -46,7 +46,8 @@ impl<C: Link> SecretReads for Session<C> {
 
     async fn secret_versions(&mut self, secret: SecretId) -> StoreResult<Vec<SecretVersion>> {
         let statement = sqlx::query(
-            "SELECT secret_id AS id, version, sealed, hidden, change, changed_by, changed_at, replaced_at
+            "SELECT secret_id AS id, version, sealed, hidden, change, changed_by, changed_at,
+                 replaced_at
              FROM secret_versions WHERE secret_id = $1
              ORDER BY version DESC",
         );
@@ -90,8 +91,8 @@ impl SecretWrites for Session<Transaction> {
 
         let replace = sqlx::query(
             "UPDATE secrets
-             SET sealed = $3, hidden = $4, sealed_description = $5, version = version + 1, change = $6,
-                 changed_by = $7, changed_at = $8, updated_by = $9, updated_at = $10
+             SET sealed = $3, hidden = $4, sealed_description = $5, version = version + 1,
+                 change = $6, changed_by = $7, changed_at = $8, updated_by = $9, updated_at = $10
              WHERE id = $1 AND version = $2",
         )
         .bind(secret.id.uuid())
@@ -108,12 +109,14 @@ impl SecretWrites for Session<Transaction> {
     }
 
     async fn redescribe_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {
-        let statement =
-            sqlx::query("UPDATE secrets SET sealed_description = $2, updated_by = $3, updated_at = $4 WHERE id = $1")
-                .bind(secret.id.uuid())
-                .bind(secret.description.as_ref().map(Sealed::as_bytes))
-                .bind(secret.updated_by)
-                .bind(secret.updated_at);
+        let statement = sqlx::query(
+            "UPDATE secrets SET sealed_description = $2, updated_by = $3, updated_at = $4
+             WHERE id = $1",
+        )
+        .bind(secret.id.uuid())
+        .bind(secret.description.as_ref().map(Sealed::as_bytes))
+        .bind(secret.updated_by)
+        .bind(secret.updated_at);
         self.write(statement).await.map(drop)
     }
 
@@ -126,8 +129,8 @@ impl SecretWrites for Session<Transaction> {
 fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
     let mut statement = QueryBuilder::new(
         "INSERT INTO secrets
-             (id, environment_id, key, sealed, hidden, sealed_description, version, change, changed_by,
-              changed_at, created_by, updated_by, created_at, updated_at) ",
+             (id, environment_id, key, sealed, hidden, sealed_description, version, change,
+              changed_by, changed_at, created_by, updated_by, created_at, updated_at) ",
     );
     statement.push_values(secrets, |mut row, secret| {
         row.push_bind(secret.id.uuid())

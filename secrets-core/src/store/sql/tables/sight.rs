@@ -1,8 +1,8 @@
 //! What somebody sees in an environment, in one statement at any depth.
 //!
 //! Its rows are of three kinds: the project, the links of the chain, their secrets. They share one
-//! shape, named after the secrets, which are the many: with columns for each kind, every secret
-//! would carry twenty that are empty, and reading a thousand would take twice as long.
+//! shape, named after the secrets, which are the many: a thousand of them took PostgreSQL twice as
+//! long when each told the project and the environment as well.
 
 use futures_util::TryStreamExt;
 
@@ -20,6 +20,8 @@ use crate::store::{
 const PROJECT: i64 = 0;
 const LINK: i64 = 1;
 
+const _: () = assert!(Sight::REACH == 17, "the statement counts depths from 0 to 16");
+
 /// $5 is the environment's id, or $6 and $7 its name, folded and exact. The chain is cut at
 /// [`Sight::REACH`] links, so that a circle ends at all. `CROSS JOIN` keeps SQLite to the order.
 /// Whether an environment is in scope is counted: PostgreSQL would turn EXISTS into a scan.
@@ -31,9 +33,8 @@ macro_rules! sight {
                  SELECT ",
             columns!(projects),
             ", t.plan, m.role, k.id AS token_id, k.all_environments,
-                     COALESCE($5, (SELECT e.id FROM environments e
-                                   WHERE e.project_id = p.id AND e.folded_name = $6 AND e.name = $7))
-                         AS environment_id ",
+                 COALESCE($5, (SELECT e.id FROM environments e WHERE e.project_id = p.id
+                               AND e.folded_name = $6 AND e.name = $7)) AS environment_id ",
             standing!(),
             "),
              chain AS (
@@ -47,22 +48,23 @@ macro_rules! sight {
             "    FROM chain c CROSS JOIN environments e
                  WHERE e.id = c.inherits_from AND c.depth < 16)
              SELECT
-                 CAST(0 AS BIGINT) AS kind, CAST(0 AS BIGINT) AS depth, p.id, p.team_id AS parent, p.name AS key,
-                 y.wrapped AS sealed, p.token_id IS NOT NULL AS hidden, CAST(NULL AS BYTEA) AS sealed_description,
-                 y.version, p.slug AS change, CAST(NULL AS UUID) AS changed_by,
-                 CAST(NULL AS TIMESTAMPTZ) AS changed_at, p.created_by, CAST(NULL AS UUID) AS updated_by,
-                 p.created_at, p.updated_at,
+                 CAST(0 AS BIGINT) AS kind, CAST(0 AS BIGINT) AS depth, p.id, p.team_id AS parent,
+                 p.name AS key, y.wrapped AS sealed, p.token_id IS NOT NULL AS hidden,
+                 CAST(NULL AS BYTEA) AS sealed_description, y.version, p.slug AS change,
+                 CAST(NULL AS UUID) AS changed_by, CAST(NULL AS TIMESTAMPTZ) AS changed_at,
+                 p.created_by, CAST(NULL AS UUID) AS updated_by, p.created_at, p.updated_at,
                  p.description, p.plan, p.role, y.kek_id AS number, FALSE AS in_scope
              FROM place p LEFT JOIN project_keys y ON y.project_id = p.id AND y.version =
                  (SELECT MAX(version) FROM project_keys WHERE project_id = p.id)
              UNION ALL
              SELECT
-                 1, c.depth, c.id, c.inherits_from, c.name,
-                 NULL, c.is_default, NULL,
-                 c.position, NULL, NULL,
-                 NULL, c.created_by, NULL,
-                 c.created_at, c.updated_at,
-                 c.description, NULL, NULL, c.revision, $4 IS NULL OR COALESCE(p.all_environments, FALSE) OR
+                 1, c.depth, c.id, c.inherits_from,
+                 c.name, NULL, c.is_default,
+                 NULL, c.position, NULL,
+                 NULL, NULL,
+                 c.created_by, c.project_id, c.created_at, c.updated_at,
+                 c.description, NULL, NULL, c.revision,
+                 $4 IS NULL OR COALESCE(p.all_environments, FALSE) OR
                      (SELECT COUNT(*) FROM token_environments x
                       WHERE x.token_id = p.token_id AND x.environment_id = c.id) > 0
              FROM place p CROSS JOIN chain c",
@@ -77,20 +79,21 @@ macro_rules! secrets {
         concat!(
             " UNION ALL
              SELECT
-                 2, c.depth, s.id, s.environment_id, s.key,
-                 s.sealed, s.hidden, s.sealed_description,
-                 s.version, s.change, s.changed_by,
-                 s.changed_at, s.created_by, s.updated_by,
-                 s.created_at, s.updated_at,
-                 NULL, NULL, NULL, NULL, NULL ",
+                 2, c.depth, s.id, s.environment_id,
+                 s.key, s.sealed, s.hidden,
+                 s.sealed_description, s.version, s.change,
+                 s.changed_by, s.changed_at,
+                 s.created_by, s.updated_by, s.created_at, s.updated_at,
+                 NULL, NULL, NULL, NULL,
+                 NULL ",
             secrets_of_chain!($condition)
         )
     };
 }
 
 const NOTHING: &str = sight!("");
-const KEY: &str = sight!(secrets!("AND s.key = $8"));
-const ALL: &str = sight!(secrets!(""));
+pub(in super::super) const KEY: &str = sight!(secrets!("AND s.key = $8"));
+pub(in super::super) const ALL: &str = sight!(secrets!(""));
 
 /// What `principal` finds at a path.
 pub(super) async fn read(
@@ -156,9 +159,6 @@ impl Pieces {
         let Head { project, plan, standing, key } = self.head?;
         self.links.sort_unstable_by_key(|(depth, _)| *depth);
         let mut chain: Vec<_> = self.links.into_iter().map(|(_, link)| link).collect();
-        for link in &mut chain {
-            link.environment.project = project.id;
-        }
         for (depth, secret) in self.secrets {
             if let Some(link) = chain.get_mut(depth) {
                 link.secrets.push(secret);
@@ -195,7 +195,7 @@ fn head(row: &Row<'_>) -> StoreResult<Head> {
 fn link(row: &Row<'_>) -> StoreResult<Link> {
     let environment = EnvironmentRecord {
         id: row.id("id")?,
-        project: ProjectId::NIL,
+        project: row.id("updated_by")?,
         name: row.name("key")?,
         inherits_from: row.id_if_any("parent")?,
         description: row.get("description")?,

@@ -1,14 +1,14 @@
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
 
-use super::{Db, Link, Row, Session, Transaction, push_ids};
+use super::{Connected, Db, Row, Session, Transaction, push_ids};
 use crate::access::Role;
 use crate::error::Subject;
 use crate::ids::{TeamId, UserId};
 use crate::store::{MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamWrites};
 
 #[async_trait]
-impl<C: Link> TeamReads for Session<C> {
+impl<C: Connected> TeamReads for Session<C> {
     async fn membership(&mut self, team: TeamId, user: UserId) -> StoreResult<Option<Membership>> {
         let statement = sqlx::query(concat!(
             "SELECT ",
@@ -40,7 +40,8 @@ impl<C: Link> TeamReads for Session<C> {
             return Ok(Vec::new());
         }
         let mut statement = QueryBuilder::<Db>::new(
-            "SELECT m.team_id, m.user_id AS id, m.role, m.created_at, m.updated_at, u.email, u.name, u.avatar_url
+            "SELECT m.team_id, m.user_id AS id, m.role, m.created_at, m.updated_at,
+                 u.email, u.name, u.avatar_url
              FROM members m JOIN users u ON u.id = m.user_id
              WHERE m.team_id IN ",
         );
@@ -60,7 +61,8 @@ impl<C: Link> TeamReads for Session<C> {
 impl TeamWrites for Session<Transaction> {
     async fn insert_team(&mut self, team: &TeamRecord) -> StoreResult<()> {
         let statement = sqlx::query(
-            "INSERT INTO teams (id, name, slug, is_personal, plan, created_by, created_at, updated_at)
+            "INSERT INTO teams
+                 (id, name, slug, is_personal, plan, created_by, created_at, updated_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
              ON CONFLICT DO NOTHING",
         )

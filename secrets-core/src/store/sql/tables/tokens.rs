@@ -3,14 +3,14 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
 
-use super::{BATCH, Db, Link, Row, Session, Transaction, push_ids};
+use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::TokenMac;
 use crate::error::Subject;
 use crate::ids::{EnvironmentId, ProjectId, TeamId, TokenId};
 use crate::store::{StoreResult, TokenReads, TokenRecord, TokenScope, TokenWrites};
 
 #[async_trait]
-impl<C: Link> TokenReads for Session<C> {
+impl<C: Connected> TokenReads for Session<C> {
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>> {
         let statement =
             sqlx::query(concat!("SELECT ", columns!(tokens), " FROM tokens k WHERE k.mac = $1"));
@@ -55,7 +55,7 @@ impl<C: Link> TokenReads for Session<C> {
     }
 }
 
-impl<C: Link> Session<C> {
+impl<C: Connected> Session<C> {
     async fn scopes(&mut self, tokens: &[TokenId]) -> StoreResult<HashMap<TokenId, TokenScope>> {
         let mut scopes: HashMap<_, TokenScope> = HashMap::new();
         for tokens in tokens.chunks(BATCH) {
@@ -90,8 +90,8 @@ impl TokenWrites for Session<Transaction> {
     async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()> {
         let statement = sqlx::query(
             "INSERT INTO tokens
-                 (id, team_id, name, mac, prefix, can_read, can_write, all_projects, all_environments, created_by,
-                  created_at, updated_at, expires_at)
+                 (id, team_id, name, mac, prefix, can_read, can_write, all_projects,
+                  all_environments, created_by, created_at, updated_at, expires_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
              ON CONFLICT DO NOTHING",
         )
@@ -112,13 +112,15 @@ impl TokenWrites for Session<Transaction> {
 
         for project in &scope.projects {
             let statement = sqlx::query(
-                "INSERT INTO token_projects (token_id, project_id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                "INSERT INTO token_projects (token_id, project_id) VALUES ($1, $2)
+                 ON CONFLICT DO NOTHING",
             );
             self.write(statement.bind(token.id.uuid()).bind(project.uuid())).await?;
         }
         for environment in &scope.environments {
             let statement = sqlx::query(
-                "INSERT INTO token_environments (token_id, environment_id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                "INSERT INTO token_environments (token_id, environment_id) VALUES ($1, $2)
+                 ON CONFLICT DO NOTHING",
             );
             self.write(statement.bind(token.id.uuid()).bind(environment.uuid())).await?;
         }

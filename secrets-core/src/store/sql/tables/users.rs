@@ -1,13 +1,13 @@
 use async_trait::async_trait;
 
 use super::super::super::findable;
-use super::{Link, Row, Session, Transaction};
+use super::{Connected, Row, Session, Transaction};
 use crate::error::Subject;
 use crate::ids::UserId;
 use crate::store::{StoreResult, UserReads, UserRecord, UserWrites};
 
 #[async_trait]
-impl<C: Link> UserReads for Session<C> {
+impl<C: Connected> UserReads for Session<C> {
     async fn user(&mut self, user: UserId) -> StoreResult<Option<UserRecord>> {
         let statement =
             sqlx::query(concat!("SELECT ", columns!(users), " FROM users u WHERE u.id = $1"));
@@ -35,8 +35,8 @@ impl UserWrites for Session<Transaction> {
     async fn insert_user(&mut self, user: &UserRecord) -> StoreResult<()> {
         let statement = sqlx::query(
             "INSERT INTO users
-                 (id, issuer, subject, email, email_verified, name, first_name, last_name, avatar_url,
-                  created_at, updated_at, last_login_at)
+                 (id, issuer, subject, email, email_verified, name, first_name, last_name,
+                  avatar_url, created_at, updated_at, last_login_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
              ON CONFLICT DO NOTHING",
         )
@@ -58,8 +58,8 @@ impl UserWrites for Session<Transaction> {
     async fn update_user(&mut self, user: &UserRecord) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE users
-             SET email = $2, email_verified = $3, name = $4, first_name = $5, last_name = $6, avatar_url = $7,
-                 updated_at = $8, last_login_at = $9
+             SET email = $2, email_verified = $3, name = $4, first_name = $5, last_name = $6,
+                 avatar_url = $7, updated_at = $8, last_login_at = $9
              WHERE id = $1",
         )
         .bind(user.id.uuid())
