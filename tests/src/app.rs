@@ -22,7 +22,7 @@ use secrets_http::server::Server;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::stores::{Held, Kind};
+use crate::stores::Kind;
 use crate::{Client, Person};
 
 /// A server, and what a test needs beside it.
@@ -169,9 +169,14 @@ impl App {
         }
     }
 
-    /// Another server without rate limits over the same store, as there is one after a restart.
+    /// Another server without rate limits over the same records, as there is one after a restart.
+    /// The database is opened again, where that is possible while the first server has it open.
     pub async fn restarted(&self) -> Self {
-        self.over(Held::again(self.kind, &self.store, &self.location).await).await
+        let store = match self.kind {
+            Kind::Memory | Kind::Sqlite => Arc::clone(&self.store),
+            Kind::Postgres => self.kind.at(&self.location).await,
+        };
+        self.over(store).await
     }
 
     /// Another server without rate limits over this store, which has the same records.

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store};
@@ -37,39 +38,30 @@ struct Searched(TempDir);
 impl Kind {
     /// An empty store of this kind.
     pub async fn open(self) -> Held {
-        match self {
-            Self::Memory => {
-                let (location, guard) = (String::new(), Box::new(()));
-                Held { store: Arc::new(MemoryStore::new()), location, guard }
-            }
+        let (location, guard): (_, Box<dyn Any + Send + Sync>) = match self {
+            Self::Memory => (String::new(), Box::new(())),
             Self::Sqlite => {
                 let folder = Searched(tempfile::tempdir().unwrap());
                 let path = folder.0.path().join("secrets.db");
-                let store = Arc::new(sqlite::open(&path).await.unwrap());
-                Held { store, location: path.display().to_string(), guard: Box::new(folder) }
+                (path.display().to_string(), Box::new(folder))
             }
             Self::Postgres => {
                 let database = TestDatabase::create().await;
-                let options = postgres::Options::default();
-                let store = Arc::new(postgres::open(&database.url(), options).await.unwrap());
-                Held { store, location: database.url(), guard: Box::new(database) }
+                (database.url(), Box::new(database))
             }
-        }
+        };
+        Held { store: self.at(&location).await, location, guard }
     }
-}
 
-impl Held {
-    /// The same records in a store that was opened again; in memory there is nothing to open.
-    pub(crate) async fn again(
-        kind: Kind,
-        store: &Arc<dyn Store>,
-        location: &str,
-    ) -> Arc<dyn Store> {
-        match kind {
-            Kind::Memory => Arc::clone(store),
-            Kind::Sqlite => Arc::new(sqlite::open(Path::new(location)).await.unwrap()),
-            Kind::Postgres => {
-                let options = postgres::Options::default();
+    /// What is kept at a place. In memory that is nothing, as there are no places.
+    pub(crate) async fn at(self, location: &str) -> Arc<dyn Store> {
+        match self {
+            Self::Memory => Arc::new(MemoryStore::new()),
+            Self::Sqlite => Arc::new(sqlite::open(Path::new(location)).await.unwrap()),
+            Self::Postgres => {
+                // Tests that run beside others wait longer than a request should.
+                let patience = Duration::from_secs(60);
+                let options = postgres::Options { patience, ..postgres::Options::default() };
                 Arc::new(postgres::open(location, options).await.unwrap())
             }
         }

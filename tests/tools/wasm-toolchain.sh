@@ -23,6 +23,8 @@ add_target() {
 }
 
 unpack_debian() {
+    # An old index may know only an old compiler.
+    [ "$(id -u)" != 0 ] || apt-get update -q >&2
     library=$(depends libstd-rust-web-dev 'libstd-rust-web-[0-9.]*')
     llvm=$(depends "$library" 'libllvm[0-9.]*')
     rm -rf "$root" "$folder/debs"

@@ -18,7 +18,7 @@ const BEGIN: &str = "BEGIN";
 
 const CLOCK: &str = "SELECT clock_timestamp()";
 
-/// How long to wait for a connection.
+/// How long to wait for a connection, unless that is said.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A connection that was idle longer is asked whether it still is one.
@@ -50,11 +50,13 @@ pub use tables::SqlStore;
 pub struct Options {
     /// How many connections it holds at most.
     pub connections: u32,
+    /// How long one who needs a connection waits for it.
+    pub patience: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { connections: 8 }
+        Self { connections: 8, patience: PATIENCE }
     }
 }
 
@@ -63,7 +65,7 @@ pub async fn open(url: &str, options: Options) -> StoreResult<SqlStore> {
     migrate(url).await?;
     let pool = PoolOptions::<Db>::new()
         .max_connections(options.connections)
-        .acquire_timeout(PATIENCE)
+        .acquire_timeout(options.patience)
         .test_before_acquire(false)
         .before_acquire(|connection, meta| {
             Box::pin(async move {
@@ -177,7 +179,7 @@ mod tests {
     #[tokio::test]
     async fn a_look_is_planned_once() {
         let database = TestDatabase::create().await;
-        let store = open(&database.url(), Options { connections: 1 }).await.unwrap();
+        let store = open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
         let world = World::build(&store).await;
         let path = EnvironmentPath::new(world.project.id, "staging");
 
@@ -231,7 +233,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_that_was_lost_in_use_fails_once() {
         let database = TestDatabase::create().await;
-        let store = open(&database.url(), Options { connections: 1 }).await.unwrap();
+        let store = open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
         let world = World::build(&store).await;
         let mut reads = store.read().await.unwrap();
         reads.team(world.team.id).await.unwrap();
@@ -248,7 +250,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_waits_long_for_a_connection() {
         let database = TestDatabase::create().await;
-        let store = open(&database.url(), Options { connections: 1 }).await.unwrap();
+        let store = open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
         let _held = store.read().await.unwrap();
         let begun = Instant::now();
 
