@@ -124,7 +124,12 @@ fn malformed(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
     if decoder_says.iter().any(|start| text.starts_with(start)) {
         let expected =
             text.rsplit_once("expected ").map_or("something else", |(_, expected)| expected);
-        let expected = if ["u32", "i64"].contains(&expected) { "a whole number" } else { expected };
+        // The decoder's words for what people call otherwise.
+        let expected = match expected {
+            "u32" | "i64" => "a whole number",
+            "a sequence" => "a list",
+            known => known,
+        };
         if text.starts_with("unknown field") {
             let message = format!("has a field that is not known here; known are {expected}");
             return field_error("body".to_owned(), Code::InvalidRequest, message);

@@ -13,30 +13,30 @@ use secrets_tests::Client;
 use serde_json::json;
 
 /// What a program is started with.
-pub struct Program {
+pub(crate) struct Program {
     command: Command,
     name: String,
 }
 
 /// A program that listens.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     /// Where it listens.
-    pub address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 /// A program that ended by itself.
-pub struct Ended {
-    pub code: Option<i32>,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// The symmetric issuer that the programs here trust.
 const SECRET: &str = "a secret of the test suite, of 32 bytes or more";
 
 /// A folder under `target/test/data`, where the runner looks for what must not be there.
-pub fn folder(name: &str) -> PathBuf {
+pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = target().join("test/data").join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -44,12 +44,12 @@ pub fn folder(name: &str) -> PathBuf {
 }
 
 /// A root key, as the configuration takes it.
-pub fn root_key(byte: u8) -> String {
+pub(crate) fn root_key(byte: u8) -> String {
     STANDARD.encode([byte; 32])
 }
 
 /// A token of the symmetric issuer.
-pub fn jwt(name: &str) -> String {
+pub(crate) fn jwt(name: &str) -> String {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let claims = json!({
         "iss": "https://issuer.test", "aud": "secrets", "sub": name, "exp": now + 3600,
@@ -67,19 +67,19 @@ fn target() -> PathBuf {
 
 impl Program {
     /// The program with these arguments and none of our own settings.
-    pub fn new(name: &str, arguments: &[&str]) -> Self {
+    pub(crate) fn new(name: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(target().join("debug/secrets-http"));
         command.args(arguments).env_clear().stdin(Stdio::null());
         Self { command, name: name.to_owned() }
     }
 
     /// `serve` over a SQLite file, for people of the symmetric issuer.
-    pub fn serve(name: &str, database: &Path) -> Self {
+    pub(crate) fn serve(name: &str, database: &Path) -> Self {
         Self::configured(name, "serve", database)
     }
 
     /// A command with all that `serve` needs.
-    pub fn configured(name: &str, command: &str, database: &Path) -> Self {
+    pub(crate) fn configured(name: &str, command: &str, database: &Path) -> Self {
         Self::new(name, &[command])
             .with("SECRETS_LISTEN", "127.0.0.1:0")
             .with("SECRETS_DATABASE_URL", &format!("sqlite://{}", database.display()))
@@ -93,20 +93,20 @@ impl Program {
     }
 
     /// With a variable.
-    pub fn with(mut self, variable: &str, value: &str) -> Self {
+    pub(crate) fn with(mut self, variable: &str, value: &str) -> Self {
         self.command.env(variable, value);
         self
     }
 
     /// Without one.
-    pub fn without(mut self, variable: &str) -> Self {
+    pub(crate) fn without(mut self, variable: &str) -> Self {
         self.command.env_remove(variable);
         self
     }
 
     /// Starts it and waits until it listens.
     #[track_caller]
-    pub fn start(mut self) -> Running {
+    pub(crate) fn start(mut self) -> Running {
         let mut child = self.command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut log = log_file(&self.name);
@@ -124,7 +124,7 @@ impl Program {
     }
 
     /// Runs it to its end.
-    pub fn run(mut self) -> Ended {
+    pub(crate) fn run(mut self) -> Ended {
         let output = self.command.output().unwrap();
         log_file(&self.name).write_all(&output.stderr).unwrap();
         Ended {
@@ -137,18 +137,18 @@ impl Program {
 
 impl Running {
     /// Whoever sends this credential.
-    pub fn bearer(&self, credential: &str) -> Client {
+    pub(crate) fn bearer(&self, credential: &str) -> Client {
         Client::new(self.address, Some(credential))
     }
 
     /// SIGKILL.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// SIGTERM, and what became of it within this time.
-    pub fn terminate(&mut self, patience: Duration) -> ExitStatus {
+    pub(crate) fn terminate(&mut self, patience: Duration) -> ExitStatus {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().unwrap();
         let began = Instant::now();

@@ -9,19 +9,19 @@ use secrets_tests::Client;
 use serde_json::Value;
 
 /// A provider that listens.
-pub struct Provider {
+pub(crate) struct Provider {
     child: Child,
     port: u16,
 }
 
 /// A port that was free a moment ago.
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 impl Provider {
     /// Starts it with these keys, the first of which signs.
-    pub fn start(port: u16, keys: &[&str]) -> Self {
+    pub(crate) fn start(port: u16, keys: &[&str]) -> Self {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("oidc");
         let mut child = Command::new("node")
             .arg("provider.mjs")
@@ -39,12 +39,12 @@ impl Provider {
         Self { child, port }
     }
 
-    pub fn issuer(&self) -> String {
+    pub(crate) fn issuer(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
     /// An access token for this resource.
-    pub async fn token(&self, resource: &str) -> String {
+    pub(crate) async fn token(&self, resource: &str) -> String {
         let client = Client::new(([127, 0, 0, 1], self.port).into(), None);
         let headers = [
             // alice:a-secret-of-the-test

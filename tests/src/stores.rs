@@ -60,7 +60,7 @@ impl Kind {
             Self::Sqlite => Arc::new(sqlite::open(Path::new(location)).await.unwrap()),
             Self::Postgres => {
                 // Tests that run beside others wait longer than a request should.
-                let patience = Duration::from_secs(60);
+                let patience = Duration::from_mins(1);
                 let options = postgres::Options { patience, ..postgres::Options::default() };
                 Arc::new(postgres::open(location, options).await.unwrap())
             }

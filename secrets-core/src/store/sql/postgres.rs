@@ -179,7 +179,8 @@ mod tests {
     #[tokio::test]
     async fn a_look_is_planned_once() {
         let database = TestDatabase::create().await;
-        let store = open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
+        let store =
+            open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
         let world = World::build(&store).await;
         let path = EnvironmentPath::new(world.project.id, "staging");
 
@@ -233,7 +234,8 @@ mod tests {
     #[tokio::test]
     async fn a_connection_that_was_lost_in_use_fails_once() {
         let database = TestDatabase::create().await;
-        let store = open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
+        let store =
+            open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
         let world = World::build(&store).await;
         let mut reads = store.read().await.unwrap();
         reads.team(world.team.id).await.unwrap();
@@ -250,7 +252,8 @@ mod tests {
     #[tokio::test]
     async fn nobody_waits_long_for_a_connection() {
         let database = TestDatabase::create().await;
-        let store = open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
+        let store =
+            open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
         let _held = store.read().await.unwrap();
         let begun = Instant::now();
 
