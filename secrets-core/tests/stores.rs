@@ -34,14 +34,17 @@ mod sqlite {
 #[expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 mod postgres {
     use std::sync::Arc;
+    use std::time::Duration;
 
-    use secrets_core::store::{Store, sql};
+    use secrets_core::store::Store;
+    use secrets_core::store::sql::postgres::{self, Options};
     use secrets_core::testing::postgres::TestDatabase;
 
     async fn open() -> (Arc<dyn Store>, TestDatabase) {
         let database = TestDatabase::create().await;
-        let store =
-            sql::postgres::open(&database.url(), sql::postgres::Options::default()).await.unwrap();
+        // Tests that run beside others wait longer than a request should.
+        let options = Options { patience: Duration::from_mins(1), ..Options::default() };
+        let store = postgres::open(&database.url(), options).await.unwrap();
         (Arc::new(store), database)
     }
 
