@@ -183,7 +183,10 @@ impl Keyring {
                 pepper = Some(opened);
             }
         }
-        let pepper = pepper.ok_or(KeyringError::Tampered)?;
+        let is_whole = InstanceKeyPurpose::ALL
+            .iter()
+            .all(|purpose| keys.iter().any(|key| key.purpose == *purpose));
+        let pepper = pepper.filter(|_| is_whole).ok_or(KeyringError::Tampered)?;
         Ok(Self { instance: record.id, kek_id: record.kek_id, wrapping, pepper })
     }
 
@@ -299,4 +302,27 @@ fn refused(error: RootKeyError) -> KeyringError {
 
 fn tampered(_: Undecryptable) -> KeyringError {
     KeyringError::Tampered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::StaticRootKey;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_row_that_is_missing_is_noticed() {
+        let root = StaticRootKey::new(&Key::generate());
+        let now = Time::from_timestamp(0, 0).unwrap();
+        let (record, keys, _) = Keyring::found(&root, now).await.unwrap();
+
+        assert!(Keyring::open(&root, &record, &keys).await.is_ok());
+        for missing in 0..keys.len() {
+            let mut rest = keys.clone();
+            rest.remove(missing);
+
+            let opened = Keyring::open(&root, &record, &rest).await;
+
+            assert!(matches!(opened, Err(KeyringError::Tampered)), "{:?}", keys[missing].purpose);
+        }
+    }
 }

@@ -149,27 +149,7 @@ impl Context<'_, Write> {
         environments: Option<Vec<EnvironmentRef>>,
     ) -> Result<TokenScope> {
         let projects = projects.unwrap_or_default();
-        match (all_projects, projects.is_empty()) {
-            (true, false) => {
-                return Err(Error::invalid(
-                    "project_ids",
-                    "must be absent where all_projects is true",
-                ));
-            }
-            (false, true) => {
-                return Err(Error::invalid(
-                    "project_ids",
-                    "must name a project, or all_projects be true",
-                ));
-            }
-            (true, true) if environments.is_some() => {
-                return Err(Error::invalid(
-                    "environments",
-                    "must be absent where all_projects is true",
-                ));
-            }
-            _ => {}
-        }
+        check_scope(all_projects, &projects, environments.as_deref())?;
         let (ids, known) = self.projects_of_scope(team, &projects).await?;
         let environments = match environments {
             Some(wanted) => environments_of_scope(&wanted, &known)?,
@@ -206,6 +186,28 @@ impl Context<'_, Write> {
 
 fn not_of_the_team(place: usize) -> Error {
     Error::invalid(format!("project_ids[{place}]"), "must be a project of the token's team")
+}
+
+/// The most projects a scope names, and the most environments: each is looked up.
+const NAMED: usize = 100;
+
+/// The rules about a scope as it is given.
+fn check_scope(
+    all_projects: bool,
+    projects: &[ProjectRef],
+    environments: Option<&[EnvironmentRef]>,
+) -> Result<()> {
+    let wrong = match (all_projects, projects.len(), environments) {
+        (true, 1.., _) => Some(("project_ids", "must be absent where all_projects is true")),
+        (true, 0, Some(_)) => Some(("environments", "must be absent where all_projects is true")),
+        (false, 0, _) => Some(("project_ids", "must name a project, or all_projects be true")),
+        (_, named, _) if named > NAMED => Some(("project_ids", "must be at most 100 projects")),
+        (_, _, Some(named)) if named.len() > NAMED => {
+            Some(("environments", "must be at most 100 environments"))
+        }
+        _ => None,
+    };
+    wrong.map_or(Ok(()), |(field, message)| Err(Error::invalid(field, message)))
 }
 
 fn environments_of_scope(

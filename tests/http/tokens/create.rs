@@ -83,7 +83,7 @@ async fn permissions_are_read_and_write(app: App) {
         (json!(["READ"]), "permissions[0] must be read or write"),
         (json!([""]), "permissions[0] must be read or write"),
         (json!([7]), "permissions[0] must be a string"),
-        (json!("read"), "permissions must be a sequence"),
+        (json!("read"), "permissions must be a list"),
     ];
 
     for (permissions, error) in cases {

@@ -55,6 +55,19 @@ async fn a_token_names_its_projects_or_reaches_all(app: App) {
     }
 }
 
+async fn a_scope_names_a_hundred_at_most(app: App) {
+    let alice = app.person("alice").await;
+    alice.project("Web").await;
+    let many = vec!["web"; 101];
+
+    for (field, scope) in [
+        ("project_ids", json!({ "name": "test", "project_ids": many })),
+        ("environments", json!({ "name": "test", "project_ids": ["web"], "environments": many })),
+    ] {
+        alice.post(TOKENS, &scope).await.is(400).names(field);
+    }
+}
+
 async fn all_projects_are_those_to_come_too(app: App) {
     let alice = app.person("alice").await;
     let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
@@ -148,6 +161,7 @@ on_every_store![
     projects_are_given_by_id_or_slug_and_kept_by_id,
     a_project_that_is_not_the_teams_is_400_and_named_with_its_place,
     a_token_names_its_projects_or_reaches_all,
+    a_scope_names_a_hundred_at_most,
     all_projects_are_those_to_come_too,
     all_projects_are_those_of_the_team_only,
     all_environments_are_those_to_come_too,
