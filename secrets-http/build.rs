@@ -5,7 +5,7 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
     println!("cargo:rerun-if-changed=../.git/HEAD");
-    println!("cargo:rustc-env=SECRETS_BUILD_TIME={}", build_time());
+    println!("cargo:rustc-env=SERVICE_BUILD_TIME={}", build_time());
 }
 
 #[expect(clippy::disallowed_methods, reason = "a build script is configured by variables")]

@@ -58,7 +58,7 @@ async fn health(service: &Service, scheduler: &Scheduler) -> Response {
         status: if ok { "ok" } else { "degraded" },
         service: "secrets",
         version: env!("CARGO_PKG_VERSION"),
-        build_time: env!("SECRETS_BUILD_TIME"),
+        build_time: env!("SERVICE_BUILD_TIME"),
         checks: checks
             .into_iter()
             .map(|(name, works)| (name, if works { "ok" } else { "fail" }))
