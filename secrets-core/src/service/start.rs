@@ -1,5 +1,6 @@
 //! Starting: keys and data must belong together, or nothing starts and nothing is written.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use uuid::Uuid;
@@ -31,6 +32,9 @@ pub enum StartError {
 
 /// How many records are opened at start.
 const SAMPLES: usize = 16;
+
+/// How many are opened before a start is refused, where there are as many.
+const MORE_SAMPLES: usize = 64;
 
 /// Opens the installation's keys. Makes them only where there is neither installation nor data.
 pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
@@ -73,19 +77,38 @@ async fn found(ports: &Ports) -> Result<Option<Keyring>, StartError> {
 /// data do not belong together.
 async fn try_records(keyring: &Keyring, reads: &mut dyn Reads) -> Result<(), StartError> {
     let Some((oldest, newest)) = reads.secret_range().await? else { return Ok(()) };
-    let (mut tried, mut failed) = (0, 0);
+    let mut tried = BTreeMap::new();
     for _ in 0..SAMPLES {
         let Some(sample) = reads.sample(between(oldest, newest)).await? else { continue };
-        tried += 1;
-        failed += usize::from(!opens(keyring, &sample));
+        tried.insert(sample.secret.id, opens(keyring, &sample));
     }
+    // Ids follow time, so a record made after a long pause is drawn again and again. One such
+    // record is not reason enough: its neighbours are asked as well.
+    let mut from = Some(oldest);
+    while is_unreadable(&tried) && tried.len() < MORE_SAMPLES {
+        let Some(next) = from else { break };
+        let Some(sample) = reads.sample(next).await? else { break };
+        tried.insert(sample.secret.id, opens(keyring, &sample));
+        from =
+            sample.secret.id.uuid().as_u128().checked_add(1).map(|id| Uuid::from_u128(id).into());
+    }
+    let (tried, failed) = (&tried, failures(&tried));
     if failed > 0 {
-        tracing::error!(tried, failed, "records do not decrypt");
+        tracing::error!(tried = tried.len(), failed, "records do not decrypt");
     }
-    if failed * 4 > tried {
-        return Err(StartError::Unreadable { tried, failed });
+    if is_unreadable(tried) {
+        return Err(StartError::Unreadable { tried: tried.len(), failed });
     }
     Ok(())
+}
+
+fn failures(tried: &BTreeMap<SecretId, bool>) -> usize {
+    tried.values().filter(|opens| !**opens).count()
+}
+
+/// More than a quarter does not open.
+fn is_unreadable(tried: &BTreeMap<SecretId, bool>) -> bool {
+    failures(tried) * 4 > tried.len()
 }
 
 fn opens(keyring: &Keyring, sample: &Sample) -> bool {
