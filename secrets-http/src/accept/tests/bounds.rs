@@ -106,19 +106,21 @@ fn running_out_of_files_does_not_end_the_loop() {
     assert!(child.status.success() && said.contains("1 passed"), "{child:?}");
 }
 
-/// Each connection takes two files here: both of its ends are in this process.
+/// The clients take every file before the server has had a turn to accept one of them: they connect
+/// without waiting, on the one thread that both have.
 #[tokio::main(flavor = "current_thread")]
 async fn out_of_files() {
     let patient = AcceptOptions { head: Duration::from_secs(20), ..short() };
     let server = Server::start(patient).await;
     let mut clients = Vec::new();
-    while let Ok(client) = TcpStream::connect(server.address).await {
+    while let Ok(client) = std::net::TcpStream::connect(server.address) {
         clients.push(client);
-        tokio::task::yield_now().await;
     }
     assert!(clients.len() > 5, "{} connections", clients.len());
 
-    let mut last = Client(clients.pop().unwrap());
+    let last = clients.pop().unwrap();
+    last.set_nonblocking(true).unwrap();
+    let mut last = Client(TcpStream::from_std(last).unwrap());
     let starved = timeout(Duration::from_millis(200), last.get("/")).await;
     drop(clients);
     sleep(PAUSE * 2).await;
