@@ -12,7 +12,7 @@ use warp::reply::Response;
 use warp::{Filter, Rejection};
 
 use crate::fault::Fault;
-use crate::reply::Shape;
+use crate::reply::Render;
 use crate::router::Route;
 
 /// Makes routes.
@@ -34,7 +34,7 @@ impl Api {
         &self,
         method: Method,
         template: &'static str,
-        shape: Shape,
+        shape: impl Render<O::Output>,
         request: F,
     ) -> Route
     where
@@ -51,7 +51,7 @@ impl Api {
         }
     }
 
-    fn answer<O, F, W>(&self, shape: Shape, request: F) -> BoxedFilter<(Response,)>
+    fn answer<O, F, W>(&self, shape: impl Render<O::Output>, request: F) -> BoxedFilter<(Response,)>
     where
         O: Operation + 'static,
         F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
@@ -61,7 +61,7 @@ impl Api {
         request
             .and(warp::ext::get::<Caller>())
             .then(move |operation: W, caller: Caller| {
-                let api = api.clone();
+                let (api, shape) = (api.clone(), shape.clone());
                 async move {
                     match api.perform(operation, caller).await {
                         Ok(output) => shape.render(&output),

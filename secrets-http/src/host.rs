@@ -111,14 +111,15 @@ impl Host {
             Ok(segments) => self.router.find(request.method(), segments),
             Err(_) => Found::Nothing,
         };
-        if let Found::Route(route, _) = &found
-            && route.callers.is_none()
-        {
-            logging.template = route.template;
-            return self.answer_public(route, request, address).await;
-        }
-
         let origin = origin(&request, address, id);
+        let found = match found {
+            Found::Route(route, parameters) if route.callers.is_none() => {
+                logging.template = route.template;
+                let target = Target::new(parameters, request.uri().query());
+                return self.answer_public(route, request, target, origin).await;
+            }
+            found => found,
+        };
         let admission = self.gate.admit(request.headers(), address, origin).await;
         let window = admission.window;
         let answer = match (admission.caller, path, found) {
@@ -148,21 +149,23 @@ impl Host {
     async fn answer_public<B>(
         &self,
         route: &Route,
-        request: Request<B>,
-        address: IpAddr,
+        mut request: Request<B>,
+        target: Target,
+        origin: Origin,
     ) -> (Response, Option<Window>)
     where
         B: hyper::body::Body + Send + Sync + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let window = self.gate.count(address);
+        let window = origin.address.and_then(|address| self.gate.count(address));
         if let Err(error) = within(window)
             && route.template != HEALTH
         {
             return (Fault::from(error).into_response(self.clock.now()), window);
         }
-        (call(route, request, Target::default(), None).await, window)
+        request.extensions_mut().insert(origin);
+        (call(route, request, target, None).await, window)
     }
 
     /// Adds the headers that every answer has.

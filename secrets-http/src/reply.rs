@@ -22,10 +22,21 @@ pub enum Shape {
     Empty,
 }
 
-impl Shape {
+/// Puts an operation's output into an answer: a [`Shape`], or a function where none fits.
+pub trait Render<T>: Clone + Send + Sync + 'static {
     /// The answer that holds an output.
-    pub fn render<T: Serialize>(self, output: &T) -> Response {
-        match self {
+    fn render(&self, output: &T) -> Response;
+}
+
+impl<T, F: Fn(&T) -> Response + Clone + Send + Sync + 'static> Render<T> for F {
+    fn render(&self, output: &T) -> Response {
+        self(output)
+    }
+}
+
+impl<T: Serialize> Render<T> for Shape {
+    fn render(&self, output: &T) -> Response {
+        match *self {
             Self::Named(name) => json(StatusCode::OK, &Named(name, output)),
             Self::Bare => json(StatusCode::OK, output),
             Self::CreatedNamed(name) => json(StatusCode::CREATED, &Named(name, output)),
@@ -37,7 +48,9 @@ impl Shape {
             }
         }
     }
+}
 
+impl Shape {
     /// The status of the answer.
     #[must_use]
     pub fn status(self) -> StatusCode {

@@ -25,11 +25,12 @@ pub struct Route {
 impl Route {
     /// A public endpoint: no credential is looked at.
     pub(crate) fn public(
+        method: Method,
         template: &'static str,
         operation: &'static str,
         filter: BoxedFilter<(Response,)>,
     ) -> Self {
-        Self { method: Method::GET, template, operation, callers: None, filter }
+        Self { method, template, operation, callers: None, filter }
     }
 }
 

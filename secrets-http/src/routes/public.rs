@@ -6,12 +6,12 @@ use std::sync::Arc;
 use secrets_core::Service;
 use serde::Serialize;
 use warp::Filter as _;
-use warp::http::StatusCode;
+use warp::http::{Method, StatusCode};
 use warp::reply::Response;
 
 use crate::api::Api;
 use crate::jobs::Scheduler;
-use crate::reply::{self, Shape};
+use crate::reply::{self, Render as _, Shape};
 use crate::router::Route;
 use crate::target::target;
 
@@ -40,8 +40,8 @@ pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
     let greeting = Greeting { message: "secrets API", version: "1.0.0" };
     let greet = target().map(move |_| Shape::Bare.render(&greeting));
     vec![
-        Route::public("/health", "health", health.boxed()),
-        Route::public("/api/v1", "greeting", greet.boxed()),
+        Route::public(Method::GET, "/health", "health", health.boxed()),
+        Route::public(Method::GET, "/api/v1", "greeting", greet.boxed()),
     ]
 }
 
