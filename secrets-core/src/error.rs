@@ -73,6 +73,8 @@ pub struct PlanLimit {
 /// The kinds of thing a caller can be told about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
+    /// The audit log of a team.
+    Audit,
     /// An environment of a project.
     Environment,
     /// A project.
@@ -242,6 +244,7 @@ impl std::error::Error for Error {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Audit => "audit log",
             Self::Environment => "environment",
             Self::Project => "project",
             Self::Resource => "resource",

@@ -7,7 +7,7 @@
 //! interface for what it does.
 
 pub mod access;
-mod audit;
+pub mod audit;
 pub mod caller;
 pub mod clock;
 pub mod crypto;

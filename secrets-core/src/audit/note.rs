@@ -55,6 +55,7 @@ impl Note {
             agent: caller.origin.agent.clone(),
             request: caller.origin.request,
             created_at: now,
+            seal: None,
         }
     }
 }

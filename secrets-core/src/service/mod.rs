@@ -2,11 +2,13 @@
 
 mod health;
 mod start;
+mod verify;
 
 use std::sync::Arc;
 
 pub use health::Health;
 pub use start::StartError;
+pub use verify::VerifiedRecords;
 
 use crate::access::MemberAccess;
 use crate::audit::AuditQueue;

@@ -29,7 +29,10 @@ mod teams;
 mod tokens;
 mod users;
 
-pub use audit::{AuditReads, AuditRecord, AuditWrites};
+pub use audit::{
+    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
+    AuditSeal, AuditWrites,
+};
 pub use environments::{
     EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, Sight, Wanted,
 };

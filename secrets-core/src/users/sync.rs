@@ -31,6 +31,8 @@ impl Operation for SyncUser {
         };
         cx.about("user", user.id.uuid(), user.email.clone());
         let memberships = cx.reads().memberships(user.id).await?;
+        // Signing in is told in the log of the person's own team.
+        cx.note.team = memberships.iter().find(|own| own.team.is_personal).map(|own| own.team.id);
         Ok(User::new(user, memberships))
     }
 }

@@ -1,5 +1,6 @@
 //! The endpoints, a file for each resource.
 
+mod audit;
 mod environments;
 mod eso;
 mod projects;
@@ -27,6 +28,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         secrets::routes(api),
         eso::routes(api),
         tokens::routes(api),
+        audit::routes(api),
     ]
     .into_iter()
     .flatten()

@@ -104,7 +104,7 @@ const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/se
 const SECRET: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
 
 /// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named.
-pub(super) const POLICY: [Rule; 29] = [
+pub(super) const POLICY: [Rule; 32] = [
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
@@ -134,6 +134,9 @@ pub(super) const POLICY: [Rule; 29] = [
     rule("GET", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 200),
     change("POST", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 201),
     change("DELETE", "/api/v1/tokens/{id}", Who::Managers, Level::Token, 204),
+    rule("GET", "/api/v1/audit", Who::People, Level::Nothing, 200),
+    rule("GET", "/api/v1/audit", Who::Managers, Level::NamedTeam, 200),
+    rule("GET", "/api/v1/teams/{teamId}/audit", Who::Managers, Level::NamedTeam, 200),
 ];
 
 impl Level {

@@ -98,7 +98,7 @@ impl Names {
                 format!("{path}?project={project}&env={environment}&key={key}")
             }
             (_, "/api/v1/eso/secrets") => format!("{path}?project={project}&env={environment}"),
-            ("GET", "/api/v1/tokens") if rule.on == Level::NamedTeam => {
+            ("GET", "/api/v1/tokens" | "/api/v1/audit") if rule.on == Level::NamedTeam => {
                 format!("{path}?team_id={team}")
             }
             _ => path,

@@ -10,8 +10,8 @@ use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMa
 use crate::ids::{AuditId, EnvironmentId, ProjectId, SecretId, TeamId, TokenId, UserId};
 use crate::names::SecretKey;
 use crate::store::{
-    AuditRecord, EnvironmentRecord, MemberRecord, ProjectRecord, SecretRecord, SecretVersion,
-    StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    AuditHead, AuditRecord, EnvironmentRecord, MemberRecord, ProjectRecord, SecretRecord,
+    SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -53,6 +53,11 @@ pub(super) struct State {
     pub(super) audit_ids: OrdSet<AuditId>,
     /// Of each team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
+    /// Those that have no place in a chain yet, oldest first.
+    pub(super) audit_unsealed: OrdMap<(Time, AuditId), Option<TeamId>>,
+    /// Where each place of a chain is.
+    pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
+    pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
 }
 
 /// A token and what it is for.

@@ -18,6 +18,7 @@ use crate::error::Subject;
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 pub mod audit;
+pub mod audit_chain;
 pub mod environments;
 pub mod instance;
 mod list;
