@@ -34,6 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         clock: Arc::clone(&clock),
         rates: Rates { per_address: 0, per_principal: 0 },
         proxies: Networks::default(),
+        public_url: None,
         options: AcceptOptions::default(),
         tls: None,
     };

@@ -104,6 +104,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
         clock,
         rates: Rates { per_address: 0, per_principal: 0 },
         proxies: Networks::default(),
+        public_url: None,
         options: AcceptOptions::default(),
         tls: None,
     };

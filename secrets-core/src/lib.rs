@@ -19,6 +19,7 @@ pub mod ids;
 #[cfg(feature = "jwt")]
 pub mod jwt;
 pub mod limits;
+pub mod links;
 pub mod names;
 pub mod object;
 pub mod operation;

@@ -22,6 +22,7 @@ use warp::reply::Response;
 use crate::client_address::{self, Networks};
 use crate::fault::{Fault, Logged};
 use crate::gate::{Gate, within};
+use crate::links::Links;
 use crate::path::{self, BadPath};
 use crate::router::{Found, Route, Router};
 use crate::target::Target;
@@ -32,7 +33,7 @@ pub struct Host {
     gate: Gate,
     clock: Arc<dyn Clock>,
     proxies: Networks,
-    is_tls: bool,
+    links: Links,
 }
 
 /// What the log says of a request: the template of its route, never its path, which names keys.
@@ -60,9 +61,9 @@ impl Host {
         gate: Gate,
         clock: Arc<dyn Clock>,
         proxies: Networks,
-        is_tls: bool,
+        links: Links,
     ) -> Self {
-        Self { router, gate, clock, proxies, is_tls }
+        Self { router, gate, clock, proxies, links }
     }
 
     /// The table of routes.
@@ -93,7 +94,7 @@ impl Host {
 
     async fn route<B>(
         &self,
-        request: Request<B>,
+        mut request: Request<B>,
         peer: IpAddr,
         id: RequestId,
         logging: &mut Logging,
@@ -106,6 +107,7 @@ impl Host {
         let Ok(address) = client_address::client(&self.proxies, peer, request.headers()) else {
             return (Fault::from(MALFORMED_FORWARDING).into_response(self.clock.now()), None);
         };
+        self.links.leave(&mut request, self.proxies.contain(peer));
         let path = path::segments(request.uri().path());
         let found = match &path {
             Ok(segments) => self.router.find(request.method(), segments),
@@ -181,7 +183,7 @@ impl Host {
         for (name, value) in ALWAYS {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        if self.is_tls {
+        if self.links.is_tls {
             let value = HeaderValue::from_static("max-age=63072000; includeSubDomains");
             headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
         }

@@ -16,6 +16,7 @@ pub mod gate;
 pub mod host;
 pub mod identity;
 pub mod jobs;
+pub mod links;
 pub mod logs;
 pub mod path;
 pub mod reply;

@@ -7,6 +7,7 @@ use hyper::Request;
 use hyper::body::Incoming;
 use secrets_core::Service;
 use secrets_core::clock::Clock;
+use secrets_core::links::BaseUrl;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -16,6 +17,7 @@ use crate::client_address::Networks;
 use crate::gate::{Gate, Rates};
 use crate::host::Host;
 use crate::jobs::Scheduler;
+use crate::links::Links;
 use crate::router::Router;
 use crate::routes;
 
@@ -27,8 +29,10 @@ pub struct Server {
     pub clock: Arc<dyn Clock>,
     /// How many requests it takes.
     pub rates: Rates,
-    /// Whose `X-Forwarded-For` is believed.
+    /// Whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
     pub proxies: Networks,
+    /// Where links begin; where the request was sent, if that is not said.
+    pub public_url: Option<BaseUrl>,
     /// The bounds on connections.
     pub options: AcceptOptions,
     /// TLS, where the server speaks it itself.
@@ -50,7 +54,8 @@ impl Server {
         let scheduler = Scheduler::new(Arc::clone(&self.clock));
         let router = Router::new(routes::table(&api, &scheduler))?;
         let gate = Gate::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);
-        let host = Host::new(router, gate, self.clock, self.proxies, self.tls.is_some());
+        let links = Links { configured: self.public_url, is_tls: self.tls.is_some() };
+        let host = Host::new(router, gate, self.clock, self.proxies, links);
         let host = Arc::new(host);
 
         let jobs = tokio::spawn(scheduler.run(self.service));

@@ -140,6 +140,7 @@ async fn serve(
         clock,
         rates,
         proxies,
+        public_url: None,
         options: AcceptOptions::default(),
         tls: None,
     };

@@ -55,6 +55,7 @@ pub(super) async fn until_stopped(
         clock,
         rates: settings.rates,
         proxies: settings.trusted_proxies,
+        public_url: settings.public_url,
         options: AcceptOptions { uncounted, ..AcceptOptions::default() },
         tls,
     };

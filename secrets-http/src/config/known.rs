@@ -83,7 +83,7 @@ use Part::{Key, Log, Service, Storage, Trust};
 use Sources::{Plain, PlainOrFile, Secret};
 
 /// In the order of the help.
-pub(super) static ALL: [Known; 17] = [
+pub(super) static ALL: [Known; 18] = [
     known(
         "listen",
         "ADDRESS",
@@ -152,7 +152,14 @@ pub(super) static ALL: [Known; 17] = [
         "NETWORKS",
         Service,
         Plain,
-        "Networks whose X-Forwarded-For is believed, separated by commas [default: none]",
+        "Networks whose X-Forwarded-For and -Proto are believed, separated by commas [default: none]",
+    ),
+    known(
+        "public_url",
+        "URL",
+        Service,
+        Plain,
+        "Where the links that people are given begin [default: where the request was sent]",
     ),
     known(
         "default_plan",

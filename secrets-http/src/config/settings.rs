@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use hyper::Uri;
 use secrets_core::jwt::{Expectations, Key};
+use secrets_core::links::BaseUrl;
 use secrets_core::service::Options;
 use zeroize::Zeroizing;
 
@@ -86,6 +87,8 @@ pub struct ServiceSettings {
     pub rates: Rates,
     /// Whose word on where a request comes from is taken.
     pub trusted_proxies: Networks,
+    /// Where links begin; where the request was sent, if that is not said.
+    pub public_url: Option<BaseUrl>,
     /// The choices core knows.
     pub options: Options,
 }
@@ -210,6 +213,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         listen: optional(layers, "listen", values::listen)?.unwrap_or(default),
         rates,
         trusted_proxies: optional(layers, "trusted_proxies", values::networks)?.unwrap_or_default(),
+        public_url: optional(layers, "public_url", str::parse)?,
         options,
     })
 }

@@ -68,6 +68,7 @@ fn what_is_not_given_has_its_default() {
     assert_eq!(service.listen.to_string(), "127.0.0.1:8080");
     assert_eq!((service.rates.per_address, service.rates.per_principal), (100, 60));
     assert!(service.trusted_proxies.is_empty());
+    assert_eq!(service.public_url, None);
     assert_eq!(service.options.default_plan, Plan::Unlimited);
     assert_eq!(service.options.member_access, MemberAccess::Write);
     assert!(service.options.audit_reads);
@@ -92,6 +93,7 @@ fn every_setting_can_be_a_variable() {
             "SECRETS_RATE_LIMIT_PER_IP=0",
             "SECRETS_RATE_LIMIT_PER_PRINCIPAL=1000",
             "SECRETS_TRUSTED_PROXIES=10.0.0.0/8, ::1",
+            "SECRETS_PUBLIC_URL=https://secrets.example/",
             "SECRETS_DEFAULT_PLAN=team",
             "SECRETS_DEFAULT_MEMBER_ROLE=none",
             "SECRETS_AUDIT_READS=off",
@@ -107,6 +109,7 @@ fn every_setting_can_be_a_variable() {
     assert_eq!(service.listen.to_string(), "[::]:0");
     assert_eq!((service.rates.per_address, service.rates.per_principal), (0, 1000));
     assert!(service.trusted_proxies.contain("10.1.1.1".parse().unwrap()));
+    assert_eq!(service.public_url.unwrap().as_str(), "https://secrets.example");
     assert_eq!(service.options.default_plan, Plan::Team);
     assert_eq!(service.options.member_access, MemberAccess::None);
     assert!(!service.options.audit_reads);

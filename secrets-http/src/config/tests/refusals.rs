@@ -50,6 +50,7 @@ fn a_value_that_breaks_its_rule_is_not_repeated() {
         ("SECRETS_RATE_LIMIT_PER_IP=-1", "SECRETS_RATE_LIMIT_PER_IP must be a whole number"),
         ("SECRETS_RATE_LIMIT_PER_PRINCIPAL=kvc_", "SECRETS_RATE_LIMIT_PER_PRINCIPAL must be a"),
         ("SECRETS_TRUSTED_PROXIES=kvc_", "SECRETS_TRUSTED_PROXIES must be networks or addresses"),
+        ("SECRETS_PUBLIC_URL=kvc_", "SECRETS_PUBLIC_URL must be an address such as https://"),
         ("SECRETS_DEFAULT_PLAN=kvc_", "SECRETS_DEFAULT_PLAN must be unlimited, free, team or"),
         ("SECRETS_DEFAULT_MEMBER_ROLE=owner", "SECRETS_DEFAULT_MEMBER_ROLE must be none, read"),
         ("SECRETS_AUDIT_READS=maybe", "SECRETS_AUDIT_READS must be on or off"),

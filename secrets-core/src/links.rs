@@ -1,0 +1,126 @@
+//! Addresses that people are given to follow.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Where links begin: `https://secrets.example.com`, or below a path of such a host. It has no
+/// credentials, no query and no slash at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+const RULE: &str = "must be an address such as https://secrets.example.com, with a path at most";
+
+impl BaseUrl {
+    /// The address of a path, which begins with a slash.
+    #[must_use]
+    pub fn to(&self, path: &str) -> String {
+        format!("{}{path}", self.0)
+    }
+
+    /// The address as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for BaseUrl {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let rest = rest.ok_or(RULE)?;
+        let end = rest.find('/').unwrap_or(rest.len());
+        let (host, path) = rest.split_at(end);
+        if is_host(host) && path.bytes().all(may_stand) && !path.contains("//") {
+            Ok(Self(text.trim_end_matches('/').to_owned()))
+        } else {
+            Err(RULE)
+        }
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A name or an address, with a port or without (RFC 3986, section 3.2.2, less what nobody uses).
+fn is_host(text: &str) -> bool {
+    let (name, rest) = match text.strip_prefix('[') {
+        Some(bracketed) => {
+            let Some((address, rest)) = bracketed.split_once(']') else { return false };
+            if address.parse::<std::net::Ipv6Addr>().is_err() {
+                return false;
+            }
+            (address, rest)
+        }
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    let named =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b':');
+    (1..=253).contains(&name.len())
+        && name.bytes().all(named)
+        && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
+}
+
+fn may_stand(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'.' | b'_' | b'~')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_is_a_host_and_perhaps_a_path() {
+        let cases = [
+            ("https://secrets.example.com", "https://secrets.example.com/x"),
+            ("https://secrets.example.com/", "https://secrets.example.com/x"),
+            ("http://localhost:8080", "http://localhost:8080/x"),
+            ("http://[::1]:8080/", "http://[::1]:8080/x"),
+            ("https://example.com/tools/secrets/", "https://example.com/tools/secrets/x"),
+        ];
+
+        for (text, link) in cases {
+            assert_eq!(text.parse::<BaseUrl>().unwrap().to("/x"), link);
+        }
+    }
+
+    #[test]
+    fn what_could_lead_elsewhere_is_no_base() {
+        let cases = [
+            "",
+            "example.com",
+            "//example.com",
+            "https://",
+            "https:///path",
+            "ftp://example.com",
+            "javascript://example.com",
+            "HTTPS://example.com",
+            "https://user@example.com",
+            "https://user:pw@example.com",
+            "https://example.com:",
+            "https://example.com:0",
+            "https://example.com:65536",
+            "https://example.com:80:80",
+            "https://[::1",
+            "https://[evil.example]",
+            "https://example.com?x",
+            "https://example.com/?x",
+            "https://example.com/#x",
+            "https://example.com//evil.example",
+            "https://exa mple.com",
+            "https://example.com/\"><script>",
+            "https://example.com\\@evil.example",
+            "https://exämple.com",
+            "https://example.com\n",
+        ];
+
+        for text in cases {
+            assert!(text.parse::<BaseUrl>().is_err(), "{text}");
+        }
+    }
+}

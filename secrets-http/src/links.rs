@@ -1,0 +1,115 @@
+//! Where the links that people are given begin.
+
+use hyper::HeaderMap;
+use hyper::header::HOST;
+use secrets_core::error::Error;
+use secrets_core::links::BaseUrl;
+use warp::{Filter, Rejection};
+
+const FORWARDED_PROTO: &str = "x-forwarded-proto";
+
+/// What the operator configured, or else how a request came.
+#[derive(Debug, Clone)]
+pub struct Links {
+    /// What the operator configured.
+    pub configured: Option<BaseUrl>,
+    /// Whether the server itself speaks TLS.
+    pub is_tls: bool,
+}
+
+/// The base of one request's links; nothing where it named no host that could stand in a link.
+#[derive(Debug, Clone)]
+struct Base(Option<BaseUrl>);
+
+/// Gives the base of links that an answer may hold. Fails with 400 where nothing is configured and
+/// the request names no host.
+pub fn base_url() -> impl Filter<Extract = (Result<BaseUrl, Error>,), Error = Rejection> + Copy {
+    warp::ext::get::<Base>()
+        .map(|base: Base| base.0.ok_or_else(|| Error::invalid("Host", "must name this server")))
+}
+
+impl Links {
+    /// Leaves in a request what [`base_url`] finds. Only a proxy that is trusted is believed how
+    /// the client spoke to it.
+    pub(crate) fn leave<B>(&self, request: &mut hyper::Request<B>, is_proxied: bool) {
+        let base = self.configured.clone().or_else(|| self.seen(request.headers(), is_proxied));
+        request.extensions_mut().insert(Base(base));
+    }
+
+    fn seen(&self, headers: &HeaderMap, is_proxied: bool) -> Option<BaseUrl> {
+        let own = if self.is_tls { "https" } else { "http" };
+        let scheme = match only(headers, FORWARDED_PROTO) {
+            Some("https") if is_proxied => "https",
+            Some("http") if is_proxied => "http",
+            _ => own,
+        };
+        let host = only(headers, HOST.as_str()).filter(|host| !host.contains('/'))?;
+        format!("{scheme}://{host}").parse().ok()
+    }
+}
+
+/// A header that is there once.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    const OWN: Links = Links { configured: None, is_tls: false };
+
+    fn seen(links: &Links, headers: &[(&str, &str)], is_proxied: bool) -> Option<String> {
+        let mut request = hyper::Request::new(());
+        for (name, value) in headers {
+            let name = name.parse::<HeaderName>().unwrap();
+            request.headers_mut().append(name, HeaderValue::from_str(value).unwrap());
+        }
+        links.leave(&mut request, is_proxied);
+        request.extensions().get::<Base>().unwrap().0.as_ref().map(BaseUrl::to_string)
+    }
+
+    #[test]
+    fn links_begin_where_the_request_was_sent() {
+        let tls = Links { is_tls: true, ..OWN };
+
+        let host = [("host", "secrets.example:8080")];
+        assert_eq!(seen(&OWN, &host, false).unwrap(), "http://secrets.example:8080");
+        assert_eq!(seen(&tls, &host, false).unwrap(), "https://secrets.example:8080");
+    }
+
+    #[test]
+    fn what_is_configured_goes_before_what_a_request_says() {
+        let configured = Some("https://secrets.example/base/".parse().unwrap());
+        let links = Links { configured, is_tls: false };
+
+        for headers in [&[("host", "evil.example")] as &[_], &[]] {
+            assert_eq!(seen(&links, headers, true).unwrap(), "https://secrets.example/base");
+        }
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_says_how_the_client_spoke_to_it() {
+        let headers = [("host", "secrets.example"), (FORWARDED_PROTO, "https")];
+
+        assert_eq!(seen(&OWN, &headers, true).unwrap(), "https://secrets.example");
+        assert_eq!(seen(&OWN, &headers, false).unwrap(), "http://secrets.example");
+        let odd = [("host", "secrets.example"), (FORWARDED_PROTO, "javascript")];
+        assert_eq!(seen(&OWN, &odd, true).unwrap(), "http://secrets.example");
+    }
+
+    #[test]
+    fn a_host_that_cannot_stand_in_a_link_gives_none() {
+        let cases = ["", "a b", "u@evil.example", "evil.example/path", "evil.example?", "h:99999"];
+
+        for host in cases {
+            assert_eq!(seen(&OWN, &[("host", host)], false), None, "{host}");
+        }
+        assert_eq!(seen(&OWN, &[], false), None);
+        assert_eq!(seen(&OWN, &[("host", "a"), ("host", "b")], false), None);
+    }
+}
