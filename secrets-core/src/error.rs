@@ -75,6 +75,10 @@ pub struct PlanLimit {
 pub enum Subject {
     /// The audit log of a team.
     Audit,
+    /// A session of a command-line client.
+    CliSession,
+    /// A login of a command-line client.
+    DeviceLogin,
     /// An environment of a project.
     Environment,
     /// A project.
@@ -245,6 +249,8 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Audit => "audit log",
+            Self::CliSession => "session",
+            Self::DeviceLogin => "login",
             Self::Environment => "environment",
             Self::Project => "project",
             Self::Resource => "resource",

@@ -46,6 +46,10 @@ macro_rules! ids {
 ids! {
     /// An entry of the audit log.
     AuditId
+    /// A login of a command-line client that was approved.
+    CliSessionId
+    /// A login of a command-line client.
+    DeviceLoginId
     /// An environment.
     EnvironmentId
     /// One installation: a database and its keys.

@@ -11,6 +11,7 @@ pub mod audit;
 pub mod caller;
 pub mod clock;
 pub mod crypto;
+pub mod device_login;
 pub mod environments;
 pub mod error;
 pub mod eso;

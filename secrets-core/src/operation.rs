@@ -11,6 +11,8 @@ use crate::audit::Note;
 use crate::caller::{Caller, Callers};
 use crate::clock::Time;
 use crate::crypto::Keyring;
+use crate::device_login::Guesser;
+use crate::limits::RateLimiter;
 use crate::service::{Options, Service};
 use crate::store::{AuditRecord, Reads, Store, StoreResult, Tx};
 
@@ -148,6 +150,10 @@ impl<'a, A: Access> Context<'a, A> {
     #[must_use]
     pub fn options(&self) -> &'a Options {
         self.service.options()
+    }
+
+    pub(crate) fn guesses(&self) -> &'a RateLimiter<Guesser> {
+        self.service.guesses()
     }
 
     pub(crate) fn keyring(&self) -> &'a Keyring {

@@ -38,6 +38,7 @@ impl Scheduler {
             service.health().await;
             report("seal the audit log", service.seal_audit().await.map(drop));
             report("prune the audit log", service.prune_audit().await);
+            report("forget ended logins", service.forget_ended_logins().await);
             self.last.store(self.clock.now().timestamp(), Ordering::Relaxed);
         }
     }

@@ -12,7 +12,10 @@ use zeroize::Zeroizing;
 
 use super::{Keyring, random};
 
-const PREFIX: &str = "env_";
+/// What a service token begins with.
+const SERVICE: &str = "env_";
+/// What the credential of a command line begins with.
+const CLI: &str = "cli_";
 const LENGTH: usize = 53;
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -30,11 +33,21 @@ impl TokenText {
         Self::from_entropy(&Zeroizing::new(random()))
     }
 
+    /// A new credential of a command line: of the same form, with a prefix of its own.
+    #[must_use]
+    pub fn draw_cli() -> Self {
+        Self::prefixed(CLI, &Zeroizing::new(random()))
+    }
+
     /// The token made of these random bits.
     #[must_use]
     pub fn from_entropy(entropy: &[u8; 32]) -> Self {
+        Self::prefixed(SERVICE, entropy)
+    }
+
+    fn prefixed(prefix: &str, entropy: &[u8; 32]) -> Self {
         let mut text = Zeroizing::new(String::with_capacity(LENGTH));
-        text.push_str(PREFIX);
+        text.push_str(prefix);
         push_base62(&mut text, entropy, 43);
         let checksum = crc32(text.as_bytes());
         push_base62(&mut text, &checksum.to_be_bytes(), 6);
@@ -45,9 +58,10 @@ impl TokenText {
     /// digits are digits and its checksum fits. Others are looked up all the same.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
-        if !text.starts_with(PREFIX) {
+        let Some(prefix) = [SERVICE, CLI].into_iter().find(|prefix| text.starts_with(prefix))
+        else {
             return false;
-        }
+        };
         if text.len() != LENGTH {
             return true;
         }
@@ -56,7 +70,7 @@ impl TokenText {
         };
         let mut expected = String::new();
         push_base62(&mut expected, &crc32(body.as_bytes()).to_be_bytes(), 6);
-        body[PREFIX.len()..].bytes().all(|digit| DIGITS.contains(&digit)) && expected == checksum
+        body[prefix.len()..].bytes().all(|digit| DIGITS.contains(&digit)) && expected == checksum
     }
 
     /// The first 12 characters, by which people tell tokens apart.
@@ -66,6 +80,26 @@ impl TokenText {
     }
 
     /// The token itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+/// 256 random bits as text, for a client to keep and come back with.
+pub struct CodeText(Zeroizing<String>);
+
+impl CodeText {
+    /// A new one.
+    #[must_use]
+    pub(crate) fn draw() -> Self {
+        let entropy = Zeroizing::new(random::<32>());
+        let mut text = Zeroizing::new(String::with_capacity(43));
+        push_base62(&mut text, entropy.as_slice(), 43);
+        Self(text)
+    }
+
+    /// The code itself.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -82,9 +116,19 @@ impl TokenMac {
     /// The hash under a given pepper.
     #[must_use]
     pub fn keyed(pepper: &[u8; 32], text: &str) -> Self {
+        Self::tagged(pepper, b"secrets-core/v1/token\0", text)
+    }
+
+    /// The hash of a code that leads to a token.
+    #[must_use]
+    pub(crate) fn of_code(keyring: &Keyring, code: &str) -> Self {
+        Self::tagged(keyring.pepper().as_bytes(), b"secrets-core/v1/code\0", code)
+    }
+
+    fn tagged(pepper: &[u8; 32], purpose: &[u8], text: &str) -> Self {
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
         let mut mac = Hmac::<Sha256>::new_from_slice(pepper).expect("a key of 32 bytes");
-        mac.update(b"secrets-core/v1/token\0");
+        mac.update(purpose);
         mac.update(text.as_bytes());
         Self(mac.finalize().into_bytes().into())
     }

@@ -18,6 +18,7 @@ use crate::clock::Time;
 use crate::error::{Cause, Error, Subject};
 
 mod audit;
+mod device_logins;
 mod environments;
 mod instance;
 mod memory;
@@ -32,6 +33,10 @@ mod users;
 pub use audit::{
     ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
     AuditSeal, AuditWrites,
+};
+pub use device_logins::{
+    CliSessionRecord, DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites,
+    DeviceStatus,
 };
 pub use environments::{
     EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, Sight, Wanted,
@@ -63,6 +68,7 @@ pub trait Store: Send + Sync {
 /// Every table, for reading.
 pub trait Reads:
     AuditReads
+    + DeviceLoginReads
     + EnvironmentReads
     + InstanceReads
     + ProjectReads
@@ -76,6 +82,7 @@ pub trait Reads:
 
 impl<T> Reads for T where
     T: AuditReads
+        + DeviceLoginReads
         + EnvironmentReads
         + InstanceReads
         + ProjectReads
@@ -92,6 +99,7 @@ impl<T> Reads for T where
 pub trait Tx:
     Reads
     + AuditWrites
+    + DeviceLoginWrites
     + EnvironmentWrites
     + InstanceWrites
     + ProjectWrites

@@ -27,6 +27,7 @@ impl Operation for SyncUser {
         let user = match &cx.caller.who {
             Who::Person(person) => refresh(cx, person.user.clone(), &person.identity).await?,
             Who::Unsynced(identity) => welcome(cx, identity).await?,
+            Who::Anonymous => return Err(Error::Unauthenticated("this needs a credential")),
             Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
         };
         cx.about("user", user.id.uuid(), user.email.clone());

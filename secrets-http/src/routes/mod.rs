@@ -1,6 +1,8 @@
 //! The endpoints, a file for each resource.
 
 mod audit;
+mod device_login;
+mod device_page;
 mod environments;
 mod eso;
 mod projects;
@@ -29,6 +31,8 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         eso::routes(api),
         tokens::routes(api),
         audit::routes(api),
+        device_login::routes(api),
+        device_page::routes(api),
     ]
     .into_iter()
     .flatten()

@@ -7,11 +7,15 @@ use imbl::{OrdMap, OrdSet};
 use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
-use crate::ids::{AuditId, EnvironmentId, ProjectId, SecretId, TeamId, TokenId, UserId};
+use crate::ids::{
+    AuditId, CliSessionId, DeviceLoginId, EnvironmentId, ProjectId, SecretId, TeamId, TokenId,
+    UserId,
+};
 use crate::names::SecretKey;
 use crate::store::{
-    AuditHead, AuditRecord, EnvironmentRecord, MemberRecord, ProjectRecord, SecretRecord,
-    SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    AuditHead, AuditRecord, CliSessionRecord, DeviceLoginRecord, EnvironmentRecord, MemberRecord,
+    ProjectRecord, SecretRecord, SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord,
+    TokenScope, UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -49,6 +53,9 @@ pub(super) struct State {
 
     pub(super) tokens: Table<TokenId, Token>,
     pub(super) token_macs: OrdMap<[u8; 32], TokenId>,
+
+    pub(super) device_logins: Table<DeviceLoginId, DeviceLoginRecord>,
+    pub(super) cli_sessions: Table<CliSessionId, CliSessionRecord>,
 
     pub(super) audit_ids: OrdSet<AuditId>,
     /// Of each team, oldest first.

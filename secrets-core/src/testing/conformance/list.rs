@@ -226,6 +226,16 @@ macro_rules! store_conformance {
             what_is_asked_for_comes
             the_teams_asked_for_are_meant
         }
+        device_logins() {
+            a_login_is_found_by_either_code
+            a_code_belongs_to_one_login
+            a_login_is_decided_once
+            a_session_is_found_with_its_person
+            sessions_come_oldest_first
+            a_session_ends_once
+            all_sessions_of_a_person_end
+            what_is_over_is_removed
+        }
         instance() {
             an_empty_store_holds_nothing
             an_installation_is_kept_with_its_keys

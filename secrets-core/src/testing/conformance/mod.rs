@@ -19,6 +19,7 @@ use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 pub mod audit;
 pub mod audit_chain;
+pub mod device_logins;
 pub mod environments;
 pub mod instance;
 mod list;
