@@ -75,6 +75,8 @@ pub struct PlanLimit {
 pub enum Subject {
     /// An environment of a project.
     Environment,
+    /// An invitation to a team.
+    Invitation,
     /// A project.
     Project,
     /// A path that names nothing.
@@ -116,6 +118,8 @@ pub enum Code {
     RateLimited,
     /// A key that the interface itself uses as a path.
     ReservedKey,
+    /// A team must keep an owner.
+    SoleOwner,
     /// No valid credential.
     Unauthorized,
     /// Try again later.
@@ -143,6 +147,7 @@ impl Code {
             Self::PlanLimitExceeded => "plan_limit_exceeded",
             Self::RateLimited => "rate_limited",
             Self::ReservedKey => "reserved_key",
+            Self::SoleOwner => "sole_owner",
             Self::Unauthorized => "unauthorized",
             Self::Unavailable => "unavailable",
             Self::ValueTooLarge => "value_too_large",
@@ -243,6 +248,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Environment => "environment",
+            Self::Invitation => "invitation",
             Self::Project => "project",
             Self::Resource => "resource",
             Self::Secret => "secret",

@@ -11,6 +11,7 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         #[serde(transparent)]
         pub struct $name(Uuid);
 
@@ -49,6 +50,8 @@ ids! {
     EnvironmentId
     /// One installation: a database and its keys.
     InstanceId
+    /// An invitation to a team.
+    InvitationId
     /// A project.
     ProjectId
     /// A request that a host answers.

@@ -109,7 +109,7 @@ impl<'a> Table<'a> {
             if !has_effect(rule, target, principal) {
                 continue;
             }
-            let names = Names::fresh(self.world, rule, target).await;
+            let names = Names::fresh(self.app, self.world, rule, target).await;
             if rule.method == "DELETE" {
                 self.before = self.world.dump(self.app).await;
             }

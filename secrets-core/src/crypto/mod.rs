@@ -31,7 +31,7 @@ pub use keyring::{
 };
 pub use plaintext::{Description, Plaintext};
 pub use record::{Purpose, RecordContext, Sealed};
-pub use token::{TokenMac, TokenText};
+pub use token::{InvitationToken, TokenMac, TokenText};
 
 /// Random bytes from the operating system.
 ///

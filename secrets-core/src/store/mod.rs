@@ -20,6 +20,7 @@ use crate::error::{Cause, Error, Subject};
 mod audit;
 mod environments;
 mod instance;
+mod invitations;
 mod memory;
 mod projects;
 mod secrets;
@@ -34,6 +35,7 @@ pub use environments::{
     EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, Sight, Wanted,
 };
 pub use instance::{InstanceReads, InstanceWrites, Sample};
+pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
@@ -62,6 +64,7 @@ pub trait Reads:
     AuditReads
     + EnvironmentReads
     + InstanceReads
+    + InvitationReads
     + ProjectReads
     + SecretReads
     + TeamReads
@@ -75,6 +78,7 @@ impl<T> Reads for T where
     T: AuditReads
         + EnvironmentReads
         + InstanceReads
+        + InvitationReads
         + ProjectReads
         + SecretReads
         + TeamReads
@@ -91,6 +95,7 @@ pub trait Tx:
     + AuditWrites
     + EnvironmentWrites
     + InstanceWrites
+    + InvitationWrites
     + ProjectWrites
     + SecretWrites
     + TeamWrites

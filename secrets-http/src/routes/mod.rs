@@ -2,6 +2,8 @@
 
 mod environments;
 mod eso;
+mod invitations;
+mod members;
 mod projects;
 mod public;
 mod secrets;
@@ -22,6 +24,8 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         public::routes(api, scheduler),
         users::routes(api),
         teams::routes(api),
+        members::routes(api),
+        invitations::routes(api),
         projects::routes(api),
         environments::routes(api),
         secrets::routes(api),

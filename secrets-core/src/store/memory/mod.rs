@@ -7,6 +7,7 @@
 mod audit;
 mod environments;
 mod instance;
+mod invitations;
 mod projects;
 mod secrets;
 mod state;

@@ -20,6 +20,7 @@ use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 pub mod audit;
 pub mod environments;
 pub mod instance;
+pub mod invitations;
 mod list;
 pub mod projects;
 pub mod races;
