@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::ids::{CliSessionId, TokenId, UserId};
+use crate::names::EmailAddress;
 use crate::store::{TokenRecord, UserRecord};
 use crate::{Error, Result};
 
@@ -117,6 +118,19 @@ pub struct Person {
     pub session: Option<CliSessionId>,
 }
 
+impl Person {
+    /// The address that their identity provider vouches for: what the credential says, or else what
+    /// was said when they signed in.
+    #[must_use]
+    pub fn verified_email(&self) -> Option<EmailAddress> {
+        let (email, is_verified) = match &self.identity.email {
+            Some(email) => (email, self.identity.email_verified),
+            None => (&self.user.email, self.user.email_verified),
+        };
+        if is_verified { email.parse().ok() } else { None }
+    }
+}
+
 /// Whose standing is asked about, in a store's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Principal {
@@ -162,10 +176,15 @@ impl Caller {
         }
     }
 
-    /// The person, where only a person can go on.
+    /// The person's record, where only a person can go on.
     pub fn person(&self) -> Result<&UserRecord> {
+        self.somebody().map(|person| &person.user)
+    }
+
+    /// The person, where only a person can go on.
+    pub fn somebody(&self) -> Result<&Person> {
         match &self.who {
-            Who::Person(person) => Ok(&person.user),
+            Who::Person(person) => Ok(person),
             Who::Token(_) => Err(Error::Forbidden(PEOPLE_ONLY)),
             Who::Unsynced(_) => Err(unsynced()),
             Who::Anonymous => Err(NO_CREDENTIAL),

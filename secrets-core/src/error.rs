@@ -81,6 +81,8 @@ pub enum Subject {
     DeviceLogin,
     /// An environment of a project.
     Environment,
+    /// An invitation to a team.
+    Invitation,
     /// A project.
     Project,
     /// A path that names nothing.
@@ -122,6 +124,8 @@ pub enum Code {
     RateLimited,
     /// A key that the interface itself uses as a path.
     ReservedKey,
+    /// A team must keep an owner.
+    SoleOwner,
     /// No valid credential.
     Unauthorized,
     /// Try again later.
@@ -149,6 +153,7 @@ impl Code {
             Self::PlanLimitExceeded => "plan_limit_exceeded",
             Self::RateLimited => "rate_limited",
             Self::ReservedKey => "reserved_key",
+            Self::SoleOwner => "sole_owner",
             Self::Unauthorized => "unauthorized",
             Self::Unavailable => "unavailable",
             Self::ValueTooLarge => "value_too_large",
@@ -252,6 +257,7 @@ impl fmt::Display for Subject {
             Self::CliSession => "session",
             Self::DeviceLogin => "login",
             Self::Environment => "environment",
+            Self::Invitation => "invitation",
             Self::Project => "project",
             Self::Resource => "resource",
             Self::Secret => "secret",

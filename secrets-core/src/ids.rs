@@ -54,6 +54,8 @@ ids! {
     EnvironmentId
     /// One installation: a database and its keys.
     InstanceId
+    /// An invitation to a team.
+    InvitationId
     /// A project.
     ProjectId
     /// A request that a host answers.

@@ -17,10 +17,12 @@ pub mod error;
 pub mod eso;
 pub mod formats;
 pub mod ids;
+pub mod invitations;
 #[cfg(feature = "jwt")]
 pub mod jwt;
 pub mod limits;
 pub mod links;
+pub mod members;
 pub mod names;
 pub mod object;
 pub mod operation;

@@ -12,8 +12,8 @@ macro_rules! names {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 
         impl $name {
@@ -50,6 +50,9 @@ names! {
     /// What a team, project or token is called: 1 to 100 characters, without control or
     /// direction-changing characters; surrounding space is cut off.
     DisplayName
+    /// An e-mail address as it is kept: lower case, at most 254 bytes. Whether it exists is for its
+    /// owner to know.
+    EmailAddress
     /// What an environment is called: 1 to 64 letters, digits, `_` or `-`; never a UUID.
     EnvironmentName
     /// A secret's name: `[A-Za-z_][A-Za-z0-9_.-]{0,254}`, case kept; `export` and `bulk` belong to
@@ -63,6 +66,7 @@ names! {
 }
 
 const DISPLAY_NAME: Rule = Rule::of("must be 1 to 100 characters without control characters");
+const EMAIL_ADDRESS: Rule = Rule::of("must be an e-mail address of at most 254 characters");
 const ENVIRONMENT_NAME: Rule = Rule::of(
     "must be 1 to 64 letters, digits, underscores and hyphens, begin with a letter or digit, and not be a UUID",
 );
@@ -86,6 +90,20 @@ impl DisplayName {
     #[must_use]
     pub(crate) fn personal() -> Self {
         Self("Personal Team".to_owned())
+    }
+}
+
+impl TryFrom<String> for EmailAddress {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        let email = text.trim().to_lowercase();
+        let parts =
+            email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
+        let fits = parts.is_some_and(|(_, domain)| !domain.contains('@'))
+            && email.len() <= 254
+            && !email.chars().any(|c| c.is_whitespace() || is_invisible(c));
+        if fits { Ok(Self(email)) } else { Err(EMAIL_ADDRESS.broken()) }
     }
 }
 

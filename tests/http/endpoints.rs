@@ -71,7 +71,7 @@ impl<'a> Table<'a> {
     async fn fill(app: &'a App, world: &'a World) -> Self {
         let before = world.dump(app).await;
         let mut table = Self { app, world, before, cells: 0, wrong: Vec::new() };
-        for rule in &POLICY {
+        for rule in POLICY {
             for target in rule.on.targets() {
                 table.without_trace(rule, *target).await;
                 table.with_effect(rule, *target).await;
@@ -109,7 +109,7 @@ impl<'a> Table<'a> {
             if !has_effect(rule, target, principal) {
                 continue;
             }
-            let names = Names::fresh(self.world, rule, target).await;
+            let names = Names::fresh(self.app, self.world, rule, target).await;
             if rule.method == "DELETE" {
                 self.before = self.world.dump(self.app).await;
             }

@@ -10,6 +10,7 @@ mod environments;
 mod eso;
 mod limits;
 mod members;
+mod people;
 mod projects;
 mod public;
 mod races;

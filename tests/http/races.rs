@@ -3,6 +3,7 @@
 mod accounts;
 mod environments;
 mod limits;
+mod members;
 mod projects;
 mod reads;
 mod secrets;

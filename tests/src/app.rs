@@ -12,6 +12,7 @@ use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::limits::Plan;
+use secrets_core::links::BaseUrl;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::{Options, Ports, Service};
 use secrets_http::accept::AcceptOptions;
@@ -53,6 +54,7 @@ pub struct Build {
     options: Options,
     rates: Rates,
     proxies: Networks,
+    public_url: Option<BaseUrl>,
 }
 
 impl Build {
@@ -60,7 +62,8 @@ impl Build {
     #[must_use]
     pub fn on(kind: Kind) -> Self {
         let rates = Rates { per_address: 0, per_principal: 0 };
-        Self { kind, options: Options::default(), rates, proxies: Networks::default() }
+        let (options, proxies) = (Options::default(), Networks::default());
+        Self { kind, options, rates, proxies, public_url: None }
     }
 
     /// New teams are on this plan.
@@ -91,6 +94,13 @@ impl Build {
         self
     }
 
+    /// Links begin here.
+    #[must_use]
+    pub fn public_url(mut self, url: &str) -> Self {
+        self.public_url = Some(url.parse().unwrap());
+        self
+    }
+
     /// Starts it.
     pub async fn start(self) -> App {
         let held = self.kind.open().await;
@@ -108,7 +118,8 @@ impl Build {
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
-        let (address, stop) = serve(&service, clock.clone(), self.rates, self.proxies).await;
+        let seen = (self.proxies, self.public_url);
+        let (address, stop) = serve(&service, clock.clone(), self.rates, seen).await;
         App {
             kind: self.kind,
             address,
@@ -130,7 +141,7 @@ async fn serve(
     service: &Arc<Service>,
     clock: Arc<ManualClock>,
     rates: Rates,
-    proxies: Networks,
+    (proxies, public_url): (Networks, Option<BaseUrl>),
 ) -> (SocketAddr, oneshot::Sender<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -140,7 +151,7 @@ async fn serve(
         clock,
         rates,
         proxies,
-        public_url: None,
+        public_url,
         options: AcceptOptions::default(),
         tls: None,
     };
@@ -186,7 +197,8 @@ impl App {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
         let rates = Rates { per_address: 0, per_principal: 0 };
-        let (address, stop) = serve(&service, self.clock.clone(), rates, Networks::default()).await;
+        let seen = (Networks::default(), None);
+        let (address, stop) = serve(&service, self.clock.clone(), rates, seen).await;
         Self {
             kind: self.kind,
             address,

@@ -82,6 +82,9 @@ impl Dump {
         for member in reads.members(&[team]).await.unwrap() {
             self.row(("member", team, member.user), &member);
         }
+        for invitation in reads.invitations(team).await.unwrap() {
+            self.row(("invitation", invitation.id), &invitation);
+        }
         for (token, scope) in reads.tokens(&[team]).await.unwrap() {
             self.row(("token", token.id), &(token, scope));
         }

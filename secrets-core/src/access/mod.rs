@@ -12,5 +12,5 @@ mod scope;
 
 pub use path::{EnvironmentPath, EnvironmentRef, ProjectRef};
 pub use rights::{MemberAccess, Permission, Role};
-pub(crate) use scope::TOO_LONG;
 pub use scope::{EnvironmentScope, LONGEST_CHAIN, ProjectScope, TeamScope, View};
+pub(crate) use scope::{NOT_A_MEMBER, TOO_LONG};

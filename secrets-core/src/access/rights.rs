@@ -4,9 +4,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rule::{Broken, Rule};
+
 /// A person's role in a team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Role {
     /// Works in projects.
     Member,
@@ -69,6 +72,15 @@ impl Role {
     #[must_use]
     pub fn manages(self) -> bool {
         self >= Self::Admin
+    }
+}
+
+impl TryFrom<String> for Role {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        const ROLE: Rule = Rule::of("must be owner, admin or member");
+        Self::from_name(&text).ok_or(ROLE.broken())
     }
 }
 

@@ -8,7 +8,7 @@ use crate::crypto::ProjectKey;
 use crate::error::{Code, Error, Result, Subject};
 use crate::ids::TeamId;
 use crate::limits::Plan;
-use crate::operation::{Access, Context};
+use crate::operation::{Access, Context, Write};
 use crate::store::{EnvironmentRecord, Link, ProjectRecord, Sight, Standing, TeamRecord, Wanted};
 
 /// The most environments a chain of inheritance holds, the first and the last included.
@@ -190,7 +190,24 @@ impl<A: Access> Context<'_, A> {
     }
 }
 
-const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
+impl Context<'_, Write> {
+    /// The same as [`team`](Self::team), with the team's row held until the end of the transaction.
+    /// What the caller may is asked again under it: nobody acts by a right that somebody has just
+    /// taken from them.
+    pub async fn held_team(
+        &mut self,
+        team: TeamId,
+        wanted: Permission,
+        unknown: Error,
+    ) -> Result<TeamScope> {
+        self.team(team, wanted, unknown).await?;
+        self.tx().lock_team(team).await.map_err(|error| error.gone(Subject::Team))?;
+        self.team(team, wanted, Error::NotFound(Subject::Team)).await
+    }
+}
+
+/// What is said to whoever is in no team of that id.
+pub(crate) const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
 const MANAGERS_ONLY: Error = Error::Forbidden("only an owner or admin of the team may do this");
 const OUT_OF_SCOPE: Error = Error::Forbidden("outside of this token's scope");
 

@@ -33,7 +33,7 @@ pub use keyring::{
 };
 pub use plaintext::{Description, Plaintext};
 pub use record::{Purpose, RecordContext, Sealed};
-pub use token::{CodeText, TokenMac, TokenText};
+pub use token::{CodeText, InvitationToken, TokenMac, TokenText};
 
 /// Random bytes from the operating system.
 ///

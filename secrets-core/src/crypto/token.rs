@@ -1,16 +1,19 @@
-//! Service tokens: their text, and the keyed hash under which they are known.
+//! Service tokens and invitation tokens: their text, and the keyed hash under which they are known.
 //!
 //! `env_`, 43 base62 digits of 256 random bits, 6 base62 digits of the CRC-32 (IEEE) of all that
 //! precedes. The checksum lets scanners and us tell a typo from a token without a look-up.
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::{Keyring, random};
+use crate::ids::InvitationId;
 
 /// What a service token begins with.
 const SERVICE: &str = "env_";
@@ -21,6 +24,10 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 
 /// A service token in the clear: shown once, when it is made.
 pub struct TokenText(Zeroizing<String>);
+
+/// The token of an invitation. It can be made again by whoever holds the pepper, so that it need
+/// not be kept to be sent.
+pub struct InvitationToken(Zeroizing<String>);
 
 /// The keyed hash of a token (HMAC-SHA256): what is stored and looked up.
 #[derive(Debug, Clone, Copy, Eq)]
@@ -106,6 +113,29 @@ impl CodeText {
     }
 }
 
+impl InvitationToken {
+    /// The token of the invitation's sending with this number: base64url of HMAC-SHA256.
+    #[must_use]
+    pub fn derive(keyring: &Keyring, invitation: InvitationId, sending: u32) -> Self {
+        let (id, number) = (invitation.uuid(), sending.to_be_bytes());
+        let message = [b"invitation".as_slice(), id.as_bytes(), &number];
+        let mac = Zeroizing::new(hmac(keyring.pepper().as_bytes(), &message));
+        Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(mac.as_slice())))
+    }
+
+    /// The token itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for InvitationToken {
+    fn from(given: &str) -> Self {
+        Self(Zeroizing::new(given.to_owned()))
+    }
+}
+
 impl TokenMac {
     /// The hash of a token's text.
     #[must_use]
@@ -116,27 +146,33 @@ impl TokenMac {
     /// The hash under a given pepper.
     #[must_use]
     pub fn keyed(pepper: &[u8; 32], text: &str) -> Self {
-        Self::tagged(pepper, b"secrets-core/v1/token\0", text)
+        Self(hmac(pepper, &[b"secrets-core/v1/token\0", text.as_bytes()]))
     }
 
     /// The hash of a code that leads to a token.
     #[must_use]
     pub(crate) fn of_code(keyring: &Keyring, code: &str) -> Self {
-        Self::tagged(keyring.pepper().as_bytes(), b"secrets-core/v1/code\0", code)
+        let message = [b"secrets-core/v1/code\0".as_slice(), code.as_bytes()];
+        Self(hmac(keyring.pepper().as_bytes(), &message))
     }
+}
 
-    fn tagged(pepper: &[u8; 32], purpose: &[u8], text: &str) -> Self {
-        #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-        let mut mac = Hmac::<Sha256>::new_from_slice(pepper).expect("a key of 32 bytes");
-        mac.update(purpose);
-        mac.update(text.as_bytes());
-        Self(mac.finalize().into_bytes().into())
-    }
+fn hmac(key: &[u8; 32], message: &[&[u8]]) -> [u8; 32] {
+    #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of 32 bytes");
+    message.iter().for_each(|part| mac.update(part));
+    mac.finalize().into_bytes().into()
 }
 
 impl PartialEq for TokenMac {
     fn eq(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl fmt::Debug for InvitationToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("InvitationToken(…)")
     }
 }
 

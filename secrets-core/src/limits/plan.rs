@@ -8,6 +8,7 @@ use crate::error::{Error, PlanLimit, Result};
 
 /// What a team may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
     /// As much as there is room for.
@@ -28,6 +29,8 @@ pub enum Quota {
     Projects,
     /// Environments of a project.
     Environments,
+    /// Members of a team, and those who are invited to it.
+    Members,
     /// Secrets of an environment: its own, hidden ones included.
     Secrets,
     /// Service tokens of a team.
@@ -41,6 +44,7 @@ impl Quota {
         match self {
             Self::Projects => "projects",
             Self::Environments => "environments",
+            Self::Members => "members",
             Self::Secrets => "secrets",
             Self::ServiceTokens => "service_tokens",
         }
@@ -65,9 +69,9 @@ impl Plan {
     #[must_use]
     pub fn limit(self, quota: Quota) -> Option<u64> {
         match (self, quota) {
-            (Self::Unlimited | Self::Enterprise, _) => None,
+            (Self::Unlimited | Self::Enterprise, _) | (Self::Team, Quota::Members) => None,
             (Self::Free, Quota::Projects) => Some(3),
-            (Self::Free, Quota::Environments | Quota::ServiceTokens) => Some(5),
+            (Self::Free, Quota::Environments | Quota::Members | Quota::ServiceTokens) => Some(5),
             (Self::Free, Quota::Secrets) => Some(250),
             (Self::Team, Quota::Projects | Quota::ServiceTokens) => Some(50),
             (Self::Team, Quota::Environments) => Some(15),

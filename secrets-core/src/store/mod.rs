@@ -21,6 +21,7 @@ mod audit;
 mod device_logins;
 mod environments;
 mod instance;
+mod invitations;
 mod memory;
 mod projects;
 mod secrets;
@@ -42,6 +43,7 @@ pub use environments::{
     EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, Sight, Wanted,
 };
 pub use instance::{InstanceReads, InstanceWrites, Sample};
+pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
@@ -71,6 +73,7 @@ pub trait Reads:
     + DeviceLoginReads
     + EnvironmentReads
     + InstanceReads
+    + InvitationReads
     + ProjectReads
     + SecretReads
     + TeamReads
@@ -85,6 +88,7 @@ impl<T> Reads for T where
         + DeviceLoginReads
         + EnvironmentReads
         + InstanceReads
+        + InvitationReads
         + ProjectReads
         + SecretReads
         + TeamReads
@@ -102,6 +106,7 @@ pub trait Tx:
     + DeviceLoginWrites
     + EnvironmentWrites
     + InstanceWrites
+    + InvitationWrites
     + ProjectWrites
     + SecretWrites
     + TeamWrites

@@ -5,6 +5,7 @@ mod get;
 mod list;
 
 use serde::Serialize;
+use uuid::Uuid;
 
 pub use create::{CreateTeam, NewTeam};
 pub use get::GetTeam;
@@ -14,7 +15,7 @@ use crate::access::Role;
 use crate::clock::Time;
 use crate::crypto::random;
 use crate::error::{Error, Result, Subject};
-use crate::ids::{TeamId, UserId};
+use crate::ids::{InvitationId, TeamId, UserId};
 use crate::limits::Plan;
 use crate::names::{DisplayName, Slug};
 use crate::operation::{Context, Write};
@@ -22,6 +23,7 @@ use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 
 /// A team.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Team {
     /// Which team.
     pub id: TeamId,
@@ -36,8 +38,10 @@ pub struct Team {
     /// Who made it.
     pub created_by: UserId,
     /// When it was made.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
     /// When it last changed.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
 }
 
@@ -55,31 +59,44 @@ pub struct TeamWithMembers {
     pub members: Vec<TeamMember>,
 }
 
-/// Somebody's place in a team.
+/// Somebody's place in a team, or one that is kept for whoever was invited.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamMember {
-    /// Names this place: the person's id.
-    pub id: UserId,
+    /// Names this place: the person's id, or the invitation's.
+    pub id: Uuid,
     /// Which team.
     pub team_id: TeamId,
-    /// Which person.
-    pub user_id: UserId,
+    /// Which person, once they have joined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<UserId>,
     /// Their address.
     pub email: String,
     /// Their name.
-    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// An image of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar_url: Option<String>,
     /// Their role.
     pub role: Role,
-    /// `active`.
+    /// `active`, or `pending` while they have not joined.
     pub status: &'static str,
+    /// The invitation that is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invitation_id: Option<InvitationId>,
+    /// Where they accept it, for the inviter to pass on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accept_url: Option<String>,
     /// When they joined.
-    pub joined_at: Time,
-    /// When they joined.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub joined_at: Option<Time>,
+    /// When they joined or were invited.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
     /// When their role last changed.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
 }
 
@@ -108,15 +125,17 @@ impl From<TeamRecord> for Team {
 impl From<MemberRecord> for TeamMember {
     fn from(member: MemberRecord) -> Self {
         Self {
-            id: member.user,
+            id: member.user.uuid(),
             team_id: member.team,
-            user_id: member.user,
+            user_id: Some(member.user),
             email: member.email,
-            name: member.name,
+            name: Some(member.name),
             avatar_url: member.avatar_url,
             role: member.role,
             status: "active",
-            joined_at: member.created_at,
+            invitation_id: None,
+            accept_url: None,
+            joined_at: Some(member.created_at),
             created_at: member.created_at,
             updated_at: member.updated_at,
         }

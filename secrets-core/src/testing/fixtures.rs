@@ -5,11 +5,13 @@ use chrono::{DateTime, TimeDelta};
 use crate::access::Role;
 use crate::clock::Time;
 use crate::crypto::{ProjectKeyRecord, Sealed, TokenMac, random};
-use crate::ids::{AuditId, EnvironmentId, ProjectId, SecretId, TeamId, TokenId, UserId};
+use crate::ids::{
+    AuditId, EnvironmentId, InvitationId, ProjectId, SecretId, TeamId, TokenId, UserId,
+};
 use crate::limits::Plan;
 use crate::store::{
-    AuditRecord, Change, EnvironmentRecord, MemberRecord, ProjectRecord, SecretRecord, Store,
-    TeamRecord, TokenRecord, UserRecord,
+    AuditRecord, Change, EnvironmentRecord, InvitationRecord, MemberRecord, ProjectRecord,
+    SecretRecord, Store, TeamRecord, TokenRecord, UserRecord,
 };
 
 /// Two teams that know nothing of each other, and a project of the first.
@@ -140,6 +142,26 @@ pub fn member(team: &TeamRecord, user: &UserRecord, role: Role) -> MemberRecord 
         avatar_url: user.avatar_url.clone(),
         created_at: at(0),
         updated_at: at(0),
+    }
+}
+
+/// An invitation of this address, sent once, for a week.
+#[must_use]
+pub fn invitation(team: &TeamRecord, inviter: &UserRecord, email: &str) -> InvitationRecord {
+    InvitationRecord {
+        id: InvitationId::draw(at(0)),
+        team: team.id,
+        team_name: team.name.clone(),
+        email: email.parse().unwrap(),
+        role: Role::Member,
+        mac: TokenMac(random()),
+        sendings: 1,
+        invited_by: inviter.id,
+        inviter_name: inviter.name.clone(),
+        inviter_email: inviter.email.clone(),
+        created_at: at(0),
+        last_sent_at: at(0),
+        expires_at: at(0) + TimeDelta::days(7),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::caller::{Callers, Identity, Who};
 use crate::clock::Time;
 use crate::error::{Error, Result, Subject};
 use crate::ids::{TeamId, UserId};
-use crate::names::{DisplayName, Slug, is_invisible};
+use crate::names::{DisplayName, EmailAddress, Slug, is_invisible};
 use crate::operation::{Audit, Context, Operation, Write};
 use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 use crate::teams;
@@ -140,17 +140,10 @@ fn personal_team(cx: &Context<'_, Write>, user: &UserRecord) -> TeamRecord {
 
 /// An address as it is kept: lower case. What is none refuses the sign-in.
 fn address(claim: &str) -> Result<String> {
-    let email = claim.trim().to_lowercase();
-    let parts =
-        email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
-    let fits = parts.is_some_and(|(_, domain)| !domain.contains('@'))
-        && email.len() <= 254
-        && !email.chars().any(|c| c.is_whitespace() || is_invisible(c));
-    if fits {
-        Ok(email)
-    } else {
-        Err(Error::Unauthenticated("the token's `email` claim is not an e-mail address"))
-    }
+    let address = claim.parse::<EmailAddress>();
+    address
+        .map(Into::into)
+        .map_err(|_| Error::Unauthenticated("the token's `email` claim is not an e-mail address"))
 }
 
 /// A claim as it is shown: without what cannot be seen, and not endless.

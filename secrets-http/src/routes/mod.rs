@@ -5,6 +5,8 @@ mod device_login;
 mod device_page;
 mod environments;
 mod eso;
+mod invitations;
+mod members;
 mod projects;
 mod public;
 mod secrets;
@@ -25,6 +27,8 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         public::routes(api, scheduler),
         users::routes(api),
         teams::routes(api),
+        members::routes(api),
+        invitations::routes(api),
         projects::routes(api),
         environments::routes(api),
         secrets::routes(api),

@@ -49,6 +49,12 @@ pub(super) enum Level {
     Nothing,
     /// A team, in the path.
     Team,
+    /// A team, in a path of which the specification lists no 404.
+    UntoldTeam,
+    /// A team's pending invitation.
+    Invitation,
+    /// A member of a team.
+    Member,
     /// A team, in the body or the query.
     NamedTeam,
     Project,
@@ -95,6 +101,11 @@ const fn change(
     Rule { method, template, who, on, ok, effect: Effect::Changes }
 }
 
+const MEMBERS: &str = "/api/v1/teams/{teamId}/members";
+const MEMBER: &str = "/api/v1/teams/{teamId}/members/{userId}";
+const INVITATIONS: &str = "/api/v1/teams/{teamId}/invitations";
+const INVITATION: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}";
+const RESEND: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}/resend";
 const PROJECT: &str = "/api/v1/projects/{projectId}";
 const ENVIRONMENTS: &str = "/api/v1/projects/{projectId}/environments";
 const ENVIRONMENT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}";
@@ -103,8 +114,9 @@ const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/
 const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
 const SECRET: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
 
-/// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named.
-pub(super) const POLICY: [Rule; 41] = [
+/// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named. The token of
+/// an invitation is of one to somebody who is not here, and so nobody's.
+pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
@@ -112,6 +124,16 @@ pub(super) const POLICY: [Rule; 41] = [
     rule("GET", "/api/v1/teams", Who::People, Level::Nothing, 200),
     change("POST", "/api/v1/teams", Who::People, Level::Nothing, 201),
     rule("GET", "/api/v1/teams/{teamId}", Who::Members, Level::Team, 200),
+    change("POST", MEMBERS, Who::Managers, Level::UntoldTeam, 201),
+    change("PATCH", MEMBER, Who::Managers, Level::UntoldTeam, 200),
+    change("DELETE", MEMBER, Who::Managers, Level::Member, 204),
+    rule("GET", INVITATIONS, Who::Managers, Level::UntoldTeam, 200),
+    change("DELETE", INVITATION, Who::Managers, Level::Invitation, 204),
+    change("POST", RESEND, Who::Managers, Level::Invitation, 200),
+    rule("GET", "/api/v1/invitations", Who::People, Level::Nothing, 200),
+    rule("GET", "/api/v1/invitations/{token}", Who::People, Level::Nothing, 404),
+    rule("POST", "/api/v1/invitations/{token}/accept", Who::People, Level::Nothing, 404),
+    rule("GET", "/invitations/{token}", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1/projects", Who::Accounts, Level::Nothing, 200),
     change("POST", "/api/v1/projects", Who::Members, Level::NamedTeam, 201),
     rule("GET", PROJECT, Who::Seers, Level::Project, 200),
@@ -146,7 +168,7 @@ pub(super) const POLICY: [Rule; 41] = [
     rule("GET", "/device", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/device", Who::Anyone, Level::Nothing, 400),
     rule("GET", "/api/v1/audit", Who::Managers, Level::NamedTeam, 200),
-    rule("GET", "/api/v1/teams/{teamId}/audit", Who::Managers, Level::NamedTeam, 200),
+    rule("GET", "/api/v1/teams/{teamId}/audit", Who::Managers, Level::UntoldTeam, 200),
 ];
 
 impl Level {
@@ -157,7 +179,12 @@ impl Level {
             Self::Nothing => &[Own],
             // What is no UUID in a body or query is malformed, which is another rule.
             Self::NamedTeam => &[Own, Foreign, Unknown],
-            Self::Team | Self::Project | Self::Token => &[Own, Foreign, Unknown, Nonsense],
+            Self::Team
+            | Self::UntoldTeam
+            | Self::Invitation
+            | Self::Member
+            | Self::Project
+            | Self::Token => &[Own, Foreign, Unknown, Nonsense],
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
             Self::Secret => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey],
         }
@@ -259,6 +286,6 @@ impl Rule {
 
     /// An unknown team is 404 only where its row of the specification lists that.
     fn status_of_unknown(&self) -> u16 {
-        if self.on == Level::NamedTeam { 403 } else { 404 }
+        if matches!(self.on, Level::NamedTeam | Level::UntoldTeam) { 403 } else { 404 }
     }
 }

@@ -1,6 +1,7 @@
 //! The request of each endpoint, about a target.
 
-use secrets_tests::{Client, Reply};
+use secrets_core::access::Role;
+use secrets_tests::{App, Client, Reply};
 use serde_json::{Value, json};
 
 use super::policy::{Level, Rule, Target};
@@ -13,6 +14,8 @@ pub(super) struct Names {
     environment: String,
     key: String,
     token: String,
+    member: String,
+    invitation: String,
     /// Not used before, for what the request makes.
     new: u32,
 }
@@ -30,6 +33,8 @@ impl Names {
             environment: "development".to_owned(),
             key: "KEY".to_owned(),
             token: tenant.token.clone(),
+            member: tenant.member.clone(),
+            invitation: tenant.invitation.clone(),
             new: world.draw(),
         };
         match target {
@@ -42,23 +47,24 @@ impl Names {
         names
     }
 
-    /// Something of its own for a request that takes away what it names.
-    pub(super) async fn fresh(world: &World, rule: &Rule, target: Target) -> Self {
+    /// Something of its own for a request that takes away what it names, or uses it up.
+    pub(super) async fn fresh(app: &App, world: &World, rule: &Rule, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let mut names = Self::lasting(world, target);
-        if rule.method == "DELETE" {
-            names.replace(world.tenant(home), rule.on).await;
+        if rule.method == "DELETE" || rule.template.ends_with("/resend") {
+            names.replace(app, world.tenant(home), rule.on).await;
         }
         names
     }
 
     fn set_all(&mut self, name: &str) {
-        for field in [&mut self.team, &mut self.project, &mut self.token] {
+        let fields = [&mut self.team, &mut self.project, &mut self.token, &mut self.invitation];
+        for field in fields {
             name.clone_into(field);
         }
     }
 
-    async fn replace(&mut self, tenant: &Tenant, level: Level) {
+    async fn replace(&mut self, app: &App, tenant: &Tenant, level: Level) {
         let (owner, new) = (&tenant.owner, self.new);
         let project = format!("/api/v1/projects/{}", tenant.project);
         match level {
@@ -80,7 +86,17 @@ impl Names {
                 let body = json!({ "name": name, "team_id": owner.team, "all_projects": true });
                 self.token = owner.post("/api/v1/tokens", &body).await.is(201).id();
             }
-            Level::Nothing | Level::Team | Level::NamedTeam => {}
+            Level::Invitation => {
+                let body = json!({ "email": format!("doomed{new}@example.com") });
+                let path = format!("/api/v1/teams/{}/members", owner.team);
+                self.invitation = owner.post(&path, &body).await.is(201).id();
+            }
+            Level::Member => {
+                let doomed = app.person(&format!("doomed{new}")).await;
+                app.join(&owner.team, &doomed.id, Role::Member).await;
+                self.member = doomed.id;
+            }
+            Level::Nothing | Level::Team | Level::UntoldTeam | Level::NamedTeam => {}
         }
     }
 
@@ -91,7 +107,10 @@ impl Names {
             .replace("{environmentId}", &self.environment)
             .replace("{key}", &self.key)
             .replace("{teamId}", &self.team)
-            .replace("{id}", &self.token);
+            .replace("{id}", &self.token)
+            .replace("{userId}", &self.member)
+            .replace("{invitationId}", &self.invitation)
+            .replace("{token}", "a-token-of-nobody-here");
         let Self { team, project, environment, key, .. } = self;
         match (rule.method, rule.template) {
             (_, "/api/v1/eso/secret") => {
@@ -114,6 +133,8 @@ impl Names {
             ("POST", "teams" | "environments") | ("PATCH", "{projectId}") => {
                 Some(json!({ "name": name }))
             }
+            ("POST", "members") => Some(json!({ "email": format!("new{new}@example.com") })),
+            ("PATCH", "{userId}") => Some(json!({ "role": "admin" })),
             ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
             ("POST", "secrets") => Some(secret),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),

@@ -21,6 +21,10 @@ pub(super) struct Tenant {
     pub(super) project: String,
     /// A service token that is only there to be deleted by whoever may.
     pub(super) token: String,
+    /// A member whose role is theirs to change.
+    pub(super) member: String,
+    /// An invitation to somebody who is not here.
+    pub(super) invitation: String,
 }
 
 /// Both teams and all who knock.
@@ -36,8 +40,8 @@ const PEOPLE: [&str; 5] = ["owner", "admin", "member", "stranger", "unsynced"];
 
 impl World {
     pub(super) async fn build(app: &App) -> Self {
-        let first = Tenant::build(app.person("owner").await).await;
-        let other = Tenant::build(app.person("stranger").await).await;
+        let first = Tenant::build(app, app.person("owner").await).await;
+        let other = Tenant::build(app, app.person("stranger").await).await;
         for (name, role) in [("admin", Role::Admin), ("member", Role::Member)] {
             app.join(&first.owner.team, &app.person(name).await.id, role).await;
         }
@@ -67,12 +71,17 @@ impl World {
 }
 
 impl Tenant {
-    async fn build(owner: Person) -> Self {
+    async fn build(app: &App, owner: Person) -> Self {
         let path = owner.project("main").await;
         owner.secret(&path, "development", "KEY", "kvc_table").await;
         let token = json!({ "name": "spare", "team_id": owner.team, "all_projects": true });
         let token = owner.post("/api/v1/tokens", &token).await.is(201).id();
-        Self { owner, project: id_in(&path), token }
+        let member = app.person(&format!("member-of-{}", owner.team)).await.id;
+        app.join(&owner.team, &member, Role::Member).await;
+        let invited = json!({ "email": "absent@example.com" });
+        let members = format!("/api/v1/teams/{}/members", owner.team);
+        let invitation = owner.post(&members, &invited).await.is(201).id();
+        Self { owner, project: id_in(&path), token, member, invitation }
     }
 }
 

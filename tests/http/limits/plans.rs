@@ -1,5 +1,7 @@
 //! Plan limits: 429 with a `LimitError`, and nothing is written.
 
+use chrono::TimeDelta;
+use secrets_core::access::Role;
 use secrets_core::limits::Plan;
 use secrets_tests::{App, Build, Kind, Person, Reply, canary, on_every_store, paths};
 use serde_json::{Value, json};
@@ -169,6 +171,34 @@ async fn a_service_token_too_many_is_429(kind: Kind) {
     assert_eq!(list["tokens"].as_array().unwrap().len(), 5);
 }
 
+async fn a_member_too_many_is_429_and_invitations_count(kind: Kind) {
+    let (app, alice) = free(kind).await;
+    let bob = app.person("bob").await;
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    let members = format!("/api/v1/teams/{}/members", alice.team);
+    let invite = |name: &str| {
+        let body = json!({ "email": format!("{name}@example.com") });
+        let (alice, members) = (&alice, &members);
+        async move { alice.post(members, &body).await }
+    };
+    let third = invite("c").await.is(201).id();
+    for name in ["d", "e"] {
+        invite(name).await.is(201);
+    }
+
+    exceeds(&invite("f").await, "members", 5, 5);
+    invite("e").await.is(400).code("already_exists");
+    alice.delete(&format!("/api/v1/teams/{}/invitations/{third}", alice.team)).await.is(204);
+    invite("f").await.is(201);
+    exceeds(&invite("g").await, "members", 5, 5);
+    app.wait(TimeDelta::days(7));
+
+    let later = app.bearer(&app.jwt("alice"));
+    for name in ["g", "h", "i"] {
+        later.post(&members, &json!({ "email": format!("{name}@example.com") })).await.is(201);
+    }
+}
+
 async fn the_plan_is_told_after_rules_and_before_conflicts(kind: Kind) {
     let (_app, alice) = free(kind).await;
     let web = almost_full(&alice).await;
@@ -208,5 +238,6 @@ on_every_store![
     an_import_counts_what_is_new_and_is_429_as_a_whole,
     inherited_secrets_are_not_counted,
     a_service_token_too_many_is_429,
+    a_member_too_many_is_429_and_invitations_count,
     the_plan_is_told_after_rules_and_before_conflicts,
 ];

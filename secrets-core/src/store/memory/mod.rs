@@ -8,6 +8,7 @@ mod audit;
 mod device_logins;
 mod environments;
 mod instance;
+mod invitations;
 mod projects;
 mod secrets;
 mod state;

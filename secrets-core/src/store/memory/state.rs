@@ -8,14 +8,14 @@ use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
 use crate::ids::{
-    AuditId, CliSessionId, DeviceLoginId, EnvironmentId, ProjectId, SecretId, TeamId, TokenId,
-    UserId,
+    AuditId, CliSessionId, DeviceLoginId, EnvironmentId, InvitationId, ProjectId, SecretId, TeamId,
+    TokenId, UserId,
 };
 use crate::names::SecretKey;
 use crate::store::{
-    AuditHead, AuditRecord, CliSessionRecord, DeviceLoginRecord, EnvironmentRecord, MemberRecord,
-    ProjectRecord, SecretRecord, SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord,
-    TokenScope, UserRecord,
+    AuditHead, AuditRecord, CliSessionRecord, DeviceLoginRecord, EnvironmentRecord,
+    InvitationRecord, MemberRecord, ProjectRecord, SecretRecord, SecretVersion, StoreError,
+    StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) teams: Table<TeamId, TeamRecord>,
     pub(super) team_slugs: OrdSet<String>,
     pub(super) members: Table<(TeamId, UserId), MemberRecord>,
+
+    pub(super) invitations: Table<InvitationId, InvitationRecord>,
 
     /// Those that are not deleted.
     pub(super) projects: Table<ProjectId, ProjectRecord>,

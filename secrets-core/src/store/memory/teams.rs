@@ -70,6 +70,20 @@ impl TeamWrites for Session<Pending> {
         Ok(())
     }
 
+    async fn update_member(&mut self, member: &MemberRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let place = (member.team, member.user);
+        let old = state.members.get(&place).map(owned).ok_or(StoreError::Stale(Subject::User))?;
+        let new = MemberRecord { role: member.role, updated_at: member.updated_at, ..old };
+        state.members.insert(place, new.into());
+        Ok(())
+    }
+
+    async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()> {
+        let removed = self.state_mut().members.remove(&(team, user));
+        removed.map(drop).ok_or(StoreError::Stale(Subject::User))
+    }
+
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()> {
         // The whole store is held already.
         let exists = self.state().teams.contains_key(&team);

@@ -7,7 +7,7 @@ use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 /// Append only: a text that ran somewhere is never changed, its checksum is kept there.
-const HISTORY: [(&str, &str); 8] = [
+const HISTORY: &[(&str, &str)] = &[
     ("instance", include_str!("../../../migrations/0001_instance.sql")),
     ("users and teams", include_str!("../../../migrations/0002_users_and_teams.sql")),
     (
@@ -19,6 +19,7 @@ const HISTORY: [(&str, &str); 8] = [
     ("audit", include_str!("../../../migrations/0006_audit.sql")),
     ("audit chain", include_str!("../../../migrations/0007_audit_chain.sql")),
     ("device logins", include_str!("../../../migrations/0008_device_logins.sql")),
+    ("invitations", include_str!("../../../migrations/0009_invitations.sql")),
 ];
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {

@@ -78,6 +78,8 @@ macro_rules! store_conformance {
             a_person_is_in_a_team_once
             a_person_has_a_role_in_each_team
             a_team_that_exists_can_be_held
+            a_member_can_be_given_another_role
+            a_member_can_be_taken_out
         }
         projects() {
             a_project_is_found_by_id_and_by_slug
@@ -246,6 +248,19 @@ macro_rules! store_conformance {
             the_range_goes_from_the_oldest_secret_to_the_newest
             a_sample_is_the_first_secret_from_an_id_on
             a_sample_brings_the_key_of_its_project
+        }
+        invitations() {
+            an_invitation_is_found_by_id_hash_team_and_address
+            an_unknown_invitation_is_not_found
+            an_address_is_invited_to_a_team_once
+            an_invitation_hash_is_unique
+            invitations_come_oldest_first
+            an_invitation_names_team_and_inviter_as_they_are_now
+            an_invitation_that_is_sent_again_is_found_by_its_new_hash
+            an_invitation_that_was_sent_meanwhile_is_stale
+            a_deleted_invitation_is_gone
+            members_and_those_who_are_invited_take_places
+            expired_invitations_are_deleted_in_their_team
         }
     } };
 

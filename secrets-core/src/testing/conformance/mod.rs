@@ -22,6 +22,7 @@ pub mod audit_chain;
 pub mod device_logins;
 pub mod environments;
 pub mod instance;
+pub mod invitations;
 mod list;
 pub mod projects;
 pub mod races;

@@ -220,3 +220,37 @@ pub async fn a_team_that_exists_can_be_held(store: &dyn Store) {
     assert_stale(unknown, Subject::Team);
     assert_eq!(tx.team(world.team.id).await.unwrap(), Some(world.team));
 }
+
+/// A role is changed for one member, and nothing else of them.
+pub async fn a_member_can_be_given_another_role(store: &dyn Store) {
+    let world = World::build(store).await;
+    let place = member(&world.team, &world.member, Role::Member);
+    let admin =
+        MemberRecord { role: Role::Admin, created_at: at(1), updated_at: at(60), ..place.clone() };
+    let mut tx = begin(store).await;
+
+    tx.update_member(&MemberRecord { created_at: at(30), ..admin.clone() }).await.unwrap();
+    let stranger = tx.update_member(&member(&world.team, &world.stranger, Role::Owner)).await;
+
+    assert_stale(stranger, Subject::User);
+    let found = committed(store, tx).await.members(&[world.team.id]).await.unwrap();
+    assert_eq!(found, [member(&world.team, &world.owner, Role::Owner), admin]);
+}
+
+/// A member who is taken out is in the team no more, and in others as before; nobody is taken out
+/// twice.
+pub async fn a_member_can_be_taken_out(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.insert_member(&member(&world.other_team, &world.member, Role::Member)).await.unwrap();
+
+    tx.delete_member(world.team.id, world.member.id).await.unwrap();
+    let again = tx.delete_member(world.team.id, world.member.id).await;
+
+    assert_stale(again, Subject::User);
+    let mut seen = committed(store, tx).await;
+    let left = seen.members(&[world.team.id]).await.unwrap();
+    let teams = seen.memberships(world.member.id).await.unwrap();
+    assert_eq!(left, [member(&world.team, &world.owner, Role::Owner)]);
+    assert_eq!(teams.iter().map(|of| of.team.id).collect::<Vec<_>>(), [world.other_team.id]);
+}

@@ -70,6 +70,7 @@ mod audit;
 mod device_logins;
 mod environments;
 mod instance;
+mod invitations;
 mod projects;
 mod secrets;
 pub(super) mod sight;

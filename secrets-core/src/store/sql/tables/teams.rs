@@ -91,6 +91,22 @@ impl TeamWrites for Session<Transaction> {
         self.insert(Subject::User, statement).await
     }
 
+    async fn update_member(&mut self, member: &MemberRecord) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE members SET role = $3, updated_at = $4 WHERE team_id = $1 AND user_id = $2",
+        )
+        .bind(member.team.uuid())
+        .bind(member.user.uuid())
+        .bind(member.role.as_str())
+        .bind(member.updated_at);
+        self.change(Subject::User, statement).await
+    }
+
+    async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()> {
+        let statement = sqlx::query("DELETE FROM members WHERE team_id = $1 AND user_id = $2");
+        self.change(Subject::User, statement.bind(team.uuid()).bind(user.uuid())).await
+    }
+
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()> {
         let statement =
             sqlx::query("UPDATE teams SET updated_at = updated_at WHERE id = $1").bind(team.uuid());

@@ -1,0 +1,46 @@
+//! Accepting an invitation.
+
+use super::UNKNOWN;
+use crate::caller::Callers;
+use crate::crypto::InvitationToken;
+use crate::error::{Result, Subject};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::{MemberRecord, StoreError};
+use crate::teams::Team;
+
+/// Accepts the caller's own pending invitation with this token, once. Whoever is in the team
+/// already stays as they are.
+#[derive(Debug)]
+pub struct AcceptInvitation {
+    /// The token.
+    pub token: InvitationToken,
+}
+
+impl Operation for AcceptInvitation {
+    const NAME: &'static str = "invitation.accept";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("invitation.accepted");
+    type Access = Write;
+    type Output = Team;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Team> {
+        let invitation = cx.invitation_of_caller(&self.token).await?;
+        let held = cx.tx().lock_team(invitation.team).await;
+        held.map_err(|error| error.gone(Subject::Invitation))?;
+        // Whoever deletes it is who accepted it: to the others it is used.
+        let used = cx.tx().delete_invitation(&invitation).await;
+        used.map_err(|error| error.gone(Subject::Invitation))?;
+        let person = cx.caller.person()?;
+        let member = MemberRecord::new(invitation.team, person, invitation.role, cx.now());
+        match cx.tx().insert_member(&member).await {
+            Ok(()) | Err(StoreError::Duplicate(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+
+        let team = cx.reads().team(invitation.team).await?.ok_or(UNKNOWN)?;
+        cx.note.team = Some(team.id);
+        cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());
+        cx.detail("role", invitation.role.as_str());
+        Ok(team.into())
+    }
+}

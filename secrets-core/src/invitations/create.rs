@@ -1,0 +1,171 @@
+//! Inviting somebody to a team.
+
+use serde::Deserialize;
+
+use super::LIFETIME;
+use crate::access::{NOT_A_MEMBER, Permission, Role, TeamScope};
+use crate::caller::Callers;
+use crate::crypto::{InvitationToken, TokenMac};
+use crate::error::{Error, Result};
+use crate::ids::{InvitationId, TeamId};
+use crate::limits::Quota;
+use crate::links::BaseUrl;
+use crate::names::EmailAddress;
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::rule::{Broken, Rule};
+use crate::store::InvitationRecord;
+use crate::teams::TeamMember;
+
+/// Who is invited.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NewInvitation {
+    /// Their address: they must prove that it is theirs.
+    pub email: EmailAddress,
+    /// What they are to be; a plain member, where nothing is said.
+    pub role: Option<InvitedRole>,
+}
+
+/// What somebody can be invited to be. Owners are made of members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase", try_from = "String")]
+pub enum InvitedRole {
+    /// Works in projects.
+    #[default]
+    Member,
+    /// Runs the team.
+    Admin,
+}
+
+/// Invites somebody to a team. The place is kept for them, and counted, while that is pending.
+#[derive(Debug)]
+pub struct InviteMember {
+    /// Which team; `None` if what was given is no id and names nothing.
+    pub team: Option<TeamId>,
+    /// Who.
+    pub invitation: NewInvitation,
+    /// Where links begin.
+    pub links: BaseUrl,
+}
+
+impl Operation for InviteMember {
+    const NAME: &'static str = "member.invite";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("member.invited");
+    type Access = Write;
+    type Output = TeamMember;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<TeamMember> {
+        let team = self.team.ok_or(NOT_A_MEMBER)?;
+        let scope = cx.held_team(team, Permission::Manage, NOT_A_MEMBER).await?;
+        let email = self.invitation.email;
+        cx.check_new(team, &email).await?;
+        let plan = scope.team.plan;
+        if plan.limit(Quota::Members).is_some() {
+            let now = cx.now();
+            let current = cx.reads().count_places(team, now).await?;
+            plan.admit(Quota::Members, current, 1)?;
+        }
+
+        let role = self.invitation.role.unwrap_or_default().into();
+        let invitation = cx.new_invitation(scope, email, role)?;
+        let inserted = cx.tx().insert_invitation(&invitation).await;
+        inserted.map_err(|error| error.taken(invited()))?;
+        cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());
+        cx.detail("role", role.as_str());
+        let accept_url = cx.accept_url(&invitation, &self.links);
+        Ok(TeamMember::invited(invitation, accept_url))
+    }
+}
+
+/// What is said of an address that is invited already.
+fn invited() -> Error {
+    Error::taken("email", "is invited to the team already")
+}
+
+impl Context<'_, Write> {
+    /// Refuses an address that is in the team, or invited to it. What has expired is in the way of
+    /// nobody.
+    async fn check_new(&mut self, team: TeamId, email: &EmailAddress) -> Result<()> {
+        let members = self.reads().members(&[team]).await?;
+        if members.iter().any(|member| member.email == email.as_str()) {
+            return Err(Error::taken("email", "is a member of the team already"));
+        }
+        let now = self.now();
+        self.tx().delete_expired_invitations(team, now).await?;
+        let invitations = self.reads().invitations(team).await?;
+        if invitations.iter().any(|invitation| invitation.email == *email) {
+            return Err(invited());
+        }
+        Ok(())
+    }
+
+    fn new_invitation(
+        &self,
+        scope: TeamScope,
+        email: EmailAddress,
+        role: Role,
+    ) -> Result<InvitationRecord> {
+        let (now, inviter) = (self.now(), self.caller.person()?);
+        let (id, sendings) = (InvitationId::draw(now), 1);
+        let token = InvitationToken::derive(self.keyring(), id, sendings);
+        Ok(InvitationRecord {
+            id,
+            team: scope.team.id,
+            team_name: scope.team.name,
+            email,
+            role,
+            mac: TokenMac::of(self.keyring(), token.reveal()),
+            sendings,
+            invited_by: inviter.id,
+            inviter_name: inviter.name.clone(),
+            inviter_email: inviter.email.clone(),
+            created_at: now,
+            last_sent_at: now,
+            expires_at: now + LIFETIME,
+        })
+    }
+}
+
+impl TeamMember {
+    fn invited(invitation: InvitationRecord, accept_url: Option<String>) -> Self {
+        Self {
+            id: invitation.id.uuid(),
+            team_id: invitation.team,
+            user_id: None,
+            email: invitation.email.into(),
+            name: None,
+            avatar_url: None,
+            role: invitation.role,
+            status: "pending",
+            invitation_id: Some(invitation.id),
+            accept_url,
+            joined_at: None,
+            created_at: invitation.created_at,
+            updated_at: invitation.last_sent_at,
+        }
+    }
+}
+
+impl TryFrom<String> for InvitedRole {
+    type Error = Broken;
+
+    fn try_from(text: String) -> std::result::Result<Self, Broken> {
+        const INVITED_ROLE: Rule = Rule::of("must be admin or member");
+        match text.as_str() {
+            "admin" => Ok(Self::Admin),
+            "member" => Ok(Self::Member),
+            _ => Err(INVITED_ROLE.broken()),
+        }
+    }
+}
+
+impl From<InvitedRole> for Role {
+    fn from(role: InvitedRole) -> Self {
+        match role {
+            InvitedRole::Member => Self::Member,
+            InvitedRole::Admin => Self::Admin,
+        }
+    }
+}

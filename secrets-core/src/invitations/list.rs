@@ -1,0 +1,39 @@
+//! Listing the invitations of a team.
+
+use super::TeamInvitation;
+use crate::access::{NOT_A_MEMBER, Permission};
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::ids::TeamId;
+use crate::links::BaseUrl;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Lists the pending invitations of a team, oldest first.
+#[derive(Debug)]
+pub struct ListInvitations {
+    /// Which team; `None` if what was given is no id and names nothing.
+    pub team: Option<TeamId>,
+    /// Where links begin.
+    pub links: BaseUrl,
+}
+
+impl Operation for ListInvitations {
+    const NAME: &'static str = "invitation.list";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<TeamInvitation>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<TeamInvitation>> {
+        let team = self.team.ok_or(NOT_A_MEMBER)?;
+        cx.team(team, Permission::Manage, NOT_A_MEMBER).await?;
+        let now = cx.now();
+        let invitations = cx.reads().invitations(team).await?;
+        let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
+        let shown = pending.map(|invitation| {
+            let accept_url = cx.accept_url(&invitation, &self.links);
+            TeamInvitation::new(invitation, accept_url)
+        });
+        Ok(shown.collect())
+    }
+}

@@ -1,0 +1,27 @@
+//! Looking at an invitation before accepting it.
+
+use super::InvitationPublicInfo;
+use crate::caller::Callers;
+use crate::crypto::InvitationToken;
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Shows the caller's own pending invitation with this token.
+#[derive(Debug)]
+pub struct LookUpInvitation {
+    /// The token.
+    pub token: InvitationToken,
+}
+
+impl Operation for LookUpInvitation {
+    const NAME: &'static str = "invitation.look_up";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = InvitationPublicInfo;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<InvitationPublicInfo> {
+        let invitation = cx.invitation_of_caller(&self.token).await?;
+        Ok(InvitationPublicInfo::new(invitation, None))
+    }
+}

@@ -1,0 +1,31 @@
+//! Listing one's own invitations.
+
+use super::InvitationPublicInfo;
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Lists the pending invitations to the caller's verified address, oldest first, each with the
+/// token by which it is accepted.
+#[derive(Debug)]
+pub struct ListMyInvitations;
+
+impl Operation for ListMyInvitations {
+    const NAME: &'static str = "invitation.mine";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<InvitationPublicInfo>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<InvitationPublicInfo>> {
+        let Some(email) = cx.caller.somebody()?.verified_email() else { return Ok(Vec::new()) };
+        let now = cx.now();
+        let invitations = cx.reads().invitations_to(&email).await?;
+        let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
+        let shown = pending.map(|invitation| {
+            let token = cx.invitation_token(&invitation);
+            InvitationPublicInfo::new(invitation, Some(token))
+        });
+        Ok(shown.collect())
+    }
+}

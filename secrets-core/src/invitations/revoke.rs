@@ -1,0 +1,35 @@
+//! Revoking an invitation.
+
+use crate::access::Permission;
+use crate::caller::Callers;
+use crate::error::{Error, Result, Subject};
+use crate::ids::{InvitationId, TeamId};
+use crate::operation::{Audit, Context, Operation, Write};
+
+/// Revokes a pending invitation: it can be accepted no more.
+#[derive(Debug)]
+pub struct RevokeInvitation {
+    /// Which team; `None` if what was given is no id and names nothing.
+    pub team: Option<TeamId>,
+    /// Which invitation; likewise.
+    pub invitation: Option<InvitationId>,
+}
+
+impl Operation for RevokeInvitation {
+    const NAME: &'static str = "invitation.revoke";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("invitation.revoked");
+    type Access = Write;
+    type Output = ();
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
+        let unknown = || Error::NotFound(Subject::Team);
+        let team = self.team.ok_or_else(unknown)?;
+        cx.held_team(team, Permission::Manage, unknown()).await?;
+        let invitation = cx.invitation_of_team(team, self.invitation).await?;
+        let deleted = cx.tx().delete_invitation(&invitation).await;
+        deleted.map_err(|error| error.gone(Subject::Invitation))?;
+        cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());
+        Ok(())
+    }
+}

@@ -1,0 +1,60 @@
+//! Giving a member another role.
+
+use serde::Deserialize;
+
+use super::{OWNERS_ONLY, keep_an_owner, member};
+use crate::access::{NOT_A_MEMBER, Permission, Role};
+use crate::caller::Callers;
+use crate::error::{Result, Subject};
+use crate::ids::{TeamId, UserId};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::MemberRecord;
+use crate::teams::TeamMember;
+
+/// What becomes of a member.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MemberChange {
+    /// Their new role.
+    pub role: Role,
+}
+
+/// Gives a member another role. Only an owner makes an owner, or unmakes one.
+#[derive(Debug)]
+pub struct UpdateMember {
+    /// Which team; `None` if what was given is no id and names nothing.
+    pub team: Option<TeamId>,
+    /// Which member; likewise.
+    pub user: Option<UserId>,
+    /// What becomes of them.
+    pub change: MemberChange,
+}
+
+impl Operation for UpdateMember {
+    const NAME: &'static str = "member.update";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("member.role_changed");
+    type Access = Write;
+    type Output = TeamMember;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<TeamMember> {
+        let team = self.team.ok_or(NOT_A_MEMBER)?;
+        let scope = cx.held_team(team, Permission::Manage, NOT_A_MEMBER).await?;
+        let members = cx.reads().members(&[team]).await?;
+        let member = member(&members, self.user)?;
+        let role = self.change.role;
+        if scope.role != Role::Owner && [member.role, role].contains(&Role::Owner) {
+            return Err(OWNERS_ONLY);
+        }
+        if role != Role::Owner {
+            keep_an_owner(&members, member)?;
+        }
+
+        let changed = MemberRecord { role, updated_at: cx.now(), ..member.clone() };
+        cx.tx().update_member(&changed).await.map_err(|error| error.gone(Subject::User))?;
+        cx.about("member", member.user.uuid(), member.email.as_str());
+        cx.detail("role", role.as_str());
+        cx.detail("previous_role", member.role.as_str());
+        Ok(changed.into())
+    }
+}

@@ -1,0 +1,224 @@
+//! Invitations.
+
+use chrono::TimeDelta;
+
+use super::{assert_duplicate, assert_stale, begin, committed, read};
+use crate::access::Role;
+use crate::crypto::{TokenMac, random};
+use crate::error::Subject;
+use crate::ids::InvitationId;
+use crate::store::{InvitationRecord, Store, TeamRecord, UserRecord};
+use crate::testing::fixtures::{World, at, invitation};
+
+/// An invitation is found in each way with all that is kept of it.
+pub async fn an_invitation_is_found_by_id_hash_team_and_address(store: &dyn Store) {
+    let world = World::build(store).await;
+    let full = InvitationRecord {
+        role: Role::Admin,
+        mac: TokenMac([0, 1, 127, 128, 254, 255, b'\'', b'\\'].repeat(4).try_into().unwrap()),
+        sendings: 7,
+        created_at: at(1),
+        last_sent_at: at(2),
+        expires_at: at(3),
+        ..invitation(&world.team, &world.owner, "o'néill+x@exämple.com")
+    };
+    let mut tx = begin(store).await;
+
+    tx.insert_invitation(&full).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.invitation(full.id).await.unwrap(), Some(full.clone()));
+    assert_eq!(seen.invitation_by_mac(&full.mac).await.unwrap(), Some(full.clone()));
+    assert_eq!(seen.invitations(world.team.id).await.unwrap(), [full.clone()]);
+    assert_eq!(seen.invitations_to(&full.email).await.unwrap(), [full]);
+}
+
+/// What nobody sent is not found; neither is what almost fits.
+pub async fn an_unknown_invitation_is_not_found(store: &dyn Store) {
+    let world = World::build(store).await;
+    let known = invitation(&world.team, &world.owner, "new@example.com");
+    let mut tx = begin(store).await;
+    tx.insert_invitation(&known).await.unwrap();
+    let mut close = known.mac.0;
+    close[31] ^= 1;
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.invitation(InvitationId::draw(at(0))).await.unwrap(), None);
+    assert_eq!(seen.invitation_by_mac(&TokenMac(close)).await.unwrap(), None);
+    assert_eq!(seen.invitations(world.other_team.id).await.unwrap(), []);
+    let other = "newer@example.com".parse().unwrap();
+    assert_eq!(seen.invitations_to(&other).await.unwrap(), []);
+}
+
+/// An address is invited to a team once, and to as many teams as like it.
+pub async fn an_address_is_invited_to_a_team_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.insert_invitation(&invitation(&world.team, &world.owner, "x@example.com")).await.unwrap();
+
+    let again = invitation(&world.team, &world.member, "x@example.com");
+    let elsewhere = invitation(&world.other_team, &world.stranger, "x@example.com");
+
+    assert_duplicate(tx.insert_invitation(&again).await, Subject::Invitation);
+    tx.insert_invitation(&elsewhere).await.unwrap();
+    let found = committed(store, tx).await.invitations_to(&again.email).await.unwrap();
+    assert_eq!(found.len(), 2);
+}
+
+/// No two invitations have one hash.
+pub async fn an_invitation_hash_is_unique(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = invitation(&world.team, &world.owner, "x@example.com");
+    let second = InvitationRecord {
+        mac: first.mac,
+        ..invitation(&world.other_team, &world.stranger, "y@example.com")
+    };
+    let mut tx = begin(store).await;
+    tx.insert_invitation(&first).await.unwrap();
+
+    assert_duplicate(tx.insert_invitation(&second).await, Subject::Invitation);
+}
+
+/// Invitations come in the order they were made, whatever became of them since.
+pub async fn invitations_come_oldest_first(store: &dyn Store) {
+    let world = World::build(store).await;
+    let made = |age, email: &str| InvitationRecord {
+        created_at: at(age),
+        last_sent_at: at(100 - age),
+        ..invitation(&world.team, &world.owner, email)
+    };
+    let all = [made(30, "a@example.com"), made(10, "b@example.com"), made(20, "c@example.com")];
+    let mut tx = begin(store).await;
+
+    for invitation in &all {
+        tx.insert_invitation(invitation).await.unwrap();
+    }
+
+    let found = committed(store, tx).await.invitations(world.team.id).await.unwrap();
+    let found: Vec<_> = found.iter().map(|invitation| invitation.email.as_str()).collect();
+    assert_eq!(found, ["b@example.com", "c@example.com", "a@example.com"]);
+}
+
+/// An invitation tells what its inviter is called now.
+pub async fn an_invitation_names_team_and_inviter_as_they_are_now(store: &dyn Store) {
+    let world = World::build(store).await;
+    let sent = invitation(&world.team, &world.owner, "x@example.com");
+    let renamed = UserRecord {
+        name: "Néw".to_owned(),
+        email: "new@example.com".to_owned(),
+        ..world.owner.clone()
+    };
+    let mut tx = begin(store).await;
+    let forgotten = TeamRecord { name: "not kept".parse().unwrap(), ..world.team.clone() };
+    let written = InvitationRecord { team_name: forgotten.name, ..sent.clone() };
+    tx.insert_invitation(&written).await.unwrap();
+
+    tx.update_user(&renamed).await.unwrap();
+
+    let found = committed(store, tx).await.invitation(sent.id).await.unwrap();
+    let expected =
+        InvitationRecord { inviter_name: renamed.name, inviter_email: renamed.email, ..sent };
+    assert_eq!(found, Some(expected));
+}
+
+/// The last token is the good one.
+pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = invitation(&world.team, &world.owner, "x@example.com");
+    let second = InvitationRecord {
+        mac: TokenMac(random()),
+        sendings: 2,
+        last_sent_at: at(60),
+        expires_at: at(120),
+        ..first.clone()
+    };
+    let mut tx = begin(store).await;
+    tx.insert_invitation(&first).await.unwrap();
+
+    tx.resend_invitation(&second).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.invitation_by_mac(&first.mac).await.unwrap(), None);
+    assert_eq!(seen.invitation_by_mac(&second.mac).await.unwrap(), Some(second));
+}
+
+/// Who read an invitation before it was sent again neither sends nor deletes it.
+pub async fn an_invitation_that_was_sent_meanwhile_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = invitation(&world.team, &world.owner, "x@example.com");
+    let second = InvitationRecord { mac: TokenMac(random()), sendings: 2, ..first.clone() };
+    let late = InvitationRecord { mac: TokenMac(random()), ..second.clone() };
+    let mut tx = begin(store).await;
+    tx.insert_invitation(&first).await.unwrap();
+    tx.resend_invitation(&second).await.unwrap();
+
+    assert_stale(tx.resend_invitation(&late).await, Subject::Invitation);
+    assert_stale(tx.delete_invitation(&first).await, Subject::Invitation);
+
+    assert_eq!(committed(store, tx).await.invitation(first.id).await.unwrap(), Some(second));
+}
+
+/// A deleted invitation is gone once, and its address can be invited anew.
+pub async fn a_deleted_invitation_is_gone(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [gone, kept] = ["gone@example.com", "kept@example.com"]
+        .map(|email| invitation(&world.team, &world.owner, email));
+    let anew = invitation(&world.team, &world.owner, "gone@example.com");
+    let mut tx = begin(store).await;
+    for invitation in [&gone, &kept] {
+        tx.insert_invitation(invitation).await.unwrap();
+    }
+
+    tx.delete_invitation(&gone).await.unwrap();
+
+    assert_stale(tx.delete_invitation(&gone).await, Subject::Invitation);
+    assert_eq!(tx.invitations(world.team.id).await.unwrap(), [kept]);
+    tx.insert_invitation(&anew).await.unwrap();
+    assert_eq!(committed(store, tx).await.invitation_by_mac(&gone.mac).await.unwrap(), None);
+}
+
+/// Members count, and invitations until they expire.
+pub async fn members_and_those_who_are_invited_take_places(store: &dyn Store) {
+    let world = World::build(store).await;
+    let until = |end, email: &str| InvitationRecord {
+        expires_at: at(end),
+        ..invitation(&world.team, &world.owner, email)
+    };
+    let mut tx = begin(store).await;
+    tx.lock_team(world.team.id).await.unwrap();
+
+    tx.insert_invitation(&until(100, "a@example.com")).await.unwrap();
+    tx.insert_invitation(&until(200, "b@example.com")).await.unwrap();
+
+    assert_eq!(tx.count_places(world.team.id, at(0)).await.unwrap(), 4);
+    let just_before = at(100) - TimeDelta::microseconds(1);
+    assert_eq!(tx.count_places(world.team.id, just_before).await.unwrap(), 4);
+    assert_eq!(tx.count_places(world.team.id, at(100)).await.unwrap(), 3);
+    assert_eq!(tx.count_places(world.other_team.id, at(0)).await.unwrap(), 1);
+}
+
+/// What has expired in a team is deleted, and nothing else.
+pub async fn expired_invitations_are_deleted_in_their_team(store: &dyn Store) {
+    let world = World::build(store).await;
+    let ended = |email: &str| InvitationRecord {
+        expires_at: at(100),
+        ..invitation(&world.team, &world.owner, email)
+    };
+    let here = ended("a@example.com");
+    let there = InvitationRecord { team: world.other_team.id, ..ended("a@example.com") };
+    let there = InvitationRecord { mac: TokenMac(random()), ..there };
+    let there = InvitationRecord { id: InvitationId::draw(at(0)), ..there };
+    let live = invitation(&world.team, &world.owner, "b@example.com");
+    let mut tx = begin(store).await;
+    for invitation in [&here, &there, &live] {
+        tx.insert_invitation(invitation).await.unwrap();
+    }
+
+    tx.delete_expired_invitations(world.team.id, at(100)).await.unwrap();
+
+    tx.commit().await.unwrap();
+    let mut seen = read(store).await;
+    assert_eq!(seen.invitations(world.team.id).await.unwrap(), [live]);
+    assert_eq!(seen.invitations(world.other_team.id).await.unwrap().len(), 1);
+}

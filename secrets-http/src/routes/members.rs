@@ -1,0 +1,44 @@
+//! `/api/v1/teams/{teamId}/members`
+
+use secrets_core::invitations::InviteMember;
+use secrets_core::members::{RemoveMember, UpdateMember};
+use warp::Filter as _;
+use warp::http::Method;
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::links::base_url;
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::{Target, target};
+
+const ALL: &str = "/api/v1/teams/{teamId}/members";
+const ONE: &str = "/api/v1/teams/{teamId}/members/{userId}";
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let invite = target().and(body(LIMIT)).and(base_url()).map(
+        |target: Target, body: Body, links| async move {
+            Ok(InviteMember {
+                team: target.id("teamId"),
+                invitation: body.json().await?,
+                links: links?,
+            })
+        },
+    );
+    let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(UpdateMember {
+            team: target.id("teamId"),
+            user: target.id("userId"),
+            change: body.json().await?,
+        })
+    });
+    let remove = target().map(|target: Target| {
+        known(RemoveMember { team: target.id("teamId"), user: target.id("userId") })
+    });
+    vec![
+        api.route(Method::POST, ALL, Shape::Created, invite),
+        api.route(Method::PATCH, ONE, Shape::Bare, update),
+        api.route(Method::DELETE, ONE, Shape::Empty, remove),
+    ]
+}

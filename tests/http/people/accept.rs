@@ -1,0 +1,140 @@
+//! Accepting an invitation.
+
+use chrono::TimeDelta;
+use secrets_core::access::Role;
+use secrets_core::clock::Clock as _;
+use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
+use secrets_tests::{App, Client, on_every_store};
+use serde_json::{Value, json};
+
+use super::{accept, invitations, invite, members, roles, team, token, unknown};
+
+/// Somebody who has signed in and of whom the identity provider says this.
+async fn told(app: &App, subject: &str, profile: &Value) -> Client {
+    let mut claims = json!({ "iss": DEV_ISSUER, "aud": DEV_AUDIENCE, "sub": subject });
+    claims["exp"] = json!(app.clock.now().timestamp() + 600);
+    claims.as_object_mut().unwrap().extend(profile.as_object().unwrap().clone());
+    let client = app.bearer(&app.forged(&claims));
+    client.post("/api/v1/auth/sync", &json!({})).await.is(200);
+    client
+}
+
+async fn whoever_accepts_joins_in_the_role_they_were_invited_to(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let body = json!({ "email": "bob@example.com", "role": "admin" });
+    let invitation = alice.post(&members(&alice), &body).await.is(201).json();
+    app.wait(TimeDelta::seconds(1));
+
+    let joined = accept(&bob, &token(&invitation)).await.is(200).json();
+
+    assert_eq!((&joined["id"], &joined["name"]), (&json!(alice.team), &json!("alice's Team")));
+    assert_eq!(roles(&bob, &team(&alice)).await, ["alice owner", "bob admin"]);
+    assert_eq!(alice.get(&invitations(&alice)).await.json(), json!([]));
+    assert_eq!(bob.get("/api/v1/invitations").await.json(), json!([]));
+}
+
+async fn an_invitation_is_used_once(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let invitation = invite(&alice, "bob").await;
+    accept(&bob, &token(&invitation)).await.is(200);
+
+    unknown(&accept(&bob, &token(&invitation)).await);
+
+    let path = format!("{}/{}", members(&alice), bob.id);
+    alice.delete(&path).await.is(204);
+    unknown(&accept(&bob, &token(&invitation)).await);
+    bob.get(&team(&alice)).await.is(403);
+}
+
+async fn nobody_else_accepts_or_sees_an_invitation(app: App) {
+    let (alice, eve) = (app.person("alice").await, app.person("eve").await);
+    let invitation = invite(&alice, "bob").await;
+    let path = format!("/api/v1/invitations/{}", token(&invitation));
+
+    for person in [&eve, &alice] {
+        unknown(&person.get(&path).await);
+        unknown(&accept(person, &token(&invitation)).await);
+    }
+    app.anonymous().get(&path).await.is(401);
+    app.bearer(&app.jwt("bob")).get(&path).await.is(401);
+    let machine = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+    machine.get(&path).await.is(403);
+    accept(&machine, &token(&invitation)).await.is(403);
+    unknown(&eve.get("/api/v1/invitations/nonsense").await);
+    let bob = app.person("bob").await;
+    accept(&bob, &token(&invitation)).await.is(200);
+}
+
+async fn an_address_that_nobody_vouches_for_is_nobodys(app: App) {
+    let alice = app.person("alice").await;
+    let invitation = invite(&alice, "bob").await;
+    let claims =
+        |verified: Value| json!({ "email": "bob@example.com", "email_verified": verified });
+
+    for (subject, verified) in [("1", json!(false)), ("2", json!(null))] {
+        let pretender = told(&app, subject, &claims(verified)).await;
+        assert_eq!(pretender.get("/api/v1/invitations").await.is(200).json(), json!([]));
+        unknown(&accept(&pretender, &token(&invitation)).await);
+    }
+    let bob = told(&app, "3", &claims(json!(true))).await;
+    accept(&bob, &token(&invitation)).await.is(200);
+}
+
+async fn the_address_of_the_credential_counts_and_not_that_of_an_earlier_one(app: App) {
+    let alice = app.person("alice").await;
+    let (old, new) = (invite(&alice, "old").await, invite(&alice, "new").await);
+    let profile = |email: &str| json!({ "email": email, "email_verified": true });
+    told(&app, "1", &profile("old@example.com")).await;
+
+    let renamed = told(&app, "1", &profile("New@Example.com")).await;
+
+    unknown(&accept(&renamed, &token(&old)).await);
+    accept(&renamed, &token(&new)).await.is(200);
+}
+
+async fn whoever_is_a_member_already_accepts_and_stays_what_they_are(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let invitation = invite(&alice, "bob").await;
+    app.join(&alice.team, &bob.id, Role::Admin).await;
+
+    let joined = accept(&bob, &token(&invitation)).await.is(200).json();
+
+    assert_eq!(joined["id"], json!(alice.team));
+    assert_eq!(roles(&bob, &team(&alice)).await, ["alice owner", "bob admin"]);
+    unknown(&accept(&bob, &token(&invitation)).await);
+}
+
+async fn one_person_may_be_invited_by_several_teams(app: App) {
+    let (alice, eve, bob) =
+        (app.person("alice").await, app.person("eve").await, app.person("bob").await);
+    let (first, second) = (invite(&alice, "bob").await, invite(&eve, "bob").await);
+
+    accept(&bob, &token(&second)).await.is(200);
+
+    let mine = bob.get("/api/v1/invitations").await.json();
+    assert_eq!((mine.as_array().unwrap().len(), &mine[0]["id"]), (1, &first["id"]));
+    bob.get(&team(&alice)).await.is(403);
+    accept(&bob, &token(&first)).await.is(200);
+    assert_eq!(bob.get("/api/v1/teams").await.json()["teams"].as_array().unwrap().len(), 3);
+}
+
+async fn an_invitation_outlives_a_restart(app: App) {
+    let alice = app.person("alice").await;
+    let invitation = invite(&alice, "bob").await;
+
+    let restarted = app.restarted().await;
+
+    let bob = restarted.person("bob").await;
+    accept(&bob, &token(&invitation)).await.is(200);
+}
+
+on_every_store![
+    whoever_accepts_joins_in_the_role_they_were_invited_to,
+    an_invitation_is_used_once,
+    nobody_else_accepts_or_sees_an_invitation,
+    an_address_that_nobody_vouches_for_is_nobodys,
+    the_address_of_the_credential_counts_and_not_that_of_an_earlier_one,
+    whoever_is_a_member_already_accepts_and_stays_what_they_are,
+    one_person_may_be_invited_by_several_teams,
+    an_invitation_outlives_a_restart,
+];

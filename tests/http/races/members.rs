@@ -1,0 +1,212 @@
+//! People who join and leave teams.
+
+use secrets_core::access::Role;
+use secrets_core::limits::Plan;
+use secrets_tests::{App, Build, Kind, Person};
+use serde_json::{Value, json};
+
+use super::{CROWD, Crowd, count, outcome};
+
+/// Invites this address to the person's team, and gives the token.
+async fn invite(person: &Person, email: &str) -> String {
+    let path = format!("/api/v1/teams/{}/members", person.team);
+    let place = person.post(&path, &json!({ "email": email })).await.is(201).json();
+    let (_, token) = place["accept_url"].as_str().unwrap().rsplit_once('/').unwrap();
+    token.to_owned()
+}
+
+async fn team(person: &Person, id: &str) -> Value {
+    person.get(&format!("/api/v1/teams/{id}")).await.is(200).json()
+}
+
+async fn of_many_who_accept_an_invitation_one_does(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let token = invite(&alice, "bob@example.com").await;
+    let crowd = Crowd::of(&app, &app.jwt("bob")).await;
+
+    let replies = crowd
+        .race(|_, client| {
+            let path = format!("/api/v1/invitations/{token}/accept");
+            async move { client.post(&path, &json!({})).await }
+        })
+        .await;
+
+    outcome(&replies, (200, 1), (404, CROWD - 1));
+    assert_eq!(team(&bob, &alice.team).await["member_count"], 2);
+}
+
+async fn of_accepting_and_revoking_one_happens(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let token = invite(&alice, "bob@example.com").await;
+    let listed = alice.get(&format!("/api/v1/teams/{}/invitations", alice.team)).await.json();
+    let revoke =
+        format!("/api/v1/teams/{}/invitations/{}", alice.team, listed[0]["id"].as_str().unwrap());
+    let (owner, invited) = (app.jwt("alice"), app.jwt("bob"));
+    let mut clients = Crowd::of(&app, &owner).await.0;
+    for client in clients.iter_mut().step_by(2) {
+        *client = app.bearer(&invited);
+    }
+
+    let replies = Crowd(clients)
+        .race(|number, client| {
+            let (accept, revoke) = (format!("/api/v1/invitations/{token}/accept"), revoke.clone());
+            async move {
+                if number % 2 == 0 {
+                    client.post(&accept, &json!({})).await
+                } else {
+                    client.delete(&revoke).await
+                }
+            }
+        })
+        .await;
+
+    let (accepted, revoked) = (count(&replies, 200), count(&replies, 204));
+    assert_eq!((accepted + revoked, count(&replies, 404)), (1, CROWD - 1), "{replies:#?}");
+    let status = bob.get(&format!("/api/v1/teams/{}", alice.team)).await.status;
+    assert_eq!(status, if accepted == 1 { 200 } else { 403 });
+}
+
+async fn of_many_invitations_of_one_address_one_is_made(app: App) {
+    let alice = app.person("alice").await;
+    let crowd = Crowd::of(&app, &app.jwt("alice")).await;
+
+    let replies = crowd
+        .race(|_, client| {
+            let path = format!("/api/v1/teams/{}/members", alice.team);
+            async move { client.post(&path, &json!({ "email": "bob@example.com" })).await }
+        })
+        .await;
+
+    outcome(&replies, (201, 1), (400, CROWD - 1));
+}
+
+async fn an_invitation_is_sent_again_once_a_minute(app: App) {
+    let alice = app.person("alice").await;
+    invite(&alice, "bob@example.com").await;
+    let path = format!("/api/v1/teams/{}/invitations", alice.team);
+    let id = alice.get(&path).await.json()[0]["id"].as_str().unwrap().to_owned();
+    let crowd = Crowd::of(&app, &app.jwt("alice")).await;
+
+    let replies = crowd
+        .race(|_, client| {
+            let path = format!("{path}/{id}/resend");
+            async move { client.post(&path, &json!({})).await }
+        })
+        .await;
+
+    outcome(&replies, (200, 1), (429, CROWD - 1));
+}
+
+/// Half of them step down and half of them leave, and none of them may be the last.
+async fn owners_who_all_go_at_once_leave_one(app: App) {
+    let alice = app.person("alice").await;
+    let mut owners = Vec::new();
+    for number in 0..8 {
+        let owner = app.person(&format!("owner{number}")).await;
+        app.join(&alice.team, &owner.id, Role::Owner).await;
+        owners.push(owner);
+    }
+    alice.delete(&format!("/api/v1/teams/{}/members/{}", alice.team, alice.id)).await.is(204);
+    let clients = owners.iter().enumerate();
+    let clients = clients.map(|(number, _)| app.bearer(&app.jwt(&format!("owner{number}"))));
+
+    let replies = Crowd(clients.collect())
+        .race(|number, client| {
+            let path = format!("/api/v1/teams/{}/members/{}", alice.team, owners[number].id);
+            async move {
+                if number % 2 == 0 {
+                    return client.delete(&path).await;
+                }
+                client.patch(&path, &json!({ "role": "member" })).await
+            }
+        })
+        .await;
+
+    assert_eq!(count(&replies, 400), 1, "{replies:#?}");
+    assert_eq!(count(&replies, 200) + count(&replies, 204), 7);
+    replies.iter().find(|reply| reply.status == 400).unwrap().code("sole_owner");
+}
+
+/// Two owners take each other out: whoever comes second is no owner any more.
+async fn owners_who_remove_each_other_do_not_both(app: App) {
+    let (ann, bea) = (app.person("ann").await, app.person("bea").await);
+    app.join(&ann.team, &bea.id, Role::Owner).await;
+    let clients = vec![app.bearer(&app.jwt("ann")), app.bearer(&app.jwt("bea"))];
+
+    let replies = Crowd(clients)
+        .race(|number, client| {
+            let other = if number == 0 { &bea.id } else { &ann.id };
+            let path = format!("/api/v1/teams/{}/members/{other}", ann.team);
+            async move { client.delete(&path).await }
+        })
+        .await;
+
+    outcome(&replies, (204, 1), (403, 1));
+}
+
+async fn a_team_never_has_more_members_than_its_plan_allows(kind: Kind) {
+    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let alice = app.person("alice").await;
+    let crowd = Crowd::of(&app, &app.jwt("alice")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let path = format!("/api/v1/teams/{}/members", alice.team);
+            let body = json!({ "email": format!("new{number}@example.com") });
+            async move { client.post(&path, &body).await }
+        })
+        .await;
+
+    outcome(&replies, (201, 4), (429, CROWD - 4));
+    for reply in replies.iter().filter(|reply| reply.status == 429) {
+        let json = reply.code("plan_limit_exceeded").json();
+        assert_eq!(json["resource"], "members");
+        assert_eq!([&json["limit"], &json["current"]], [5, 5]);
+    }
+    let listed = alice.get(&format!("/api/v1/teams/{}/invitations", alice.team)).await.json();
+    assert_eq!(listed.as_array().unwrap().len(), 4);
+}
+
+/// Those who are invited accept while others are invited: together they are never too many.
+async fn joining_makes_no_room(kind: Kind) {
+    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let alice = app.person("alice").await;
+    let mut tokens = Vec::new();
+    let mut clients = Vec::new();
+    for number in 0..4 {
+        let name = format!("guest{number}");
+        app.person(&name).await;
+        tokens.push(invite(&alice, &format!("{name}@example.com")).await);
+        clients.push(app.bearer(&app.jwt(&name)));
+    }
+    clients.extend(Crowd::of(&app, &app.jwt("alice")).await.0);
+
+    let replies = Crowd(clients)
+        .race(|number, client| {
+            let token = tokens.get(number).cloned();
+            let path = format!("/api/v1/teams/{}/members", alice.team);
+            async move {
+                if let Some(token) = token {
+                    let path = format!("/api/v1/invitations/{token}/accept");
+                    return client.post(&path, &json!({})).await;
+                }
+                let body = json!({ "email": format!("more{number}@example.com") });
+                client.post(&path, &body).await
+            }
+        })
+        .await;
+
+    outcome(&replies, (200, 4), (429, CROWD));
+    assert_eq!(team(&alice, &alice.team).await["member_count"], 5);
+}
+
+secrets_tests::on_every_store!(
+    of_many_who_accept_an_invitation_one_does,
+    of_accepting_and_revoking_one_happens,
+    of_many_invitations_of_one_address_one_is_made,
+    an_invitation_is_sent_again_once_a_minute,
+    owners_who_all_go_at_once_leave_one,
+    owners_who_remove_each_other_do_not_both;
+    a_team_never_has_more_members_than_its_plan_allows,
+    joining_makes_no_room,
+);
