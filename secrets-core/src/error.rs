@@ -87,6 +87,8 @@ pub enum Subject {
     Token,
     /// A user.
     User,
+    /// A version that a secret has replaced.
+    Version,
 }
 
 /// A rule's name for machines: the `code` of an answer. Stable.
@@ -249,6 +251,7 @@ impl fmt::Display for Subject {
             Self::Team => "team",
             Self::Token => "token",
             Self::User => "user",
+            Self::Version => "version",
         })
     }
 }

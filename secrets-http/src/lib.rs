@@ -9,6 +9,7 @@ pub mod api;
 pub mod body;
 pub mod client_address;
 pub mod commands;
+pub mod conditions;
 pub mod config;
 pub mod fault;
 pub mod fetch;

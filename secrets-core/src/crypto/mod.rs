@@ -19,6 +19,7 @@ mod key;
 mod keyring;
 mod plaintext;
 mod record;
+mod tag;
 mod token;
 
 pub use cipher::Undecryptable;
@@ -31,6 +32,7 @@ pub use keyring::{
 };
 pub use plaintext::{Description, Plaintext};
 pub use record::{Purpose, RecordContext, Sealed};
+pub use tag::Tag;
 pub use token::{TokenMac, TokenText};
 
 /// Random bytes from the operating system.

@@ -4,13 +4,16 @@ mod create;
 mod delete;
 mod get;
 mod list;
+mod update;
 
 use serde::Serialize;
 
+use create::parent_of;
 pub use create::{CreateEnvironment, NewEnvironment};
 pub use delete::DeleteEnvironment;
 pub use get::GetEnvironment;
 pub use list::ListEnvironments;
+pub use update::{EnvironmentChange, UpdateEnvironment};
 
 use crate::clock::Time;
 use crate::ids::{EnvironmentId, ProjectId};

@@ -111,6 +111,11 @@ pub trait EnvironmentWrites: Send {
     /// Fails with `Duplicate` if the name is taken, in any case of letters.
     async fn insert_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
+    /// Replaces name, parent, description and the time of change. Fails with `Duplicate` if another
+    /// has the name, in any case of letters, and with `Stale` if it is gone. The project is locked
+    /// before, so that no other takes the name meanwhile.
+    async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
+
     /// Deletes it with its secrets and their versions, and takes it out of every token's scope.
     /// Fails with `Stale` if it is gone.
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;

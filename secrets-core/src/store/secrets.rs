@@ -72,6 +72,8 @@ pub enum Change {
     Updated,
     /// By hiding the key.
     Hidden,
+    /// By taking up what an earlier version held.
+    RolledBack,
 }
 
 impl Change {
@@ -82,13 +84,14 @@ impl Change {
             Self::Created => "created",
             Self::Updated => "updated",
             Self::Hidden => "hidden",
+            Self::RolledBack => "rolled_back",
         }
     }
 
     /// The change kept under this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Created, Self::Updated, Self::Hidden]
+        [Self::Created, Self::Updated, Self::Hidden, Self::RolledBack]
             .into_iter()
             .find(|change| change.as_str() == name)
     }
@@ -107,8 +110,13 @@ pub trait SecretReads: Send {
     /// How many secrets an environment has of its own, hidden ones included.
     async fn count_secrets(&mut self, environment: EnvironmentId) -> StoreResult<u64>;
 
-    /// The versions a secret has replaced, newest first.
-    async fn secret_versions(&mut self, secret: SecretId) -> StoreResult<Vec<SecretVersion>>;
+    /// The versions before one that a secret has replaced, newest first: the first `limit` of them.
+    async fn secret_versions(
+        &mut self,
+        secret: SecretId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Vec<SecretVersion>>;
 }
 
 /// Writing secrets. The environment was touched before.

@@ -2,6 +2,7 @@
 
 mod environments;
 mod eso;
+mod import;
 mod projects;
 mod public;
 mod secrets;

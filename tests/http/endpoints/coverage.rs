@@ -10,8 +10,8 @@ use secrets_tests::{App, Kind};
 
 use super::policy::{POLICY, Who};
 
-/// The rows of the specification that are served so far.
-const SPECIFIED: [(&str, &str); 28] = [
+/// The rows of the specification that are served so far, and those that go beyond it.
+const SPECIFIED: [(&str, &str); 32] = [
     ("GET", "/health"),
     ("GET", "/api/v1"),
     ("POST", "/api/v1/auth/sync"),
@@ -24,9 +24,11 @@ const SPECIFIED: [(&str, &str); 28] = [
     ("GET", "/api/v1/projects/{projectId}"),
     ("PATCH", "/api/v1/projects/{projectId}"),
     ("DELETE", "/api/v1/projects/{projectId}"),
+    ("POST", "/api/v1/projects/{projectId}/restore"),
     ("GET", "/api/v1/projects/{projectId}/environments"),
     ("POST", "/api/v1/projects/{projectId}/environments"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}"),
+    ("PATCH", "/api/v1/projects/{projectId}/environments/{environmentId}"),
     ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets"),
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets"),
@@ -35,6 +37,8 @@ const SPECIFIED: [(&str, &str); 28] = [
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
     ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history"),
+    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback"),
     ("GET", "/api/v1/eso/secret"),
     ("GET", "/api/v1/eso/secrets"),
     ("GET", "/api/v1/tokens"),

@@ -40,8 +40,8 @@ secrets_tests::on_every_store!(
 
 /// Whether an endpoint takes a body, or a query that must be there.
 fn takes_input(rule: &Rule) -> bool {
-    let is_sync = rule.template.ends_with("/sync");
-    matches!(rule.method, "POST" | "PUT" | "PATCH") && !is_sync || is_eso(rule)
+    let has_none = ["/sync", "/restore"].iter().any(|end| rule.template.ends_with(end));
+    matches!(rule.method, "POST" | "PUT" | "PATCH") && !has_none || is_eso(rule)
 }
 
 fn is_eso(rule: &Rule) -> bool {

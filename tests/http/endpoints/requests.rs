@@ -10,6 +10,8 @@ use super::world::{Home, Tenant, World};
 pub(super) struct Names {
     team: String,
     project: String,
+    /// A project that is deleted.
+    deleted: String,
     environment: String,
     key: String,
     token: String,
@@ -27,6 +29,7 @@ impl Names {
         let mut names = Self {
             team: tenant.owner.team.clone(),
             project: tenant.project.clone(),
+            deleted: tenant.deleted.clone(),
             environment: "development".to_owned(),
             key: "KEY".to_owned(),
             token: tenant.token.clone(),
@@ -42,18 +45,23 @@ impl Names {
         names
     }
 
+    /// Whether a request takes away what it names.
+    pub(super) fn takes_away(rule: &Rule) -> bool {
+        rule.method == "DELETE" || rule.template.ends_with("/restore")
+    }
+
     /// Something of its own for a request that takes away what it names.
     pub(super) async fn fresh(world: &World, rule: &Rule, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let mut names = Self::lasting(world, target);
-        if rule.method == "DELETE" {
+        if Self::takes_away(rule) {
             names.replace(world.tenant(home), rule.on).await;
         }
         names
     }
 
     fn set_all(&mut self, name: &str) {
-        for field in [&mut self.team, &mut self.project, &mut self.token] {
+        for field in [&mut self.team, &mut self.project, &mut self.deleted, &mut self.token] {
             name.clone_into(field);
         }
     }
@@ -65,6 +73,9 @@ impl Names {
             Level::Project => {
                 let body = json!({ "name": format!("Doomed {new}"), "team_id": owner.team });
                 self.project = owner.post("/api/v1/projects", &body).await.is(201).id();
+                let body = json!({ "name": format!("Deleted {new}"), "team_id": owner.team });
+                self.deleted = owner.post("/api/v1/projects", &body).await.is(201).id();
+                owner.delete(&format!("/api/v1/projects/{}", self.deleted)).await.is(204);
             }
             Level::Environment => {
                 self.environment = format!("doomed-{new}");
@@ -85,9 +96,11 @@ impl Names {
     }
 
     pub(super) fn path(&self, rule: &Rule) -> String {
+        let is_restore = rule.template.ends_with("/restore");
+        let project = if is_restore { &self.deleted } else { &self.project };
         let path = rule
             .template
-            .replace("{projectId}", &self.project)
+            .replace("{projectId}", project)
             .replace("{environmentId}", &self.environment)
             .replace("{key}", &self.key)
             .replace("{teamId}", &self.team)
@@ -114,10 +127,12 @@ impl Names {
             ("POST", "teams" | "environments") | ("PATCH", "{projectId}") => {
                 Some(json!({ "name": name }))
             }
+            ("PATCH", "{environmentId}") => Some(json!({ "description": name })),
             ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
             ("POST", "secrets") => Some(secret),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
             ("PUT", "{key}") => Some(json!({ "value": format!("kvc_put_{new}") })),
+            ("POST", "rollback") => Some(json!({ "version": 1 })),
             ("POST", "tokens") => {
                 Some(json!({ "name": name, "team_id": team, "all_projects": true }))
             }

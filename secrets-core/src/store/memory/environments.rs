@@ -92,6 +92,32 @@ impl EnvironmentWrites for Session<Pending> {
         Ok(())
     }
 
+    async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let old = state.environments.get(&environment.id).map(owned).ok_or(GONE)?;
+        let parent = environment.inherits_from.map(|parent| state.environments.get(&parent));
+        let of_project = |parent: Option<&Arc<EnvironmentRecord>>| {
+            parent.is_some_and(|parent| parent.project == old.project)
+        };
+        refers(parent.is_none_or(of_project), "environment")?;
+        let names = state.environment_names.entry(old.project).or_default();
+        let name = environment.name.folded();
+        if names.get(&name).is_some_and(|holder| *holder != old.id) {
+            return Err(StoreError::Duplicate(Subject::Environment));
+        }
+        names.remove(&old.name.folded());
+        names.insert(name, old.id);
+        let new = EnvironmentRecord {
+            name: environment.name.clone(),
+            inherits_from: environment.inherits_from,
+            description: environment.description.clone(),
+            updated_at: environment.updated_at,
+            ..old
+        };
+        state.environments.insert(new.id, new.into());
+        Ok(())
+    }
+
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
         let state = self.state_mut();
         let record = state.environments.get(&environment).map(owned).ok_or(GONE)?;

@@ -175,6 +175,7 @@ macro_rules! store_conformance {
             the_replaced_version_is_kept_as_it_was
             a_first_version_has_replaced_nothing
             versions_come_newest_first
+            versions_come_in_pages
             each_secret_has_versions_of_its_own
             a_version_out_of_turn_is_stale
             a_secret_that_is_gone_cannot_be_replaced

@@ -83,6 +83,31 @@ impl EnvironmentWrites for Session<Transaction> {
         self.insert(Subject::Environment, statement).await
     }
 
+    async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()> {
+        // Asked before: a violation would end PostgreSQL's transaction.
+        let namesakes = sqlx::query(
+            "SELECT COUNT(*) AS count FROM environments o JOIN environments e ON e.id = $1
+             WHERE o.project_id = e.project_id AND o.folded_name = $2 AND o.id <> e.id",
+        )
+        .bind(environment.id.uuid())
+        .bind(environment.name.folded());
+        if self.count(namesakes).await? > 0 {
+            return Err(StoreError::Duplicate(Subject::Environment));
+        }
+        let statement = sqlx::query(
+            "UPDATE environments
+             SET name = $2, folded_name = $3, inherits_from = $4, description = $5, updated_at = $6
+             WHERE id = $1",
+        )
+        .bind(environment.id.uuid())
+        .bind(environment.name.as_str())
+        .bind(environment.name.folded())
+        .bind(environment.inherits_from.map(EnvironmentId::uuid))
+        .bind(&environment.description)
+        .bind(environment.updated_at);
+        self.change(Subject::Environment, statement).await
+    }
+
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
         // Secrets, versions and scopes go with it: the references cascade.
         let statement =

@@ -34,6 +34,43 @@ impl<C: Connected> ProjectReads for Session<C> {
         self.one("projects", statement, project_standing).await
     }
 
+    async fn deleted_project(
+        &mut self,
+        project: ProjectId,
+        since: Time,
+        principal: Principal,
+    ) -> StoreResult<Option<ProjectStanding>> {
+        let (user, token) = user_or_token(principal);
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(projects),
+            ", t.plan, m.role, k.id IS NOT NULL AS is_token ",
+            standings!(),
+            " WHERE p.id = $1 AND p.deleted_at > $2"
+        ))
+        .bind(project.uuid())
+        .bind(since)
+        .bind(user)
+        .bind(token);
+        self.one("projects", statement, project_standing).await
+    }
+
+    async fn doomed_projects(
+        &mut self,
+        before: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<ProjectRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(projects),
+            " FROM projects p WHERE p.deleted_at < $1
+                  AND EXISTS (SELECT 1 FROM project_keys y WHERE y.project_id = p.id)
+              ORDER BY p.deleted_at, p.id
+              LIMIT $2"
+        ));
+        self.all("projects", statement.bind(before).bind(i64::from(limit)), record).await
+    }
+
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>> {
         let statement = match principal {
             Principal::User(user) => sqlx::query(concat!(
@@ -136,6 +173,44 @@ impl ProjectWrites for Session<Transaction> {
         self.write(statement.bind(project.uuid())).await.map(drop)
     }
 
+    async fn restore_project(
+        &mut self,
+        project: ProjectId,
+        now: Time,
+        since: Time,
+    ) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE projects SET deleted_at = NULL, updated_at = $2
+             WHERE id = $1 AND deleted_at > $3",
+        );
+        let statement = statement.bind(project.uuid()).bind(now).bind(since);
+        self.change(Subject::Project, statement).await
+    }
+
+    async fn purge_project(
+        &mut self,
+        project: ProjectId,
+        before: Time,
+        limit: u32,
+    ) -> StoreResult<bool> {
+        let hold = sqlx::query(
+            "UPDATE projects SET name = slug, description = NULL WHERE id = $1 AND deleted_at < $2",
+        );
+        if self.write(hold.bind(project.uuid()).bind(before)).await? == 0 {
+            return Ok(true);
+        }
+        for text in PURGE_SOME {
+            let some = sqlx::query(text).bind(project.uuid()).bind(i64::from(limit));
+            if self.write(some).await? > 0 {
+                return Ok(false);
+            }
+        }
+        for text in PURGE_REST {
+            self.write(sqlx::query(text).bind(project.uuid())).await?;
+        }
+        Ok(true)
+    }
+
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE projects SET updated_at = updated_at WHERE id = $1 AND deleted_at IS NULL",
@@ -143,6 +218,24 @@ impl ProjectWrites for Session<Transaction> {
         self.change(Subject::Project, statement.bind(project.uuid())).await
     }
 }
+
+/// What there can be much of: at most $2 of each of a project $1.
+const PURGE_SOME: [&str; 2] = [
+    "DELETE FROM secret_versions WHERE (secret_id, version) IN
+         (SELECT v.secret_id, v.version FROM secret_versions v
+          JOIN secrets s ON s.id = v.secret_id
+          JOIN environments e ON e.id = s.environment_id
+          WHERE e.project_id = $1 LIMIT $2)",
+    "DELETE FROM secrets WHERE id IN
+         (SELECT s.id FROM secrets s JOIN environments e ON e.id = s.environment_id
+          WHERE e.project_id = $1 LIMIT $2)",
+];
+
+/// The keys last: as long as there is one, there is something to purge.
+const PURGE_REST: [&str; 2] = [
+    "DELETE FROM environments WHERE project_id = $1",
+    "DELETE FROM project_keys WHERE project_id = $1",
+];
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {
     Ok(ProjectRecord {
