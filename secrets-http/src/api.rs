@@ -72,7 +72,8 @@ impl Api {
             .boxed()
     }
 
-    async fn perform<O>(
+    /// Performs an operation, if the caller is of the right kind.
+    pub(crate) async fn perform<O>(
         &self,
         operation: impl Future<Output = Result<O, Fault>> + Send,
         caller: Caller,

@@ -25,3 +25,4 @@ pub mod routes;
 pub mod server;
 pub mod target;
 pub mod tls;
+pub mod watches;

@@ -19,3 +19,4 @@ mod teams;
 mod tenants;
 mod tokens;
 mod users;
+mod watch;

@@ -5,6 +5,7 @@ mod delete;
 mod get;
 mod list;
 mod update;
+mod watch;
 
 use serde::Serialize;
 
@@ -14,6 +15,7 @@ pub use delete::DeleteEnvironment;
 pub use get::GetEnvironment;
 pub use list::ListEnvironments;
 pub use update::{EnvironmentChange, UpdateEnvironment};
+pub use watch::{WatchEnvironment, Watched};
 
 use crate::clock::Time;
 use crate::ids::{EnvironmentId, ProjectId};

@@ -30,6 +30,7 @@ pub use list::ListSecrets;
 pub use roll_back::{RollBackSecret, Rollback};
 pub(crate) use sealing::value_context;
 pub use submitted::SubmittedImport;
+pub(crate) use tagged::chain_tag;
 pub use tagged::{Held, Tagged};
 pub use update::UpdateSecret;
 pub(crate) use visible::{Visible, visible};

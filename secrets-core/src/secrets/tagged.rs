@@ -4,10 +4,10 @@
 use serde::Serialize;
 
 use crate::access::{EnvironmentPath, View};
-use crate::crypto::Tag;
+use crate::crypto::{Keyring, Tag};
 use crate::error::Result;
 use crate::operation::{Context, Read};
-use crate::store::Wanted;
+use crate::store::{EnvironmentRecord, Wanted};
 
 /// What the caller holds of an answer already.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,15 +63,24 @@ impl Context<'_, Read> {
         Ok((self.tag(&view, form), Some(view)))
     }
 
-    /// Each write to an environment's secrets counts its revision; what else is seen of a chain is
-    /// which environments it is made of, in which order, and their names.
     fn tag(&self, view: &View, form: &str) -> Tag {
-        let mut parts = vec![form.as_bytes().to_vec()];
-        for link in &view.chain {
-            parts.push(link.environment.id.uuid().as_bytes().to_vec());
-            parts.push(link.environment.revision.to_be_bytes().to_vec());
-            parts.push(link.environment.name.as_str().as_bytes().to_vec());
-        }
-        Tag::of(self.keyring(), parts.iter().map(Vec::as_slice))
+        chain_tag(self.keyring(), form, view.chain.iter().map(|link| &link.environment))
     }
+}
+
+/// The tag of what is made of a chain `form`. Each write to an environment's secrets counts its
+/// revision; what else is seen of a chain is which environments it is made of, in which order, and
+/// their names.
+pub(crate) fn chain_tag<'a>(
+    keyring: &Keyring,
+    form: &str,
+    chain: impl IntoIterator<Item = &'a EnvironmentRecord>,
+) -> Tag {
+    let mut parts = vec![form.as_bytes().to_vec()];
+    for environment in chain {
+        parts.push(environment.id.uuid().as_bytes().to_vec());
+        parts.push(environment.revision.to_be_bytes().to_vec());
+        parts.push(environment.name.as_str().as_bytes().to_vec());
+    }
+    Tag::of(keyring, parts.iter().map(Vec::as_slice))
 }

@@ -101,6 +101,10 @@ pub trait EnvironmentReads: Send {
         principal: Principal,
     ) -> StoreResult<Vec<EnvironmentRecord>>;
 
+    /// An environment and its ancestors, nearest first, at most [`Sight::REACH`] of them; none if it
+    /// or its project is gone.
+    async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>>;
+
     /// The names of the environments that inherit directly from this one, ordered.
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>>;
 }

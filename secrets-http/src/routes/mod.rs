@@ -9,6 +9,7 @@ mod secrets;
 mod teams;
 mod tokens;
 mod users;
+mod watch;
 
 use std::future::{Ready, ready};
 
@@ -26,6 +27,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         projects::routes(api),
         environments::routes(api),
         secrets::routes(api),
+        watch::routes(api, scheduler),
         eso::routes(api),
         tokens::routes(api),
     ]

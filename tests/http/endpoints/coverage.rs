@@ -11,7 +11,7 @@ use secrets_tests::{App, Kind};
 use super::policy::{POLICY, Who};
 
 /// The rows of the specification that are served so far, and those that go beyond it.
-const SPECIFIED: [(&str, &str); 32] = [
+const SPECIFIED: [(&str, &str); 33] = [
     ("GET", "/health"),
     ("GET", "/api/v1"),
     ("POST", "/api/v1/auth/sync"),
@@ -30,6 +30,7 @@ const SPECIFIED: [(&str, &str); 32] = [
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}"),
     ("PATCH", "/api/v1/projects/{projectId}/environments/{environmentId}"),
     ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/watch"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets"),
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export"),

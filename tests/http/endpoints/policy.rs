@@ -99,6 +99,7 @@ const PROJECT: &str = "/api/v1/projects/{projectId}";
 const RESTORE: &str = "/api/v1/projects/{projectId}/restore";
 const ENVIRONMENTS: &str = "/api/v1/projects/{projectId}/environments";
 const ENVIRONMENT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}";
+const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
 const SECRETS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets";
 const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export";
 const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
@@ -109,7 +110,7 @@ const ROLLBACK: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
 
 /// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named.
-pub(super) const POLICY: [Rule; 33] = [
+pub(super) const POLICY: [Rule; 34] = [
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
@@ -128,6 +129,7 @@ pub(super) const POLICY: [Rule; 33] = [
     rule("GET", ENVIRONMENT, Who::Seers, Level::Environment, 200),
     change("PATCH", ENVIRONMENT, Who::Managers, Level::Environment, 200),
     change("DELETE", ENVIRONMENT, Who::Managers, Level::Environment, 204),
+    rule("GET", WATCH, Who::Readers, Level::Environment, 200),
     rule("GET", SECRETS, Who::Readers, Level::Environment, 200),
     change("POST", SECRETS, Who::Writers, Level::Environment, 201),
     rule("GET", EXPORT, Who::Readers, Level::Environment, 200),

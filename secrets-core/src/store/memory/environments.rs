@@ -59,6 +59,15 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
         Ok(environments)
     }
 
+    async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>> {
+        let state = self.state();
+        let project = state.environment(environment).map(|environment| environment.project);
+        let Some(project) = project.filter(|project| state.projects.contains_key(project)) else {
+            return Ok(Vec::new());
+        };
+        Ok(state.chain(project, &environment.into()).cloned().collect())
+    }
+
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
         let state = self.state();
         let mut names: Vec<_> = state.heirs(environment).map(|heir| heir.name.clone()).collect();

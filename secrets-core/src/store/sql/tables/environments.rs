@@ -45,6 +45,23 @@ impl<C: Connected> EnvironmentReads for Session<C> {
         self.all("environments", statement, record).await
     }
 
+    async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>> {
+        let statement = sqlx::query(concat!(
+            "WITH RECURSIVE chain AS (
+                 SELECT CAST(0 AS BIGINT) AS depth, ",
+            columns!(environments),
+            "    FROM environments e JOIN projects p ON p.id = e.project_id AND p.deleted_at IS NULL
+                 WHERE e.id = $1
+                 UNION ALL
+                 SELECT c.depth + 1, ",
+            columns!(environments),
+            "    FROM chain c CROSS JOIN environments e
+                 WHERE e.id = c.inherits_from AND c.depth < 16)
+             SELECT * FROM chain ORDER BY depth"
+        ));
+        self.all("environments", statement.bind(environment.uuid()), record).await
+    }
+
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
         let statement = sqlx::query("SELECT id, name FROM environments WHERE inherits_from = $1");
         let mut names = self
