@@ -53,10 +53,11 @@ impl Watch {
             .unwrap_or_else(|_| panic!("nothing came: {}", self.text))
     }
 
-    /// The next event, which comes within so many seconds.
+    /// What came, as an event.
     #[track_caller]
+    #[must_use]
     pub fn parse(block: Option<String>) -> Event {
-        let block = block.expect("the end");
+        let block = block.unwrap();
         let field = |name: &str| {
             let line = block.lines().find_map(|line| line.strip_prefix(name));
             line.unwrap_or_else(|| panic!("no {name} in {block:?}")).trim().to_owned()

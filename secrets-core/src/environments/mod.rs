@@ -14,7 +14,7 @@ pub use create::{CreateEnvironment, NewEnvironment};
 pub use delete::DeleteEnvironment;
 pub use get::GetEnvironment;
 pub use list::ListEnvironments;
-pub use update::{EnvironmentChange, UpdateEnvironment};
+pub use update::{EnvironmentChange, Parent, UpdateEnvironment};
 pub use watch::{WatchEnvironment, Watched};
 
 use crate::clock::Time;

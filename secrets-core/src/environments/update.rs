@@ -21,12 +21,24 @@ pub struct EnvironmentChange {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub name: Option<EnvironmentName>,
     /// The environment it inherits from, by id or name; `null` for none.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    pub inherits_from: Option<Option<EnvironmentRef>>,
+    pub inherits_from: Parent,
     /// What it is for.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub description: Option<Summary>,
+}
+
+/// From what an environment inherits from now on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Parent {
+    /// What it inherits from already.
+    #[default]
+    Same,
+    /// Nothing.
+    Nothing,
+    /// An environment of the same project.
+    Environment(EnvironmentRef),
 }
 
 /// Changes an environment's name, parent or description.
@@ -51,15 +63,13 @@ impl Operation for UpdateEnvironment {
         cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
         let mut environment = cx.environment(&self.at, Permission::Manage).await?.environment;
         let EnvironmentChange { name, inherits_from, description } = self.change;
-        if name.is_none() && inherits_from.is_none() && description.is_none() {
+        if name.is_none() && inherits_from == Parent::Same && description.is_none() {
             return Err(Error::invalid("name", "or inherits_from or description must be given"));
         }
         if let Some(name) = name {
             rename(cx, &mut environment, name)?;
         }
-        if let Some(parent) = inherits_from {
-            cx.inherit(&self.at, &mut environment, parent).await?;
-        }
+        cx.inherit(&self.at, &mut environment, inherits_from).await?;
         environment.description = description.map(Into::into).or(environment.description);
         environment.updated_at = cx.now();
         let taken = || Error::taken("name", "is taken already in this project");
@@ -97,12 +107,16 @@ impl Context<'_, Write> {
         &mut self,
         at: &EnvironmentPath,
         environment: &mut EnvironmentRecord,
-        parent: Option<EnvironmentRef>,
+        parent: Parent,
     ) -> Result<()> {
-        let Some(parent) = parent else {
-            environment.inherits_from = None;
-            self.detail("inherits_from", serde_json::Value::Null);
-            return Ok(());
+        let parent = match parent {
+            Parent::Same => return Ok(()),
+            Parent::Nothing => {
+                environment.inherits_from = None;
+                self.detail("inherits_from", serde_json::Value::Null);
+                return Ok(());
+            }
+            Parent::Environment(parent) => parent,
         };
         let chain = parent_of(self, &at.project, parent).await?;
         if chain.iter().any(|ancestor| ancestor.id == environment.id) {
@@ -139,9 +153,8 @@ fn height(all: &[EnvironmentRecord], environment: EnvironmentId) -> usize {
     distances.max().unwrap_or_default() + 1
 }
 
-/// A field that was there, be it `null`.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> std::result::Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+impl<'de> Deserialize<'de> for Parent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Self::Nothing, Self::Environment))
+    }
 }

@@ -62,10 +62,10 @@ impl Operation for ExportSecrets {
         let (tag, view) = cx.view_unless_held(&self.at, &form, &self.held).await?;
         let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
         let (scope, shown) = cx.all_visible(view).await?;
+        cx.detail("format", self.format.map_or("list", Format::as_str));
         let answer = match self.format {
             None => Export::List(cx.reveal_all(&scope, shown).await?),
             Some(format) => {
-                cx.detail("format", format.as_str());
                 let values = cx.values(&scope, shown).await?;
                 let name = self.name.unwrap_or_else(|| (&scope.environment.name).into());
                 let text = format.write(&values, &name).map_err(unfit)?;

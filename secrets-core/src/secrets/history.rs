@@ -96,7 +96,7 @@ impl Operation for ReadHistory {
             } else {
                 None
             };
-            history.push(entry(&secret, old, value));
+            history.push(entry(&secret, &old, value));
         }
         Ok(history)
     }
@@ -131,7 +131,7 @@ impl<A: Access> Context<'_, A> {
     }
 }
 
-fn entry(secret: &SecretRecord, old: SecretVersion, value: Option<Plaintext>) -> HistoryEntry {
+fn entry(secret: &SecretRecord, old: &SecretVersion, value: Option<Plaintext>) -> HistoryEntry {
     HistoryEntry {
         id: entry_id(old.secret, old.version),
         secret_id: old.secret,

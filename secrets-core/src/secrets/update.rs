@@ -46,7 +46,7 @@ impl Operation for UpdateSecret {
         }
         match content {
             Some(content) => {
-                record = cx.replace(&scope, record, &content, content.change()).await?
+                record = cx.replace(&scope, record, &content, content.change()).await?;
             }
             None => cx.tx().redescribe_secret(&record).await?,
         }

@@ -4,8 +4,10 @@ use chrono::TimeDelta;
 
 use super::Service;
 use crate::audit::Note;
+use crate::clock::Time;
 use crate::error::Result;
 use crate::projects::RESTORABLE;
+use crate::store::{ProjectRecord, Purge};
 
 /// How much longer than it can be restored a project is kept: the clocks of nodes differ, and none
 /// may delete what another can still bring back.
@@ -25,22 +27,25 @@ impl Service {
         let before = self.now() - RESTORABLE - MARGIN;
         let doomed = self.store().read().await?.doomed_projects(before, PROJECTS).await?;
         for project in &doomed {
-            loop {
-                let mut tx = self.store().begin().await?;
-                let is_gone = tx.purge_project(project.id, before, ROWS).await?;
-                if is_gone {
-                    let mut note = Note { team: Some(project.team), ..Note::default() };
-                    note.project = Some((project.id, project.slug.to_string()));
-                    note.resource = Some(("project", Some(project.id.uuid()), None));
-                    let entry = note.into_entry_of_system("project.purged", self.now());
-                    tx.insert_audit(&[entry]).await?;
-                }
-                tx.commit().await?;
-                if is_gone {
-                    break;
-                }
-            }
+            while self.purge_some(project, before).await? == Purge::Some {}
         }
         Ok(doomed.len())
+    }
+
+    async fn purge_some(&self, project: &ProjectRecord, before: Time) -> Result<Purge> {
+        let mut tx = self.store().begin().await?;
+        let purge = tx.purge_project(project.id, before, ROWS).await?;
+        if purge == Purge::Rest {
+            let note = Note {
+                team: Some(project.team),
+                project: Some((project.id, project.slug.to_string())),
+                resource: Some(("project", Some(project.id.uuid()), None)),
+                ..Note::default()
+            };
+            let entry = note.into_entry_of_system("project.purged", self.now());
+            tx.insert_audit(&[entry]).await?;
+        }
+        tx.commit().await?;
+        Ok(purge)
     }
 }

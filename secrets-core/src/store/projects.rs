@@ -55,6 +55,17 @@ pub struct ProjectStanding {
     pub standing: Standing,
 }
 
+/// What a purge found to delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purge {
+    /// Something, and there may be more.
+    Some,
+    /// What was left.
+    Rest,
+    /// Nothing.
+    Nothing,
+}
+
 /// Reading projects.
 #[async_trait]
 pub trait ProjectReads: Send {
@@ -122,15 +133,14 @@ pub trait ProjectWrites: Send {
     ) -> StoreResult<()>;
 
     /// Deletes what a project held that was deleted before a time: versions and secrets, at most
-    /// `limit` of each; once there are none, environments, keys, name and description too. Gives
-    /// whether nothing but its slug is left. One that is not deleted, or was later, is left alone,
-    /// and nothing is left of it to delete.
+    /// `limit` of each; once there are none, environments, keys, name and description too. Only its
+    /// slug is left then. One that is not deleted, or was later, is left alone.
     async fn purge_project(
         &mut self,
         project: ProjectId,
         before: Time,
         limit: u32,
-    ) -> StoreResult<bool>;
+    ) -> StoreResult<Purge>;
 
     /// Holds the project's row until the end of the transaction. Fails with `Stale` if it is gone.
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()>;

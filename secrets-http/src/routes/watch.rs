@@ -40,14 +40,13 @@ const RECHECK: Duration = Duration::from_secs(10);
 const WAITING: usize = 4;
 
 pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
-    let watches = Arc::new(Watches::new(Arc::clone(&api.service), Arc::clone(&api.clock)));
+    let all = Arc::new(Watches::new(Arc::clone(&api.service), Arc::clone(&api.clock)));
     let (api, stopped) = (api.clone(), scheduler.stopped());
     let filter = target().and(warp::ext::get::<Caller>()).and(warp::header::headers_cloned()).then(
         move |target: Target, caller: Caller, headers: HeaderMap| {
-            let (api, watches, stopped) = (api.clone(), Arc::clone(&watches), stopped.clone());
+            let (api, all, stopped) = (api.clone(), Arc::clone(&all), stopped.clone());
             async move {
-                let watching = begin(&api, &watches, target, caller, &headers).await;
-                match watching {
+                match begin(&api, &all, &target, caller, &headers).await {
                     Ok((watcher, first)) => watcher.stream(first, stopped),
                     Err(fault) => fault.into_response(api.clock.now()),
                 }
@@ -75,6 +74,9 @@ struct Watcher {
     _seat: Seat,
 }
 
+/// There is nothing more to watch.
+struct Gone;
+
 /// What is sent.
 #[derive(Serialize)]
 struct Notice<'a> {
@@ -85,8 +87,8 @@ struct Notice<'a> {
 
 async fn begin(
     api: &Api,
-    watches: &Arc<Watches>,
-    target: Target,
+    all: &Arc<Watches>,
+    target: &Target,
     caller: Caller,
     headers: &HeaderMap,
 ) -> Result<(Watcher, Event), Fault> {
@@ -94,8 +96,8 @@ async fn begin(
     let known = std::future::ready(Ok(operation.clone()));
     let Watched { environment, .. } = api.perform(known, caller.clone()).await?;
     let principal = caller.actor().ok_or_else(|| Error::internal("a watcher without a name"))?;
-    let seat = watches.sit(principal)?;
-    let revisions = watches.follow(environment);
+    let seat = all.sit(principal)?;
+    let revisions = all.follow(environment);
     // Looked at once more now that changes are followed, so that none lies in between.
     let known = std::future::ready(Ok(operation.clone()));
     let Watched { revision, .. } = api.perform(known, caller.clone()).await?;
@@ -140,8 +142,8 @@ impl Watcher {
                 () = events.closed() => return,
                 () = told_to(&mut stopped) => return,
                 changed = self.revisions.changed() => match self.change(changed.is_ok()) {
-                    Some(change) => next = change,
-                    None => return,
+                    Ok(change) => next = change,
+                    Err(Gone) => return,
                 },
                 _ = recheck.tick() => if !self.may_go_on().await { return },
                 _ = keep_alive.tick() => next = Some(Event::default().comment("")),
@@ -149,17 +151,15 @@ impl Watcher {
         }
     }
 
-    /// What to tell of a change, if anything; `None` if there is nothing more to watch.
-    fn change(&mut self, is_followed: bool) -> Option<Option<Event>> {
-        let revision = self.revisions.borrow_and_update().clone()?;
-        if !is_followed {
-            return None;
-        }
+    /// What to tell of a change, if anything.
+    fn change(&mut self, is_followed: bool) -> Result<Option<Event>, Gone> {
+        let revision = self.revisions.borrow_and_update().clone();
+        let revision = revision.filter(|_| is_followed).ok_or(Gone)?;
         if revision == self.last {
-            return Some(None);
+            return Ok(None);
         }
         self.last = revision;
-        Some(Some(event("secrets.updated", &self.last)))
+        Ok(Some(event("secrets.updated", &self.last)))
     }
 
     async fn may_go_on(&self) -> bool {

@@ -268,7 +268,7 @@ async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTree
         }
         let is_read = route.method == Method::GET;
         let is_within = route.template.contains("{projectId}") || route.template.contains("/eso/");
-        if !is_read && !(is_gone && is_within) {
+        if !(is_read || is_gone && is_within) {
             continue;
         }
         for path in names.paths(route.template) {

@@ -10,7 +10,8 @@ use crate::error::Subject;
 use crate::ids::{ProjectId, TeamId};
 use crate::limits::Plan;
 use crate::store::{
-    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing, StoreError, StoreResult,
+    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreError,
+    StoreResult,
 };
 
 #[async_trait]
@@ -134,10 +135,10 @@ impl ProjectWrites for Session<Pending> {
         project: ProjectId,
         before: Time,
         limit: u32,
-    ) -> StoreResult<bool> {
+    ) -> StoreResult<Purge> {
         let state = self.state_mut();
         if state.deleted_projects.get(&project).is_none_or(|deleted| deleted.0 >= before) {
-            return Ok(true);
+            return Ok(Purge::Nothing);
         }
         let environments: Vec<_> = state
             .environments
@@ -156,7 +157,7 @@ impl ProjectWrites for Session<Pending> {
             state.forget_secret(*secret)?;
         }
         if !secrets.is_empty() {
-            return Ok(false);
+            return Ok(Purge::Some);
         }
         for environment in environments {
             state.environments.remove(&environment);
@@ -166,7 +167,7 @@ impl ProjectWrites for Session<Pending> {
         state.environment_names.remove(&project);
         state.project_keys.remove(&project);
         state.deleted_projects.remove(&project);
-        Ok(true)
+        Ok(Purge::Rest)
     }
 
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()> {

@@ -18,11 +18,13 @@ use crate::error::Subject;
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 pub mod audit;
+pub mod changes;
 pub mod environments;
 pub mod instance;
 mod list;
 pub mod projects;
 pub mod races;
+pub mod restoring;
 pub mod scopes;
 pub mod secrets;
 pub mod sight;

@@ -10,7 +10,7 @@ use crate::error::Subject;
 use crate::ids::{ProjectId, TeamId};
 use crate::limits::Plan;
 use crate::store::{
-    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing, StoreResult,
+    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreResult,
 };
 
 #[async_trait]
@@ -192,23 +192,22 @@ impl ProjectWrites for Session<Transaction> {
         project: ProjectId,
         before: Time,
         limit: u32,
-    ) -> StoreResult<bool> {
+    ) -> StoreResult<Purge> {
         let hold = sqlx::query(
             "UPDATE projects SET name = slug, description = NULL WHERE id = $1 AND deleted_at < $2",
         );
         if self.write(hold.bind(project.uuid()).bind(before)).await? == 0 {
-            return Ok(true);
+            return Ok(Purge::Nothing);
         }
         for text in PURGE_SOME {
             let some = sqlx::query(text).bind(project.uuid()).bind(i64::from(limit));
             if self.write(some).await? > 0 {
-                return Ok(false);
+                return Ok(Purge::Some);
             }
         }
-        for text in PURGE_REST {
-            self.write(sqlx::query(text).bind(project.uuid())).await?;
-        }
-        Ok(true)
+        self.write(sqlx::query(PURGE_ENVIRONMENTS).bind(project.uuid())).await?;
+        let keys = self.write(sqlx::query(PURGE_KEYS).bind(project.uuid())).await?;
+        Ok(if keys > 0 { Purge::Rest } else { Purge::Nothing })
     }
 
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()> {
@@ -231,11 +230,10 @@ const PURGE_SOME: [&str; 2] = [
           WHERE e.project_id = $1 LIMIT $2)",
 ];
 
-/// The keys last: as long as there is one, there is something to purge.
-const PURGE_REST: [&str; 2] = [
-    "DELETE FROM environments WHERE project_id = $1",
-    "DELETE FROM project_keys WHERE project_id = $1",
-];
+const PURGE_ENVIRONMENTS: &str = "DELETE FROM environments WHERE project_id = $1";
+
+/// Last: as long as there is a key, there is something to purge.
+const PURGE_KEYS: &str = "DELETE FROM project_keys WHERE project_id = $1";
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {
     Ok(ProjectRecord {
