@@ -95,6 +95,8 @@ pub enum Subject {
     Token,
     /// A user.
     User,
+    /// A version that a secret has replaced.
+    Version,
 }
 
 /// A rule's name for machines: the `code` of an answer. Stable.
@@ -264,6 +266,7 @@ impl fmt::Display for Subject {
             Self::Team => "team",
             Self::Token => "token",
             Self::User => "user",
+            Self::Version => "version",
         })
     }
 }

@@ -49,9 +49,9 @@ fn frames(
 }
 
 impl Body {
-    /// Whether the body is plain text.
-    pub fn is_text(&self) -> bool {
-        self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case("text/plain"))
+    /// Whether the body is said to be of this media type.
+    pub fn is(&self, media_type: &str) -> bool {
+        self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case(media_type))
     }
 
     /// The body as a JSON document.

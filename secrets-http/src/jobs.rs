@@ -1,15 +1,20 @@
 //! What the service does without being asked.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::clock::Clock;
-use secrets_core::store::StoreResult;
+use tokio::sync::watch;
 
 /// How often the jobs are run.
 const TICK: Duration = Duration::from_secs(10);
+
+/// How many ticks lie between purges, and before the first.
+const PURGE: u64 = 360;
+const FIRST_PURGE: u64 = 6;
 
 /// After how many seconds without a tick the jobs are taken to have stopped.
 const STALE: i64 = 60;
@@ -19,28 +24,45 @@ const STALE: i64 = 60;
 pub struct Scheduler {
     clock: Arc<dyn Clock>,
     last: Arc<AtomicI64>,
+    stopped: watch::Sender<bool>,
 }
 
 impl Scheduler {
     /// A scheduler that counts from now.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let last = Arc::new(AtomicI64::new(clock.now().timestamp()));
-        Self { clock, last }
+        Self { clock, last, stopped: watch::Sender::new(false) }
     }
 
     /// Runs the jobs for ever: looks after the store, so that a fault and a clock that runs away
     /// are in the log before somebody asks; seals what the audit log took, and removes what it kept
     /// long enough.
+    ///
+    /// What was deleted long ago goes for good a minute after the start, and every hour.
     pub async fn run(self, service: Arc<Service>) {
         let mut ticks = tokio::time::interval(TICK);
-        loop {
+        for tick in 0_u64.. {
             ticks.tick().await;
             service.health().await;
             report("seal the audit log", service.seal_audit().await.map(drop));
             report("prune the audit log", service.prune_audit().await);
             report("forget ended logins", service.forget_ended_logins().await);
+            if tick % PURGE == FIRST_PURGE {
+                purge(&service).await;
+            }
             self.last.store(self.clock.now().timestamp(), Ordering::Relaxed);
         }
+    }
+
+    /// Tells those whose answers would not end by themselves that the service stops.
+    pub fn stop(&self) {
+        self.stopped.send_replace(true);
+    }
+
+    /// Becomes true when the service stops.
+    #[must_use]
+    pub fn stopped(&self) -> watch::Receiver<bool> {
+        self.stopped.subscribe()
     }
 
     /// Whether the jobs ran lately.
@@ -51,8 +73,16 @@ impl Scheduler {
 }
 
 /// A job that failed is tried again with the next tick.
-fn report(job: &str, outcome: StoreResult<()>) {
+fn report<E: Error + 'static>(job: &str, outcome: Result<(), E>) {
     if let Err(error) = outcome {
-        tracing::error!(job, error = &error as &dyn std::error::Error, "a job failed");
+        tracing::error!(job, error = &error as &dyn Error, "a job failed");
+    }
+}
+
+async fn purge(service: &Service) {
+    match service.purge_projects().await {
+        Ok(0) => {}
+        Ok(projects) => tracing::info!(projects, "purged what was deleted long ago"),
+        Err(error) => report("purge projects", Err(error)),
     }
 }

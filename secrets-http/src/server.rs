@@ -58,6 +58,11 @@ impl Server {
         let host = Host::new(router, gate, self.clock, self.proxies, links);
         let host = Arc::new(host);
 
+        let stopping = scheduler.clone();
+        let stop = async move {
+            stop.await;
+            stopping.stop();
+        };
         let jobs = tokio::spawn(scheduler.run(self.service));
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);

@@ -69,6 +69,24 @@ impl Target {
         parts.map(|(_, value)| value.as_str())
     }
 
+    /// A parameter of the query that is `true` or `false`.
+    pub fn flag(&self, name: &str) -> Result<Option<bool>, Error> {
+        match self.query(name)? {
+            None => Ok(None),
+            Some("true") => Ok(Some(true)),
+            Some("false") => Ok(Some(false)),
+            Some(_) => Err(Error::invalid(name, "must be true or false")),
+        }
+    }
+
+    /// A parameter of the query that is a whole number.
+    pub fn number(&self, name: &str) -> Result<Option<u32>, Error> {
+        let Some(text) = self.query(name)? else { return Ok(None) };
+        let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = digits.and_then(|text| text.parse().ok());
+        number.map(Some).ok_or_else(|| Error::invalid(name, "must be a whole number"))
+    }
+
     /// Parameters of the query that must be there; all that are missing are named.
     pub fn required<const N: usize>(&self, names: [&'static str; N]) -> Result<[&str; N], Error> {
         let mut values = [""; N];

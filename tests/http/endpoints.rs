@@ -110,7 +110,7 @@ impl<'a> Table<'a> {
                 continue;
             }
             let names = Names::fresh(self.app, self.world, rule, target).await;
-            if rule.method == "DELETE" {
+            if Names::takes_away(rule) {
                 self.before = self.world.dump(self.app).await;
             }
             self.cell(rule, target, principal, &names).await;

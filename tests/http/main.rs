@@ -21,3 +21,4 @@ mod teams;
 mod tenants;
 mod tokens;
 mod users;
+mod watch;

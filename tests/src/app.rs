@@ -15,13 +15,14 @@ use secrets_core::limits::Plan;
 use secrets_core::links::BaseUrl;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::{Options, Ports, Service};
-use secrets_http::accept::AcceptOptions;
+use secrets_http::accept::{AcceptOptions, Drained};
 use secrets_http::client_address::Networks;
 use secrets_http::gate::Rates;
 use secrets_http::identity::FixedVerifier;
 use secrets_http::server::Server;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::stores::Kind;
 use crate::{Client, Person};
@@ -44,8 +45,14 @@ pub struct App {
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
     options: Options,
-    stop: Option<oneshot::Sender<()>>,
+    stop: Option<Stop>,
     guard: Arc<dyn Any + Send + Sync>,
+}
+
+/// What ends a server.
+struct Stop {
+    stop: oneshot::Sender<()>,
+    running: JoinHandle<Drained>,
 }
 
 /// How a server is to be.
@@ -142,7 +149,7 @@ async fn serve(
     clock: Arc<ManualClock>,
     rates: Rates,
     (proxies, public_url): (Networks, Option<BaseUrl>),
-) -> (SocketAddr, oneshot::Sender<()>) {
+) -> (SocketAddr, Stop) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
@@ -155,10 +162,11 @@ async fn serve(
         options: AcceptOptions::default(),
         tls: None,
     };
-    tokio::spawn(server.run(listener, async {
-        let _ = stopped.await;
-    }));
-    (address, stop)
+    let running = tokio::spawn(async move {
+        let stopped = async { drop(stopped.await) };
+        server.run(listener, stopped).await.unwrap()
+    });
+    (address, Stop { stop, running })
 }
 
 impl App {
@@ -267,6 +275,13 @@ impl App {
         tx.commit().await.unwrap();
     }
 
+    /// Stops the server, and gives how it ended.
+    pub async fn stop(&mut self) -> Drained {
+        let Stop { stop, running } = self.stop.take().unwrap();
+        let _ = stop.send(());
+        running.await.unwrap()
+    }
+
     /// Moves time.
     pub fn wait(&self, by: TimeDelta) {
         self.clock.advance(by);
@@ -286,7 +301,7 @@ fn forged(seed: &[u8; 32], claims: &serde_json::Value) -> String {
 
 impl Drop for App {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
+        if let Some(Stop { stop, .. }) = self.stop.take() {
             let _ = stop.send(());
         }
     }

@@ -124,7 +124,7 @@ impl Dump {
         if secret.version == 1 {
             return;
         }
-        for old in reads.secret_versions(secret.id).await.unwrap() {
+        for old in reads.secret_versions(secret.id, u32::MAX, u32::MAX).await.unwrap() {
             let row = (&old, bytes(&old.sealed));
             self.row(("secret version", secret.id, old.version), &row);
         }

@@ -11,6 +11,7 @@ mod person;
 mod reply;
 mod spoil;
 mod stores;
+mod watch;
 mod wire;
 
 pub use app::{App, Build};
@@ -20,6 +21,7 @@ pub use person::{Client, Person};
 pub use reply::Reply;
 pub use spoil::flipped;
 pub use stores::{Held, Kind};
+pub use watch::Watch;
 
 /// When every server starts, as it is written in answers.
 pub const STARTED: &str = "2026-11-21T12:00:10Z";

@@ -12,6 +12,12 @@ pub fn environment(project: &str, environment: &str) -> String {
     format!("{project}/environments/{environment}")
 }
 
+/// What tells of changes of an environment.
+#[must_use]
+pub fn watch(project: &str, environment: &str) -> String {
+    format!("{project}/environments/{environment}/watch")
+}
+
 /// An environment's secrets.
 #[must_use]
 pub fn secrets(project: &str, environment: &str) -> String {

@@ -12,7 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
-use crate::{Reply, paths};
+use crate::{Reply, Watch, paths};
 
 /// Sends requests with one credential, or none.
 #[derive(Clone)]
@@ -96,6 +96,13 @@ impl Client {
         body: impl Into<Bytes>,
     ) -> Reply {
         self.send(self.request(method, path, headers), body.into()).await
+    }
+
+    /// Sends GET, and gives the answer as it comes.
+    pub async fn watch(&self, path: &str, headers: &[(&str, &str)]) -> Watch {
+        let request = self.request(Method::GET, path, headers);
+        let request = request.body(Full::new(Bytes::new())).unwrap();
+        Watch::new(self.http.request(request).await.unwrap())
     }
 
     fn request(

@@ -41,6 +41,7 @@ find_missing() {
     need npm npm has npm
     need 'Python 3.10 or later with venv (python3)' python3-venv has_python
     need 'the PostgreSQL server (initdb, postgres)' postgresql has_postgres
+    need 'dash and bash' 'dash bash' has_shells
     need 'setpriv and timeout' 'util-linux coreutils' has_basics_of_linux
 }
 
@@ -64,6 +65,10 @@ has_basics() {
 
 has_basics_of_linux() {
     has setpriv && has timeout
+}
+
+has_shells() {
+    has dash && has bash
 }
 
 # A compiler without the C library's headers is not enough.

@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result, Subject};
 use crate::ids::TeamId;
 use crate::limits::Plan;
 use crate::operation::{Access, Context, Write};
+use crate::projects::RESTORABLE;
 use crate::store::{EnvironmentRecord, Link, ProjectRecord, Sight, Standing, TeamRecord, Wanted};
 
 /// The most environments a chain of inheritance holds, the first and the last included.
@@ -40,6 +41,8 @@ pub struct EnvironmentScope {
     pub plan: Plan,
     /// The environment.
     pub environment: EnvironmentRecord,
+    /// Whether the caller may change its secrets as well.
+    pub may_write: bool,
     /// The project's newest key: seals what is new.
     pub(crate) key: ProjectKey,
 }
@@ -109,6 +112,18 @@ impl<A: Access> Context<'_, A> {
         Ok(ProjectScope { project: found.project, plan: found.plan })
     }
 
+    /// The project that was deleted under an id, if it can still be restored and the caller may.
+    pub async fn deleted_project(&mut self, path: &ProjectRef) -> Result<ProjectScope> {
+        let unknown = Error::NotFound(Subject::Project);
+        let Some(id) = path.id() else { return Err(unknown) };
+        let principal = self.caller.principal()?;
+        let since = self.now() - RESTORABLE;
+        let found = self.reads().deleted_project(id, since, principal).await?.ok_or(unknown)?;
+        self.allow(found.standing, Permission::Manage)?;
+        self.enter_project(&found.project);
+        Ok(ProjectScope { project: found.project, plan: found.plan })
+    }
+
     /// The environment a path names, if the caller may act on it so.
     pub async fn environment(
         &mut self,
@@ -146,7 +161,8 @@ impl<A: Access> Context<'_, A> {
         self.enter_project(&project);
         self.note.environment = Some((environment.id, environment.name.to_string()));
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
-        Ok(View { scope: EnvironmentScope { project, plan, environment, key }, chain })
+        let may_write = self.allow(standing, Permission::Write).is_ok();
+        Ok(View { scope: EnvironmentScope { project, plan, environment, may_write, key }, chain })
     }
 
     fn enter_project(&mut self, project: &ProjectRecord) {

@@ -17,6 +17,8 @@ pub(crate) struct Note {
     pub(crate) environment: Option<(EnvironmentId, String)>,
     pub(crate) resource: Option<(&'static str, Option<Uuid>, Option<String>)>,
     pub(crate) details: Map<String, Value>,
+    /// Whether a read gave nothing that is recorded: no value left.
+    pub(crate) is_unrecorded: bool,
 }
 
 impl Note {
@@ -28,6 +30,20 @@ impl Note {
         now: Time,
     ) -> AuditRecord {
         let (actor_type, actor_name, actor_email) = actor(&caller.who);
+        AuditRecord {
+            actor_type: actor_type.to_owned(),
+            actor_id: caller.actor(),
+            actor_name,
+            actor_email,
+            address: caller.origin.address,
+            agent: caller.origin.agent.clone(),
+            request: caller.origin.request,
+            ..self.into_entry_of_system(action, now)
+        }
+    }
+
+    /// The entry for what the service did by itself.
+    pub(crate) fn into_entry_of_system(self, action: &'static str, now: Time) -> AuditRecord {
         let action = self.action.unwrap_or(action);
         let kind = action.split_once('.').map_or(action, |(kind, _)| kind);
         let (resource_type, resource_id, resource_name) =
@@ -41,19 +57,19 @@ impl Note {
             project_name,
             environment,
             environment_name,
-            actor_type: actor_type.to_owned(),
-            actor_id: caller.actor(),
-            actor_name,
-            actor_email,
+            actor_type: "system".to_owned(),
+            actor_id: None,
+            actor_name: None,
+            actor_email: None,
             action: action.to_owned(),
             resource_type: resource_type.to_owned(),
             resource_id,
             resource_name,
             outcome: "success".to_owned(),
             metadata: Value::Object(self.details).to_string(),
-            address: caller.origin.address,
-            agent: caller.origin.agent.clone(),
-            request: caller.origin.request,
+            address: None,
+            agent: None,
+            request: None,
             created_at: now,
             seal: None,
         }

@@ -20,6 +20,7 @@ mod key;
 mod keyring;
 mod plaintext;
 mod record;
+mod tag;
 mod token;
 
 pub(crate) use chain::{ChainMac, is_same};
@@ -33,6 +34,7 @@ pub use keyring::{
 };
 pub use plaintext::{Description, Plaintext};
 pub use record::{Purpose, RecordContext, Sealed};
+pub use tag::Tag;
 pub use token::{CodeText, InvitationToken, TokenMac, TokenText};
 
 /// Random bytes from the operating system.

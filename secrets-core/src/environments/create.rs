@@ -48,7 +48,7 @@ impl Operation for CreateEnvironment {
         cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
         let NewEnvironment { name, inherits_from, description } = self.environment;
         let parent = match inherits_from {
-            Some(parent) => Some(parent_of(cx, &self.project, parent).await?),
+            Some(parent) => parent_of(cx, &self.project, parent).await?.into_iter().next(),
             None => None,
         };
         let principal = cx.caller.principal()?;
@@ -80,13 +80,13 @@ impl Operation for CreateEnvironment {
     }
 }
 
-/// The environment to inherit from, if the caller may read it and all it inherits itself: whoever
-/// reads the child from now on reads those values too.
-async fn parent_of(
+/// The environment to inherit from and its ancestors, nearest first, if the caller may read them
+/// all: whoever reads the child from now on reads those values too.
+pub(super) async fn parent_of(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,
     parent: EnvironmentRef,
-) -> Result<EnvironmentRecord> {
+) -> Result<Vec<EnvironmentRecord>> {
     let path = EnvironmentPath { project: project.clone(), environment: parent };
     let view = cx.view(&path, Wanted::Nothing).await.map_err(|error| match error {
         Error::NotFound(Subject::Environment) => {
@@ -97,5 +97,5 @@ async fn parent_of(
     if view.chain.len() >= LONGEST_CHAIN {
         return Err(TOO_LONG);
     }
-    Ok(view.scope.environment)
+    Ok(view.chain.into_iter().map(|link| link.environment).collect())
 }

@@ -4,13 +4,18 @@ mod create;
 mod delete;
 mod get;
 mod list;
+mod update;
+mod watch;
 
 use serde::Serialize;
 
+use create::parent_of;
 pub use create::{CreateEnvironment, NewEnvironment};
 pub use delete::DeleteEnvironment;
 pub use get::GetEnvironment;
 pub use list::ListEnvironments;
+pub use update::{EnvironmentChange, Parent, UpdateEnvironment};
+pub use watch::{WatchEnvironment, Watched};
 
 use crate::clock::Time;
 use crate::ids::{EnvironmentId, ProjectId};

@@ -8,12 +8,15 @@ use crate::crypto::Plaintext;
 use crate::error::Result;
 use crate::names::SecretKey;
 use crate::operation::{Audit, Context, Operation, Read};
+use crate::secrets::{Held, Tagged};
 
 /// Reads every value an environment sees; hidden keys are left out.
 #[derive(Debug)]
 pub struct GetEsoSecrets {
     /// Where.
     pub at: EnvironmentPath,
+    /// What the caller holds of the values already.
+    pub held: Held,
 }
 
 /// Values by key.
@@ -29,16 +32,14 @@ impl Operation for GetEsoSecrets {
     const CALLERS: Callers = Callers::Tokens;
     const AUDIT: Audit = Audit::Export("eso.secrets_read");
     type Access = Read;
-    type Output = EsoSecrets;
+    type Output = Tagged<EsoSecrets>;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<EsoSecrets> {
-        let (scope, shown) = cx.all_visible(&self.at).await?;
-        let mut secrets = Vec::with_capacity(shown.len());
-        for seen in shown {
-            let value = cx.open_value(&scope, &seen.secret).await?;
-            secrets.push((seen.secret.key, value));
-        }
-        Ok(EsoSecrets { secrets })
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Tagged<EsoSecrets>> {
+        let (tag, view) = cx.view_unless_held(&self.at, "eso", &self.held).await?;
+        let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
+        let (scope, shown) = cx.all_visible(view).await?;
+        let secrets = cx.values(&scope, shown).await?;
+        Ok(Tagged { tag, answer: Some(EsoSecrets { secrets }) })
     }
 }
 

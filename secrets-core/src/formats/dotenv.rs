@@ -1,4 +1,4 @@
-//! Reading `.env` files, as the common readers of them agree.
+//! Reading and writing `.env` files, as the common readers of them agree.
 //!
 //! `KEY=value`, optionally after `export`. Unquoted values end at ` #` and lose surrounding space;
 //! single quotes and backticks keep everything as it is; double quotes know `\n`, `\r`, `\t`, `\"`,
@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use super::is_variable;
 use crate::crypto::Plaintext;
 use crate::names::SecretKey;
 use crate::rule::Broken;
@@ -41,6 +42,43 @@ pub fn parse(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
         secrets.push(secret);
     }
     Ok(secrets)
+}
+
+/// Writes a line (of several, where the value has several) that the packages `dotenv` for Node.js
+/// and `python-dotenv`, a POSIX shell that sources it, and [`parse`] read alike. They disagree
+/// about escapes, so there are none; what cannot be written without has no common spelling.
+pub(super) fn write(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
+    is_variable(key)?;
+    if value.contains('\r') {
+        return Err("must not contain a carriage return in this format; use shell or json");
+    }
+    // Python expands it even between single quotes.
+    if value.contains("${") {
+        return Err(
+            "must not contain `${` in this format, which some readers expand; use shell or json",
+        );
+    }
+    let quote = if !value.contains('\'') && keeps_backslashes(value) {
+        '\''
+    } else if !value.contains(['"', '\\', '$', '`']) {
+        '"'
+    } else {
+        return Err(
+            "must not mix quotes, `$`, backticks and backslashes so in this format, which its readers understand differently; use shell or json",
+        );
+    };
+    for piece in [key, "=", quote.encode_utf8(&mut [0; 4]), value] {
+        text.push_str(piece);
+    }
+    text.extend([quote, '\n']);
+    Ok(())
+}
+
+/// Whether every backslash stands for itself to all, between single quotes: to Python one before
+/// another escapes it, and one before a line break ends the value.
+fn keeps_backslashes(value: &str) -> bool {
+    let mut after = value.split('\\').skip(1);
+    after.all(|after| !after.is_empty() && !after.starts_with('\n'))
 }
 
 struct Rest<'a> {

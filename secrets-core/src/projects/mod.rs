@@ -4,8 +4,10 @@ mod create;
 mod delete;
 mod get;
 mod list;
+mod restore;
 mod update;
 
+use chrono::TimeDelta;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -13,12 +15,16 @@ pub use create::{CreateProject, NewProject};
 pub use delete::DeleteProject;
 pub use get::{GetProject, ProjectWithEnvironments};
 pub use list::ListProjects;
+pub use restore::RestoreProject;
 pub use update::{ProjectChange, UpdateProject};
 
 use crate::clock::Time;
 use crate::ids::{ProjectId, TeamId};
 use crate::names::{DisplayName, Slug};
 use crate::store::ProjectRecord;
+
+/// How long after its deletion a project can be restored.
+pub(crate) const RESTORABLE: TimeDelta = TimeDelta::days(30);
 
 /// A project.
 #[derive(Debug, Serialize)]

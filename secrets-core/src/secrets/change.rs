@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use crate::crypto::{Description, Plaintext};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Subject};
+use crate::store::{Change, SecretRecord};
 
 /// A change to a secret. At least one of value, description and hidden must be given.
 #[derive(Debug, Deserialize)]
@@ -24,7 +25,20 @@ pub(super) struct Content {
     pub(super) hidden: bool,
 }
 
+/// Refuses a change to another version than the caller expects.
+pub(super) fn check_version(known: &SecretRecord, expected: Option<u32>) -> Result<()> {
+    if expected.is_some_and(|expected| expected != known.version) {
+        return Err(Error::Stale(Subject::Secret));
+    }
+    Ok(())
+}
+
 impl Content {
+    /// How a version that holds this came to be.
+    pub(super) fn change(&self) -> Change {
+        if self.hidden { Change::Hidden } else { Change::Updated }
+    }
+
     /// What `value` and `hidden` say together; `None` if neither is there.
     pub(super) fn of(value: Option<Plaintext>, hidden: Option<bool>) -> Result<Option<Self>> {
         match (value, hidden) {

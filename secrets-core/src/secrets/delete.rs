@@ -1,7 +1,6 @@
 //! Deleting a secret.
 
-use super::KeyRef;
-use super::sealing::NO_SECRET;
+use super::{KeyRef, check_version};
 use crate::access::{EnvironmentPath, Permission};
 use crate::caller::Callers;
 use crate::error::Result;
@@ -15,6 +14,8 @@ pub struct DeleteSecret {
     pub at: EnvironmentPath,
     /// Which key.
     pub key: KeyRef,
+    /// The version the secret must have for the deletion to happen.
+    pub expected_version: Option<u32>,
 }
 
 impl Operation for DeleteSecret {
@@ -26,10 +27,9 @@ impl Operation for DeleteSecret {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        let key = self.key.0.ok_or(NO_SECRET)?;
         cx.touch(&scope).await?;
-        let found = cx.reads().secrets(scope.environment.id, &[key]).await?;
-        let secret = found.into_iter().next().ok_or(NO_SECRET)?;
+        let secret = cx.own_secret(&scope, &self.key).await?;
+        check_version(&secret, self.expected_version)?;
         cx.tx().delete_secret(secret.id).await?;
 
         cx.about("secret", secret.id.uuid(), secret.key.as_str());

@@ -1,17 +1,49 @@
 //! Exporting secrets.
 
-use super::{Secret, Visible, visible};
-use crate::access::{EnvironmentPath, EnvironmentScope};
+use serde::{Serialize, Serializer};
+use zeroize::Zeroizing;
+
+use super::{Held, Secret, Tagged, Visible, visible};
+use crate::access::{EnvironmentPath, EnvironmentScope, View};
 use crate::caller::Callers;
-use crate::error::Result;
+use crate::crypto::Plaintext;
+use crate::error::{Code, Error, FieldError, Result};
+use crate::formats::{Format, ObjectName, Unfit};
+use crate::names::SecretKey;
 use crate::operation::{Access, Audit, Context, Operation, Read};
-use crate::store::Wanted;
 
 /// Gives the secrets an environment sees, by key, with their values; hidden ones are left out.
 #[derive(Debug)]
 pub struct ExportSecrets {
     /// Where.
     pub at: EnvironmentPath,
+    /// As what text; as a list where that is not said.
+    pub format: Option<Format>,
+    /// What a Kubernetes Secret is called; like the environment where that is not said.
+    pub name: Option<ObjectName>,
+    /// What the caller holds of the export already.
+    pub held: Held,
+}
+
+/// What is exported.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Export {
+    /// The secrets with all that is told of them.
+    List(Vec<Secret>),
+    /// A text in a format.
+    Text(ExportedText),
+}
+
+/// Secrets as a text.
+#[derive(Serialize)]
+pub struct ExportedText {
+    /// In which format.
+    #[serde(skip)]
+    pub format: Format,
+    /// The text, which holds the values.
+    #[serde(serialize_with = "revealed")]
+    pub text: Zeroizing<String>,
 }
 
 impl Operation for ExportSecrets {
@@ -19,25 +51,37 @@ impl Operation for ExportSecrets {
     const CALLERS: Callers = Callers::Any;
     const AUDIT: Audit = Audit::Export("secrets.exported");
     type Access = Read;
-    type Output = Vec<Secret>;
+    type Output = Tagged<Export>;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Secret>> {
-        let (scope, shown) = cx.all_visible(&self.at).await?;
-        let mut secrets = Vec::with_capacity(shown.len());
-        for seen in shown {
-            secrets.push(cx.reveal(&scope, seen).await?);
-        }
-        Ok(secrets)
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Tagged<Export>> {
+        let form = match (self.format, &self.name) {
+            (None, _) => "export".to_owned(),
+            (Some(format), None) => format!("export {format}"),
+            (Some(format), Some(name)) => format!("export {format} {name}"),
+        };
+        let (tag, view) = cx.view_unless_held(&self.at, &form, &self.held).await?;
+        let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
+        let (scope, shown) = cx.all_visible(view).await?;
+        cx.detail("format", self.format.map_or("list", Format::as_str));
+        let answer = match self.format {
+            None => Export::List(cx.reveal_all(&scope, shown).await?),
+            Some(format) => {
+                let values = cx.values(&scope, shown).await?;
+                let name = self.name.unwrap_or_else(|| (&scope.environment.name).into());
+                let text = format.write(&values, &name).map_err(unfit)?;
+                Export::Text(ExportedText { format, text })
+            }
+        };
+        Ok(Tagged { tag, answer: Some(answer) })
     }
 }
 
 impl<A: Access> Context<'_, A> {
-    /// The secrets an environment sees and does not hide, by key.
+    /// Of what the caller may read the secrets that are seen and not hidden, by key.
     pub(crate) async fn all_visible(
         &mut self,
-        at: &EnvironmentPath,
+        view: View,
     ) -> Result<(EnvironmentScope, Vec<Visible>)> {
-        let view = self.view(at, Wanted::All).await?;
         let (hidden, shown): (Vec<_>, Vec<_>) =
             visible(view.chain).into_values().partition(|seen| seen.secret.hidden);
         for seen in &hidden {
@@ -47,5 +91,54 @@ impl<A: Access> Context<'_, A> {
         self.detail("count", shown.len());
         self.detail("inherited_count", inherited);
         Ok((view.scope, shown))
+    }
+
+    /// The values of what is shown, by key.
+    pub(crate) async fn values(
+        &mut self,
+        scope: &EnvironmentScope,
+        shown: Vec<Visible>,
+    ) -> Result<Vec<(SecretKey, Plaintext)>> {
+        let mut values = Vec::with_capacity(shown.len());
+        for seen in shown {
+            let value = self.open_value(scope, &seen.secret).await?;
+            values.push((seen.secret.key, value));
+        }
+        Ok(values)
+    }
+
+    async fn reveal_all(
+        &mut self,
+        scope: &EnvironmentScope,
+        shown: Vec<Visible>,
+    ) -> Result<Vec<Secret>> {
+        let mut secrets = Vec::with_capacity(shown.len());
+        for seen in shown {
+            secrets.push(self.reveal(scope, seen).await?);
+        }
+        Ok(secrets)
+    }
+}
+
+/// Says which keys the format cannot carry, and by which rule; nothing of their values.
+fn unfit(unfit: Vec<Unfit>) -> Error {
+    let fields = unfit.into_iter().map(|Unfit { key, rule }| {
+        let field = key.as_ref().map_or_else(|| "format".to_owned(), ToString::to_string);
+        let error = FieldError::new(field, Code::InvalidRequest, rule);
+        FieldError { key: key.map(Into::into), ..error }
+    });
+    Error::Invalid(fields.collect())
+}
+
+fn revealed<S: Serializer>(
+    text: &Zeroizing<String>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
+}
+
+impl std::fmt::Debug for ExportedText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ExportedText").field("format", &self.format).finish_non_exhaustive()
     }
 }

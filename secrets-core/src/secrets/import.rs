@@ -105,7 +105,7 @@ impl Context<'_, Write> {
                         let text = description.into_plaintext();
                         record.description = Some(self.seal_description(scope, &record, &text));
                     }
-                    self.replace(scope, record, &content).await?;
+                    self.replace(scope, record, &content, content.change()).await?;
                     result.updated += 1;
                 }
             }

@@ -1,17 +1,18 @@
 //! Listing secrets.
 
-use super::{Secret, visible};
+use super::{Held, Secret, Tagged, visible};
 use crate::access::EnvironmentPath;
 use crate::caller::Callers;
 use crate::error::Result;
 use crate::operation::{Audit, Context, Operation, Read};
-use crate::store::Wanted;
 
 /// Lists the secrets an environment sees, by key, without values; hidden ones are marked.
 #[derive(Debug)]
 pub struct ListSecrets {
     /// Where.
     pub at: EnvironmentPath,
+    /// What the caller holds of the list already.
+    pub held: Held,
 }
 
 impl Operation for ListSecrets {
@@ -19,14 +20,15 @@ impl Operation for ListSecrets {
     const CALLERS: Callers = Callers::Any;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
-    type Output = Vec<Secret>;
+    type Output = Tagged<Vec<Secret>>;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Secret>> {
-        let view = cx.view(&self.at, Wanted::All).await?;
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Tagged<Vec<Secret>>> {
+        let (tag, view) = cx.view_unless_held(&self.at, "list", &self.held).await?;
+        let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
         let mut secrets = Vec::new();
         for seen in visible(view.chain).into_values() {
             secrets.push(cx.show(&view.scope, seen).await?);
         }
-        Ok(secrets)
+        Ok(Tagged { tag, answer: Some(secrets) })
     }
 }

@@ -5,10 +5,13 @@ mod create;
 mod delete;
 mod export;
 mod get;
+mod history;
 mod import;
 mod list;
+mod roll_back;
 mod sealing;
 mod submitted;
+mod tagged;
 mod update;
 mod visible;
 
@@ -16,14 +19,19 @@ use serde::Serialize;
 use uuid::Uuid;
 
 pub use change::SecretChange;
+use change::check_version;
 pub use create::{CreateSecret, NewSecret};
 pub use delete::DeleteSecret;
-pub use export::ExportSecrets;
+pub use export::{Export, ExportSecrets, ExportedText};
 pub use get::GetSecret;
+pub use history::{HistoryEntry, ReadHistory};
 pub use import::{Import, ImportResult, ImportSecrets, ImportedSecret};
 pub use list::ListSecrets;
+pub use roll_back::{RollBackSecret, Rollback};
 pub(crate) use sealing::{description_context, value_context};
 pub use submitted::SubmittedImport;
+pub(crate) use tagged::chain_tag;
+pub use tagged::{Held, Tagged};
 pub use update::UpdateSecret;
 pub(crate) use visible::{Visible, visible};
 

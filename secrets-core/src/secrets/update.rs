@@ -1,8 +1,7 @@
 //! Updating a secret.
 
 use super::change::Content;
-use super::sealing::NO_SECRET;
-use super::{KeyRef, Secret, SecretChange};
+use super::{KeyRef, Secret, SecretChange, check_version};
 use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
 use crate::caller::Callers;
 use crate::error::{Error, Result, Subject};
@@ -30,18 +29,14 @@ impl Operation for UpdateSecret {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        let key = self.key.0.ok_or(NO_SECRET)?;
         cx.touch(&scope).await?;
-        let found = cx.reads().secrets(scope.environment.id, &[key]).await?;
-        let known = found.into_iter().next().ok_or(NO_SECRET)?;
+        let known = cx.own_secret(&scope, &self.key).await?;
         let SecretChange { value, description, hidden, expected_version } = self.change;
         let content = Content::of(value, hidden)?;
         if content.is_none() && description.is_none() {
             return Err(Error::invalid("value", "or description or hidden must be given"));
         }
-        if expected_version.is_some_and(|expected| expected != known.version) {
-            return Err(Error::Stale(Subject::Secret));
-        }
+        check_version(&known, expected_version)?;
 
         let mut record =
             SecretRecord { updated_by: cx.caller.actor(), updated_at: cx.now(), ..known };
@@ -50,7 +45,9 @@ impl Operation for UpdateSecret {
                 Some(cx.seal_description(&scope, &record, &description.into_plaintext()));
         }
         match content {
-            Some(content) => record = cx.replace(&scope, record, &content).await?,
+            Some(content) => {
+                record = cx.replace(&scope, record, &content, content.change()).await?;
+            }
             None => cx.tx().redescribe_secret(&record).await?,
         }
 
@@ -67,12 +64,13 @@ impl Context<'_, Write> {
         scope: &EnvironmentScope,
         known: SecretRecord,
         content: &Content,
+        change: Change,
     ) -> Result<SecretRecord> {
         let version = known.version.checked_add(1).ok_or(Error::Stale(Subject::Secret))?;
         let mut next = SecretRecord {
             hidden: content.hidden,
             version,
-            change: if content.hidden { Change::Hidden } else { Change::Updated },
+            change,
             changed_by: self.caller.actor(),
             changed_at: self.now(),
             updated_by: self.caller.actor(),
@@ -81,7 +79,7 @@ impl Context<'_, Write> {
         };
         next.sealed = self.seal_value(scope, &next, &content.value);
         self.tx().replace_secret(&next).await?;
-        if content.hidden {
+        if change == Change::Hidden {
             self.note.action = Some("secret.hidden");
         }
         Ok(next)

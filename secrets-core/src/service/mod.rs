@@ -1,6 +1,7 @@
 //! The service: the one door through which everything is done.
 
 mod health;
+mod purge;
 mod start;
 mod verify;
 
@@ -156,6 +157,7 @@ impl Service {
                 O::Access::finish(session).await?;
             }
             Audit::Read(_) if !self.options.audit_reads => {}
+            Audit::Read(_) | Audit::Export(_) if note.is_unrecorded => {}
             Audit::Read(action) | Audit::Export(action) => {
                 // The reader goes back first: recording waits for others and for the disk.
                 drop(session);

@@ -22,6 +22,9 @@ pub struct VerifiedRecords {
     pub unreadable: Vec<SecretId>,
 }
 
+/// How many replaced versions are read at once.
+const PAGE: u32 = 100;
+
 /// The keys of the project whose secrets are looked at: secrets of a project lie near each other.
 struct Keys {
     project: ProjectId,
@@ -70,20 +73,16 @@ impl Service {
             }
         }
         let mut versions = vec![secret.clone()];
-        for version in reads.secret_versions(secret.id).await? {
-            versions.push(SecretRecord {
-                version: version.version,
-                hidden: version.hidden,
-                sealed: version.sealed,
-                ..secret.clone()
-            });
-        }
-        for version in &versions {
-            let context = value_context(instance, keys.project, version);
-            match self.key_of(reads, keys, &version.sealed).await? {
-                Some(key) if version.sealed.open(key, &context).is_ok() => records += 1,
-                _ => return Ok(None),
+        while let Some(last) = versions.last().map(|version| version.version) {
+            for version in &versions {
+                let context = value_context(instance, keys.project, version);
+                match self.key_of(reads, keys, &version.sealed).await? {
+                    Some(key) if version.sealed.open(key, &context).is_ok() => records += 1,
+                    _ => return Ok(None),
+                }
             }
+            let older = reads.secret_versions(secret.id, last, PAGE).await?;
+            versions = older.iter().map(|version| version.of(secret)).collect();
         }
         Ok(Some(records))
     }

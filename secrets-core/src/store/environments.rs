@@ -101,6 +101,10 @@ pub trait EnvironmentReads: Send {
         principal: Principal,
     ) -> StoreResult<Vec<EnvironmentRecord>>;
 
+    /// An environment and its ancestors, nearest first, at most [`Sight::REACH`] of them; none if it
+    /// or its project is gone.
+    async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>>;
+
     /// The names of the environments that inherit directly from this one, ordered.
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>>;
 }
@@ -110,6 +114,11 @@ pub trait EnvironmentReads: Send {
 pub trait EnvironmentWrites: Send {
     /// Fails with `Duplicate` if the name is taken, in any case of letters.
     async fn insert_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
+
+    /// Replaces name, parent, description and the time of change. Fails with `Duplicate` if another
+    /// has the name, in any case of letters, and with `Stale` if it is gone. The project is locked
+    /// before, so that no other takes the name meanwhile.
+    async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
     /// Deletes it with its secrets and their versions, and takes it out of every token's scope.
     /// Fails with `Stale` if it is gone.

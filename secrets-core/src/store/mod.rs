@@ -45,7 +45,7 @@ pub use environments::{
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
-pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};
+pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
 pub use tokens::{TokenReads, TokenRecord, TokenScope, TokenWrites};

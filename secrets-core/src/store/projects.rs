@@ -55,6 +55,17 @@ pub struct ProjectStanding {
     pub standing: Standing,
 }
 
+/// What a purge found to delete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purge {
+    /// Something, and there may be more.
+    Some,
+    /// What was left.
+    Rest,
+    /// Nothing.
+    Nothing,
+}
+
 /// Reading projects.
 #[async_trait]
 pub trait ProjectReads: Send {
@@ -64,6 +75,23 @@ pub trait ProjectReads: Send {
         project: &ProjectRef,
         principal: Principal,
     ) -> StoreResult<Option<ProjectStanding>>;
+
+    /// The project with this id that was deleted after `since`, and how `principal` stands to it.
+    /// Only restoring asks: to all else a deleted project is not there.
+    async fn deleted_project(
+        &mut self,
+        project: ProjectId,
+        since: Time,
+        principal: Principal,
+    ) -> StoreResult<Option<ProjectStanding>>;
+
+    /// Projects that were deleted before a time and not purged since, oldest first: the first
+    /// `limit` of them.
+    async fn doomed_projects(
+        &mut self,
+        before: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<ProjectRecord>>;
 
     /// The projects somebody stands to at all, oldest first.
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>>;
@@ -94,6 +122,25 @@ pub trait ProjectWrites: Send {
 
     /// Marks the project deleted and takes it out of every token's scope. Fails with `Stale` if it is gone.
     async fn delete_project(&mut self, project: ProjectId, now: Time) -> StoreResult<()>;
+
+    /// Takes back the deletion of a project that was deleted after `since`; scopes of tokens stay as
+    /// they are. Fails with `Stale` if there is none.
+    async fn restore_project(
+        &mut self,
+        project: ProjectId,
+        now: Time,
+        since: Time,
+    ) -> StoreResult<()>;
+
+    /// Deletes what a project held that was deleted before a time: versions and secrets, at most
+    /// `limit` of each; once there are none, environments, keys, name and description too. Only its
+    /// slug is left then. One that is not deleted, or was later, is left alone.
+    async fn purge_project(
+        &mut self,
+        project: ProjectId,
+        before: Time,
+        limit: u32,
+    ) -> StoreResult<Purge>;
 
     /// Holds the project's row until the end of the transaction. Fails with `Stale` if it is gone.
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()>;

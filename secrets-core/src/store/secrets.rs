@@ -63,6 +63,18 @@ pub struct SecretVersion {
     pub replaced_at: Time,
 }
 
+impl SecretVersion {
+    /// The secret as it was at this version, to open it by.
+    pub(crate) fn of(&self, secret: &SecretRecord) -> SecretRecord {
+        SecretRecord {
+            version: self.version,
+            hidden: self.hidden,
+            sealed: self.sealed.clone(),
+            ..secret.clone()
+        }
+    }
+}
+
 /// How a version came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
@@ -72,6 +84,8 @@ pub enum Change {
     Updated,
     /// By hiding the key.
     Hidden,
+    /// By taking up what an earlier version held.
+    RolledBack,
 }
 
 impl Change {
@@ -82,13 +96,14 @@ impl Change {
             Self::Created => "created",
             Self::Updated => "updated",
             Self::Hidden => "hidden",
+            Self::RolledBack => "rolled_back",
         }
     }
 
     /// The change kept under this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Created, Self::Updated, Self::Hidden]
+        [Self::Created, Self::Updated, Self::Hidden, Self::RolledBack]
             .into_iter()
             .find(|change| change.as_str() == name)
     }
@@ -107,8 +122,13 @@ pub trait SecretReads: Send {
     /// How many secrets an environment has of its own, hidden ones included.
     async fn count_secrets(&mut self, environment: EnvironmentId) -> StoreResult<u64>;
 
-    /// The versions a secret has replaced, newest first.
-    async fn secret_versions(&mut self, secret: SecretId) -> StoreResult<Vec<SecretVersion>>;
+    /// The versions before one that a secret has replaced, newest first: the first `limit` of them.
+    async fn secret_versions(
+        &mut self,
+        secret: SecretId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Vec<SecretVersion>>;
 }
 
 /// Writing secrets. The environment was touched before.

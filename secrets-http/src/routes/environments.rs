@@ -1,7 +1,7 @@
 //! `/api/v1/projects/{projectId}/environments`
 
 use secrets_core::environments::{
-    CreateEnvironment, DeleteEnvironment, GetEnvironment, ListEnvironments,
+    CreateEnvironment, DeleteEnvironment, GetEnvironment, ListEnvironments, UpdateEnvironment,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -22,12 +22,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         Ok(CreateEnvironment { project: target.project(), environment: body.json().await? })
     });
     let get = target().map(|target: Target| known(GetEnvironment { at: target.environment() }));
+    let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(UpdateEnvironment { at: target.environment(), change: body.json().await? })
+    });
     let delete =
         target().map(|target: Target| known(DeleteEnvironment { at: target.environment() }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("environments"), list),
         api.route(Method::POST, ALL, Shape::Created, create),
         api.route(Method::GET, ONE, Shape::Bare, get),
+        api.route(Method::PATCH, ONE, Shape::Bare, update),
         api.route(Method::DELETE, ONE, Shape::Empty, delete),
     ]
 }

@@ -9,6 +9,7 @@ use warp::Filter as _;
 use warp::http::Method;
 
 use crate::api::Api;
+use crate::conditions::{Conditions, conditions, tagged};
 use crate::fault::Fault;
 use crate::reply::Shape;
 use crate::router::Route;
@@ -16,10 +17,12 @@ use crate::target::{Target, target};
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let one = target().map(|target: Target| ready(secret(&target)));
-    let all = target().map(|target: Target| ready(secrets(&target)));
+    let all = target()
+        .and(conditions())
+        .map(|target: Target, conditions: Conditions| ready(secrets(&target, &conditions)));
     vec![
         api.route(Method::GET, "/api/v1/eso/secret", Shape::Bare, one),
-        api.route(Method::GET, "/api/v1/eso/secrets", Shape::Bare, all),
+        api.route(Method::GET, "/api/v1/eso/secrets", tagged(Shape::Bare), all),
     ]
 }
 
@@ -28,7 +31,8 @@ fn secret(target: &Target) -> Result<GetEsoSecret, Fault> {
     Ok(GetEsoSecret { at: EnvironmentPath::new(project, environment), key: KeyRef::new(key) })
 }
 
-fn secrets(target: &Target) -> Result<GetEsoSecrets, Fault> {
+fn secrets(target: &Target, conditions: &Conditions) -> Result<GetEsoSecrets, Fault> {
     let [project, environment] = target.required(["project", "env"])?;
-    Ok(GetEsoSecrets { at: EnvironmentPath::new(project, environment) })
+    let at = EnvironmentPath::new(project, environment);
+    Ok(GetEsoSecrets { at, held: conditions.held() })
 }

@@ -5,6 +5,7 @@ mod device_login;
 mod device_page;
 mod environments;
 mod eso;
+mod import;
 mod invitations;
 mod members;
 mod projects;
@@ -13,6 +14,7 @@ mod secrets;
 mod teams;
 mod tokens;
 mod users;
+mod watch;
 
 use std::future::{Ready, ready};
 
@@ -32,6 +34,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         projects::routes(api),
         environments::routes(api),
         secrets::routes(api),
+        watch::routes(api, scheduler),
         eso::routes(api),
         tokens::routes(api),
         audit::routes(api),

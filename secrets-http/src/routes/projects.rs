@@ -1,7 +1,7 @@
 //! `/api/v1/projects`
 
 use secrets_core::projects::{
-    CreateProject, DeleteProject, GetProject, ListProjects, UpdateProject,
+    CreateProject, DeleteProject, GetProject, ListProjects, RestoreProject, UpdateProject,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -15,6 +15,7 @@ use crate::target::{Target, target};
 
 const ALL: &str = "/api/v1/projects";
 const ONE: &str = "/api/v1/projects/{projectId}";
+const RESTORE: &str = "/api/v1/projects/{projectId}/restore";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let list = target().map(|_| known(ListProjects));
@@ -25,11 +26,14 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         Ok(UpdateProject { project: target.project(), change: body.json().await? })
     });
     let delete = target().map(|target: Target| known(DeleteProject { project: target.project() }));
+    let restore =
+        target().map(|target: Target| known(RestoreProject { project: target.project() }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("projects"), list),
         api.route(Method::POST, ALL, Shape::Created, create),
         api.route(Method::GET, ONE, Shape::Bare, get),
         api.route(Method::PATCH, ONE, Shape::Bare, update),
         api.route(Method::DELETE, ONE, Shape::Empty, delete),
+        api.route(Method::POST, RESTORE, Shape::Bare, restore),
     ]
 }

@@ -1,19 +1,26 @@
 //! `/api/v1/projects/{projectId}/environments/{environmentId}/secrets`
 
+use std::future::ready;
+
+use bytes::Bytes;
 use secrets_core::error::Error;
-use secrets_core::formats::dotenv;
+use secrets_core::formats::Format;
+use secrets_core::rule::Broken;
 use secrets_core::secrets::{
-    CreateSecret, DeleteSecret, ExportSecrets, GetSecret, Import, ImportSecrets, ImportedSecret,
-    KeyRef, ListSecrets, SubmittedImport, UpdateSecret,
+    CreateSecret, DeleteSecret, Export, ExportSecrets, GetSecret, ImportSecrets, KeyRef,
+    ListSecrets, ReadHistory, RollBackSecret, Rollback, SecretChange, UpdateSecret,
 };
 use warp::Filter as _;
-use warp::http::Method;
+use warp::http::header::CONTENT_TYPE;
+use warp::http::{HeaderValue, Method};
+use warp::reply::Response;
 
-use super::known;
+use super::{import, known};
 use crate::api::Api;
 use crate::body::{BULK_LIMIT, Body, LIMIT, body};
+use crate::conditions::{Conditions, conditions, tagged};
 use crate::fault::Fault;
-use crate::reply::Shape;
+use crate::reply::{Render as _, Shape};
 use crate::router::Route;
 use crate::target::{Target, target};
 
@@ -21,31 +28,42 @@ const ALL: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/sec
 const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export";
 const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
 const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
+const HISTORY: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history";
+const ROLLBACK: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let list = target().map(|target: Target| known(ListSecrets { at: target.environment() }));
+    let list = target().and(conditions()).map(|target: Target, conditions: Conditions| {
+        known(ListSecrets { at: target.environment(), held: conditions.held() })
+    });
     let create = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
         Ok(CreateSecret { at: target.environment(), secret: body.json().await? })
     });
-    let export = target().map(|target: Target| known(ExportSecrets { at: target.environment() }));
+    let export = target()
+        .and(conditions())
+        .map(|target: Target, conditions: Conditions| ready(export(&target, &conditions)));
     let import = target().and(body(BULK_LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(ImportSecrets { at: target.environment(), import: import(&target, body).await? })
+        Ok(ImportSecrets { at: target.environment(), import: import::read(&target, body).await? })
     });
     let get = target()
         .map(|target: Target| known(GetSecret { at: target.environment(), key: key(&target) }));
-    let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(UpdateSecret { at: target.environment(), key: key(&target), change: body.json().await? })
-    });
+    let update = target().and(conditions()).and(body(LIMIT)).map(update);
     let delete = target()
-        .map(|target: Target| known(DeleteSecret { at: target.environment(), key: key(&target) }));
+        .and(conditions())
+        .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
+    let history = target().map(|target: Target| ready(history(&target)));
+    let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
     vec![
-        api.route(Method::GET, ALL, Shape::Named("secrets"), list),
+        api.route(Method::GET, ALL, tagged(Shape::Named("secrets")), list),
         api.route(Method::POST, ALL, Shape::CreatedNamed("secret"), create),
-        api.route(Method::GET, EXPORT, Shape::Named("secrets"), export),
+        api.route(Method::GET, EXPORT, tagged(exported), export),
         api.route(Method::POST, BULK, Shape::Bare, import),
         api.route(Method::GET, ONE, Shape::Named("secret"), get),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update),
         api.route(Method::DELETE, ONE, Shape::Empty, delete),
+        api.route(Method::GET, HISTORY, Shape::Named("history"), history),
+        api.route(Method::POST, ROLLBACK, Shape::Named("secret"), roll_back),
     ]
 }
 
@@ -53,21 +71,63 @@ fn key(target: &Target) -> KeyRef {
     KeyRef::new(target.parameter("key"))
 }
 
-/// Secrets to import: a JSON document, or a `.env` file as `text/plain` with `?overwrite=`.
-async fn import(target: &Target, body: Body) -> Result<Import, Fault> {
-    if !body.is_text() {
-        return Ok(body.json::<SubmittedImport>().await?.try_into()?);
-    }
-    let overwrite = match target.query("overwrite")? {
-        None | Some("false") => false,
-        Some("true") => true,
-        Some(_) => return Err(Error::invalid("overwrite", "must be true or false").into()),
+async fn update(target: Target, conditions: Conditions, body: Body) -> Result<UpdateSecret, Fault> {
+    let mut change: SecretChange = body.json().await?;
+    change.expected_version = conditions.expected(change.expected_version)?;
+    Ok(UpdateSecret { at: target.environment(), key: key(&target), change })
+}
+
+fn delete(target: &Target, conditions: &Conditions) -> Result<DeleteSecret, Fault> {
+    let stated = target.number("expected_version")?;
+    let expected_version = conditions.expected(stated)?;
+    Ok(DeleteSecret { at: target.environment(), key: key(target), expected_version })
+}
+
+fn history(target: &Target) -> Result<ReadHistory, Fault> {
+    Ok(ReadHistory {
+        at: target.environment(),
+        key: key(target),
+        values: target.flag("values")?,
+        before: target.number("before")?,
+        limit: target.number("limit")?,
+    })
+}
+
+async fn roll_back(
+    target: Target,
+    conditions: Conditions,
+    body: Body,
+) -> Result<RollBackSecret, Fault> {
+    let mut rollback: Rollback = body.json().await?;
+    rollback.expected_version = conditions.expected(rollback.expected_version)?;
+    Ok(RollBackSecret { at: target.environment(), key: key(&target), rollback })
+}
+
+fn export(target: &Target, conditions: &Conditions) -> Result<ExportSecrets, Fault> {
+    let format = target.query("format")?.map(str::parse).transpose();
+    let format = format.map_err(|rule: &str| Error::invalid("format", rule))?;
+    let name = target.query("name")?.map(str::parse).transpose();
+    let name = name.map_err(|broken: Broken| Error::Invalid(vec![broken.at("name")]))?;
+    Ok(ExportSecrets { at: target.environment(), format, name, held: conditions.held() })
+}
+
+/// The list as JSON, or the bare text in its own media type.
+fn exported(export: &Export) -> Response {
+    let exported = match export {
+        Export::List(secrets) => return Shape::Named("secrets").render(secrets),
+        Export::Text(exported) => exported,
     };
-    let text = body.text().await?;
-    let secrets = dotenv::parse(&text).map_err(|bad| Error::invalid("body", bad.to_string()))?;
-    let secrets = secrets
-        .into_iter()
-        .map(|(key, value)| ImportedSecret { key, value, description: None })
-        .collect();
-    Ok(Import { secrets, overwrite })
+    let mut response = Response::new(Bytes::from(exported.text.as_bytes().to_vec()).into());
+    let media_type = HeaderValue::from_static(media_type(exported.format));
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    response
+}
+
+fn media_type(format: Format) -> &'static str {
+    match format {
+        Format::Dotenv | Format::Docker | Format::Shell => "text/plain; charset=utf-8",
+        Format::Json => "application/json",
+        Format::Yaml | Format::Kubernetes => "application/yaml",
+        Format::Csv => "text/csv; charset=utf-8; header=present",
+    }
 }

@@ -31,7 +31,7 @@ async fn an_export_is_one_entry_with_its_counts(app: App) {
     alice.get(&paths::secret(&web, "child", "export")).await.is(200);
 
     let entry = app.entry(&alice.team, "secrets.exported").await;
-    assert_eq!(entry.metadata, r#"{"count":2,"inherited_count":1}"#);
+    assert_eq!(entry.metadata, r#"{"count":2,"format":"list","inherited_count":1}"#);
 }
 
 async fn an_operators_reads_are_recorded_with_its_token(app: App) {

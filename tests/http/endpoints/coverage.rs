@@ -10,7 +10,7 @@ use secrets_tests::{App, Kind};
 
 use super::policy::{POLICY, Who};
 
-/// The rows of the specification that are served so far.
+/// The rows of the specification that are served so far, and those that go beyond it.
 const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/health"),
     ("GET", "/api/v1"),
@@ -34,10 +34,13 @@ const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/api/v1/projects/{projectId}"),
     ("PATCH", "/api/v1/projects/{projectId}"),
     ("DELETE", "/api/v1/projects/{projectId}"),
+    ("POST", "/api/v1/projects/{projectId}/restore"),
     ("GET", "/api/v1/projects/{projectId}/environments"),
     ("POST", "/api/v1/projects/{projectId}/environments"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}"),
+    ("PATCH", "/api/v1/projects/{projectId}/environments/{environmentId}"),
     ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/watch"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets"),
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export"),
@@ -45,6 +48,8 @@ const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
     ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history"),
+    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback"),
     ("GET", "/api/v1/eso/secret"),
     ("GET", "/api/v1/eso/secrets"),
     ("GET", "/api/v1/tokens"),

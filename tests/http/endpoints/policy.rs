@@ -107,12 +107,18 @@ const INVITATIONS: &str = "/api/v1/teams/{teamId}/invitations";
 const INVITATION: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}";
 const RESEND: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}/resend";
 const PROJECT: &str = "/api/v1/projects/{projectId}";
+const RESTORE: &str = "/api/v1/projects/{projectId}/restore";
 const ENVIRONMENTS: &str = "/api/v1/projects/{projectId}/environments";
 const ENVIRONMENT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}";
+const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
 const SECRETS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets";
 const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export";
 const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
 const SECRET: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
+const HISTORY: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history";
+const ROLLBACK: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
 
 /// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named. The token of
 /// an invitation is of one to somebody who is not here, and so nobody's.
@@ -139,10 +145,13 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", PROJECT, Who::Seers, Level::Project, 200),
     change("PATCH", PROJECT, Who::Managers, Level::Project, 200),
     change("DELETE", PROJECT, Who::Managers, Level::Project, 204),
+    change("POST", RESTORE, Who::Managers, Level::Project, 200),
     rule("GET", ENVIRONMENTS, Who::Seers, Level::Project, 200),
     change("POST", ENVIRONMENTS, Who::Members, Level::Project, 201),
     rule("GET", ENVIRONMENT, Who::Seers, Level::Environment, 200),
+    change("PATCH", ENVIRONMENT, Who::Managers, Level::Environment, 200),
     change("DELETE", ENVIRONMENT, Who::Managers, Level::Environment, 204),
+    rule("GET", WATCH, Who::Readers, Level::Environment, 200),
     rule("GET", SECRETS, Who::Readers, Level::Environment, 200),
     change("POST", SECRETS, Who::Writers, Level::Environment, 201),
     rule("GET", EXPORT, Who::Readers, Level::Environment, 200),
@@ -150,6 +159,8 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", SECRET, Who::Readers, Level::Secret, 200),
     change("PUT", SECRET, Who::Writers, Level::Secret, 200),
     change("DELETE", SECRET, Who::Writers, Level::Secret, 204),
+    rule("GET", HISTORY, Who::Readers, Level::Secret, 200),
+    change("POST", ROLLBACK, Who::Writers, Level::Secret, 200),
     rule("GET", "/api/v1/eso/secret", Who::Machines, Level::Secret, 200),
     rule("GET", "/api/v1/eso/secrets", Who::Machines, Level::Environment, 200),
     rule("GET", "/api/v1/tokens", Who::People, Level::Nothing, 200),

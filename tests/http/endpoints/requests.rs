@@ -11,6 +11,8 @@ use super::world::{Home, Tenant, World};
 pub(super) struct Names {
     team: String,
     project: String,
+    /// A project that is deleted.
+    deleted: String,
     environment: String,
     key: String,
     token: String,
@@ -30,6 +32,7 @@ impl Names {
         let mut names = Self {
             team: tenant.owner.team.clone(),
             project: tenant.project.clone(),
+            deleted: tenant.deleted.clone(),
             environment: "development".to_owned(),
             key: "KEY".to_owned(),
             token: tenant.token.clone(),
@@ -47,19 +50,25 @@ impl Names {
         names
     }
 
+    /// Whether a request takes away what it names, or uses it up.
+    pub(super) fn takes_away(rule: &Rule) -> bool {
+        let ends = ["/restore", "/resend"];
+        rule.method == "DELETE" || ends.iter().any(|end| rule.template.ends_with(end))
+    }
+
     /// Something of its own for a request that takes away what it names, or uses it up.
     pub(super) async fn fresh(app: &App, world: &World, rule: &Rule, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let mut names = Self::lasting(world, target);
-        if rule.method == "DELETE" || rule.template.ends_with("/resend") {
+        if Self::takes_away(rule) {
             names.replace(app, world.tenant(home), rule.on).await;
         }
         names
     }
 
     fn set_all(&mut self, name: &str) {
-        let fields = [&mut self.team, &mut self.project, &mut self.token, &mut self.invitation];
-        for field in fields {
+        let Self { team, project, deleted, token, invitation, .. } = self;
+        for field in [team, project, deleted, token, invitation] {
             name.clone_into(field);
         }
     }
@@ -71,6 +80,9 @@ impl Names {
             Level::Project => {
                 let body = json!({ "name": format!("Doomed {new}"), "team_id": owner.team });
                 self.project = owner.post("/api/v1/projects", &body).await.is(201).id();
+                let body = json!({ "name": format!("Deleted {new}"), "team_id": owner.team });
+                self.deleted = owner.post("/api/v1/projects", &body).await.is(201).id();
+                owner.delete(&format!("/api/v1/projects/{}", self.deleted)).await.is(204);
             }
             Level::Environment => {
                 self.environment = format!("doomed-{new}");
@@ -101,9 +113,11 @@ impl Names {
     }
 
     pub(super) fn path(&self, rule: &Rule) -> String {
+        let is_restore = rule.template.ends_with("/restore");
+        let project = if is_restore { &self.deleted } else { &self.project };
         let path = rule
             .template
-            .replace("{projectId}", &self.project)
+            .replace("{projectId}", project)
             .replace("{environmentId}", &self.environment)
             .replace("{key}", &self.key)
             .replace("{teamId}", &self.team)
@@ -135,6 +149,7 @@ impl Names {
             }
             ("POST", "members") => Some(json!({ "email": format!("new{new}@example.com") })),
             ("PATCH", "{userId}") => Some(json!({ "role": "admin" })),
+            ("PATCH", "{environmentId}") => Some(json!({ "description": name })),
             ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
             ("POST", "secrets") => Some(secret),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
@@ -145,6 +160,7 @@ impl Names {
             ("POST", "token") => Some(json!({ "device_code": "none", "client_id": "cli" })),
             ("POST", "approve" | "deny") => Some(json!({ "user_code": "BCDF-GHJK" })),
             ("POST", "revoke") => Some(json!({ "id": NOBODYS })),
+            ("POST", "rollback") => Some(json!({ "version": 1 })),
             ("POST", "tokens") => {
                 Some(json!({ "name": name, "team_id": team, "all_projects": true }))
             }
@@ -156,6 +172,10 @@ impl Names {
     pub(super) async fn send(&self, client: &Client, rule: &Rule) -> Reply {
         let method = rule.method.parse().unwrap();
         let path = self.path(rule);
+        if rule.template.ends_with("/watch") {
+            // It does not end by itself; its body is looked at where it is an error.
+            return client.watch(&path, &[]).await.into_reply().await;
+        }
         match self.body(rule) {
             Some(body) => client.json(method, &path, &body).await,
             None => client.raw(method, &path, &[], "").await,

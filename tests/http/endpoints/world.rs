@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use secrets_core::access::Role;
-use secrets_tests::{App, Dump, Person};
+use secrets_tests::{App, Dump, Person, paths};
 use serde_json::json;
 
 use super::principals::{self, Principal};
@@ -15,10 +15,12 @@ pub(super) enum Home {
     Other,
 }
 
-/// A team with a project `main`, whose environment `development` holds `KEY`.
+/// A team with a project `main`, whose environment `development` holds `KEY` at its second version.
 pub(super) struct Tenant {
     pub(super) owner: Person,
     pub(super) project: String,
+    /// The id of a project that is deleted.
+    pub(super) deleted: String,
     /// A service token that is only there to be deleted by whoever may.
     pub(super) token: String,
     /// A member whose role is theirs to change.
@@ -74,6 +76,10 @@ impl Tenant {
     async fn build(app: &App, owner: Person) -> Self {
         let path = owner.project("main").await;
         owner.secret(&path, "development", "KEY", "kvc_table").await;
+        let key = paths::secret(&path, "development", "KEY");
+        owner.put(&key, &json!({ "value": "kvc_table_again" })).await.is(200);
+        let deleted = owner.project("deleted").await;
+        owner.delete(&deleted).await.is(204);
         let token = json!({ "name": "spare", "team_id": owner.team, "all_projects": true });
         let token = owner.post("/api/v1/tokens", &token).await.is(201).id();
         let member = app.person(&format!("member-of-{}", owner.team)).await.id;
@@ -81,7 +87,8 @@ impl Tenant {
         let invited = json!({ "email": "absent@example.com" });
         let members = format!("/api/v1/teams/{}/members", owner.team);
         let invitation = owner.post(&members, &invited).await.is(201).id();
-        Self { owner, project: id_in(&path), token, member, invitation }
+        let (project, deleted) = (id_in(&path), id_in(&deleted));
+        Self { owner, project, deleted, token, member, invitation }
     }
 }
 

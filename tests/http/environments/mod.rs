@@ -3,3 +3,4 @@
 mod create;
 mod delete;
 mod read;
+mod update;

@@ -3,6 +3,7 @@
 mod create;
 mod delete;
 mod read;
+mod restore;
 mod update;
 
 const PROJECTS: &str = "/api/v1/projects";

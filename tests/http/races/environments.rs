@@ -134,6 +134,60 @@ async fn what_inherits_from_each_other_is_never_made(app: App) {
     assert_eq!(parents(&person, &path).await.len(), 3);
 }
 
+async fn parents_that_would_close_a_circle_together_never_do(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    let path = paths::environments(&project);
+    for number in 0..8 {
+        person.environment(&project, &format!("env-{number}"), None).await;
+    }
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            // Each of eight in a ring takes each of the seven others for a parent.
+            let (child, step) = (number % 8, 1 + number / 8 % 7);
+            let parent = format!("env-{}", (child + step) % 8);
+            let path = format!("{path}/env-{child}");
+            async move { client.patch(&path, &json!({ "inherits_from": parent })).await }
+        })
+        .await;
+
+    assert_eq!(count(&replies, 200) + count(&replies, 400), CROWD, "{replies:#?}");
+    for reply in replies.iter().filter(|reply| reply.status == 400) {
+        reply.code("circular_inheritance");
+    }
+    assert!(count(&replies, 200) >= 7 && count(&replies, 400) >= 1);
+    let parents = parents(&person, &path).await;
+    for environment in parents.keys() {
+        assert!(length(&parents, environment) <= 8, "{environment}");
+        person.get(&paths::secrets(&project, environment)).await.is(200);
+    }
+}
+
+async fn of_many_who_take_a_name_one_has_it(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    let path = paths::environments(&project);
+    for number in 0..CROWD {
+        person.environment(&project, &format!("env-{number}"), None).await;
+    }
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let name = if number % 2 == 0 { "wanted" } else { "WANTED" };
+            let path = format!("{path}/env-{number}");
+            async move { client.patch(&path, &json!({ "name": name })).await }
+        })
+        .await;
+
+    outcome(&replies, (200, 1), (400, 63));
+    for reply in replies.iter().filter(|reply| reply.status == 400) {
+        reply.code("already_exists");
+    }
+}
+
 async fn a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen(app: App) {
     let person = app.person("ann").await;
     let project = person.project("web").await;
@@ -163,6 +217,8 @@ secrets_tests::on_every_store!(
     nothing_is_written_to_an_environment_once_it_is_deleted,
     of_many_deletions_of_an_environment_one_happens,
     what_inherits_from_each_other_is_never_made,
+    parents_that_would_close_a_circle_together_never_do,
+    of_many_who_take_a_name_one_has_it,
     a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen,
 );
 

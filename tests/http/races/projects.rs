@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use secrets_tests::{App, Client, Reply, paths};
+use secrets_core::limits::Plan;
+use secrets_tests::{App, Build, Client, Kind, Reply, paths};
 use serde_json::json;
 
 use super::{CROWD, Crowd, count};
@@ -84,11 +85,55 @@ async fn of_many_deletions_of_a_project_one_happens(app: App) {
     super::outcome(&replies, (204, 1), (404, 63));
 }
 
+async fn of_many_restorations_of_a_project_one_happens(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    person.delete(&project).await.is(204);
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|_, client| {
+            let path = format!("{project}/restore");
+            async move { client.post(&path, &json!({})).await }
+        })
+        .await;
+
+    super::outcome(&replies, (200, 1), (404, 63));
+    person.get(&project).await.is(200);
+}
+
+async fn a_plan_is_not_exceeded_by_restoring(kind: Kind) {
+    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let person = app.person("ann").await;
+    let mut projects = Vec::new();
+    for number in 0..8 {
+        let project = person.project(&format!("web {number}")).await;
+        person.delete(&project).await.is(204);
+        projects.push(project);
+    }
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let path = format!("{}/restore", projects[number % 8]);
+            async move { client.post(&path, &json!({})).await }
+        })
+        .await;
+
+    assert_eq!(count(&replies, 200), 3, "{replies:#?}");
+    let refused = count(&replies, 429) + count(&replies, 404);
+    assert_eq!(refused, CROWD - 3, "{replies:#?}");
+    let listed = person.get("/api/v1/projects").await.json();
+    assert_eq!(listed["projects"].as_array().unwrap().len(), 3);
+}
+
 secrets_tests::on_every_store!(
     projects_of_one_name_get_addresses_of_their_own,
     of_many_projects_of_a_given_address_one_is_made,
     nothing_is_written_to_a_project_once_it_is_deleted,
     of_many_deletions_of_a_project_one_happens,
+    of_many_restorations_of_a_project_one_happens;
+    a_plan_is_not_exceeded_by_restoring,
 );
 
 /// Writes until the project is known to be gone, and gives the replies to two writes that began

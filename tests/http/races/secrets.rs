@@ -79,6 +79,30 @@ async fn of_many_updates_of_one_version_one_happens(app: App) {
     assert_eq!(shown["secret"]["version"], 2);
 }
 
+async fn of_many_rollbacks_of_one_version_one_happens(app: App) {
+    let person = app.person("ann").await;
+    let project = person.project("web").await;
+    person.secret(&project, "development", "KEY", "kvc_race_first").await;
+    let path = paths::secret(&project, "development", "KEY");
+    person.put(&path, &json!({ "value": "kvc_race_second" })).await.is(200);
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|_, client| {
+            let path = format!("{path}/rollback");
+            async move { client.post(&path, &json!({ "version": 1, "expected_version": 2 })).await }
+        })
+        .await;
+
+    outcome(&replies, (200, 1), (409, 63));
+    let shown = person.get(&path).await.json();
+    assert_eq!(
+        (&shown["secret"]["version"], &shown["secret"]["value"]),
+        (&json!(3), &json!("kvc_race_first"))
+    );
+    assert_eq!(history(&app, &project, "KEY").await, [3, 2, 1]);
+}
+
 async fn of_many_deletions_of_a_secret_one_happens(app: App) {
     let person = app.person("ann").await;
     let project = person.project("web").await;
@@ -169,6 +193,7 @@ secrets_tests::on_every_store!(
     of_many_creations_of_a_key_one_happens,
     many_updates_of_a_secret_all_happen_one_after_the_other,
     of_many_updates_of_one_version_one_happens,
+    of_many_rollbacks_of_one_version_one_happens,
     of_many_deletions_of_a_secret_one_happens,
     imports_that_overwrite_happen_whole_one_after_the_other,
     of_imports_that_do_not_overwrite_one_happens_whole,
@@ -207,7 +232,7 @@ fn exported(reply: &Reply) -> (BTreeSet<String>, Vec<u64>) {
 async fn history(app: &App, project: &str, key: &str) -> Vec<u32> {
     let record = app.record(project, "development", key).await;
     let mut reads = app.store.read().await.unwrap();
-    let replaced = reads.secret_versions(record.id).await.unwrap();
+    let replaced = reads.secret_versions(record.id, u32::MAX, u32::MAX).await.unwrap();
     let replaced = replaced.into_iter().map(|version| version.version);
     std::iter::once(record.version).chain(replaced).collect()
 }

@@ -30,7 +30,14 @@ async fn its_history_goes_with_it(app: App) {
     alice.delete(&path).await.is(204);
 
     let id = ids::parse(secret["secret"]["id"].as_str().unwrap()).unwrap();
-    let kept = app.store.read().await.unwrap().secret_versions(id.into()).await.unwrap();
+    let kept = app
+        .store
+        .read()
+        .await
+        .unwrap()
+        .secret_versions(id.into(), u32::MAX, u32::MAX)
+        .await
+        .unwrap();
     assert_eq!(kept, []);
 }
 

@@ -56,7 +56,7 @@ async fn exporting_writes_an_audit_event(app: App) {
 
     let entry = app.entry(&alice.team, "secrets.exported").await;
     assert_eq!(entry.environment_name.as_deref(), Some("preview"));
-    assert_eq!(entry.metadata, r#"{"count":2,"inherited_count":1}"#);
+    assert_eq!(entry.metadata, r#"{"count":2,"format":"list","inherited_count":1}"#);
 }
 
 async fn exporting_needs_the_permission_to_read(app: App) {

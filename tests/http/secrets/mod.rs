@@ -3,9 +3,12 @@
 mod create;
 mod delete;
 mod export;
+mod formats;
 mod hide;
+mod history;
 mod import;
 mod inherit;
 mod list;
 mod read;
+mod tags;
 mod update;

@@ -86,7 +86,14 @@ async fn previous_values_are_kept_in_a_history(app: App) {
     let secret = alice.put(&path, &json!({ "value": "kvc_four" })).await.is(200).json();
 
     let id = ids::parse(secret["secret"]["id"].as_str().unwrap()).unwrap();
-    let kept = app.store.read().await.unwrap().secret_versions(id.into()).await.unwrap();
+    let kept = app
+        .store
+        .read()
+        .await
+        .unwrap()
+        .secret_versions(id.into(), u32::MAX, u32::MAX)
+        .await
+        .unwrap();
     let kept: Vec<_> = kept.iter().map(|old| (old.version, old.change, old.hidden)).collect();
     let expected =
         [(3, Change::Hidden, true), (2, Change::Updated, false), (1, Change::Created, false)];

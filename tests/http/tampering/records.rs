@@ -112,7 +112,7 @@ async fn an_older_value_is_not_given_as_the_newest(app: App) {
     victim.person.put(&path, &json!({ "value": "kvc_newer" })).await.is(200);
     let newest = victim.app.record(&victim.project, "development", "ONE").await;
     let mut reads = victim.app.store.read().await.unwrap();
-    let older = reads.secret_versions(newest.id).await.unwrap().remove(0);
+    let older = reads.secret_versions(newest.id, u32::MAX, u32::MAX).await.unwrap().remove(0);
     drop(reads);
 
     victim.app.rewrite(&[SecretRecord { sealed: older.sealed, ..newest }]).await;

@@ -59,6 +59,15 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
         Ok(environments)
     }
 
+    async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>> {
+        let state = self.state();
+        let project = state.environment(environment).map(|environment| environment.project);
+        let Some(project) = project.filter(|project| state.projects.contains_key(project)) else {
+            return Ok(Vec::new());
+        };
+        Ok(state.chain(project, &environment.into()).cloned().collect())
+    }
+
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
         let state = self.state();
         let mut names: Vec<_> = state.heirs(environment).map(|heir| heir.name.clone()).collect();
@@ -89,6 +98,32 @@ impl EnvironmentWrites for Session<Pending> {
         )?;
         state.environment_names.entry(environment.project).or_default().insert(name, id);
         state.environments.insert(id, environment.clone().into());
+        Ok(())
+    }
+
+    async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let old = state.environments.get(&environment.id).map(owned).ok_or(GONE)?;
+        let parent = environment.inherits_from.map(|parent| state.environments.get(&parent));
+        let of_project = |parent: Option<&Arc<EnvironmentRecord>>| {
+            parent.is_some_and(|parent| parent.project == old.project)
+        };
+        refers(parent.is_none_or(of_project), "environment")?;
+        let names = state.environment_names.entry(old.project).or_default();
+        let name = environment.name.folded();
+        if names.get(&name).is_some_and(|holder| *holder != old.id) {
+            return Err(StoreError::Duplicate(Subject::Environment));
+        }
+        names.remove(&old.name.folded());
+        names.insert(name, old.id);
+        let new = EnvironmentRecord {
+            name: environment.name.clone(),
+            inherits_from: environment.inherits_from,
+            description: environment.description.clone(),
+            updated_at: environment.updated_at,
+            ..old
+        };
+        state.environments.insert(new.id, new.into());
         Ok(())
     }
 

@@ -10,7 +10,8 @@ use crate::error::Subject;
 use crate::ids::{ProjectId, TeamId};
 use crate::limits::Plan;
 use crate::store::{
-    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing, StoreError, StoreResult,
+    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreError,
+    StoreResult,
 };
 
 #[async_trait]
@@ -21,6 +22,30 @@ impl<S: Snapshot> ProjectReads for Session<S> {
         principal: Principal,
     ) -> StoreResult<Option<ProjectStanding>> {
         Ok(self.state().project_standing(project, principal))
+    }
+
+    async fn deleted_project(
+        &mut self,
+        project: ProjectId,
+        since: Time,
+        principal: Principal,
+    ) -> StoreResult<Option<ProjectStanding>> {
+        let state = self.state();
+        let deleted = state.deleted_projects.get(&project).filter(|deleted| deleted.0 > since);
+        let record = deleted.map(|deleted| deleted.1.clone());
+        Ok(record.map(|project| state.standing_to(project, principal)))
+    }
+
+    async fn doomed_projects(
+        &mut self,
+        before: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<ProjectRecord>> {
+        let state = self.state();
+        let mut doomed: Vec<_> =
+            state.deleted_projects.values().filter(|deleted| deleted.0 < before).collect();
+        doomed.sort_by_key(|deleted| (deleted.0, deleted.1.id));
+        Ok(doomed.into_iter().take(limit as usize).map(|deleted| deleted.1.clone()).collect())
     }
 
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>> {
@@ -81,13 +106,68 @@ impl ProjectWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn delete_project(&mut self, project: ProjectId, _now: Time) -> StoreResult<()> {
+    async fn delete_project(&mut self, project: ProjectId, now: Time) -> StoreResult<()> {
         let state = self.state_mut();
         // Its slug stays, and so does what it holds: out of reach, as everything is reached through
         // the project.
-        state.projects.remove(&project).ok_or(GONE)?;
+        let record = state.projects.remove(&project).ok_or(GONE)?;
+        state.deleted_projects.insert(project, (now, owned(&record)).into());
         state.narrow_tokens(|scope| scope.projects.retain(|held| *held != project));
         Ok(())
+    }
+
+    async fn restore_project(
+        &mut self,
+        project: ProjectId,
+        now: Time,
+        since: Time,
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        let deleted = state.deleted_projects.get(&project).filter(|deleted| deleted.0 > since);
+        let record = deleted.map(|deleted| deleted.1.clone()).ok_or(GONE)?;
+        state.deleted_projects.remove(&project);
+        state.projects.insert(project, ProjectRecord { updated_at: now, ..record }.into());
+        Ok(())
+    }
+
+    async fn purge_project(
+        &mut self,
+        project: ProjectId,
+        before: Time,
+        limit: u32,
+    ) -> StoreResult<Purge> {
+        let state = self.state_mut();
+        if state.deleted_projects.get(&project).is_none_or(|deleted| deleted.0 >= before) {
+            return Ok(Purge::Nothing);
+        }
+        let environments: Vec<_> = state
+            .environments
+            .values()
+            .filter(|environment| environment.project == project)
+            .map(|environment| environment.id)
+            .collect();
+        let secrets: Vec<_> = environments
+            .iter()
+            .flat_map(|environment| {
+                state.secrets_of(*environment).values().map(|s| s.id).collect::<Vec<_>>()
+            })
+            .take(limit as usize)
+            .collect();
+        for secret in &secrets {
+            state.forget_secret(*secret)?;
+        }
+        if !secrets.is_empty() {
+            return Ok(Purge::Some);
+        }
+        for environment in environments {
+            state.environments.remove(&environment);
+            state.secrets.remove(&environment);
+            state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
+        }
+        state.environment_names.remove(&project);
+        state.project_keys.remove(&project);
+        state.deleted_projects.remove(&project);
+        Ok(Purge::Rest)
     }
 
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()> {
@@ -108,9 +188,12 @@ impl State {
             ProjectRef::Id(id) => id,
             ProjectRef::Slug(slug) => self.project_slugs.get(slug.as_str())?,
         };
-        let project = self.projects.get(id).map(owned)?;
+        self.projects.get(id).map(owned).map(|project| self.standing_to(project, principal))
+    }
+
+    fn standing_to(&self, project: ProjectRecord, principal: Principal) -> ProjectStanding {
         let (plan, standing) = (self.plan(project.team), self.standing(&project, principal));
-        Some(ProjectStanding { project, plan, standing })
+        ProjectStanding { project, plan, standing }
     }
 
     fn plan(&self, team: TeamId) -> Plan {

@@ -27,9 +27,14 @@ impl<S: Snapshot> SecretReads for Session<S> {
         Ok(self.state().secrets_of(environment).values().map(|_| 1).sum())
     }
 
-    async fn secret_versions(&mut self, secret: SecretId) -> StoreResult<Vec<SecretVersion>> {
+    async fn secret_versions(
+        &mut self,
+        secret: SecretId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Vec<SecretVersion>> {
         let versions = self.state().secret_versions.get(&secret).cloned().unwrap_or_default();
-        Ok(versions.values().rev().map(owned).collect())
+        Ok(versions.range(..before).rev().take(limit as usize).map(|(_, old)| owned(old)).collect())
     }
 }
 
@@ -85,11 +90,7 @@ impl SecretWrites for Session<Pending> {
     }
 
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()> {
-        let state = self.state_mut();
-        let (environment, key) = state.secret_places.remove(&secret).ok_or(GONE)?;
-        state.secrets.entry(environment).or_default().remove(&key);
-        state.secret_versions.remove(&secret);
-        Ok(())
+        self.state_mut().forget_secret(secret)
     }
 }
 
@@ -103,6 +104,13 @@ impl State {
         }
         refers(self.environments.contains_key(&secret.environment), "environment")?;
         self.put_secret(secret.clone());
+        Ok(())
+    }
+
+    pub(super) fn forget_secret(&mut self, secret: SecretId) -> StoreResult<()> {
+        let (environment, key) = self.secret_places.remove(&secret).ok_or(GONE)?;
+        self.secrets.entry(environment).or_default().remove(&key);
+        self.secret_versions.remove(&secret);
         Ok(())
     }
 

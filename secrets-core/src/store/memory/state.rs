@@ -38,6 +38,8 @@ pub(super) struct State {
 
     /// Those that are not deleted.
     pub(super) projects: Table<ProjectId, ProjectRecord>,
+    /// Those that are deleted and not purged, and when they were.
+    pub(super) deleted_projects: Table<ProjectId, (Time, ProjectRecord)>,
     /// Of deleted projects too: a slug is never given again.
     pub(super) project_slugs: OrdMap<String, ProjectId>,
     pub(super) project_keys: OrdMap<ProjectId, Table<u32, ProjectKeyRecord>>,

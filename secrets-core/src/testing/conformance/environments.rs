@@ -168,9 +168,9 @@ pub async fn deleting_an_environment_takes_its_secrets_along(store: &dyn Store) 
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.count_secrets(world.staging.id).await.unwrap(), 0);
-    assert_eq!(seen.secret_versions(gone.id).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
     assert_eq!(seen.secret_range().await.unwrap(), Some((kept.id, kept.id)));
-    assert_eq!(seen.secret_versions(kept.id).await.unwrap().len(), 1);
+    assert_eq!(seen.secret_versions(kept.id, u32::MAX, u32::MAX).await.unwrap().len(), 1);
     let member = Principal::User(world.member.id);
     let left = seen.environments(world.project.id, member).await.unwrap();
     assert_eq!(left, [world.development, world.production]);

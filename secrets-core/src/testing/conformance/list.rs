@@ -119,6 +119,23 @@ macro_rules! store_conformance {
             environment_names_are_no_patterns
             deleting_an_heir_leaves_what_it_inherited
         }
+        changes() {
+            a_change_replaces_what_an_environment_is
+            a_change_can_take_parent_and_description_away
+            a_name_that_another_has_is_a_duplicate
+            a_name_that_was_given_up_is_free
+            an_environment_that_is_gone_is_not_changed
+            a_chain_runs_to_the_furthest_ancestor
+            what_is_gone_has_no_chain_and_a_circle_ends
+        }
+        restoring() {
+            a_deleted_project_is_found_to_be_restored
+            a_restored_project_is_there_with_all_it_held
+            what_cannot_be_restored_is_stale
+            the_doomed_come_by_their_deletion
+            a_purge_leaves_nothing_but_the_slug
+            a_purge_leaves_the_living_alone
+        }
         sight() {
             an_unknown_project_shows_nothing
             an_unknown_environment_has_an_empty_chain
@@ -177,6 +194,7 @@ macro_rules! store_conformance {
             the_replaced_version_is_kept_as_it_was
             a_first_version_has_replaced_nothing
             versions_come_newest_first
+            versions_come_in_pages
             each_secret_has_versions_of_its_own
             a_version_out_of_turn_is_stale
             a_secret_that_is_gone_cannot_be_replaced

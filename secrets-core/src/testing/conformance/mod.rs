@@ -19,6 +19,7 @@ use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 pub mod audit;
 pub mod audit_chain;
+pub mod changes;
 pub mod device_logins;
 pub mod environments;
 pub mod instance;
@@ -26,6 +27,7 @@ pub mod invitations;
 mod list;
 pub mod projects;
 pub mod races;
+pub mod restoring;
 pub mod scopes;
 pub mod secrets;
 pub mod sight;

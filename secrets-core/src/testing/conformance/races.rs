@@ -39,7 +39,7 @@ pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, 
 
     let mut seen = read(&*store).await;
     let present = seen.secrets(environment, &[first.key]).await.unwrap();
-    let versions = seen.secret_versions(first.id).await.unwrap();
+    let versions = seen.secret_versions(first.id, u32::MAX, u32::MAX).await.unwrap();
     let numbers: Vec<_> = versions.iter().map(|version| version.version).collect();
     let mut values: Vec<_> = versions.iter().map(|version| version.sealed.as_bytes()).collect();
     values.sort_unstable();
@@ -69,7 +69,10 @@ pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn)
     .await;
 
     assert_eq!(succeeded, 1);
-    assert_eq!(read(&*store).await.secret_versions(first.id).await.unwrap().len(), 1);
+    assert_eq!(
+        read(&*store).await.secret_versions(first.id, u32::MAX, u32::MAX).await.unwrap().len(),
+        1
+    );
 }
 
 /// Every touch counts, and gives a revision of its own.

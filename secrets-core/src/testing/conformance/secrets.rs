@@ -221,7 +221,7 @@ pub async fn a_new_description_changes_nothing_else(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
     let keys = [other.key.clone(), described.key.clone()];
-    assert_eq!(seen.secret_versions(described.id).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(described.id, u32::MAX, u32::MAX).await.unwrap(), []);
     assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [described, other]);
 }
 
@@ -254,8 +254,8 @@ pub async fn a_deleted_secret_takes_its_versions_along(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
     let keys = [gone.key, kept.key];
-    assert_eq!(seen.secret_versions(gone.id).await.unwrap(), []);
-    assert_eq!(seen.secret_versions(kept.id).await.unwrap().len(), 1);
+    assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(kept.id, u32::MAX, u32::MAX).await.unwrap().len(), 1);
     assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [newest]);
 }
 
@@ -283,7 +283,7 @@ pub async fn the_key_of_a_deleted_secret_is_free(store: &dyn Store) {
     tx.insert_secrets(from_ref(&second)).await.unwrap();
 
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.secret_versions(second.id).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(second.id, u32::MAX, u32::MAX).await.unwrap(), []);
     assert_eq!(seen.secrets(world.production.id, &[first.key]).await.unwrap(), [second]);
 }
 

@@ -72,7 +72,7 @@ pub async fn dropping_a_transaction_brings_back_what_it_deleted(store: &dyn Stor
 
     let mut seen = read(store).await;
     assert_eq!(seen.secrets(world.staging.id, &[first.key]).await.unwrap(), [second]);
-    assert_eq!(seen.secret_versions(first.id).await.unwrap().len(), 1);
+    assert_eq!(seen.secret_versions(first.id, u32::MAX, u32::MAX).await.unwrap().len(), 1);
     assert_eq!(seen.token_scope(of_staging.id).await.unwrap(), scope);
 }
 
@@ -134,7 +134,7 @@ pub async fn a_transaction_sees_what_was_committed_before_it(store: &dyn Store) 
     tx.commit().await.unwrap();
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.secret_versions(first.id).await.unwrap().len(), 1);
+    assert_eq!(tx.secret_versions(first.id, u32::MAX, u32::MAX).await.unwrap().len(), 1);
 }
 
 /// A transaction that did nothing can be committed, and so can one that only read.

@@ -51,7 +51,8 @@ pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     tx.replace_secret(&second).await.unwrap();
     tx.replace_secret(&third).await.unwrap();
 
-    let found = committed(store, tx).await.secret_versions(first.id).await.unwrap();
+    let found =
+        committed(store, tx).await.secret_versions(first.id, u32::MAX, u32::MAX).await.unwrap();
     assert_eq!(found, [replaced(&second, &third), replaced(&first, &second)]);
 }
 
@@ -64,8 +65,13 @@ pub async fn a_first_version_has_replaced_nothing(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
 
-    assert_eq!(seen.secret_versions(only.id).await.unwrap(), []);
-    assert_eq!(seen.secret_versions(secret(&world.production, "KEY").id).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(only.id, u32::MAX, u32::MAX).await.unwrap(), []);
+    assert_eq!(
+        seen.secret_versions(secret(&world.production, "KEY").id, u32::MAX, u32::MAX)
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 /// Versions come newest first, without a gap, also beyond ten.
@@ -80,9 +86,36 @@ pub async fn versions_come_newest_first(store: &dyn Store) {
         tx.replace_secret(&newest).await.unwrap();
     }
 
-    let found = committed(store, tx).await.secret_versions(newest.id).await.unwrap();
+    let found =
+        committed(store, tx).await.secret_versions(newest.id, u32::MAX, u32::MAX).await.unwrap();
     let numbers: Vec<_> = found.iter().map(|version| version.version).collect();
     assert_eq!(numbers, (1..=12).rev().collect::<Vec<_>>());
+}
+
+/// Versions are given from any one on, and no more than are asked for.
+pub async fn versions_come_in_pages(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut newest = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&newest)).await.unwrap();
+    for _ in 0..5 {
+        newest = next_version(&newest);
+        tx.replace_secret(&newest).await.unwrap();
+    }
+    let mut seen = committed(store, tx).await;
+
+    for (before, limit, expected) in [
+        (6, 2, vec![5, 4]),
+        (4, 2, vec![3, 2]),
+        (2, 2, vec![1]),
+        (1, 2, vec![]),
+        (0, 2, vec![]),
+        (u32::MAX, 0, vec![]),
+    ] {
+        let found = seen.secret_versions(newest.id, before, limit).await.unwrap();
+        let numbers: Vec<_> = found.iter().map(|version| version.version).collect();
+        assert_eq!(numbers, expected, "{limit} before {before}");
+    }
 }
 
 /// The versions of two secrets are told apart.
@@ -97,8 +130,14 @@ pub async fn each_secret_has_versions_of_its_own(store: &dyn Store) {
     tx.replace_secret(&next_two).await.unwrap();
 
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.secret_versions(one.id).await.unwrap(), [replaced(&one, &next_one)]);
-    assert_eq!(seen.secret_versions(two.id).await.unwrap(), [replaced(&two, &next_two)]);
+    assert_eq!(
+        seen.secret_versions(one.id, u32::MAX, u32::MAX).await.unwrap(),
+        [replaced(&one, &next_one)]
+    );
+    assert_eq!(
+        seen.secret_versions(two.id, u32::MAX, u32::MAX).await.unwrap(),
+        [replaced(&two, &next_two)]
+    );
     assert_eq!(seen.secrets(world.production.id, &[one.key]).await.unwrap(), [next_one]);
 }
 
@@ -115,7 +154,7 @@ pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
     }
 
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.secret_versions(second.id).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(second.id, u32::MAX, u32::MAX).await.unwrap(), []);
     assert_eq!(seen.secrets(world.production.id, from_ref(&second.key)).await.unwrap(), [second]);
 }
 
@@ -131,7 +170,7 @@ pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.count_secrets(world.production.id).await.unwrap(), 0);
-    assert_eq!(seen.secret_versions(gone.id).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
 }
 
 /// A change keeps its name, whichever it is, in the present version and in a replaced one.
@@ -148,7 +187,7 @@ pub async fn every_change_survives(store: &dyn Store) {
 
         let mut reader = committed(store, tx).await;
         let present = reader.secrets(world.production.id, &[first.key]).await.unwrap();
-        let past = reader.secret_versions(first.id).await.unwrap();
+        let past = reader.secret_versions(first.id, u32::MAX, u32::MAX).await.unwrap();
         seen.push((present[0].change, past[0].change));
     }
 
@@ -169,7 +208,7 @@ pub async fn the_highest_version_number_survives(store: &dyn Store) {
     tx.replace_secret(&last).await.unwrap();
 
     let mut seen = committed(store, tx).await;
-    let versions = seen.secret_versions(last.id).await.unwrap();
+    let versions = seen.secret_versions(last.id, u32::MAX, u32::MAX).await.unwrap();
     assert_eq!(versions, [replaced(&last_but_one, &last)]);
     assert_eq!(seen.secrets(world.production.id, from_ref(&last.key)).await.unwrap(), [last]);
 }
@@ -185,7 +224,8 @@ pub async fn a_large_replaced_value_survives(store: &dyn Store) {
 
     tx.replace_secret(&next).await.unwrap();
 
-    let versions = committed(store, tx).await.secret_versions(large.id).await.unwrap();
+    let versions =
+        committed(store, tx).await.secret_versions(large.id, u32::MAX, u32::MAX).await.unwrap();
     assert_eq!(versions, [replaced(&large, &next)]);
 }
 

@@ -45,6 +45,23 @@ impl<C: Connected> EnvironmentReads for Session<C> {
         self.all("environments", statement, record).await
     }
 
+    async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>> {
+        let statement = sqlx::query(concat!(
+            "WITH RECURSIVE chain AS (
+                 SELECT CAST(0 AS BIGINT) AS depth, ",
+            columns!(environments),
+            "    FROM environments e JOIN projects p ON p.id = e.project_id AND p.deleted_at IS NULL
+                 WHERE e.id = $1
+                 UNION ALL
+                 SELECT c.depth + 1, ",
+            columns!(environments),
+            "    FROM chain c CROSS JOIN environments e
+                 WHERE e.id = c.inherits_from AND c.depth < 16)
+             SELECT * FROM chain ORDER BY depth"
+        ));
+        self.all("environments", statement.bind(environment.uuid()), record).await
+    }
+
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
         let statement = sqlx::query("SELECT id, name FROM environments WHERE inherits_from = $1");
         let mut names = self
@@ -81,6 +98,31 @@ impl EnvironmentWrites for Session<Transaction> {
         .bind(environment.created_at)
         .bind(environment.updated_at);
         self.insert(Subject::Environment, statement).await
+    }
+
+    async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()> {
+        // Asked before: a violation would end PostgreSQL's transaction.
+        let namesakes = sqlx::query(
+            "SELECT COUNT(*) AS count FROM environments o JOIN environments e ON e.id = $1
+             WHERE o.project_id = e.project_id AND o.folded_name = $2 AND o.id <> e.id",
+        )
+        .bind(environment.id.uuid())
+        .bind(environment.name.folded());
+        if self.count(namesakes).await? > 0 {
+            return Err(StoreError::Duplicate(Subject::Environment));
+        }
+        let statement = sqlx::query(
+            "UPDATE environments
+             SET name = $2, folded_name = $3, inherits_from = $4, description = $5, updated_at = $6
+             WHERE id = $1",
+        )
+        .bind(environment.id.uuid())
+        .bind(environment.name.as_str())
+        .bind(environment.name.folded())
+        .bind(environment.inherits_from.map(EnvironmentId::uuid))
+        .bind(&environment.description)
+        .bind(environment.updated_at);
+        self.change(Subject::Environment, statement).await
     }
 
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {

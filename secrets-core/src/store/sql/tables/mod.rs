@@ -51,15 +51,24 @@ macro_rules! token_holds_project {
     };
 }
 
-/// A project by id ($1) or slug ($2), and how a user ($3) or token ($4) stands to it.
-macro_rules! standing {
+/// Projects, and how a user ($3) or token ($4) stands to them.
+macro_rules! standings {
     () => {
         concat!(
             "FROM projects p
              JOIN teams t ON t.id = p.team_id
              LEFT JOIN members m ON m.team_id = p.team_id AND m.user_id = $3
              LEFT JOIN tokens k ON k.id = $4 AND ",
-            token_holds_project!(),
+            token_holds_project!()
+        )
+    };
+}
+
+/// A project by id ($1) or slug ($2), and how a user ($3) or token ($4) stands to it.
+macro_rules! standing {
+    () => {
+        concat!(
+            standings!(),
             " WHERE p.id = COALESCE($1, (SELECT id FROM projects WHERE slug = $2))
                   AND p.deleted_at IS NULL"
         )

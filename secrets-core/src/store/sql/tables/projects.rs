@@ -10,7 +10,7 @@ use crate::error::Subject;
 use crate::ids::{ProjectId, TeamId};
 use crate::limits::Plan;
 use crate::store::{
-    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing, StoreResult,
+    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreResult,
 };
 
 #[async_trait]
@@ -32,6 +32,43 @@ impl<C: Connected> ProjectReads for Session<C> {
         .bind(user)
         .bind(token);
         self.one("projects", statement, project_standing).await
+    }
+
+    async fn deleted_project(
+        &mut self,
+        project: ProjectId,
+        since: Time,
+        principal: Principal,
+    ) -> StoreResult<Option<ProjectStanding>> {
+        let (user, token) = user_or_token(principal);
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(projects),
+            ", t.plan, m.role, k.id IS NOT NULL AS is_token ",
+            standings!(),
+            " WHERE p.id = $1 AND p.deleted_at > $2"
+        ))
+        .bind(project.uuid())
+        .bind(since)
+        .bind(user)
+        .bind(token);
+        self.one("projects", statement, project_standing).await
+    }
+
+    async fn doomed_projects(
+        &mut self,
+        before: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<ProjectRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(projects),
+            " FROM projects p WHERE p.deleted_at < $1
+                  AND EXISTS (SELECT 1 FROM project_keys y WHERE y.project_id = p.id)
+              ORDER BY p.deleted_at, p.id
+              LIMIT $2"
+        ));
+        self.all("projects", statement.bind(before).bind(i64::from(limit)), record).await
     }
 
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>> {
@@ -136,6 +173,43 @@ impl ProjectWrites for Session<Transaction> {
         self.write(statement.bind(project.uuid())).await.map(drop)
     }
 
+    async fn restore_project(
+        &mut self,
+        project: ProjectId,
+        now: Time,
+        since: Time,
+    ) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE projects SET deleted_at = NULL, updated_at = $2
+             WHERE id = $1 AND deleted_at > $3",
+        );
+        let statement = statement.bind(project.uuid()).bind(now).bind(since);
+        self.change(Subject::Project, statement).await
+    }
+
+    async fn purge_project(
+        &mut self,
+        project: ProjectId,
+        before: Time,
+        limit: u32,
+    ) -> StoreResult<Purge> {
+        let hold = sqlx::query(
+            "UPDATE projects SET name = slug, description = NULL WHERE id = $1 AND deleted_at < $2",
+        );
+        if self.write(hold.bind(project.uuid()).bind(before)).await? == 0 {
+            return Ok(Purge::Nothing);
+        }
+        for text in PURGE_SOME {
+            let some = sqlx::query(text).bind(project.uuid()).bind(i64::from(limit));
+            if self.write(some).await? > 0 {
+                return Ok(Purge::Some);
+            }
+        }
+        self.write(sqlx::query(PURGE_ENVIRONMENTS).bind(project.uuid())).await?;
+        let keys = self.write(sqlx::query(PURGE_KEYS).bind(project.uuid())).await?;
+        Ok(if keys > 0 { Purge::Rest } else { Purge::Nothing })
+    }
+
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE projects SET updated_at = updated_at WHERE id = $1 AND deleted_at IS NULL",
@@ -143,6 +217,23 @@ impl ProjectWrites for Session<Transaction> {
         self.change(Subject::Project, statement.bind(project.uuid())).await
     }
 }
+
+/// What there can be much of: at most $2 of each of a project $1.
+const PURGE_SOME: [&str; 2] = [
+    "DELETE FROM secret_versions WHERE (secret_id, version) IN
+         (SELECT v.secret_id, v.version FROM secret_versions v
+          JOIN secrets s ON s.id = v.secret_id
+          JOIN environments e ON e.id = s.environment_id
+          WHERE e.project_id = $1 LIMIT $2)",
+    "DELETE FROM secrets WHERE id IN
+         (SELECT s.id FROM secrets s JOIN environments e ON e.id = s.environment_id
+          WHERE e.project_id = $1 LIMIT $2)",
+];
+
+const PURGE_ENVIRONMENTS: &str = "DELETE FROM environments WHERE project_id = $1";
+
+/// Last: as long as there is a key, there is something to purge.
+const PURGE_KEYS: &str = "DELETE FROM project_keys WHERE project_id = $1";
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {
     Ok(ProjectRecord {

@@ -44,14 +44,23 @@ impl<C: Connected> SecretReads for Session<C> {
         self.count(statement.bind(environment.uuid())).await
     }
 
-    async fn secret_versions(&mut self, secret: SecretId) -> StoreResult<Vec<SecretVersion>> {
+    async fn secret_versions(
+        &mut self,
+        secret: SecretId,
+        before: u32,
+        limit: u32,
+    ) -> StoreResult<Vec<SecretVersion>> {
         let statement = sqlx::query(
             "SELECT secret_id AS id, version, sealed, hidden, change, changed_by, changed_at,
                  replaced_at
-             FROM secret_versions WHERE secret_id = $1
-             ORDER BY version DESC",
-        );
-        self.all("secret_versions", statement.bind(secret.uuid()), version).await
+             FROM secret_versions WHERE secret_id = $1 AND version < $2
+             ORDER BY version DESC
+             LIMIT $3",
+        )
+        .bind(secret.uuid())
+        .bind(i64::from(before))
+        .bind(i64::from(limit));
+        self.all("secret_versions", statement, version).await
     }
 }
 

@@ -1,0 +1,160 @@
+//! Changing an environment.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
+use super::{Environment, parent_of};
+use crate::access::{EnvironmentPath, EnvironmentRef, LONGEST_CHAIN, Permission, TOO_LONG};
+use crate::caller::Callers;
+use crate::error::{Code, Error, Result, Subject};
+use crate::ids::EnvironmentId;
+use crate::names::{EnvironmentName, Summary};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::EnvironmentRecord;
+
+/// What changes. At least one thing must.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EnvironmentChange {
+    /// Its name, unless it is a default environment.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub name: Option<EnvironmentName>,
+    /// The environment it inherits from, by id or name; `null` for none.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub inherits_from: Parent,
+    /// What it is for.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub description: Option<Summary>,
+}
+
+/// From what an environment inherits from now on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Parent {
+    /// What it inherits from already.
+    #[default]
+    Same,
+    /// Nothing.
+    Nothing,
+    /// An environment of the same project.
+    Environment(EnvironmentRef),
+}
+
+/// Changes an environment's name, parent or description.
+#[derive(Debug)]
+pub struct UpdateEnvironment {
+    /// Which environment.
+    pub at: EnvironmentPath,
+    /// What changes.
+    pub change: EnvironmentChange,
+}
+
+impl Operation for UpdateEnvironment {
+    const NAME: &'static str = "environment.update";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("environment.updated");
+    type Access = Write;
+    type Output = Environment;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
+        let project = cx.project(&self.at.project, Permission::See).await?.project;
+        // Held from here on, so that no chain changes while it is looked at.
+        cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
+        let mut environment = cx.environment(&self.at, Permission::Manage).await?.environment;
+        let EnvironmentChange { name, inherits_from, description } = self.change;
+        if name.is_none() && inherits_from == Parent::Same && description.is_none() {
+            return Err(Error::invalid("name", "or inherits_from or description must be given"));
+        }
+        if let Some(name) = name {
+            rename(cx, &mut environment, name)?;
+        }
+        cx.inherit(&self.at, &mut environment, inherits_from).await?;
+        environment.description = description.map(Into::into).or(environment.description);
+        environment.updated_at = cx.now();
+        let taken = || Error::taken("name", "is taken already in this project");
+        cx.tx().update_environment(&environment).await.map_err(|error| error.taken(taken()))?;
+
+        cx.note.environment = Some((environment.id, environment.name.to_string()));
+        cx.about("environment", environment.id.uuid(), environment.name.as_str());
+        Ok(environment.into())
+    }
+}
+
+fn rename(
+    cx: &mut Context<'_, Write>,
+    environment: &mut EnvironmentRecord,
+    name: EnvironmentName,
+) -> Result<()> {
+    if name == environment.name {
+        return Ok(());
+    }
+    if environment.is_default {
+        return Err(Error::Refused {
+            code: Code::DefaultEnvironment,
+            reason:
+                "the default environments development, staging and production cannot be renamed"
+                    .into(),
+        });
+    }
+    cx.detail("renamed_from", environment.name.as_str());
+    environment.name = name;
+    Ok(())
+}
+
+impl Context<'_, Write> {
+    async fn inherit(
+        &mut self,
+        at: &EnvironmentPath,
+        environment: &mut EnvironmentRecord,
+        parent: Parent,
+    ) -> Result<()> {
+        let parent = match parent {
+            Parent::Same => return Ok(()),
+            Parent::Nothing => {
+                environment.inherits_from = None;
+                self.detail("inherits_from", serde_json::Value::Null);
+                return Ok(());
+            }
+            Parent::Environment(parent) => parent,
+        };
+        let chain = parent_of(self, &at.project, parent).await?;
+        if chain.iter().any(|ancestor| ancestor.id == environment.id) {
+            return Err(Error::Refused {
+                code: Code::CircularInheritance,
+                reason:
+                    "an environment cannot inherit from itself or from one that inherits from it"
+                        .into(),
+            });
+        }
+        let principal = self.caller.principal()?;
+        let siblings = self.reads().environments(environment.project, principal).await?;
+        if chain.len() + height(&siblings, environment.id) > LONGEST_CHAIN {
+            return Err(TOO_LONG);
+        }
+        if let Some(parent) = chain.into_iter().next() {
+            self.detail("inherits_from", parent.name.as_str());
+            environment.inherits_from = Some(parent.id);
+        }
+        Ok(())
+    }
+}
+
+/// How many environments the longest chain holds that ends at this one, itself included.
+fn height(all: &[EnvironmentRecord], environment: EnvironmentId) -> usize {
+    let parents: BTreeMap<_, _> =
+        all.iter().map(|record| (record.id, record.inherits_from)).collect();
+    // A chain that is stored is never longer; one that other hands have made a circle ends here.
+    let above = |from: EnvironmentId| {
+        std::iter::successors(Some(from), |id| parents.get(id).copied().flatten())
+            .take(LONGEST_CHAIN + 1)
+    };
+    let distances = parents.keys().filter_map(|id| above(*id).position(|id| id == environment));
+    distances.max().unwrap_or_default() + 1
+}
+
+impl<'de> Deserialize<'de> for Parent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map_or(Self::Nothing, Self::Environment))
+    }
+}

@@ -1,0 +1,87 @@
+//! The manifest of a Kubernetes Secret.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use zeroize::Zeroizing;
+
+use super::{TOLD, Unfit, room};
+use crate::crypto::Plaintext;
+use crate::names::{EnvironmentName, SecretKey};
+use crate::rule::{Broken, Rule};
+
+/// What a Kubernetes object is called: a DNS subdomain (RFC 1123) of at most 253 characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectName(String);
+
+const OBJECT_NAME: Rule = Rule::of(
+    "must be 1 to 253 lower-case letters, digits, hyphens and dots, and each part between dots begin and end with a letter or digit",
+);
+
+/// The longest key of an entry.
+const KEY: usize = 253;
+
+/// The most bytes that the values of one Secret may have together.
+const TOTAL: usize = 1024 * 1024;
+
+/// A manifest with the values in base64, as `data` wants them.
+pub(super) fn manifest(
+    secrets: &[(SecretKey, Plaintext)],
+    name: &ObjectName,
+) -> Result<String, Vec<Unfit>> {
+    let long = secrets.iter().map(|(key, _)| key).filter(|key| key.as_str().len() > KEY);
+    let rule = "must be at most 253 characters in this format";
+    let mut unfit: Vec<_> =
+        long.map(|key| Unfit { key: Some(key.clone()), rule }).take(TOLD).collect();
+    let total: usize = secrets.iter().map(|(_, value)| value.reveal().len()).sum();
+    if total > TOTAL {
+        let rule = "k8s holds at most 1048576 bytes of values in one Secret";
+        unfit.push(Unfit { key: None, rule });
+    }
+    if !unfit.is_empty() {
+        return Err(unfit);
+    }
+    let mut text = String::with_capacity(room(secrets) + 512);
+    text.push_str("apiVersion: v1\nkind: Secret\nmetadata:\n  name: \"");
+    text.push_str(&name.0);
+    text.push_str("\"\ntype: Opaque\n");
+    text.push_str(if secrets.is_empty() { "data: {}\n" } else { "data:\n" });
+    for (key, value) in secrets {
+        let value = Zeroizing::new(STANDARD.encode(value.reveal()));
+        for piece in ["  \"", key.as_str(), "\": \"", &value, "\"\n"] {
+            text.push_str(piece);
+        }
+    }
+    Ok(text)
+}
+
+impl FromStr for ObjectName {
+    type Err = Broken;
+
+    fn from_str(text: &str) -> Result<Self, Broken> {
+        let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let fits = text.len() <= 253
+            && text.split('.').all(|part| {
+                part.starts_with(edge)
+                    && part.ends_with(edge)
+                    && part.chars().all(|c| edge(c) || c == '-')
+            });
+        if fits { Ok(Self(text.to_owned())) } else { Err(OBJECT_NAME.broken()) }
+    }
+}
+
+impl From<&EnvironmentName> for ObjectName {
+    /// In lower case, with hyphens where there were underscores; one at the end is cut off.
+    fn from(name: &EnvironmentName) -> Self {
+        let name = name.as_str().to_ascii_lowercase().replace('_', "-");
+        Self(name.trim_end_matches('-').to_owned())
+    }
+}
+
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,302 @@
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+
+use super::*;
+use crate::names::EnvironmentName;
+
+type Secrets = Vec<(SecretKey, Plaintext)>;
+
+/// What readers trip over: quotes and what is expanded, comments and line breaks, spaces at the
+/// ends, characters beyond ASCII and beyond what is seen, and words of YAML and JSON.
+const HOSTILE: [&str; 60] = [
+    "'",
+    "\"",
+    "`",
+    "$",
+    "${A}",
+    "$(id)",
+    "`id`",
+    "\\",
+    "\\\\",
+    "\\n",
+    "\\'",
+    "\\\"",
+    "#",
+    " #",
+    "\n",
+    "\r\n",
+    "\r",
+    "\n\n",
+    "\t",
+    " ",
+    "=",
+    "A=",
+    "export ",
+    ":",
+    ": ",
+    "- ",
+    "? ",
+    "&a",
+    "*a",
+    "!",
+    "%",
+    "@",
+    "|",
+    ">",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ";",
+    "~",
+    "no",
+    "null",
+    "true",
+    "1e3",
+    "0x1",
+    "012",
+    ".5",
+    "1:30",
+    "2001-01-01",
+    "---",
+    "...",
+    "<<",
+    "é",
+    "日本",
+    "😀",
+    "\u{85}",
+    "\u{2028}",
+    "\u{feff}",
+    "\u{7f}",
+];
+
+fn value() -> impl Strategy<Value = String> {
+    let pieces = prop_oneof![
+        3 => prop::sample::select(HOSTILE.as_slice()).prop_map(str::to_owned),
+        2 => "[a-z0-9_/+=.-]{0,6}",
+        1 => any::<char>().prop_filter("no value has it", |c| *c != '\0').prop_map(String::from),
+    ];
+    vec(pieces, 0..6).prop_map(|pieces| pieces.concat())
+}
+
+/// Keys that some format might take for something else.
+const WORDS: [&str; 11] =
+    ["NO", "y", "null", "TRUE", "_", "a.b", "a-b", "export_", "PATH2", "Key", "KEY"];
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(WORDS.as_slice()).prop_map(str::to_owned),
+        "[A-Za-z_][A-Za-z0-9_]{0,12}"
+    ]
+}
+
+fn secrets() -> impl Strategy<Value = Secrets> {
+    btree_map(key(), value(), 0..5).prop_map(|map| {
+        let fits = |(key, value): (String, String)| {
+            Some((key.parse().ok()?, Plaintext::new(value).unwrap()))
+        };
+        map.into_iter().filter_map(fits).collect()
+    })
+}
+
+fn name() -> ObjectName {
+    (&"staging".parse::<EnvironmentName>().unwrap()).into()
+}
+
+fn given(secrets: &Secrets) -> Vec<(String, String)> {
+    secrets.iter().map(|(key, value)| (key.to_string(), value.reveal().to_owned())).collect()
+}
+
+/// What is read of what is written of those secrets that the format can carry; and that those it
+/// names are those that it cannot carry one by one.
+fn holds(
+    format: Format,
+    secrets: &Secrets,
+    read: impl Fn(&str) -> Vec<(String, String)>,
+) -> Result<(), TestCaseError> {
+    let fits = |secret: &&(SecretKey, Plaintext)| {
+        format.write(std::slice::from_ref(*secret), &name()).is_ok()
+    };
+    let (good, bad): (Vec<_>, Vec<_>) = secrets.iter().partition(fits);
+    if let Err(unfit) = format.write(secrets, &name()) {
+        let told: Vec<_> = unfit.into_iter().filter_map(|unfit| unfit.key).collect();
+        let keys: Vec<_> = bad.iter().map(|(key, _)| key.clone()).collect();
+        prop_assert_eq!(told, keys);
+    } else {
+        prop_assert!(bad.is_empty());
+    }
+    let good: Secrets = good.into_iter().cloned().collect();
+
+    let text = format.write(&good, &name()).unwrap();
+
+    prop_assert_eq!(read(&text), given(&good), "{}", *text);
+    Ok(())
+}
+
+/// As Docker reads a file: bytes up to a line break, a variable up to the first `=`.
+fn docker_reads(text: &str) -> Vec<(String, String)> {
+    let lines = text.split('\n').filter(|line| !line.is_empty());
+    lines.map(|line| line.strip_suffix('\r').unwrap_or(line)).map(pair).collect()
+}
+
+fn pair(text: &str) -> (String, String) {
+    let (key, value) = text.split_once('=').unwrap();
+    (key.to_owned(), value.to_owned())
+}
+
+fn shell_reads(text: &str) -> Vec<(String, String)> {
+    let words = shlex::split(text).unwrap();
+    words.chunks(2).map(|words| pair(&words[1])).collect()
+}
+
+fn csv_reads(text: &str) -> Vec<(String, String)> {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    assert_eq!(reader.headers().unwrap(), &["key", "value"][..]);
+    reader
+        .records()
+        .map(|row| row.unwrap())
+        .map(|row| (row[0].to_owned(), row[1].to_owned()))
+        .collect()
+}
+
+fn kubernetes_reads(text: &str) -> Vec<(String, String)> {
+    #[derive(serde::Deserialize)]
+    struct Manifest {
+        kind: String,
+        data: std::collections::BTreeMap<String, String>,
+    }
+    let manifest: Manifest = yaml_serde::from_str(text).unwrap();
+    assert_eq!(manifest.kind, "Secret");
+    let decode = |value: String| String::from_utf8(STANDARD.decode(value).unwrap()).unwrap();
+    manifest.data.into_iter().map(|(key, value)| (key, decode(value))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn dotenv_is_read_as_it_was_written(secrets in secrets()) {
+        holds(Format::Dotenv, &secrets, |text| given(&dotenv::parse(text).unwrap()))?;
+    }
+
+    #[test]
+    fn docker_is_read_as_it_was_written(secrets in secrets()) {
+        holds(Format::Docker, &secrets, docker_reads)?;
+    }
+
+    #[test]
+    fn shell_is_read_as_it_was_written(secrets in secrets()) {
+        holds(Format::Shell, &secrets, shell_reads)?;
+    }
+
+    #[test]
+    fn json_is_read_as_it_was_written(secrets in secrets()) {
+        holds(Format::Json, &secrets, |text| given(&parse_json(text).unwrap()))?;
+    }
+
+    #[test]
+    fn yaml_is_read_as_it_was_written(secrets in secrets()) {
+        holds(Format::Yaml, &secrets, |text| given(&parse_yaml(text).unwrap()))?;
+    }
+
+    #[test]
+    fn csv_is_read_as_it_was_written(secrets in secrets()) {
+        holds(Format::Csv, &secrets, csv_reads)?;
+    }
+
+    #[test]
+    fn a_manifest_is_read_as_it_was_written(secrets in secrets()) {
+        holds(Format::Kubernetes, &secrets, kubernetes_reads)?;
+    }
+
+    #[test]
+    fn a_document_of_anything_is_read_or_refused_and_never_shown(text in ".{0,60}") {
+        for refusal in [parse_json(&text).err(), parse_yaml(&text).err()].into_iter().flatten() {
+            prop_assert!(!refusal.to_string().contains("kvc_"));
+        }
+        let _ = dotenv::parse(&text);
+    }
+}
+
+#[test]
+fn json_yaml_csv_and_manifests_carry_every_value() {
+    for hostile in HOSTILE {
+        for format in [Format::Json, Format::Yaml, Format::Csv, Format::Kubernetes] {
+            let secrets = [("a.b-c".parse().unwrap(), Plaintext::new(hostile.to_owned()).unwrap())];
+            assert!(format.write(&secrets, &name()).is_ok(), "{format} {hostile:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_format_cannot_carry_is_named_without_its_value() {
+    for (format, key, value) in [
+        (Format::Dotenv, "a.b", "kvc_x"),
+        (Format::Dotenv, "A", "kvc_\r"),
+        (Format::Dotenv, "A", "kvc_${X}"),
+        (Format::Dotenv, "A", "kvc_'$"),
+        (Format::Dotenv, "A", "kvc_\\"),
+        (Format::Dotenv, "A", "kvc_\\\\x"),
+        (Format::Dotenv, "A", "kvc_\\\nx"),
+        (Format::Docker, "A", "kvc_\nx"),
+        (Format::Docker, "A", "kvc_\r"),
+        (Format::Shell, "a-b", "kvc_x"),
+        (Format::Shell, "UID", "kvc_x"),
+        (Format::Dotenv, "_", "kvc_x"),
+    ] {
+        let secrets = [(key.parse().unwrap(), Plaintext::new(value.to_owned()).unwrap())];
+
+        let unfit = format.write(&secrets, &name()).unwrap_err();
+
+        assert_eq!(unfit.len(), 1);
+        assert_eq!(unfit[0].key.as_ref().map(SecretKey::as_str), Some(key), "{format} {value:?}");
+        assert!(!unfit[0].rule.contains("kvc_"));
+    }
+}
+
+#[test]
+fn a_line_that_docker_cannot_read_is_refused() {
+    let value = |length| Plaintext::new("x".repeat(length)).unwrap();
+    let write = |length| Format::Docker.write(&[("KEY".parse().unwrap(), value(length))], &name());
+
+    assert!(write(65_531).is_ok());
+    assert!(write(65_532).is_err());
+}
+
+#[test]
+fn a_manifest_holds_a_mebibyte() {
+    let value = || Plaintext::new("x".repeat(65_536)).unwrap();
+    let secrets: Secrets = (0..17).map(|n| (format!("K{n}").parse().unwrap(), value())).collect();
+
+    assert!(Format::Kubernetes.write(&secrets[..16], &name()).is_ok());
+    let unfit = Format::Kubernetes.write(&secrets, &name()).unwrap_err();
+    assert_eq!((unfit.len(), &unfit[0].key), (1, &None));
+    let long = format!("K{}", "x".repeat(253)).parse().unwrap();
+    assert!(Format::Kubernetes.write(&[(long, value())], &name()).is_err());
+}
+
+#[test]
+fn a_format_is_known_by_its_name() {
+    for format in Format::ALL {
+        assert_eq!(format.as_str().parse(), Ok(format));
+    }
+    assert!("JSON".parse::<Format>().is_err());
+}
+
+#[test]
+fn a_yaml_bomb_does_not_go_off() {
+    let mut text = "a0: &a0 [x, x]\n".to_owned();
+    for level in 1..40 {
+        let before = level - 1;
+        writeln!(text, "a{level}: &a{level} [*a{before}, *a{before}]").unwrap();
+    }
+
+    assert!(parse_yaml(&text).is_err());
+    assert!(parse_yaml(&format!("A: {}", "[".repeat(100_000))).is_err());
+    assert!(parse_json(&format!("{{\"A\":{}", "[".repeat(100_000))).is_err());
+}

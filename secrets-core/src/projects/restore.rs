@@ -1,0 +1,42 @@
+//! Restoring a deleted project.
+
+use super::Project;
+use crate::access::ProjectRef;
+use crate::caller::Callers;
+use crate::error::{Result, Subject};
+use crate::limits::Quota;
+use crate::operation::{Audit, Context, Operation, Write};
+
+/// Brings back a project that was deleted less than 30 days ago, with all it held. No service token
+/// that named it reaches it again; those that hold all projects of the team do.
+#[derive(Debug)]
+pub struct RestoreProject {
+    /// Which project, by id: its slug finds it only when it is back.
+    pub project: ProjectRef,
+}
+
+impl Operation for RestoreProject {
+    const NAME: &'static str = "project.restore";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("project.restored");
+    type Access = Write;
+    type Output = Project;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Project> {
+        let scope = cx.deleted_project(&self.project).await?;
+        let mut project = scope.project;
+        if scope.plan.limit(Quota::Projects).is_some() {
+            cx.tx().lock_team(project.team).await?;
+            let current = cx.tx().count_projects(project.team).await?;
+            scope.plan.admit(Quota::Projects, current, 1)?;
+        }
+        project.updated_at = cx.now();
+        let since = project.updated_at - super::RESTORABLE;
+        cx.tx()
+            .restore_project(project.id, project.updated_at, since)
+            .await
+            .map_err(|error| error.gone(Subject::Project))?;
+        cx.about("project", project.id.uuid(), project.name.as_str());
+        Ok(project.into())
+    }
+}

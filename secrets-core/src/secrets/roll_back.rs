@@ -1,0 +1,64 @@
+//! Rolling a secret back.
+
+use serde::Deserialize;
+
+use super::change::Content;
+use super::{KeyRef, Secret, check_version};
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::Callers;
+use crate::error::{Error, Result, Subject};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::Change;
+
+/// To what a secret goes back.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Rollback {
+    /// A version that was replaced.
+    pub version: u32,
+    /// The version the secret must have for the rollback to happen.
+    pub expected_version: Option<u32>,
+}
+
+/// Makes a new version of a secret that holds what an earlier one held, or hides its key as that
+/// did. The secret is one that the environment itself holds; its description stays.
+#[derive(Debug)]
+pub struct RollBackSecret {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Which key.
+    pub key: KeyRef,
+    /// To what.
+    pub rollback: Rollback,
+}
+
+impl Operation for RollBackSecret {
+    const NAME: &'static str = "secret.roll_back";
+    const CALLERS: Callers = Callers::Any;
+    const AUDIT: Audit = Audit::Change("secret.rolled_back");
+    type Access = Write;
+    type Output = Secret;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
+        let scope = cx.environment(&self.at, Permission::Write).await?;
+        cx.touch(&scope).await?;
+        let known = cx.own_secret(&scope, &self.key).await?;
+        let Rollback { version, expected_version } = self.rollback;
+        let just_after = version.saturating_add(1);
+        let found = cx.reads().secret_versions(known.id, just_after, 1).await?;
+        let old = found
+            .into_iter()
+            .find(|old| old.version == version)
+            .ok_or(Error::NotFound(Subject::Version))?;
+        check_version(&known, expected_version)?;
+
+        let value = cx.open_version(&scope, &known, &old).await?;
+        let content = Content { value, hidden: old.hidden };
+        let record = cx.replace(&scope, known, &content, Change::RolledBack).await?;
+
+        cx.about("secret", record.id.uuid(), record.key.as_str());
+        cx.detail("version", record.version);
+        cx.detail("from_version", version);
+        cx.describe(&scope, record).await
+    }
+}

@@ -1,0 +1,139 @@
+//! Changing environments, and the chains that come of it.
+
+use super::{assert_duplicate, assert_stale, begin, committed, read};
+use crate::caller::Principal;
+use crate::error::Subject;
+use crate::store::{EnvironmentRecord, Store};
+use crate::testing::fixtures::{World, at, environment, project, project_key};
+
+/// A change replaces name, parent, description and the time of change, and nothing else.
+pub async fn a_change_replaces_what_an_environment_is(store: &dyn Store) {
+    let world = World::build(store).await;
+    let changed = EnvironmentRecord {
+        name: "Renamed".parse().unwrap(),
+        inherits_from: Some(world.production.id),
+        description: Some("new".to_owned()),
+        updated_at: at(60),
+        ..world.staging.clone()
+    };
+    let given = EnvironmentRecord {
+        is_default: false,
+        position: 9,
+        revision: 7,
+        created_by: Some(world.stranger.id.uuid()),
+        created_at: at(30),
+        ..changed.clone()
+    };
+    let mut tx = begin(store).await;
+
+    tx.update_environment(&given).await.unwrap();
+
+    let owner = Principal::User(world.owner.id);
+    let found = committed(store, tx).await.environments(world.project.id, owner).await.unwrap();
+    assert_eq!(found, [world.development, changed, world.production]);
+}
+
+/// A parent and a description can be taken away.
+pub async fn a_change_can_take_parent_and_description_away(store: &dyn Store) {
+    let world = World::build(store).await;
+    let heir = EnvironmentRecord {
+        inherits_from: Some(world.production.id),
+        description: Some("old".to_owned()),
+        ..environment(&world.project, "heir")
+    };
+    let bare = EnvironmentRecord { inherits_from: None, description: None, ..heir.clone() };
+    let mut tx = begin(store).await;
+    tx.insert_environment(&heir).await.unwrap();
+
+    tx.update_environment(&bare).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.chain(bare.id).await.unwrap(), [bare]);
+    assert!(seen.heirs(world.production.id).await.unwrap().is_empty());
+}
+
+/// A name that another has is refused in any case of letters, and the transaction goes on.
+pub async fn a_name_that_another_has_is_a_duplicate(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    for name in ["production", "PRODUCTION"] {
+        let name = name.parse().unwrap();
+        let taken = EnvironmentRecord { name, ..world.staging.clone() };
+        assert_duplicate(tx.update_environment(&taken).await, Subject::Environment);
+    }
+    let name = "STAGING".parse().unwrap();
+    let louder = EnvironmentRecord { name, ..world.staging.clone() };
+    tx.update_environment(&louder).await.unwrap();
+
+    let owner = Principal::User(world.owner.id);
+    let found = committed(store, tx).await.environments(world.project.id, owner).await.unwrap();
+    assert_eq!(found, [world.development, louder, world.production]);
+}
+
+/// A name that was given up is free, and that of another project's environment is no matter.
+pub async fn a_name_that_was_given_up_is_free(store: &dyn Store) {
+    let world = World::build(store).await;
+    let other = project(&world.team, "other");
+    let elsewhere = environment(&other, "elsewhere");
+    let renamed = EnvironmentRecord { name: "elsewhere".parse().unwrap(), ..world.staging.clone() };
+    let mut tx = begin(store).await;
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.insert_environment(&elsewhere).await.unwrap();
+
+    tx.update_environment(&renamed).await.unwrap();
+    tx.insert_environment(&environment(&world.project, "staging")).await.unwrap();
+
+    let owner = Principal::User(world.owner.id);
+    let found = committed(store, tx).await.environments(world.project.id, owner).await.unwrap();
+    assert_eq!(found.len(), 4);
+}
+
+/// An environment that is gone cannot be changed.
+pub async fn an_environment_that_is_gone_is_not_changed(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    let unknown = environment(&world.project, "unknown");
+
+    assert_stale(tx.update_environment(&unknown).await, Subject::Environment);
+}
+
+/// A chain runs from the environment to its furthest ancestor, with their revisions.
+pub async fn a_chain_runs_to_the_furthest_ancestor(store: &dyn Store) {
+    let world = World::build(store).await;
+    let child = |name: &str, parent: &EnvironmentRecord| EnvironmentRecord {
+        inherits_from: Some(parent.id),
+        ..environment(&world.project, name)
+    };
+    let middle = child("middle", &world.production);
+    let last = child("last", &middle);
+    let mut tx = begin(store).await;
+    tx.insert_environment(&middle).await.unwrap();
+    tx.insert_environment(&last).await.unwrap();
+    tx.touch_environment(middle.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    let touched = EnvironmentRecord { revision: 1, ..middle };
+    assert_eq!(seen.chain(last.id).await.unwrap(), [last, touched, world.production.clone()]);
+    assert_eq!(seen.chain(world.production.id).await.unwrap(), [world.production]);
+}
+
+/// What is unknown, or of a deleted project, has no chain; a circle ends.
+pub async fn what_is_gone_has_no_chain_and_a_circle_ends(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut seen = read(store).await;
+    assert_eq!(seen.chain(environment(&world.project, "unknown").id).await.unwrap(), []);
+    drop(seen);
+    let mut tx = begin(store).await;
+    let circle =
+        EnvironmentRecord { inherits_from: Some(world.staging.id), ..world.staging.clone() };
+    tx.update_environment(&circle).await.unwrap();
+    assert_eq!(tx.chain(circle.id).await.unwrap().len(), 17);
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.chain(world.production.id).await.unwrap(), []);
+}

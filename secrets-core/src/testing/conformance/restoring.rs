@@ -1,0 +1,167 @@
+//! Deleted projects: brought back, or gone for good.
+
+use std::slice::from_ref;
+
+use super::{assert_duplicate, assert_stale, begin, committed, read};
+use crate::access::{EnvironmentPath, Role};
+use crate::caller::Principal;
+use crate::error::Subject;
+use crate::store::{EnvironmentRecord, ProjectRecord, Purge, Standing, Store, TokenScope, Wanted};
+use crate::testing::fixtures::{
+    World, at, environment, next_version, project, project_key, secret, token,
+};
+
+/// A deleted project is found by its id as long as it was deleted late enough, with the standing of
+/// who asks.
+pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (owner, stranger) = (Principal::User(world.owner.id), Principal::User(world.stranger.id));
+    let mut tx = begin(store).await;
+    assert!(tx.deleted_project(world.project.id, at(0), owner).await.unwrap().is_none());
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+    let mut seen = committed(store, tx).await;
+
+    let found = seen.deleted_project(world.project.id, at(59), owner).await.unwrap().unwrap();
+    assert_eq!(
+        (found.project, found.standing),
+        (world.project.clone(), Standing::Member(Role::Owner))
+    );
+    let found = seen.deleted_project(world.project.id, at(59), stranger).await.unwrap().unwrap();
+    assert_eq!(found.standing, Standing::Stranger);
+    for since in [60, 61] {
+        let found = seen.deleted_project(world.project.id, at(since), owner).await.unwrap();
+        assert!(found.is_none(), "{since}");
+    }
+}
+
+/// A restored project is there with all it held, but for the time of its change.
+pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = secret(&world.production, "KEY");
+    let second = next_version(&first);
+    let named = token(&world.team, &world.owner);
+    let scope = TokenScope { projects: vec![world.project.id], environments: Vec::new() };
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&first)).await.unwrap();
+    tx.replace_secret(&second).await.unwrap();
+    tx.insert_token(&named, &scope).await.unwrap();
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+
+    tx.restore_project(world.project.id, at(90), at(59)).await.unwrap();
+
+    let owner = Principal::User(world.owner.id);
+    let mut seen = committed(store, tx).await;
+    let back = ProjectRecord { updated_at: at(90), ..world.project.clone() };
+    assert_eq!(seen.projects(owner).await.unwrap(), [back]);
+    let path = EnvironmentPath::new(world.project.id, "production");
+    let sight = seen.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+    assert_eq!(sight.chain[0].secrets, [second]);
+    assert_eq!(seen.secret_versions(first.id, u32::MAX, 9).await.unwrap().len(), 1);
+    assert_eq!(seen.token_scope(named.id).await.unwrap(), TokenScope::default());
+    assert!(seen.deleted_project(world.project.id, at(0), owner).await.unwrap().is_none());
+}
+
+/// What is not deleted, or was too long ago, or is unknown, is not restored.
+pub async fn what_cannot_be_restored_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    assert_stale(tx.restore_project(world.project.id, at(90), at(0)).await, Subject::Project);
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+
+    assert_stale(tx.restore_project(world.project.id, at(90), at(60)).await, Subject::Project);
+    let unknown = project(&world.team, "unknown").id;
+    assert_stale(tx.restore_project(unknown, at(90), at(0)).await, Subject::Project);
+
+    assert!(
+        committed(store, tx)
+            .await
+            .projects(Principal::User(world.owner.id))
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+/// Projects are doomed in the order of their deletion, and no more of them than are asked for.
+pub async fn the_doomed_come_by_their_deletion(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [late, early, living] = ["late", "early", "living"].map(|slug| project(&world.team, slug));
+    let mut tx = begin(store).await;
+    for project in [&late, &early, &living] {
+        tx.insert_project(project, &project_key(project)).await.unwrap();
+    }
+    tx.delete_project(late.id, at(80)).await.unwrap();
+    tx.delete_project(early.id, at(60)).await.unwrap();
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.doomed_projects(at(81), 9).await.unwrap(), [early.clone(), late]);
+    assert_eq!(seen.doomed_projects(at(81), 1).await.unwrap(), *from_ref(&early));
+    assert_eq!(seen.doomed_projects(at(80), 9).await.unwrap(), [early]);
+    assert_eq!(seen.doomed_projects(at(60), 9).await.unwrap(), []);
+}
+
+/// A purge takes a few rows at a time, and leaves nothing of the project but its slug.
+pub async fn a_purge_leaves_nothing_but_the_slug(store: &dyn Store) {
+    let world = World::build(store).await;
+    let secrets: Vec<_> =
+        (0..5).map(|number| secret(&world.production, &format!("K{number}"))).collect();
+    let child = EnvironmentRecord {
+        inherits_from: Some(world.production.id),
+        ..environment(&world.project, "child")
+    };
+    let mut tx = begin(store).await;
+    tx.insert_environment(&child).await.unwrap();
+    tx.insert_secrets(&secrets).await.unwrap();
+    let mut newest = secrets[0].clone();
+    for _ in 0..5 {
+        newest = next_version(&newest);
+        tx.replace_secret(&newest).await.unwrap();
+    }
+    tx.delete_project(world.project.id, at(60)).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let mut rounds = 0;
+    loop {
+        rounds += 1;
+        let mut tx = begin(store).await;
+        let purge = tx.purge_project(world.project.id, at(61), 2).await.unwrap();
+        tx.commit().await.unwrap();
+        if purge == Purge::Rest {
+            break;
+        }
+        assert_eq!(purge, Purge::Some);
+    }
+
+    assert!((4..=9).contains(&rounds), "{rounds}");
+    let mut seen = read(store).await;
+    assert_eq!(seen.doomed_projects(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.secret_range().await.unwrap(), None);
+    assert_eq!(seen.secret_versions(newest.id, u32::MAX, 9).await.unwrap(), []);
+    drop(seen);
+    let again = project(&world.team, "billing");
+    let mut tx = begin(store).await;
+    assert_duplicate(tx.insert_project(&again, &project_key(&again)).await, Subject::Project);
+    assert_eq!(tx.purge_project(world.project.id, at(99), 2).await.unwrap(), Purge::Nothing);
+}
+
+/// What is not deleted, or was too late, is not purged, and neither is another project.
+pub async fn a_purge_leaves_the_living_alone(store: &dyn Store) {
+    let world = World::build(store).await;
+    let kept = secret(&world.production, "KEY");
+    let other = project(&world.team, "other");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&kept)).await.unwrap();
+    tx.insert_project(&other, &project_key(&other)).await.unwrap();
+    tx.delete_project(other.id, at(60)).await.unwrap();
+
+    assert_eq!(tx.purge_project(world.project.id, at(99), 9).await.unwrap(), Purge::Nothing);
+    assert_eq!(tx.purge_project(other.id, at(60), 9).await.unwrap(), Purge::Nothing);
+    assert_eq!(tx.doomed_projects(at(99), 9).await.unwrap(), *from_ref(&other));
+    assert_eq!(tx.purge_project(other.id, at(61), 9).await.unwrap(), Purge::Rest);
+
+    let mut seen = committed(store, tx).await;
+    let owner = Principal::User(world.owner.id);
+    assert_eq!(seen.projects(owner).await.unwrap(), [world.project]);
+    assert_eq!(seen.secrets(world.production.id, from_ref(&kept.key)).await.unwrap(), [kept]);
+    assert_eq!(seen.doomed_projects(at(99), 9).await.unwrap(), []);
+}

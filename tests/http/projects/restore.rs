@@ -1,0 +1,309 @@
+//! Restoring deleted projects.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use hyper::Method;
+use secrets_core::access::Role;
+use secrets_core::limits::Plan;
+use secrets_http::api::Api;
+use secrets_http::jobs::Scheduler;
+use secrets_http::routes;
+use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
+use serde_json::{Value, json};
+
+use super::PROJECTS;
+
+const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
+
+fn restore(project: &str) -> String {
+    format!("{project}/restore")
+}
+
+/// All that is shown of a project.
+async fn seen(person: &Person, project: &str) -> Vec<Value> {
+    let mut seen = Vec::new();
+    for path in [
+        project.to_owned(),
+        paths::environments(project),
+        paths::secrets(project, "preview"),
+        paths::secret(project, "preview", "export"),
+        paths::secret(project, "staging", "KEY"),
+        paths::secret(project, "staging", "KEY/history?values=true"),
+    ] {
+        seen.push(person.get(&path).await.is(200).json());
+    }
+    seen
+}
+
+/// A project that holds one of everything.
+async fn full(person: &Person) -> String {
+    let project = person.project("Walked").await;
+    person.environment(&project, "preview", Some("staging")).await;
+    person.secret(&project, "staging", "KEY", "kvc_walk_one").await;
+    let key = paths::secret(&project, "staging", "KEY");
+    let change = json!({ "value": "kvc_walk_two", "description": "kvc_walk described" });
+    person.put(&key, &change).await.is(200);
+    let hidden = json!({ "key": "HIDDEN", "hidden": true });
+    person.post(&paths::secrets(&project, "preview"), &hidden).await.is(201);
+    project
+}
+
+async fn what_was_deleted_comes_back_as_it_was(app: App) {
+    let alice = app.person("alice").await;
+    let web = full(&alice).await;
+    let before = seen(&alice, &web).await;
+    alice.delete(&web).await.is(204);
+    app.wait(TimeDelta::days(29));
+    let alice = app.person("alice").await;
+
+    let restored = alice.post(&restore(&web), &json!({})).await.is(200).json();
+
+    let mut after = seen(&alice, &web).await;
+    assert_eq!(restored["updated_at"], "2026-12-20T12:00:10Z");
+    after[0]["updated_at"] = before[0]["updated_at"].clone();
+    assert_eq!(after, before);
+    alice.get("/api/v1/projects/walked").await.is(200);
+    assert_eq!(alice.get(PROJECTS).await.json()["projects"].as_array().unwrap().len(), 1);
+    let entry = app.entry(&alice.team, "project.restored").await;
+    assert_eq!(entry.project_name.as_deref(), Some("Walked"));
+    alice.secret(&web, "preview", "NEW", "kvc_new").await;
+}
+
+async fn a_token_that_named_the_project_does_not_reach_it_again(app: App) {
+    let alice = app.person("alice").await;
+    let web = full(&alice).await;
+    let named = json!({ "project_ids": [paths::last(&web)] });
+    let one = json!({ "project_ids": [paths::last(&web)], "environments": ["staging"] });
+    let [named, one] =
+        [app.bearer(&alice.token(&named).await), app.bearer(&alice.token(&one).await)];
+    let all = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+    let path = paths::eso_secret(&web, "staging", "KEY");
+    for token in [&named, &one, &all] {
+        token.get(&path).await.is(200);
+    }
+    alice.delete(&web).await.is(204);
+    all.get(&path).await.is(404);
+
+    alice.post(&restore(&web), &json!({})).await.is(200);
+
+    named.get(&path).await.is(403);
+    one.get(&path).await.is(403);
+    all.get(&path).await.is(200);
+}
+
+async fn only_what_is_deleted_is_restored_by_its_id_and_once(app: App) {
+    let alice = app.person("alice").await;
+    let web = full(&alice).await;
+    alice.post(&restore(&web), &json!({})).await.is(404).says("project not found");
+    alice.delete(&web).await.is(204);
+
+    for unknown in ["walked", "nothing", NOBODYS] {
+        alice.post(&restore(&format!("{PROJECTS}/{unknown}")), &json!({})).await.is(404);
+    }
+    alice.post(&restore(&web), &json!({})).await.is(200);
+    alice.post(&restore(&web), &json!({})).await.is(404);
+
+    alice.delete(&web).await.is(204);
+    alice.post(&restore(&web), &json!({})).await.is(200);
+}
+
+async fn only_owners_and_admins_of_the_team_restore(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let (carol, dora) = (app.person("carol").await, app.person("dora").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    app.join(&alice.team, &dora.id, Role::Admin).await;
+    let web = full(&alice).await;
+    alice.delete(&web).await.is(204);
+    let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+
+    bob.post(&restore(&web), &json!({})).await.is(403);
+    carol.post(&restore(&web), &json!({})).await.is(403);
+    token.post(&restore(&web), &json!({})).await.is(403);
+    app.anonymous().post(&restore(&web), &json!({})).await.is(401);
+
+    alice.get(&web).await.is(404);
+    dora.post(&restore(&web), &json!({})).await.is(200);
+}
+
+async fn after_thirty_days_it_is_too_late(app: App) {
+    let alice = app.person("alice").await;
+    let web = full(&alice).await;
+    alice.delete(&web).await.is(204);
+
+    app.wait(TimeDelta::days(30));
+
+    let alice = app.person("alice").await;
+    alice.post(&restore(&web), &json!({})).await.is(404).says("project not found");
+}
+
+async fn a_plan_must_have_room(kind: Kind) {
+    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let alice = app.person("alice").await;
+    let web = full(&alice).await;
+    alice.delete(&web).await.is(204);
+    let mut others = Vec::new();
+    for name in ["one", "two", "three"] {
+        others.push(alice.project(name).await);
+    }
+
+    alice.post(&restore(&web), &json!({})).await.is(429).code("plan_limit_exceeded");
+    alice.get(&web).await.is(404);
+
+    alice.delete(&others[0]).await.is(204);
+    alice.post(&restore(&web), &json!({})).await.is(200);
+}
+
+async fn a_purge_leaves_nothing_but_the_slug(app: App) {
+    let alice = app.person("alice").await;
+    let (web, kept) = (full(&alice).await, alice.project("Kept").await);
+    alice.secret(&kept, "staging", "KEY", "kvc_kept").await;
+    let record = app.record(&web, "staging", "KEY").await;
+    let project = secrets_core::ids::parse(paths::last(&web)).unwrap().into();
+    alice.delete(&web).await.is(204);
+
+    app.wait(TimeDelta::days(30));
+    assert_eq!(app.service.purge_projects().await.unwrap(), 0);
+    app.wait(TimeDelta::hours(2));
+    assert_eq!(app.service.purge_projects().await.unwrap(), 1);
+    assert_eq!(app.service.purge_projects().await.unwrap(), 0);
+
+    let mut reads = app.store.read().await.unwrap();
+    assert_eq!(reads.secret_versions(record.id, u32::MAX, 100).await.unwrap(), []);
+    assert_eq!(reads.secrets(record.environment, &[record.key]).await.unwrap(), []);
+    assert_eq!(reads.project_key(project, 1).await.unwrap(), None);
+    let alice = app.person("alice").await;
+    let again = alice.post(PROJECTS, &json!({ "name": "W", "slug": "walked" })).await;
+    again.is(400).code("already_exists");
+    let entry = app.entry(&alice.team, "project.purged").await;
+    assert_eq!(
+        (entry.actor_type.as_str(), entry.project_name.as_deref()),
+        ("system", Some("walked"))
+    );
+    let key = alice.get(&paths::secret(&kept, "staging", "KEY")).await.is(200).json();
+    assert_eq!(key["secret"]["value"], "kvc_kept");
+    alice.post(&restore(&web), &json!({})).await.is(404);
+    app.restarted().await.anonymous().get("/health").await.is(200);
+}
+
+/// Every endpoint there is, so that one that is added is walked too.
+async fn a_walk_through_every_endpoint_finds_nothing_of_a_deleted_project(app: App) {
+    let alice = app.person("alice").await;
+    let web = full(&alice).await;
+    let names = Names::of(&alice, &web).await;
+    let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+    let seen_before = walk(&app, &alice, &token, &names).await;
+    assert!(seen_before.contains("/api/v1/projects"), "{seen_before:?}");
+    assert!(seen_before.len() > 8, "{seen_before:?}");
+
+    alice.delete(&web).await.is(204);
+
+    let seen_after = walk(&app, &alice, &token, &names).await;
+    assert_eq!(seen_after, BTreeSet::new());
+    alice.post(&restore(&web), &json!({})).await.is(200);
+    assert_eq!(walk(&app, &alice, &token, &names).await, seen_before);
+}
+
+/// What a project can be told by.
+struct Names {
+    project: [String; 2],
+    environments: [String; 2],
+    team: String,
+    marks: Vec<String>,
+}
+
+impl Names {
+    async fn of(person: &Person, project: &str) -> Self {
+        let shown = person.get(project).await.is(200).json();
+        let environments = shown["environments"].as_array().unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let staging = environments.iter().find(|one| one["name"] == "staging").unwrap();
+        let mut marks: Vec<_> = environments.iter().map(|one| text(&one["id"])).collect();
+        marks.extend([text(&shown["id"]), "walked".into(), "Walked".into(), "kvc_walk".into()]);
+        Self {
+            project: [text(&shown["id"]), text(&shown["slug"])],
+            environments: [text(&staging["id"]), "staging".into()],
+            team: person.team.clone(),
+            marks,
+        }
+    }
+
+    /// The paths of a template: with the project's id and slug, the environment's id and name.
+    fn paths(&self, template: &str) -> Vec<String> {
+        let mut paths = Vec::new();
+        for (project, environment) in self.project.iter().zip(&self.environments) {
+            let path = template
+                .replace("{projectId}", project)
+                .replace("{environmentId}", environment)
+                .replace("{teamId}", &self.team)
+                .replace("{key}", "KEY");
+            let path =
+                path.split('/').map(|part| if part.starts_with('{') { NOBODYS } else { part });
+            let path: Vec<_> = path.collect();
+            let query = format!("project={project}&env={environment}&key=KEY");
+            paths.push(format!("{}?{query}", path.join("/")));
+        }
+        paths
+    }
+
+    fn are_in(&self, reply: &Reply) -> bool {
+        let text = reply.text();
+        self.marks.iter().any(|mark| text.contains(mark))
+    }
+}
+
+/// The templates whose answers show something of a project. Reads only: what writes is judged by
+/// its status, which must then be that of something unknown.
+async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTreeSet<&'static str> {
+    let api = Api { service: Arc::clone(&app.service), clock: app.clock.clone() };
+    let table = routes::table(&api, &Scheduler::new(app.clock.clone()));
+    let is_gone = alice.get(&format!("{PROJECTS}/{}", names.project[0])).await.status == 404;
+    let mut found = BTreeSet::new();
+    for route in &table {
+        // What was done with a project stays told; restoring it is what this looks forward to.
+        let tells_the_past = ["/audit", "/data-export", "/restore"];
+        if tells_the_past.iter().any(|end| route.template.ends_with(end)) {
+            continue;
+        }
+        let is_read = route.method == Method::GET;
+        let is_within = route.template.contains("{projectId}") || route.template.contains("/eso/");
+        if !(is_read || is_gone && is_within) {
+            continue;
+        }
+        for path in names.paths(route.template) {
+            for client in [&**alice, token] {
+                let headers = [("content-type", "application/json")];
+                let body = if is_read { "" } else { BODY };
+                let reply = if route.template.ends_with("/watch") {
+                    client.watch(&path, &[]).await.into_reply().await
+                } else {
+                    client.raw(route.method.clone(), &path, &headers, body).await
+                };
+                if names.are_in(&reply) || (is_within && reply.status < 400) {
+                    found.insert(route.template);
+                }
+                if is_gone && is_within {
+                    let refused = [400, 403, 404].contains(&reply.status);
+                    assert!(refused, "{} {path}: {}", route.method, reply.status);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Enough for every request that takes a body, as far as that is known here.
+const BODY: &str = r#"{"name":"again","key":"NEW","value":"kvc_new","version":1,"role":"read",
+    "secrets":[{"key":"NEW","value":"kvc_new"}]}"#;
+
+on_every_store![
+    what_was_deleted_comes_back_as_it_was,
+    a_token_that_named_the_project_does_not_reach_it_again,
+    only_what_is_deleted_is_restored_by_its_id_and_once,
+    only_owners_and_admins_of_the_team_restore,
+    after_thirty_days_it_is_too_late,
+    a_purge_leaves_nothing_but_the_slug,
+    a_walk_through_every_endpoint_finds_nothing_of_a_deleted_project;
+    a_plan_must_have_room,
+];

@@ -1,0 +1,231 @@
+//! `ETag` and `If-None-Match`: whoever holds an answer is told that it is still good.
+
+use hyper::Method;
+use secrets_core::store::Store;
+use secrets_tests::{App, Client, Failing, Outage, Reply, on_every_store, paths};
+use serde_json::json;
+use std::sync::Arc;
+
+/// The three readings of an environment that have tags.
+fn readings(project: &str, environment: &str) -> [String; 3] {
+    [
+        paths::secrets(project, environment),
+        paths::secret(project, environment, "export"),
+        paths::secret(project, environment, "export?format=json"),
+    ]
+}
+
+async fn unless(client: &Client, path: &str, held: &str) -> Reply {
+    client.raw(Method::GET, path, &[("if-none-match", held)], "").await
+}
+
+fn tag(reply: &Reply) -> String {
+    reply.is(200).header("etag").unwrap().to_owned()
+}
+
+async fn an_answer_that_is_held_is_not_given_again(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+
+    for path in readings(&web, "staging") {
+        let held = tag(&alice.get(&path).await);
+        for condition in [held.clone(), format!("W/{held}"), format!("\"x\", {held}"), "*".into()] {
+            let reply = unless(&alice, &path, &condition).await;
+            assert_eq!((reply.is(304).text().as_str(), reply.header("etag")), ("", Some(&*held)));
+            assert_eq!(reply.header("cache-control"), Some("no-store"));
+            assert!(reply.header("x-request-id").is_some());
+        }
+    }
+}
+
+async fn nobody_is_told_304_who_did_not_ask(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+
+    for path in readings(&web, "staging") {
+        let first = alice.get(&path).await;
+        for condition in ["\"\"", "\"AAAAAAAAAAAAAAAAAAAAAA\"", "", "garbage", "W/"] {
+            let reply = unless(&alice, &path, condition).await;
+            assert_eq!(reply.is(200).body, first.body, "{condition}");
+        }
+        assert_eq!(alice.get(&path).await.is(200).body, first.body);
+    }
+}
+
+async fn each_reading_has_a_tag_of_its_own(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    let mut tags = Vec::new();
+    for environment in ["staging", "production"] {
+        for path in readings(&web, environment) {
+            tags.push(tag(&alice.get(&path).await));
+        }
+    }
+    for query in ["format=yaml", "format=k8s", "format=k8s&name=mine"] {
+        let path = paths::secret(&web, "staging", &format!("export?{query}"));
+        tags.push(tag(&alice.get(&path).await));
+    }
+
+    let mut distinct = tags.clone();
+    distinct.sort();
+    distinct.dedup();
+
+    assert_eq!(distinct.len(), tags.len());
+    let opaque = |tag: &String| tag.len() == 24 && !tag.contains("KEY");
+    assert!(tags.iter().all(opaque), "{tags:?}");
+}
+
+async fn whatever_changes_an_answer_changes_its_tag(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "parent", None).await;
+    alice.environment(&web, "preview", Some("parent")).await;
+    let path = paths::secret(&web, "preview", "export");
+    let own = paths::secret(&web, "preview", "KEY");
+    let body = json!({ "key": "KEY", "value": "kvc_1" });
+    let mut tags = vec![tag(&alice.get(&path).await)];
+    let mut changed = async |what: &str| {
+        let reply = unless(&alice, &path, &tags.join(", ")).await;
+        assert!(!tags.contains(&tag(&reply)), "{what}");
+        tags.push(tag(&reply));
+    };
+
+    alice.post(&paths::secrets(&web, "parent"), &body).await.is(201);
+    changed("a secret of the parent").await;
+    alice.post(&paths::secrets(&web, "preview"), &body).await.is(201);
+    changed("an override").await;
+    alice.put(&own, &json!({ "value": "kvc_2" })).await.is(200);
+    changed("a value").await;
+    alice.put(&own, &json!({ "description": "Two" })).await.is(200);
+    changed("a description").await;
+    alice.put(&own, &json!({ "hidden": true })).await.is(200);
+    changed("hiding").await;
+    alice.post(&format!("{own}/rollback"), &json!({ "version": 1 })).await.is(200);
+    changed("a rollback").await;
+    let import = json!({ "secrets": [{ "key": "B", "value": "kvc_b" }] });
+    alice.post(&paths::secret(&web, "preview", "bulk"), &import).await.is(200);
+    changed("an import").await;
+    alice.delete(&own).await.is(204);
+    changed("a deletion").await;
+    let of_parent = paths::secret(&web, "parent", "KEY");
+    alice.put(&of_parent, &json!({ "value": "kvc_3" })).await.is(200);
+    changed("a value of the parent").await;
+}
+
+async fn what_changes_elsewhere_changes_no_tag(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "child", Some("staging")).await;
+    let path = paths::secret(&web, "staging", "export");
+    let before = tag(&alice.get(&path).await);
+
+    alice.secret(&web, "child", "KEY", "kvc_child").await;
+    alice.secret(&web, "production", "KEY", "kvc_other").await;
+
+    unless(&alice, &path, &before).await.is(304);
+}
+
+async fn an_environment_made_again_under_its_name_has_another_tag(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "preview", None).await;
+    let path = paths::secrets(&web, "preview");
+    let before = tag(&alice.get(&path).await);
+    alice.delete(&paths::environment(&web, "preview")).await.is(204);
+    alice.environment(&web, "preview", None).await;
+
+    assert_ne!(tag(&unless(&alice, &path, &before).await), before);
+}
+
+async fn a_tag_is_the_same_on_every_node(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = paths::secrets(&web, "staging");
+    let held = tag(&alice.get(&path).await);
+    let other = app.restarted().await;
+
+    unless(&other.bearer(&other.jwt("alice")), &path, &held).await.is(304);
+}
+
+async fn who_may_not_read_is_refused_before_any_tag(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let web = alice.project("Web").await;
+    let writer = json!({ "all_projects": true, "permissions": ["write"] });
+    let writer = app.bearer(&alice.token(&writer).await);
+
+    for path in readings(&web, "staging") {
+        unless(&bob, &path, "*").await.is(403);
+        unless(&writer, &path, "*").await.is(403);
+        unless(&app.anonymous(), &path, "*").await.is(401);
+    }
+    unless(&alice, &paths::secrets(&web, "nowhere"), "*").await.is(404);
+}
+
+async fn what_is_still_good_is_not_recorded_as_read(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let exports = async || {
+        let actions = app.actions(&alice.team).await;
+        actions.iter().filter(|action| *action == "secrets.exported").count()
+    };
+    let path = paths::secret(&web, "staging", "export");
+    let held = tag(&alice.get(&path).await);
+
+    unless(&alice, &path, &held).await.is(304);
+    let after_304 = exports().await;
+    unless(&alice, &path, "\"x\"").await.is(200);
+
+    assert_eq!((after_304, exports().await), (1, 2));
+}
+
+async fn what_is_still_good_needs_no_audit_log(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = paths::secret(&web, "staging", "export");
+    let held = tag(&alice.get(&path).await);
+    let outage = Outage::of(&app.store);
+    let store: Arc<dyn Store> = outage.clone();
+    let second = app.over(store).await;
+    let alice = second.bearer(&second.jwt("alice"));
+    outage.begin(Failing::Writes);
+
+    unless(&alice, &path, &held).await.is(304);
+    unless(&alice, &path, "\"x\"").await.is(503);
+}
+
+async fn an_operator_reads_all_secrets_with_a_tag(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_1").await;
+    let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+    let path = paths::eso_secrets(&web, "staging");
+    let held = tag(&token.get(&path).await);
+
+    unless(&token, &path, &held).await.is(304);
+    let key = paths::secret(&web, "staging", "KEY");
+    alice.put(&key, &json!({ "value": "kvc_2" })).await.is(200);
+
+    let reply = unless(&token, &path, &held).await;
+    assert_eq!(reply.is(200).json(), json!({ "secrets": { "KEY": "kvc_2" } }));
+    assert_eq!(
+        app.actions(&alice.team).await.iter().filter(|a| *a == "eso.secrets_read").count(),
+        2
+    );
+}
+
+on_every_store![
+    an_answer_that_is_held_is_not_given_again,
+    nobody_is_told_304_who_did_not_ask,
+    each_reading_has_a_tag_of_its_own,
+    whatever_changes_an_answer_changes_its_tag,
+    what_changes_elsewhere_changes_no_tag,
+    an_environment_made_again_under_its_name_has_another_tag,
+    a_tag_is_the_same_on_every_node,
+    who_may_not_read_is_refused_before_any_tag,
+    what_is_still_good_is_not_recorded_as_read,
+    what_is_still_good_needs_no_audit_log,
+    an_operator_reads_all_secrets_with_a_tag,
+];

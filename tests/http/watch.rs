@@ -1,0 +1,239 @@
+//! Watching an environment.
+
+use std::time::{Duration, Instant};
+
+use secrets_core::access::Role;
+use secrets_tests::{App, Client, Kind, Watch, on_every_store, paths};
+use serde_json::json;
+
+/// How long to wait for a change to be told: the store is asked every two seconds.
+const SOON: u64 = 6;
+
+async fn begin(client: &Client, path: &str) -> (Watch, String) {
+    let mut watch = client.watch(path, &[]).await;
+    assert_eq!(watch.status(), 200);
+    let first = Watch::parse(watch.next(SOON).await);
+    assert_eq!(first.data, json!({ "type": "secrets.current", "revision": first.id }));
+    (watch, first.id)
+}
+
+async fn told(watch: &mut Watch) -> String {
+    let event = Watch::parse(watch.next(SOON).await);
+    assert_eq!(event.data, json!({ "type": "secrets.updated", "revision": event.id }));
+    event.id
+}
+
+async fn a_watch_begins_with_the_revision_and_tells_of_changes(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "parent", None).await;
+    alice.environment(&web, "preview", Some("parent")).await;
+    let (mut watch, first) = begin(&alice, &paths::watch(&web, "preview")).await;
+
+    alice.secret(&web, "preview", "KEY", "kvc_value").await;
+    let own = told(&mut watch).await;
+    alice.secret(&web, "parent", "OTHER", "kvc_value").await;
+    let of_parent = told(&mut watch).await;
+    let none = json!({ "inherits_from": null });
+    alice.patch(&paths::environment(&web, "preview"), &none).await.is(200);
+    let alone = told(&mut watch).await;
+
+    let mut distinct = vec![first, own, of_parent, alone];
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), 4);
+    alice.secret(&web, "parent", "THIRD", "kvc_value").await;
+    assert!(watch.is_silent(5).await);
+}
+
+async fn a_watch_is_a_stream_of_events_that_nobody_keeps(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+
+    let reply = alice.watch(&paths::watch(&web, "staging"), &[]).await.into_reply().await;
+
+    assert_eq!(reply.header("content-type"), Some("text/event-stream"));
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    assert!(reply.header("x-request-id").is_some());
+}
+
+async fn a_change_on_another_node_is_told(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let (mut watch, _) = begin(&alice, &paths::watch(&web, "staging")).await;
+    let other = app.restarted().await;
+    let elsewhere = other.bearer(&other.jwt("alice"));
+
+    let body = json!({ "key": "KEY", "value": "kvc_value" });
+    elsewhere.post(&paths::secrets(&web, "staging"), &body).await.is(201);
+
+    told(&mut watch).await;
+}
+
+async fn who_comes_back_is_told_what_was_missed(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = paths::watch(&web, "staging");
+    let (watch, seen) = begin(&alice, &path).await;
+    drop(watch);
+    let mut same = alice.watch(&path, &[("last-event-id", &seen)]).await;
+    let same = Watch::parse(same.next(SOON).await);
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+
+    let mut later = alice.watch(&path, &[("last-event-id", &seen)]).await;
+
+    assert_eq!((&same.data["type"], same.id == seen), (&json!("secrets.current"), true));
+    assert_ne!(told(&mut later).await, seen);
+}
+
+async fn a_watch_ends_with_its_environment(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "preview", None).await;
+    let (mut one, _) = begin(&alice, &paths::watch(&web, "preview")).await;
+    let (mut two, _) = begin(&alice, &paths::watch(&web, "staging")).await;
+
+    alice.delete(&paths::environment(&web, "preview")).await.is(204);
+    assert_eq!(one.next(SOON).await, None);
+    alice.delete(&web).await.is(204);
+    assert_eq!(two.next(SOON).await, None);
+}
+
+async fn a_watch_ends_when_its_token_does(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let body = json!({ "name": "t", "team_id": alice.team, "all_projects": true });
+    let token = alice.post("/api/v1/tokens", &body).await.is(201).json();
+    let client = app.bearer(token["token"].as_str().unwrap());
+    let (mut watch, _) = begin(&client, &paths::watch(&web, "staging")).await;
+
+    let path = format!("/api/v1/tokens/{}", token["id"].as_str().unwrap());
+    alice.delete(&path).await.is(204);
+
+    assert_eq!(watch.next(20).await, None);
+}
+
+async fn a_watch_ends_when_the_sign_in_does(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let (mut watch, _) = begin(&alice, &paths::watch(&web, "staging")).await;
+
+    app.wait(chrono::TimeDelta::days(2));
+
+    assert_eq!(watch.next(20).await, None);
+}
+
+async fn five_watches_of_one_are_enough(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    let web = alice.project("Web").await;
+    let path = paths::watch(&web, "staging");
+    let mut watches = Vec::new();
+    for _ in 0..5 {
+        watches.push(begin(&alice, &path).await);
+    }
+
+    let refused = alice.watch(&path, &[]).await.into_reply().await;
+    refused.is(429).code("rate_limited");
+    assert!(refused.number("retry-after") > 0);
+    begin(&bob, &path).await;
+
+    watches.pop();
+    let began = Instant::now();
+    let mut status = 429;
+    while status == 429 && began.elapsed() < Duration::from_secs(SOON) {
+        status = alice.watch(&path, &[]).await.status();
+    }
+    assert_eq!(status, 200);
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    for (watch, _) in &mut watches {
+        told(watch).await;
+    }
+}
+
+async fn who_may_not_read_does_not_watch(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let web = alice.project("Web").await;
+    let writer = json!({ "all_projects": true, "permissions": ["write"] });
+    let writer = app.bearer(&alice.token(&writer).await);
+    let path = paths::watch(&web, "staging");
+
+    bob.watch(&path, &[]).await.into_reply().await.is(403);
+    writer.watch(&path, &[]).await.into_reply().await.is(403);
+    app.anonymous().watch(&path, &[]).await.into_reply().await.is(401);
+    alice.watch(&paths::watch(&web, "nowhere"), &[]).await.into_reply().await.is(404);
+}
+
+/// Watching names no key: one that is called like the path is a key like others.
+async fn a_key_may_be_called_watch(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+
+    alice.secret(&web, "staging", "watch", "kvc_value").await;
+
+    let reply = alice.get(&paths::secret(&web, "staging", "watch")).await.is(200).json();
+    assert_eq!(reply["secret"]["value"], "kvc_value");
+}
+
+on_every_store![
+    a_watch_begins_with_the_revision_and_tells_of_changes,
+    a_watch_is_a_stream_of_events_that_nobody_keeps,
+    a_change_on_another_node_is_told,
+    who_comes_back_is_told_what_was_missed,
+    a_watch_ends_with_its_environment,
+    a_watch_ends_when_its_token_does,
+    a_watch_ends_when_the_sign_in_does,
+    five_watches_of_one_are_enough,
+    who_may_not_read_does_not_watch,
+    a_key_may_be_called_watch,
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_without_changes_is_kept_alive() {
+    let app = App::start(Kind::Memory).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let (mut watch, _) = begin(&alice, &paths::watch(&web, "staging")).await;
+
+    let comment = watch.next(20).await.unwrap();
+
+    assert!(comment.starts_with(':'), "{comment}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_watches_are_enough() {
+    let app = App::start(Kind::Memory).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = paths::watch(&web, "staging");
+    let mut watches = Vec::new();
+    for _ in 0..20 {
+        let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+        for _ in 0..5 {
+            watches.push(begin(&token, &path).await);
+        }
+    }
+
+    let refused = alice.watch(&path, &[]).await.into_reply().await;
+
+    refused.is(503).code("unavailable");
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    for (watch, _) in &mut watches {
+        told(watch).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_ends_its_watches_at_once() {
+    let mut app = App::start(Kind::Memory).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let (mut watch, _) = begin(&alice, &paths::watch(&web, "staging")).await;
+    let began = Instant::now();
+
+    let drained = app.stop().await;
+
+    assert_eq!(watch.next(SOON).await, None);
+    assert_eq!(drained.cut, 0);
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+}
