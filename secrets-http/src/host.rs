@@ -182,7 +182,9 @@ impl Host {
         let headers = response.headers_mut();
         for (name, value) in ALWAYS {
             // A page has a policy of its own.
-            headers.entry(name).or_insert(HeaderValue::from_static(value));
+            if name != header::CONTENT_SECURITY_POLICY || !headers.contains_key(&name) {
+                headers.insert(name, HeaderValue::from_static(value));
+            }
         }
         if self.links.is_tls {
             let value = HeaderValue::from_static("max-age=63072000; includeSubDomains");

@@ -89,7 +89,7 @@ async fn another_method_is_405_and_names_those_that_are_there(app: App) {
         (Method::GET, "/api/v1/auth/sync".to_owned(), "POST"),
         (Method::PUT, "/api/v1/projects".to_owned(), "GET, HEAD, POST"),
         (Method::POST, project.clone(), "GET, HEAD, PATCH, DELETE"),
-        (Method::PATCH, paths::environment(&project, "staging"), "GET, HEAD, DELETE"),
+        (Method::PUT, paths::environment(&project, "staging"), "GET, HEAD, PATCH, DELETE"),
         (Method::PATCH, paths::secret(&project, "staging", "KEY"), "GET, HEAD, PUT, DELETE"),
         (Method::DELETE, "/api/v1/eso/secret".to_owned(), "GET, HEAD"),
         (Method::from_bytes(b"BREW").unwrap(), "/api/v1/teams".to_owned(), "GET, HEAD, POST"),
