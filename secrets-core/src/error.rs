@@ -75,10 +75,14 @@ pub struct PlanLimit {
 pub enum Subject {
     /// An environment of a project.
     Environment,
+    /// Something a scan found.
+    Finding,
     /// A project.
     Project,
     /// A path that names nothing.
     Resource,
+    /// A scan.
+    Scan,
     /// A secret, or a key that is hidden.
     Secret,
     /// A team.
@@ -243,8 +247,10 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Environment => "environment",
+            Self::Finding => "finding",
             Self::Project => "project",
             Self::Resource => "resource",
+            Self::Scan => "scan",
             Self::Secret => "secret",
             Self::Team => "team",
             Self::Token => "token",

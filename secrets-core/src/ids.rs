@@ -12,6 +12,7 @@ macro_rules! ids {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub struct $name(Uuid);
 
         impl $name {
@@ -47,12 +48,16 @@ ids! {
     AuditId
     /// An environment.
     EnvironmentId
+    /// Something a scan found.
+    FindingId
     /// One installation: a database and its keys.
     InstanceId
     /// A project.
     ProjectId
     /// A request that a host answers.
     RequestId
+    /// A scan.
+    ScanId
     /// A secret; a key that is deleted and made again gets another.
     SecretId
     /// A team.

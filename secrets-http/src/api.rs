@@ -72,7 +72,8 @@ impl Api {
             .boxed()
     }
 
-    async fn perform<O>(
+    /// Performs an operation for a caller, once it is known.
+    pub(crate) async fn perform<O>(
         &self,
         operation: impl Future<Output = Result<O, Fault>> + Send,
         caller: Caller,

@@ -15,6 +15,7 @@
 //! is hidden) is its associated data: a record that was moved, or is of another version, does not open.
 
 mod cipher;
+mod fingerprint;
 mod key;
 mod keyring;
 mod plaintext;
@@ -22,6 +23,8 @@ mod record;
 mod token;
 
 pub use cipher::Undecryptable;
+pub use fingerprint::Fingerprint;
+pub(crate) use fingerprint::FingerprintKey;
 pub use key::{Key, RootKeyError, RootKeyId, RootKeys, StaticRootKey};
 #[cfg(feature = "testing")]
 pub use keyring::published;

@@ -22,6 +22,7 @@ mod environments;
 mod instance;
 mod memory;
 mod projects;
+mod scans;
 mod secrets;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod sql;
@@ -36,6 +37,7 @@ pub use environments::{
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use memory::MemoryStore;
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};
+pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
 pub use tokens::{TokenReads, TokenRecord, TokenScope, TokenWrites};
@@ -63,6 +65,7 @@ pub trait Reads:
     + EnvironmentReads
     + InstanceReads
     + ProjectReads
+    + ScanReads
     + SecretReads
     + TeamReads
     + TokenReads
@@ -76,6 +79,7 @@ impl<T> Reads for T where
         + EnvironmentReads
         + InstanceReads
         + ProjectReads
+        + ScanReads
         + SecretReads
         + TeamReads
         + TokenReads
@@ -92,6 +96,7 @@ pub trait Tx:
     + EnvironmentWrites
     + InstanceWrites
     + ProjectWrites
+    + ScanWrites
     + SecretWrites
     + TeamWrites
     + TokenWrites

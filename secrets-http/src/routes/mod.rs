@@ -4,6 +4,7 @@ mod environments;
 mod eso;
 mod projects;
 mod public;
+mod scans;
 mod secrets;
 mod teams;
 mod tokens;
@@ -27,6 +28,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         secrets::routes(api),
         eso::routes(api),
         tokens::routes(api),
+        scans::routes(api),
     ]
     .into_iter()
     .flatten()

@@ -8,6 +8,7 @@ mod audit;
 mod environments;
 mod instance;
 mod projects;
+mod scans;
 mod secrets;
 mod state;
 mod teams;

@@ -6,11 +6,14 @@ use imbl::{OrdMap, OrdSet};
 
 use crate::caller::Principal;
 use crate::clock::Time;
-use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
-use crate::ids::{AuditId, EnvironmentId, ProjectId, SecretId, TeamId, TokenId, UserId};
+use crate::crypto::{Fingerprint, InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
+use crate::ids::{
+    AuditId, EnvironmentId, FindingId, ProjectId, ScanId, SecretId, TeamId, TokenId, UserId,
+};
 use crate::names::SecretKey;
+use crate::scans::FindingStatus;
 use crate::store::{
-    AuditRecord, EnvironmentRecord, MemberRecord, ProjectRecord, SecretRecord, SecretVersion,
+    AuditRecord, EnvironmentRecord, FindingRecord, MemberRecord, ProjectRecord, ScanRecord, SecretRecord, SecretVersion,
     StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
 };
 
@@ -46,6 +49,11 @@ pub(super) struct State {
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
     /// What each secret has replaced.
     pub(super) secret_versions: OrdMap<SecretId, Table<u32, SecretVersion>>,
+
+    pub(super) scans: Table<ScanId, ScanRecord>,
+    /// Of each scan.
+    pub(super) findings: OrdMap<ScanId, Table<FindingId, FindingRecord>>,
+    pub(super) finding_marks: OrdMap<(TeamId, Fingerprint), FindingStatus>,
 
     pub(super) tokens: Table<TokenId, Token>,
     pub(super) token_macs: OrdMap<[u8; 32], TokenId>,
