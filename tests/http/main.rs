@@ -12,6 +12,7 @@ mod members;
 mod projects;
 mod public;
 mod races;
+mod scans;
 mod secrets;
 mod tampering;
 mod targets;

@@ -209,7 +209,11 @@ fn scan_rules(layers: &Layers) -> Result<Option<Arc<Rules>>, Failure> {
         Failure::configuration(format!("SECRETS_SCAN_RULES ({}): {reason}", path.display()))
     };
     let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-    let file: RuleFile = toml::from_str(&text).map_err(|error| wrong(error.message().to_owned()))?;
+    let file: RuleFile = toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let reason = error.message().lines().next().unwrap_or_default();
+        wrong(format!("line {}: {reason}", before.matches('\n').count() + 1))
+    })?;
     let rules = Rules::with(file).map_err(|error| wrong(error.to_string()))?;
     Ok(Some(Arc::new(rules)))
 }

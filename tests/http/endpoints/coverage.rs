@@ -11,7 +11,7 @@ use secrets_tests::{App, Kind};
 use super::policy::{POLICY, Who};
 
 /// The rows of the specification that are served so far.
-const SPECIFIED: [(&str, &str); 28] = [
+const SPECIFIED: [(&str, &str); 33] = [
     ("GET", "/health"),
     ("GET", "/api/v1"),
     ("POST", "/api/v1/auth/sync"),
@@ -40,6 +40,11 @@ const SPECIFIED: [(&str, &str); 28] = [
     ("GET", "/api/v1/tokens"),
     ("POST", "/api/v1/tokens"),
     ("DELETE", "/api/v1/tokens/{id}"),
+    ("GET", "/api/v1/scans"),
+    ("POST", "/api/v1/scans"),
+    ("GET", "/api/v1/scans/{id}"),
+    ("DELETE", "/api/v1/scans/{id}"),
+    ("PATCH", "/api/v1/scans/{id}/findings/{findingId}"),
 ];
 
 /// Method and template of each of the server's routes, and whether it asks for no credential.

@@ -55,6 +55,8 @@ pub(super) enum Level {
     Environment,
     Secret,
     Token,
+    /// A scan, and perhaps something it found.
+    Scan,
 }
 
 /// Whether a request that is allowed changes anything.
@@ -103,8 +105,8 @@ const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/
 const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
 const SECRET: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
 
-/// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named.
-pub(super) const POLICY: [Rule; 29] = [
+/// The policy. The lists of tokens and scans are there twice: alone, and for a team that is named.
+pub(super) const POLICY: [Rule; 35] = [
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
@@ -134,6 +136,12 @@ pub(super) const POLICY: [Rule; 29] = [
     rule("GET", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 200),
     change("POST", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 201),
     change("DELETE", "/api/v1/tokens/{id}", Who::Managers, Level::Token, 204),
+    rule("GET", "/api/v1/scans", Who::People, Level::Nothing, 200),
+    rule("GET", "/api/v1/scans", Who::Members, Level::NamedTeam, 200),
+    change("POST", "/api/v1/scans", Who::Members, Level::NamedTeam, 201),
+    rule("GET", "/api/v1/scans/{id}", Who::Members, Level::Scan, 200),
+    change("DELETE", "/api/v1/scans/{id}", Who::Managers, Level::Scan, 204),
+    change("PATCH", "/api/v1/scans/{id}/findings/{findingId}", Who::Members, Level::Scan, 200),
 ];
 
 impl Level {
@@ -144,7 +152,7 @@ impl Level {
             Self::Nothing => &[Own],
             // What is no UUID in a body or query is malformed, which is another rule.
             Self::NamedTeam => &[Own, Foreign, Unknown],
-            Self::Team | Self::Project | Self::Token => &[Own, Foreign, Unknown, Nonsense],
+            Self::Team | Self::Project | Self::Scan | Self::Token => &[Own, Foreign, Unknown, Nonsense],
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
             Self::Secret => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey],
         }

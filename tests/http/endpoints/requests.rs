@@ -13,6 +13,8 @@ pub(super) struct Names {
     environment: String,
     key: String,
     token: String,
+    scan: String,
+    finding: String,
     /// Not used before, for what the request makes.
     new: u32,
 }
@@ -30,6 +32,8 @@ impl Names {
             environment: "development".to_owned(),
             key: "KEY".to_owned(),
             token: tenant.token.clone(),
+            scan: tenant.scan.clone(),
+            finding: tenant.finding.clone(),
             new: world.draw(),
         };
         match target {
@@ -53,7 +57,8 @@ impl Names {
     }
 
     fn set_all(&mut self, name: &str) {
-        for field in [&mut self.team, &mut self.project, &mut self.token] {
+        let Self { team, project, token, scan, finding, .. } = self;
+        for field in [team, project, token, scan, finding] {
             name.clone_into(field);
         }
     }
@@ -80,25 +85,28 @@ impl Names {
                 let body = json!({ "name": name, "team_id": owner.team, "all_projects": true });
                 self.token = owner.post("/api/v1/tokens", &body).await.is(201).id();
             }
+            Level::Scan => self.scan = owner.scan_text("doomed").await.id(),
             Level::Nothing | Level::Team | Level::NamedTeam => {}
         }
     }
 
     pub(super) fn path(&self, rule: &Rule) -> String {
+        let id = if rule.on == Level::Scan { &self.scan } else { &self.token };
         let path = rule
             .template
             .replace("{projectId}", &self.project)
             .replace("{environmentId}", &self.environment)
             .replace("{key}", &self.key)
             .replace("{teamId}", &self.team)
-            .replace("{id}", &self.token);
+            .replace("{id}", id)
+            .replace("{findingId}", &self.finding);
         let Self { team, project, environment, key, .. } = self;
         match (rule.method, rule.template) {
             (_, "/api/v1/eso/secret") => {
                 format!("{path}?project={project}&env={environment}&key={key}")
             }
             (_, "/api/v1/eso/secrets") => format!("{path}?project={project}&env={environment}"),
-            ("GET", "/api/v1/tokens") if rule.on == Level::NamedTeam => {
+            ("GET", "/api/v1/tokens" | "/api/v1/scans") if rule.on == Level::NamedTeam => {
                 format!("{path}?team_id={team}")
             }
             _ => path,
@@ -121,6 +129,12 @@ impl Names {
             ("POST", "tokens") => {
                 Some(json!({ "name": name, "team_id": team, "all_projects": true }))
             }
+            ("POST", "scans") => Some(json!({
+                "team_id": team,
+                "source": { "type": "text" },
+                "content": "nothing",
+            })),
+            ("PATCH", "{findingId}") => Some(json!({ "status": "ignored" })),
             _ => None,
         }
     }

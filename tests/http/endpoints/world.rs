@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use secrets_core::access::Role;
-use secrets_tests::{App, Dump, Person};
+use secrets_tests::{App, Dump, Person, credential};
 use serde_json::json;
 
 use super::principals::{self, Principal};
@@ -21,6 +21,9 @@ pub(super) struct Tenant {
     pub(super) project: String,
     /// A service token that is only there to be deleted by whoever may.
     pub(super) token: String,
+    /// A scan of a text in which something was found.
+    pub(super) scan: String,
+    pub(super) finding: String,
 }
 
 /// Both teams and all who knock.
@@ -72,7 +75,9 @@ impl Tenant {
         owner.secret(&path, "development", "KEY", "kvc_table").await;
         let token = json!({ "name": "spare", "team_id": owner.team, "all_projects": true });
         let token = owner.post("/api/v1/tokens", &token).await.is(201).id();
-        Self { owner, project: id_in(&path), token }
+        let scan = owner.scan_text(&credential()).await;
+        let finding = scan.json()["findings"][0]["id"].as_str().unwrap().to_owned();
+        Self { owner, project: id_in(&path), token, scan: scan.id(), finding }
     }
 }
 

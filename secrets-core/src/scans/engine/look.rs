@@ -81,7 +81,7 @@ const ABOUT: [&str; 29] = [
 pub(super) fn assigned(secret: &str, whole: &str) -> bool {
     let digits = secret.bytes().filter(u8::is_ascii_digit).count();
     let letters = secret.bytes().filter(u8::is_ascii_alphabetic).count();
-    digits >= 2
+    digits >= 1
         && letters >= 2
         && !is_about(whole)
         && !is_uuid(secret)

@@ -212,6 +212,19 @@ macro_rules! store_conformance {
             an_entry_refers_to_nothing
             an_entry_is_undone_with_its_transaction
         }
+        scans() {
+            a_scan_is_kept_with_what_it_found
+            an_unknown_scan_or_finding_is_not_found
+            a_scan_id_is_unique
+            scans_come_newest_first
+            a_scan_of_a_deleted_project_is_not_found
+            what_is_said_of_a_finding_is_kept
+            a_scan_or_finding_that_is_gone_is_stale
+            a_deleted_scan_is_gone_with_its_findings
+            what_a_team_says_of_a_fingerprint_lasts
+            a_mark_can_be_taken_back
+            a_thousand_findings_go_at_once
+        }
         instance() {
             an_empty_store_holds_nothing
             an_installation_is_kept_with_its_keys

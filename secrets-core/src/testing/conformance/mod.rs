@@ -23,6 +23,7 @@ pub mod instance;
 mod list;
 pub mod projects;
 pub mod races;
+pub mod scans;
 pub mod scopes;
 pub mod secrets;
 pub mod sight;

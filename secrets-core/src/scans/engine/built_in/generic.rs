@@ -10,11 +10,11 @@ pub(super) static ALL: [Definition; 11] = [
         .form(Token("env_[0-9A-Za-z]{49}"))
         .check(look::service_token),
     token("private-key", "Private key", High, "", &["private key-----", "private key block-----"])
-        .form(Written(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----((?:\\[nr]|[\s])+(?:[A-Za-z0-9\-]{3,20}: [^\n]{1,120}\s+){0,4}(?:[A-Za-z0-9+/=]|\\[nr]|[\s]){40,12000})"))
+        .form(Written(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----((?:\\[nr]|[\s])+(?:[A-Za-z0-9\-]{3,20}: [^\n]{1,120}\s+){0,4}(?:[A-Za-z0-9+/=]|\\[nr]|[\s]){40,})"))
         .entropy(3.5)
         .below(12_288),
     token("putty-private-key", "PuTTY private key", High, "", &["putty-user-key-file"])
-        .form(Written(r"PuTTY-User-Key-File-[23]: [^\n]{1,60}\n(?:[^\n]{0,200}\n){1,40}?Private-Lines: [0-9]{1,3}\s+([A-Za-z0-9+/=\s]{40,8000})"))
+        .form(Written(r"PuTTY-User-Key-File-[23]: [^\n]{1,60}(?s:.*?)Private-Lines: [0-9]{1,3}\s+([A-Za-z0-9+/=\s]{40,})"))
         .entropy(3.5)
         .below(12_288),
     token("database-url-password", "Address of a database with its password", High, "", &["://"])
