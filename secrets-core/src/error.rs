@@ -83,10 +83,14 @@ pub enum Subject {
     Environment,
     /// An invitation to a team.
     Invitation,
+    /// Something a scan found.
+    Finding,
     /// A project.
     Project,
     /// A path that names nothing.
     Resource,
+    /// A scan.
+    Scan,
     /// A secret, or a key that is hidden.
     Secret,
     /// A team.
@@ -260,8 +264,10 @@ impl fmt::Display for Subject {
             Self::DeviceLogin => "login",
             Self::Environment => "environment",
             Self::Invitation => "invitation",
+            Self::Finding => "finding",
             Self::Project => "project",
             Self::Resource => "resource",
+            Self::Scan => "scan",
             Self::Secret => "secret",
             Self::Team => "team",
             Self::Token => "token",

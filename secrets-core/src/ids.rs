@@ -52,6 +52,8 @@ ids! {
     DeviceLoginId
     /// An environment.
     EnvironmentId
+    /// Something a scan found.
+    FindingId
     /// One installation: a database and its keys.
     InstanceId
     /// An invitation to a team.
@@ -60,6 +62,8 @@ ids! {
     ProjectId
     /// A request that a host answers.
     RequestId
+    /// A scan.
+    ScanId
     /// A secret; a key that is deleted and made again gets another.
     SecretId
     /// A team.

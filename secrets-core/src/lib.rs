@@ -28,6 +28,7 @@ pub mod object;
 pub mod operation;
 pub mod projects;
 pub mod rule;
+pub mod scans;
 pub mod secrets;
 pub mod service;
 pub mod store;

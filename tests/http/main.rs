@@ -14,6 +14,7 @@ mod people;
 mod projects;
 mod public;
 mod races;
+mod scans;
 mod secrets;
 mod tampering;
 mod targets;

@@ -88,6 +88,10 @@ impl Dump {
         for (token, scope) in reads.tokens(&[team]).await.unwrap() {
             self.row(("token", token.id), &(token, scope));
         }
+        for scan in reads.scans(&[team], None, 100_000).await.unwrap() {
+            let findings = reads.findings(scan.id).await.unwrap();
+            self.row(("scan", scan.id), &(scan, findings));
+        }
         for entry in reads.audit_entries(&AuditFilter::newest(team, 100_000)).await.unwrap() {
             if !READS.contains(&entry.action.as_str()) {
                 // Entries get their places in the chain when the sealer comes by.

@@ -32,6 +32,12 @@ pub fn canary(name: &str) -> String {
     format!("kvc_{name}_5f1c2a")
 }
 
+/// Something that a scan takes for a GitHub token, and that opens nothing.
+#[must_use]
+pub fn credential() -> String {
+    format!("ghp_{}", "Zq8rT2mKx5Lw".repeat(3))
+}
+
 /// Makes of each rule a test for every store. A rule is an async function that takes an [`App`]; one
 /// that stands behind a semicolon takes the [`Kind`] and builds the server itself.
 #[macro_export]

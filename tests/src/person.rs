@@ -153,6 +153,13 @@ impl Person {
         self.post(&path, &json!({ "key": key, "value": value })).await.is(201);
     }
 
+    /// Scans a text in the person's own team.
+    pub async fn scan_text(&self, text: &str) -> Reply {
+        let source = json!({ "type": "text" });
+        let body = json!({ "team_id": self.team, "source": source, "content": text });
+        self.post("/api/v1/scans", &body).await.is(201).clone()
+    }
+
     /// Makes a service token of the person's own team, and gives its text.
     pub async fn token(&self, body: &Value) -> String {
         let mut body = body.clone();

@@ -16,6 +16,7 @@
 
 mod chain;
 mod cipher;
+mod fingerprint;
 mod key;
 mod keyring;
 mod plaintext;
@@ -25,6 +26,8 @@ mod token;
 
 pub(crate) use chain::{ChainMac, is_same};
 pub use cipher::Undecryptable;
+pub use fingerprint::Fingerprint;
+pub(crate) use fingerprint::FingerprintKey;
 pub use key::{Key, RootKeyError, RootKeyId, RootKeys, StaticRootKey};
 #[cfg(feature = "testing")]
 pub use keyring::published;

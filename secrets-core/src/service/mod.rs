@@ -20,6 +20,7 @@ use crate::device_login::{GUESSES, Guesser};
 use crate::error::{Error, Result};
 use crate::limits::{Plan, RateLimiter};
 use crate::operation::{Access, Audit, Context, Operation};
+use crate::scans::engine::Rules;
 use crate::store::{AuditRecord, Store};
 
 /// The world outside, as the service needs it.
@@ -44,6 +45,8 @@ pub struct Options {
     pub member_access: MemberAccess,
     /// Whether reads of values are recorded. Exports always are.
     pub audit_reads: bool,
+    /// What scans look for; what comes with the service where nothing is given.
+    pub scan_rules: Option<Arc<Rules>>,
 }
 
 impl Default for Options {
@@ -52,6 +55,7 @@ impl Default for Options {
             default_plan: Plan::Unlimited,
             member_access: MemberAccess::Write,
             audit_reads: true,
+            scan_rules: None,
         }
     }
 }

@@ -24,6 +24,7 @@ mod instance;
 mod invitations;
 mod memory;
 mod projects;
+mod scans;
 mod secrets;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub mod sql;
@@ -46,6 +47,7 @@ pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing};
+pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
 pub use tokens::{TokenReads, TokenRecord, TokenScope, TokenWrites};
@@ -75,6 +77,7 @@ pub trait Reads:
     + InstanceReads
     + InvitationReads
     + ProjectReads
+    + ScanReads
     + SecretReads
     + TeamReads
     + TokenReads
@@ -90,6 +93,7 @@ impl<T> Reads for T where
         + InstanceReads
         + InvitationReads
         + ProjectReads
+        + ScanReads
         + SecretReads
         + TeamReads
         + TokenReads
@@ -108,6 +112,7 @@ pub trait Tx:
     + InstanceWrites
     + InvitationWrites
     + ProjectWrites
+    + ScanWrites
     + SecretWrites
     + TeamWrites
     + TokenWrites

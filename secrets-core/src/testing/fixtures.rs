@@ -4,14 +4,17 @@ use chrono::{DateTime, TimeDelta};
 
 use crate::access::Role;
 use crate::clock::Time;
-use crate::crypto::{ProjectKeyRecord, Sealed, TokenMac, random};
+use crate::crypto::{Fingerprint, ProjectKeyRecord, Sealed, TokenMac, random};
 use crate::ids::{
-    AuditId, EnvironmentId, InvitationId, ProjectId, SecretId, TeamId, TokenId, UserId,
+    AuditId, EnvironmentId, FindingId, InvitationId, ProjectId, ScanId, SecretId, TeamId, TokenId,
+    UserId,
 };
 use crate::limits::Plan;
+use crate::scans::engine::Severity;
+use crate::scans::{FindingStatus, SourceKind};
 use crate::store::{
-    AuditRecord, Change, EnvironmentRecord, InvitationRecord, MemberRecord, ProjectRecord,
-    SecretRecord, Store, TeamRecord, TokenRecord, UserRecord,
+    AuditRecord, Change, EnvironmentRecord, FindingRecord, InvitationRecord, MemberRecord,
+    ProjectRecord, ScanRecord, SecretRecord, Store, TeamRecord, TokenRecord, UserRecord,
 };
 
 /// Two teams that know nothing of each other, and a project of the first.
@@ -268,6 +271,53 @@ pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
         created_at: at(0),
         updated_at: at(0),
         expires_at: None,
+    }
+}
+
+/// A scan of a text that found nothing.
+#[must_use]
+pub fn scan(team: &TeamRecord, creator: &UserRecord) -> ScanRecord {
+    ScanRecord {
+        id: ScanId::draw(at(0)),
+        team: team.id,
+        project: None,
+        source: SourceKind::Text,
+        source_name: None,
+        source_commit: None,
+        high: 0,
+        medium: 0,
+        low: 0,
+        is_truncated: false,
+        secrets_compared: 0,
+        created_by: creator.id,
+        created_at: at(0),
+        completed_at: at(0),
+    }
+}
+
+/// Something a scan found, of which nothing was said.
+#[must_use]
+pub fn finding(scan: &ScanRecord, position: u32) -> FindingRecord {
+    FindingRecord {
+        id: FindingId::draw(at(0)),
+        scan: scan.id,
+        position,
+        rule: "json-web-token".to_owned(),
+        description: "JSON web token".to_owned(),
+        severity: Severity::Medium,
+        path: None,
+        line: None,
+        column: None,
+        commit: None,
+        fingerprint: Fingerprint(random()),
+        redacted: None,
+        entropy: None,
+        secret: None,
+        status: FindingStatus::Unresolved,
+        comment: None,
+        created_at: at(0),
+        updated_at: at(0),
+        updated_by: None,
     }
 }
 

@@ -83,7 +83,7 @@ use Part::{Key, Log, Service, Storage, Trust};
 use Sources::{Plain, PlainOrFile, Secret};
 
 /// In the order of the help.
-pub(super) static ALL: [Known; 18] = [
+pub(super) static ALL: &[Known] = &[
     known(
         "listen",
         "ADDRESS",
@@ -181,6 +181,13 @@ pub(super) static ALL: [Known; 18] = [
         Service,
         Plain,
         "Whether reading a value is recorded; exports always are [default: on]",
+    ),
+    known(
+        "scan_rules",
+        "PATH",
+        Service,
+        Plain,
+        "Rules of your own for scans, as gitleaks writes them (TOML) [default: ours alone]",
     ),
     known("tls_cert", "PATH", Trust, Plain, "Certificate chain (PEM), to serve https"),
     known("tls_key", "PATH", Trust, Plain, "Its private key (PEM)"),

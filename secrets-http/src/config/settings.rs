@@ -1,12 +1,15 @@
 //! The configuration, once it is known to make sense.
 
 use std::fmt;
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hyper::Uri;
 use secrets_core::jwt::{Expectations, Key};
 use secrets_core::links::BaseUrl;
+use secrets_core::scans::engine::{RuleFile, Rules};
 use secrets_core::service::Options;
 use zeroize::Zeroizing;
 
@@ -203,6 +206,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         default_plan: optional(layers, "default_plan", str::parse)?.unwrap_or_default(),
         member_access: optional(layers, "default_member_role", str::parse)?.unwrap_or_default(),
         audit_reads: optional(layers, "audit_reads", values::switch)?.unwrap_or(true),
+        scan_rules: scan_rules(layers)?,
     };
     let rates = Rates {
         per_address: optional(layers, "rate_limit_per_ip", values::count)?.unwrap_or(100),
@@ -216,6 +220,22 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         public_url: optional(layers, "public_url", str::parse)?,
         options,
     })
+}
+
+/// Rules for scans, read and compiled before anything starts.
+fn scan_rules(layers: &Layers) -> Result<Option<Arc<Rules>>, Failure> {
+    let Some(path) = optional(layers, "scan_rules", values::path)? else { return Ok(None) };
+    let wrong = |reason: String| {
+        Failure::configuration(format!("SECRETS_SCAN_RULES ({}): {reason}", path.display()))
+    };
+    let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+    let file: RuleFile = toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let reason = error.message().lines().next().unwrap_or_default();
+        wrong(format!("line {}: {reason}", before.matches('\n').count() + 1))
+    })?;
+    let rules = Rules::with(file).map_err(|error| wrong(error.to_string()))?;
+    Ok(Some(Arc::new(rules)))
 }
 
 fn database(layers: &Layers) -> Result<Database, Failure> {

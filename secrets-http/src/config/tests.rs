@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use secrets_core::access::MemberAccess;
 use secrets_core::limits::Plan;
+use secrets_core::scans::engine::scan;
 use tempfile::NamedTempFile;
 
 use super::*;
@@ -58,6 +59,24 @@ fn printed(line: &str) -> String {
         Command::Print(text) => text,
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn rules_for_scans_are_read_as_gitleaks_writes_them() {
+    let text = concat!(
+        "title = \"rules\"\n[extend]\nuseDefault = true\n",
+        "[[rules]]\nid = \"acme\"\ndescription = \"Acme\"\nregex = \'\'\'acme-([a-z]{8})\'\'\'\n",
+        "entropy = 2\nsecretGroup = 1\nkeywords = [\"acme\"]\ntags = [\"key\"]\n",
+        "[[rules.allowlists]]\nregexTarget = \"line\"\nregexes = [\'\'\'^#\'\'\']\n",
+    );
+    let file = file(text);
+
+    let settings = served(&format!("--scan-rules {}", file.path().display()), &[]).unwrap();
+
+    let rules = settings.service.options.scan_rules.unwrap();
+    let found = scan("# acme-abcdefgi\nacme-abcdefgh", "", &rules);
+    assert_eq!(found.iter().map(|found| found.line).collect::<Vec<_>>(), [2]);
+    assert!(rules.iter().count() > 100);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod invitations;
 mod members;
 mod projects;
 mod public;
+mod scans;
 mod secrets;
 mod teams;
 mod tokens;
@@ -40,6 +41,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         audit::routes(api),
         device_login::routes(api),
         device_page::routes(api),
+        scans::routes(api),
     ]
     .into_iter()
     .flatten()

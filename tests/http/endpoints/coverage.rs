@@ -66,6 +66,11 @@ const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/device"),
     ("POST", "/device"),
     ("GET", "/api/v1/teams/{teamId}/audit"),
+    ("GET", "/api/v1/scans"),
+    ("POST", "/api/v1/scans"),
+    ("GET", "/api/v1/scans/{id}"),
+    ("DELETE", "/api/v1/scans/{id}"),
+    ("PATCH", "/api/v1/scans/{id}/findings/{findingId}"),
 ];
 
 /// Method and template of each of the server's routes, and whether it asks for no credential.

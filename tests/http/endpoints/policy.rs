@@ -61,6 +61,8 @@ pub(super) enum Level {
     Environment,
     Secret,
     Token,
+    /// A scan, and perhaps something it found.
+    Scan,
 }
 
 /// Whether a request that is allowed changes anything.
@@ -180,6 +182,12 @@ pub(super) const POLICY: &[Rule] = &[
     rule("POST", "/device", Who::Anyone, Level::Nothing, 400),
     rule("GET", "/api/v1/audit", Who::Managers, Level::NamedTeam, 200),
     rule("GET", "/api/v1/teams/{teamId}/audit", Who::Managers, Level::UntoldTeam, 200),
+    rule("GET", "/api/v1/scans", Who::People, Level::Nothing, 200),
+    rule("GET", "/api/v1/scans", Who::Members, Level::NamedTeam, 200),
+    change("POST", "/api/v1/scans", Who::Members, Level::NamedTeam, 201),
+    rule("GET", "/api/v1/scans/{id}", Who::Members, Level::Scan, 200),
+    change("DELETE", "/api/v1/scans/{id}", Who::Managers, Level::Scan, 204),
+    change("PATCH", "/api/v1/scans/{id}/findings/{findingId}", Who::Members, Level::Scan, 200),
 ];
 
 impl Level {
@@ -195,6 +203,7 @@ impl Level {
             | Self::Invitation
             | Self::Member
             | Self::Project
+            | Self::Scan
             | Self::Token => &[Own, Foreign, Unknown, Nonsense],
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
             Self::Secret => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey],

@@ -18,6 +18,8 @@ pub(super) struct Names {
     token: String,
     member: String,
     invitation: String,
+    scan: String,
+    finding: String,
     /// Not used before, for what the request makes.
     new: u32,
 }
@@ -38,6 +40,8 @@ impl Names {
             token: tenant.token.clone(),
             member: tenant.member.clone(),
             invitation: tenant.invitation.clone(),
+            scan: tenant.scan.clone(),
+            finding: tenant.finding.clone(),
             new: world.draw(),
         };
         match target {
@@ -67,8 +71,8 @@ impl Names {
     }
 
     fn set_all(&mut self, name: &str) {
-        let Self { team, project, deleted, token, invitation, .. } = self;
-        for field in [team, project, deleted, token, invitation] {
+        let Self { team, project, deleted, token, invitation, scan, finding, .. } = self;
+        for field in [team, project, deleted, token, invitation, scan, finding] {
             name.clone_into(field);
         }
     }
@@ -98,6 +102,7 @@ impl Names {
                 let body = json!({ "name": name, "team_id": owner.team, "all_projects": true });
                 self.token = owner.post("/api/v1/tokens", &body).await.is(201).id();
             }
+            Level::Scan => self.scan = owner.scan_text("doomed").await.id(),
             Level::Invitation => {
                 let body = json!({ "email": format!("doomed{new}@example.com") });
                 let path = format!("/api/v1/teams/{}/members", owner.team);
@@ -115,13 +120,15 @@ impl Names {
     pub(super) fn path(&self, rule: &Rule) -> String {
         let is_restore = rule.template.ends_with("/restore");
         let project = if is_restore { &self.deleted } else { &self.project };
+        let id = if rule.on == Level::Scan { &self.scan } else { &self.token };
         let path = rule
             .template
             .replace("{projectId}", project)
             .replace("{environmentId}", &self.environment)
             .replace("{key}", &self.key)
             .replace("{teamId}", &self.team)
-            .replace("{id}", &self.token)
+            .replace("{id}", id)
+            .replace("{findingId}", &self.finding)
             .replace("{userId}", &self.member)
             .replace("{invitationId}", &self.invitation)
             .replace("{token}", "a-token-of-nobody-here");
@@ -131,7 +138,9 @@ impl Names {
                 format!("{path}?project={project}&env={environment}&key={key}")
             }
             (_, "/api/v1/eso/secrets") => format!("{path}?project={project}&env={environment}"),
-            ("GET", "/api/v1/tokens" | "/api/v1/audit") if rule.on == Level::NamedTeam => {
+            ("GET", "/api/v1/tokens" | "/api/v1/audit" | "/api/v1/scans")
+                if rule.on == Level::NamedTeam =>
+            {
                 format!("{path}?team_id={team}")
             }
             _ => path,
@@ -164,6 +173,12 @@ impl Names {
             ("POST", "tokens") => {
                 Some(json!({ "name": name, "team_id": team, "all_projects": true }))
             }
+            ("POST", "scans") => Some(json!({
+                "team_id": team,
+                "source": { "type": "text" },
+                "content": "nothing",
+            })),
+            ("PATCH", "{findingId}") => Some(json!({ "status": "ignored" })),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use secrets_core::access::Role;
-use secrets_tests::{App, Dump, Person, paths};
+use secrets_tests::{App, Dump, Person, credential, paths};
 use serde_json::json;
 
 use super::principals::{self, Principal};
@@ -27,6 +27,9 @@ pub(super) struct Tenant {
     pub(super) member: String,
     /// An invitation to somebody who is not here.
     pub(super) invitation: String,
+    /// A scan of a text in which something was found.
+    pub(super) scan: String,
+    pub(super) finding: String,
 }
 
 /// Both teams and all who knock.
@@ -88,7 +91,10 @@ impl Tenant {
         let members = format!("/api/v1/teams/{}/members", owner.team);
         let invitation = owner.post(&members, &invited).await.is(201).id();
         let (project, deleted) = (id_in(&path), id_in(&deleted));
-        Self { owner, project, deleted, token, member, invitation }
+        let found = owner.scan_text(&credential()).await;
+        let finding = found.json()["findings"][0]["id"].as_str().unwrap().to_owned();
+        let scan = found.id();
+        Self { owner, project, deleted, token, member, invitation, scan, finding }
     }
 }
 

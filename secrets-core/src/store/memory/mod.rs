@@ -10,6 +10,7 @@ mod environments;
 mod instance;
 mod invitations;
 mod projects;
+mod scans;
 mod secrets;
 mod state;
 mod teams;

@@ -6,16 +6,17 @@ use imbl::{OrdMap, OrdSet};
 
 use crate::caller::Principal;
 use crate::clock::Time;
-use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
+use crate::crypto::{Fingerprint, InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
 use crate::ids::{
-    AuditId, CliSessionId, DeviceLoginId, EnvironmentId, InvitationId, ProjectId, SecretId, TeamId,
-    TokenId, UserId,
+    AuditId, CliSessionId, DeviceLoginId, EnvironmentId, FindingId, InvitationId, ProjectId,
+    ScanId, SecretId, TeamId, TokenId, UserId,
 };
 use crate::names::SecretKey;
+use crate::scans::FindingStatus;
 use crate::store::{
-    AuditHead, AuditRecord, CliSessionRecord, DeviceLoginRecord, EnvironmentRecord,
-    InvitationRecord, MemberRecord, ProjectRecord, SecretRecord, SecretVersion, StoreError,
-    StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    AuditHead, AuditRecord, CliSessionRecord, DeviceLoginRecord, EnvironmentRecord, FindingRecord,
+    InvitationRecord, MemberRecord, ProjectRecord, ScanRecord, SecretRecord, SecretVersion,
+    StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -54,6 +55,11 @@ pub(super) struct State {
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
     /// What each secret has replaced.
     pub(super) secret_versions: OrdMap<SecretId, Table<u32, SecretVersion>>,
+
+    pub(super) scans: Table<ScanId, ScanRecord>,
+    /// Of each scan.
+    pub(super) findings: OrdMap<ScanId, Table<FindingId, FindingRecord>>,
+    pub(super) finding_marks: OrdMap<(TeamId, Fingerprint), FindingStatus>,
 
     pub(super) tokens: Table<TokenId, Token>,
     pub(super) token_macs: OrdMap<[u8; 32], TokenId>,

@@ -20,6 +20,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("audit chain", include_str!("../../../migrations/0007_audit_chain.sql")),
     ("device logins", include_str!("../../../migrations/0008_device_logins.sql")),
     ("invitations", include_str!("../../../migrations/0009_invitations.sql")),
+    ("scans", include_str!("../../../migrations/0010_scans.sql")),
 ];
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {

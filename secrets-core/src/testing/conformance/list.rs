@@ -280,6 +280,19 @@ macro_rules! store_conformance {
             members_and_those_who_are_invited_take_places
             expired_invitations_are_deleted_in_their_team
         }
+        scans() {
+            a_scan_is_kept_with_what_it_found
+            an_unknown_scan_or_finding_is_not_found
+            a_scan_id_is_unique
+            scans_come_newest_first
+            a_scan_of_a_deleted_project_is_not_found
+            what_is_said_of_a_finding_is_kept
+            a_scan_or_finding_that_is_gone_is_stale
+            a_deleted_scan_is_gone_with_its_findings
+            what_a_team_says_of_a_fingerprint_lasts
+            a_mark_can_be_taken_back
+            a_thousand_findings_go_at_once
+        }
     } };
 
     (@names names $($module:ident $with:tt { $($rule:ident)* })*) => {

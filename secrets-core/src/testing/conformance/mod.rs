@@ -28,6 +28,7 @@ mod list;
 pub mod projects;
 pub mod races;
 pub mod restoring;
+pub mod scans;
 pub mod scopes;
 pub mod secrets;
 pub mod sight;

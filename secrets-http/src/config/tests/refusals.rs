@@ -157,3 +157,24 @@ fn dev_is_for_this_machine_only() {
     }
     assert!(configured("dev --listen [::1]:0", &[]).is_ok());
 }
+
+#[test]
+fn a_bad_rule_for_scans_is_named() {
+    let cases = [
+        ("[[rules]]\nid = 'acme'\nregex = '('", "rule acme: the expression is not valid: unclosed"),
+        ("[[rules]]\nid = 'acme'", "rule acme: has neither regex nor path"),
+        ("[[rules]]\nregex = 'a'", "rule number 1: has no id"),
+        ("[[rules]]\nid = 'acme'\nentropy = 'much'", "line 3: invalid type"),
+        ("[[rules]\n", "line 1: "),
+    ];
+
+    for (text, expected) in cases {
+        let file = file(text);
+        let path = file.path().display();
+        let message = message(&format!("--scan-rules {path}"), &[]);
+        let start = format!("SECRETS_SCAN_RULES ({path}): {expected}");
+        assert!(message.starts_with(&start), "{message}");
+    }
+    let missing = message("", &["SECRETS_SCAN_RULES=/missing.toml"]);
+    assert!(missing.starts_with("SECRETS_SCAN_RULES (/missing.toml): "), "{missing}");
+}

@@ -37,9 +37,27 @@ macro_rules! columns {
          s.version, s.change, s.changed_by, s.changed_at, s.created_by, s.updated_by, s.created_at,
          s.updated_at"
     };
+    (scans) => {
+        "s.id, s.team_id, s.project_id, s.source, s.source_name, s.source_commit, s.high, s.medium,
+         s.low, s.is_truncated, s.secrets_compared, s.created_by, s.created_at, s.completed_at"
+    };
+    (findings) => {
+        "f.id, f.scan_id, f.position, f.rule_id, f.description, f.severity, f.path, f.line,
+         f.column_number, f.commit_name, f.fingerprint, f.redacted, f.entropy, f.secret_project,
+         f.secret_environment, f.secret_key, f.status, f.comment, f.created_at, f.updated_at,
+         f.updated_by"
+    };
     (tokens) => {
         "k.id, k.team_id, k.name, k.mac, k.prefix, k.can_read, k.can_write, k.all_projects,
          k.all_environments, k.created_by, k.created_at, k.updated_at, k.expires_at"
+    };
+}
+
+/// The scans, without those of a project that is deleted.
+macro_rules! shown_scans {
+    () => {
+        " FROM scans s LEFT JOIN projects p ON p.id = s.project_id
+          WHERE (s.project_id IS NULL OR p.deleted_at IS NULL)"
     };
 }
 
@@ -81,6 +99,7 @@ mod environments;
 mod instance;
 mod invitations;
 mod projects;
+mod scans;
 mod secrets;
 pub(super) mod sight;
 mod teams;

@@ -1,0 +1,73 @@
+//! Beginning a scan.
+
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use super::engine::Rules;
+use super::input::{Input, NewScan, ScanSource};
+use super::known::KnownValues;
+use super::scope::place;
+use crate::caller::Callers;
+use crate::clock::Time;
+use crate::crypto::FingerprintKey;
+use crate::error::Result;
+use crate::ids::{ProjectId, ScanId, TeamId};
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Begins a scan: decides whether the caller may, and opens the values it is compared with. Always
+/// recorded, as these are read.
+#[derive(Debug)]
+pub struct BeginScan {
+    /// What to scan.
+    pub scan: NewScan,
+}
+
+/// A scan that has begun: [`work`](BegunScan::work) does it, [`KeepScan`](super::KeepScan) keeps it.
+pub struct BegunScan {
+    pub(super) id: ScanId,
+    pub(super) team: TeamId,
+    pub(super) project: Option<ProjectId>,
+    pub(super) source: ScanSource,
+    pub(super) input: Input,
+    pub(super) rules: Option<Arc<Rules>>,
+    pub(super) known: KnownValues,
+    pub(super) key: FingerprintKey,
+    pub(super) began_at: Time,
+}
+
+impl Operation for BeginScan {
+    const NAME: &'static str = "scan.begin";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Export("scan.created");
+    type Access = Read;
+    type Output = BegunScan;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<BegunScan> {
+        let (team, project) = place(cx, self.scan.team_id, self.scan.project_id.as_ref()).await?;
+        let (source, input) = self.scan.checked()?;
+        let known = KnownValues::gather(cx, team, project).await?;
+        let id = ScanId::draw(cx.now());
+        cx.about("scan", id.uuid(), source.name.clone().unwrap_or_default());
+        cx.detail("source", source.kind.as_str());
+        cx.detail("secrets_compared", known.compared());
+        Ok(BegunScan {
+            id,
+            team,
+            project,
+            source,
+            input,
+            rules: cx.options().scan_rules.clone(),
+            known,
+            key: FingerprintKey::of(cx.keyring(), team, project),
+            began_at: cx.now(),
+        })
+    }
+}
+
+/// Its id: the rest is for the next step.
+impl Serialize for BegunScan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.id.serialize(serializer)
+    }
+}

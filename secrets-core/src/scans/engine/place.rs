@@ -1,0 +1,77 @@
+//! Lines and columns, found in one walk over the text.
+
+/// Where something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// What a line says to be left alone.
+const ALLOW: [&str; 2] = ["secrets:allow", "gitleaks:allow"];
+
+/// Walks over a text, forwards only: each byte is looked at once, on however long a line it is.
+pub(crate) struct Places<'t> {
+    text: &'t str,
+    line: u32,
+    line_end: usize,
+    is_allowed: bool,
+    column: u32,
+    reached: usize,
+}
+
+impl<'t> Places<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        let mut places =
+            Self { text, line: 1, line_end: 0, is_allowed: false, column: 1, reached: 0 };
+        places.enter(0);
+        places
+    }
+
+    /// The place of a byte at which a character begins, not before the one asked for last; `None`
+    /// if its line is to be left alone.
+    pub(crate) fn at(&mut self, offset: usize) -> Option<Place> {
+        while offset > self.line_end {
+            self.line = self.line.saturating_add(1);
+            self.enter(self.line_end + 1);
+        }
+        let passed = self.text.get(self.reached..offset).unwrap_or_default().chars().count();
+        self.column = self.column.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+        self.reached = offset;
+        (!self.is_allowed).then_some(Place { line: self.line, column: self.column })
+    }
+
+    fn enter(&mut self, start: usize) {
+        let rest = self.text.get(start..).unwrap_or_default();
+        let line = rest.split('\n').next().unwrap_or_default();
+        self.line_end = start + line.len();
+        self.is_allowed = ALLOW.iter().any(|word| line.contains(word));
+        (self.column, self.reached) = (1, start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_counts_lines_and_characters_from_one() {
+        let text = "äb\ncde\n\nf";
+        let mut places = Places::new(text);
+
+        let found = [0, 2, 4, 6, 8, 9].map(|offset| places.at(offset).unwrap());
+
+        let expected = [(1, 1), (1, 2), (2, 1), (2, 3), (3, 1), (4, 1)];
+        assert_eq!(found, expected.map(|(line, column)| Place { line, column }));
+    }
+
+    #[test]
+    fn a_line_that_says_so_is_left_alone() {
+        let mut places = Places::new("a\nb # secrets:allow\nc // gitleaks:allow\nd");
+
+        assert!(places.at(0).is_some());
+        assert_eq!(places.at(2), None);
+        assert_eq!(places.at(20), None);
+        assert_eq!(places.at(41), Some(Place { line: 4, column: 1 }));
+    }
+}

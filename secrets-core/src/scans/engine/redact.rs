@@ -1,0 +1,37 @@
+//! What may be shown of a credential.
+
+/// The first and the last characters of a credential: at most four and three, and never more than a
+/// third of it.
+#[must_use]
+pub fn redacted(secret: &str) -> String {
+    let characters: Vec<char> = secret.chars().collect();
+    let shown = characters.len() / 3;
+    let tail = (shown / 2).min(3);
+    let head = (shown - tail).min(4);
+    let first: String = characters.iter().take(head).collect();
+    let last: String = characters.iter().skip(characters.len() - tail).collect();
+    format!("{first}…{last}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_shows_its_ends_and_never_more_than_a_third() {
+        let cases = [
+            ("", "…"),
+            ("ab", "…"),
+            ("abc", "a…"),
+            ("abcdefgh", "a…h"),
+            ("abcdefghijkl", "ab…kl"),
+            ("abcdefghijklmnopqrstu", "abcd…stu"),
+            ("abcdefghijklmnopqrstuvwxyz0123456789", "abcd…789"),
+            ("äöüäöüäöü", "äö…ü"),
+        ];
+
+        for (secret, shown) in cases {
+            assert_eq!(redacted(secret), shown);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Sets of rules.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::built_in;
+use super::rule::{Allowlist, Reach, Rule, RuleError};
+use super::rule_file::RuleFile;
+
+/// Rules that are looked for together, and the automaton of their keywords.
+pub struct Rules {
+    /// The most specific first: of matches that overlap, the first rule's is kept.
+    rules: Vec<Rule>,
+    /// What is not meant, whichever rule finds it.
+    allowed: Vec<Allowlist>,
+    keywords: AhoCorasick,
+    /// The rules of each keyword.
+    rules_of: Vec<Vec<usize>>,
+}
+
+/// How far a window reaches before its keyword, on a long line.
+const BEFORE: usize = 1_024;
+
+/// How far a window reaches after its keyword, on a long line.
+const AFTER: usize = 4_096;
+
+static BUILT_IN: LazyLock<Rules> = LazyLock::new(|| {
+    // Keywords of ours always make an automaton; without one, nothing would be found, which the
+    // tests would see.
+    Rules::new(built_in::rules(), Vec::new()).unwrap_or_else(|_| Rules::none())
+});
+
+impl Rules {
+    /// The rules that come with the service.
+    #[must_use]
+    pub fn built_in() -> &'static Self {
+        &BUILT_IN
+    }
+
+    /// The rules of an operator's file, and ours as far as it leaves them: a rule of the same id
+    /// replaces ours.
+    pub fn with(file: RuleFile) -> Result<Self, RuleError> {
+        let own = file.compile()?;
+        let is_kept = |rule: &Rule| {
+            own.keeps_built_in
+                && !own.disabled.contains(&rule.id)
+                && !own.rules.iter().any(|other| other.id == rule.id)
+        };
+        let kept = built_in::rules().into_iter().filter(is_kept).collect::<Vec<_>>();
+        Self::new(own.rules.into_iter().chain(kept).collect(), own.allowed)
+    }
+
+    fn new(rules: Vec<Rule>, allowed: Vec<Allowlist>) -> Result<Self, RuleError> {
+        let mut by_keyword: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, rule) in rules.iter().enumerate() {
+            for keyword in &rule.keywords {
+                by_keyword.entry(keyword.to_ascii_lowercase()).or_default().push(index);
+            }
+        }
+        let keywords = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .build(by_keyword.keys())
+            .map_err(|_| RuleError {
+                rule: "of the file".to_owned(),
+                reason: "all keywords together are too large".to_owned(),
+            })?;
+        Ok(Self { rules, allowed, keywords, rules_of: by_keyword.into_values().collect() })
+    }
+
+    fn none() -> Self {
+        let nothing: [&str; 0] = [];
+        #[expect(clippy::expect_used, reason = "an automaton of nothing has no size")]
+        let keywords = AhoCorasick::new(nothing).expect("an empty automaton");
+        Self { rules: Vec::new(), allowed: Vec::new(), keywords, rules_of: Vec::new() }
+    }
+
+    /// Each rule, the most specific first.
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter()
+    }
+
+    pub(super) fn allowed(&self) -> &[Allowlist] {
+        &self.allowed
+    }
+
+    /// Each rule, with the windows of the text in which it may find something: apart from each
+    /// other, and in order.
+    pub(super) fn windows(&self, text: &str) -> Vec<(&Rule, Vec<Range<usize>>)> {
+        let everywhere = |rule: &Rule| rule.keywords.is_empty().then_some(0..text.len());
+        let mut windows: Vec<(&Rule, Vec<Range<usize>>)> =
+            self.rules.iter().map(|rule| (rule, everywhere(rule).into_iter().collect())).collect();
+        let mut line = 0..0;
+        for hit in self.keywords.find_overlapping_iter(text) {
+            if hit.start() >= line.end || hit.start() < line.start || hit.end() > line.end {
+                line = around(text, hit.start()..hit.end());
+            }
+            for index in &self.rules_of[hit.pattern().as_usize()] {
+                let Some((rule, windows)) = windows.get_mut(*index) else { continue };
+                let window = match rule.reach {
+                    Reach::Line => line.clone(),
+                    Reach::Below(bytes) => {
+                        let end = (hit.end() + bytes).min(text.len());
+                        line.start..text.floor_char_boundary(end).max(line.end)
+                    }
+                    Reach::Text => 0..text.len(),
+                };
+                add(windows, window);
+            }
+        }
+        windows
+    }
+}
+
+/// The line around a keyword, cut where it is long.
+fn around(text: &str, hit: Range<usize>) -> Range<usize> {
+    let from = text.floor_char_boundary(hit.start.saturating_sub(BEFORE));
+    let to = text.ceil_char_boundary((hit.end + AFTER).min(text.len()));
+    let start = text[from..hit.start].rfind('\n').map_or(from, |at| from + at + 1);
+    let end = text[hit.end..to].find('\n').map_or(to, |at| hit.end + at);
+    start..end
+}
+
+/// Adds a window, as part of the last one where they touch: nothing is searched twice.
+fn add(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
+    match windows.last_mut() {
+        Some(last) if window.start <= last.end => {
+            last.start = last.start.min(window.start);
+            last.end = last.end.max(window.end);
+        }
+        _ => windows.push(window),
+    }
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rules({})", self.rules.len())
+    }
+}

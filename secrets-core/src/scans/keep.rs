@@ -1,0 +1,107 @@
+//! Keeping a scan.
+
+use std::collections::BTreeMap;
+
+use super::finding::{FindingStatus, shown};
+use super::scope::place;
+use super::work::{FinishedScan, Found};
+use super::{Scan, ScanWithFindings};
+use crate::access::ProjectRef;
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::ids::FindingId;
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::scans::engine::Severity;
+use crate::store::{FindingRecord, ScanRecord};
+
+/// Keeps a scan that is done. What the team called a false positive or ignored before is that again.
+#[derive(Debug)]
+pub struct KeepScan {
+    /// The scan.
+    pub scan: FinishedScan,
+}
+
+impl Operation for KeepScan {
+    const NAME: &'static str = "scan.create";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("scan.completed");
+    type Access = Write;
+    type Output = ScanWithFindings;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<ScanWithFindings> {
+        let FinishedScan { team, project, .. } = self.scan;
+        // Asked again: the scan may have taken long.
+        let project_ref = project.map(ProjectRef::Id);
+        place(cx, Some(team), project_ref.as_ref()).await?;
+        let scan = cx.scan_record(&self.scan)?;
+        let findings = cx.finding_records(self.scan).await?;
+        cx.tx().insert_scan(&scan, &findings).await?;
+
+        cx.about("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
+        cx.detail("high", scan.high);
+        cx.detail("medium", scan.medium);
+        cx.detail("low", scan.low);
+        let findings = shown(cx, findings).await?;
+        Ok(ScanWithFindings { scan: Scan::from(scan), findings })
+    }
+}
+
+impl Context<'_, Write> {
+    fn scan_record(&self, scan: &FinishedScan) -> Result<ScanRecord> {
+        let count = |severity: Severity| {
+            let of_severity = scan.found.iter().filter(|found| found.severity == severity);
+            u32::try_from(of_severity.count()).unwrap_or(u32::MAX)
+        };
+        Ok(ScanRecord {
+            id: scan.id,
+            team: scan.team,
+            project: scan.project,
+            source: scan.source.kind,
+            source_name: scan.source.name.clone(),
+            source_commit: scan.source.commit.clone(),
+            high: count(Severity::High),
+            medium: count(Severity::Medium),
+            low: count(Severity::Low),
+            is_truncated: scan.is_truncated,
+            secrets_compared: scan.secrets_compared,
+            created_by: self.caller.person()?.id,
+            created_at: scan.began_at,
+            completed_at: self.now(),
+        })
+    }
+
+    async fn finding_records(&mut self, scan: FinishedScan) -> Result<Vec<FindingRecord>> {
+        let mut fingerprints: Vec<_> = scan.found.iter().map(|found| found.fingerprint).collect();
+        fingerprints.sort_unstable();
+        fingerprints.dedup();
+        let marks = self.reads().marks(scan.team, &fingerprints).await?;
+        let marks: BTreeMap<_, _> = marks.into_iter().collect();
+        let now = self.now();
+        let records = (0..).zip(scan.found).map(|(position, found)| {
+            let status = marks.get(&found.fingerprint).copied();
+            let Found { rule, description, severity, path, line, column, .. } = found;
+            FindingRecord {
+                id: FindingId::draw(now),
+                scan: scan.id,
+                position,
+                rule,
+                description,
+                severity,
+                path,
+                line,
+                column,
+                commit: found.commit,
+                fingerprint: found.fingerprint,
+                redacted: found.redacted,
+                entropy: found.entropy,
+                secret: found.secret,
+                status: status.unwrap_or(FindingStatus::Unresolved),
+                comment: None,
+                created_at: now,
+                updated_at: now,
+                updated_by: None,
+            }
+        });
+        Ok(records.collect())
+    }
+}

@@ -1,0 +1,43 @@
+//! Listing scans.
+
+use super::Scan;
+use super::scope::place;
+use crate::access::ProjectRef;
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::ids::TeamId;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// The most scans a list has.
+const LIMIT: u32 = 100;
+
+/// Lists the newest 100 scans of a project, of a team, or of all teams the caller belongs to;
+/// newest first.
+#[derive(Debug)]
+pub struct ListScans {
+    /// Which team.
+    pub team: Option<TeamId>,
+    /// Which project.
+    pub project: Option<ProjectRef>,
+}
+
+impl Operation for ListScans {
+    const NAME: &'static str = "scan.list";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<Scan>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Scan>> {
+        let (teams, project) = if self.team.is_some() || self.project.is_some() {
+            let (team, project) = place(cx, self.team, self.project.as_ref()).await?;
+            (vec![team], project)
+        } else {
+            let caller = cx.caller.person()?.id;
+            let memberships = cx.reads().memberships(caller).await?;
+            (memberships.into_iter().map(|membership| membership.team.id).collect(), None)
+        };
+        let scans = cx.reads().scans(&teams, project, LIMIT).await?;
+        Ok(scans.into_iter().map(Scan::from).collect())
+    }
+}

@@ -1,0 +1,129 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::state::{State, owned, refers};
+use super::{Pending, Session, Snapshot};
+use crate::crypto::Fingerprint;
+use crate::error::Subject;
+use crate::ids::{FindingId, ProjectId, ScanId, TeamId};
+use crate::scans::FindingStatus;
+use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, StoreError, StoreResult};
+
+#[async_trait]
+impl<S: Snapshot> ScanReads for Session<S> {
+    async fn scan(&mut self, scan: ScanId) -> StoreResult<Option<ScanRecord>> {
+        let state = self.state();
+        Ok(state.scans.get(&scan).filter(|scan| state.shows(scan)).map(owned))
+    }
+
+    async fn scans(
+        &mut self,
+        teams: &[TeamId],
+        project: Option<ProjectId>,
+        limit: u32,
+    ) -> StoreResult<Vec<ScanRecord>> {
+        let state = self.state();
+        let wanted = state.scans.values().filter(|scan| {
+            teams.contains(&scan.team)
+                && (project.is_none() || scan.project == project)
+                && state.shows(scan)
+        });
+        let mut scans: Vec<_> = wanted.map(owned).collect();
+        scans.sort_by_key(|scan| std::cmp::Reverse((scan.created_at, scan.id)));
+        scans.truncate(limit as usize);
+        Ok(scans)
+    }
+
+    async fn findings(&mut self, scan: ScanId) -> StoreResult<Vec<FindingRecord>> {
+        let findings = self.state().findings.get(&scan).cloned().unwrap_or_default();
+        let mut findings: Vec<_> = findings.values().map(owned).collect();
+        findings.sort_by_key(|finding| finding.position);
+        Ok(findings)
+    }
+
+    async fn finding(
+        &mut self,
+        scan: ScanId,
+        finding: FindingId,
+    ) -> StoreResult<Option<FindingRecord>> {
+        let state = self.state();
+        Ok(state.findings.get(&scan).and_then(|findings| findings.get(&finding)).map(owned))
+    }
+
+    async fn marks(
+        &mut self,
+        team: TeamId,
+        fingerprints: &[Fingerprint],
+    ) -> StoreResult<Vec<(Fingerprint, FindingStatus)>> {
+        let state = self.state();
+        let wanted: BTreeSet<_> = fingerprints.iter().copied().collect();
+        let marks = wanted.into_iter();
+        Ok(marks.filter_map(|of| Some((of, *state.finding_marks.get(&(team, of))?))).collect())
+    }
+}
+
+#[async_trait]
+impl ScanWrites for Session<Pending> {
+    async fn insert_scan(
+        &mut self,
+        scan: &ScanRecord,
+        findings: &[FindingRecord],
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        if state.scans.contains_key(&scan.id) {
+            return Err(StoreError::Duplicate(Subject::Scan));
+        }
+        refers(state.teams.contains_key(&scan.team), "team")?;
+        refers(scan.project.is_none_or(|id| state.project_keys.contains_key(&id)), "project")?;
+        let found = findings.iter().map(|finding| (finding.id, Arc::new(finding.clone())));
+        state.findings.insert(scan.id, found.collect());
+        state.scans.insert(scan.id, scan.clone().into());
+        Ok(())
+    }
+
+    async fn update_finding(&mut self, finding: &FindingRecord) -> StoreResult<()> {
+        const GONE: StoreError = StoreError::Stale(Subject::Finding);
+        let findings = self.state_mut().findings.get_mut(&finding.scan).ok_or(GONE)?;
+        let known = findings.get(&finding.id).map(owned).ok_or(GONE)?;
+        let changed = FindingRecord {
+            status: finding.status,
+            comment: finding.comment.clone(),
+            updated_at: finding.updated_at,
+            updated_by: finding.updated_by,
+            ..known
+        };
+        findings.insert(finding.id, changed.into());
+        Ok(())
+    }
+
+    async fn mark(
+        &mut self,
+        team: TeamId,
+        fingerprint: Fingerprint,
+        status: Option<FindingStatus>,
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        refers(state.teams.contains_key(&team), "team")?;
+        match status {
+            Some(status) => state.finding_marks.insert((team, fingerprint), status),
+            None => state.finding_marks.remove(&(team, fingerprint)),
+        };
+        Ok(())
+    }
+
+    async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()> {
+        let state = self.state_mut();
+        state.scans.remove(&scan).ok_or(StoreError::Stale(Subject::Scan))?;
+        state.findings.remove(&scan);
+        Ok(())
+    }
+}
+
+impl State {
+    /// Whether a scan's project, if it has one, is there.
+    fn shows(&self, scan: &ScanRecord) -> bool {
+        scan.project.is_none_or(|project| self.projects.contains_key(&project))
+    }
+}

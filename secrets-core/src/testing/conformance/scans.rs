@@ -1,0 +1,239 @@
+//! Scans and what they found.
+
+use chrono::TimeDelta;
+
+use super::{assert_duplicate, assert_stale, begin, committed};
+use crate::crypto::{Fingerprint, random};
+use crate::error::Subject;
+use crate::ids::{FindingId, ScanId};
+use crate::scans::FindingStatus::{FalsePositive, Ignored, Resolved, Unresolved};
+use crate::scans::SourceKind;
+use crate::scans::engine::Severity;
+use crate::store::{FindingRecord, ScanRecord, SecretPlace, Store};
+use crate::testing::fixtures::{World, at, finding, scan};
+
+/// A scan is found with all that is kept of it, and what it found comes in its order.
+pub async fn a_scan_is_kept_with_what_it_found(store: &dyn Store) {
+    let world = World::build(store).await;
+    let full = ScanRecord {
+        project: Some(world.project.id),
+        source: SourceKind::Files,
+        source_name: Some("Ünï 日本 '\"".to_owned()),
+        source_commit: Some("0f1e2d".to_owned()),
+        high: 1,
+        medium: 2,
+        low: u32::MAX,
+        is_truncated: true,
+        secrets_compared: 10_000,
+        completed_at: at(5),
+        ..scan(&world.team, &world.owner)
+    };
+    let second = FindingRecord {
+        description: String::new(),
+        severity: Severity::Low,
+        path: Some("a b/ü\\'.env".to_owned()),
+        line: Some(u32::MAX),
+        column: Some(1),
+        commit: Some("0f1e2d".to_owned()),
+        redacted: Some("gh…x".to_owned()),
+        entropy: Some(412),
+        secret: Some(SecretPlace {
+            project: world.project.id,
+            environment: world.staging.id,
+            key: "KEY".to_owned(),
+        }),
+        status: Ignored,
+        comment: Some("known".to_owned()),
+        updated_at: at(9),
+        updated_by: Some(world.member.id.uuid()),
+        ..finding(&full, 1)
+    };
+    let first = finding(&full, 0);
+    let mut tx = begin(store).await;
+
+    tx.insert_scan(&full, &[second.clone(), first.clone()]).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.scan(full.id).await.unwrap(), Some(full.clone()));
+    assert_eq!(seen.finding(full.id, second.id).await.unwrap(), Some(second.clone()));
+    assert_eq!(seen.findings(full.id).await.unwrap(), [first, second]);
+}
+
+/// A scan or a finding that is unknown, or a finding of another scan, is not found.
+pub async fn an_unknown_scan_or_finding_is_not_found(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [known, other] = [0, 1].map(|_| scan(&world.team, &world.owner));
+    let held = finding(&known, 0);
+    let mut tx = begin(store).await;
+    tx.insert_scan(&known, std::slice::from_ref(&held)).await.unwrap();
+    tx.insert_scan(&other, &[]).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.scan(ScanId::draw(at(0))).await.unwrap(), None);
+    assert_eq!(seen.findings(ScanId::draw(at(0))).await.unwrap(), []);
+    assert_eq!(seen.finding(other.id, held.id).await.unwrap(), None);
+    assert_eq!(seen.finding(known.id, FindingId::draw(at(0))).await.unwrap(), None);
+}
+
+/// No two scans have one id; whoever is refused leaves no finding.
+pub async fn a_scan_id_is_unique(store: &dyn Store) {
+    let world = World::build(store).await;
+    let first = scan(&world.team, &world.owner);
+    let mut tx = begin(store).await;
+    tx.insert_scan(&first, &[]).await.unwrap();
+
+    let again = tx.insert_scan(&first, &[finding(&first, 0)]).await;
+
+    assert_duplicate(again, Subject::Scan);
+    assert_eq!(committed(store, tx).await.findings(first.id).await.unwrap(), []);
+}
+
+/// The newest scans of teams come first, of one project where it is given, and no more than wanted.
+pub async fn scans_come_newest_first(store: &dyn Store) {
+    let world = World::build(store).await;
+    let made = |age, team, user| ScanRecord { created_at: at(age), ..scan(team, user) };
+    let oldest = made(1, &world.team, &world.owner);
+    let newest =
+        ScanRecord { project: Some(world.project.id), ..made(3, &world.team, &world.owner) };
+    let others = made(2, &world.other_team, &world.stranger);
+    let mut tx = begin(store).await;
+    for scan in [&newest, &oldest, &others] {
+        tx.insert_scan(scan, &[]).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+
+    let (team, other) = (world.team.id, world.other_team.id);
+    let both = seen.scans(&[team, other], None, 9).await.unwrap();
+    assert_eq!(both, [newest.clone(), others.clone(), oldest.clone()]);
+    let first = seen.scans(&[team, other], None, 2).await.unwrap();
+    assert_eq!(first, [newest.clone(), others]);
+    assert_eq!(seen.scans(&[team], None, 9).await.unwrap(), [newest.clone(), oldest]);
+    let project = seen.scans(&[team], Some(world.project.id), 9).await.unwrap();
+    assert_eq!(project, [newest]);
+    assert_eq!(seen.scans(&[other], Some(world.project.id), 9).await.unwrap(), []);
+    assert_eq!(seen.scans(&[], None, 9).await.unwrap(), []);
+}
+
+/// With its project, a scan is out of reach.
+pub async fn a_scan_of_a_deleted_project_is_not_found(store: &dyn Store) {
+    let world = World::build(store).await;
+    let held = ScanRecord { project: Some(world.project.id), ..scan(&world.team, &world.owner) };
+    let free = scan(&world.team, &world.owner);
+    let mut tx = begin(store).await;
+    tx.insert_scan(&held, &[]).await.unwrap();
+    tx.insert_scan(&free, &[]).await.unwrap();
+
+    tx.delete_project(world.project.id, at(1)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.scan(held.id).await.unwrap(), None);
+    assert_eq!(seen.scans(&[world.team.id], None, 9).await.unwrap(), [free]);
+}
+
+/// What is said of a finding replaces what was said, and nothing else of it.
+pub async fn what_is_said_of_a_finding_is_kept(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = scan(&world.team, &world.owner);
+    let [before, other] = [0, 1].map(|position| finding(&of, position));
+    let mut tx = begin(store).await;
+    tx.insert_scan(&of, &[before.clone(), other.clone()]).await.unwrap();
+    let after = FindingRecord {
+        status: Resolved,
+        comment: Some("rotated".to_owned()),
+        updated_at: at(0) + TimeDelta::hours(1),
+        updated_by: Some(world.member.id.uuid()),
+        ..before.clone()
+    };
+
+    let changed = FindingRecord { rule: "another".to_owned(), position: 7, ..after.clone() };
+    tx.update_finding(&changed).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.findings(of.id).await.unwrap(), [after, other]);
+}
+
+/// A finding that is gone cannot be changed, and a scan that is gone cannot be deleted.
+pub async fn a_scan_or_finding_that_is_gone_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = scan(&world.team, &world.owner);
+    let held = finding(&of, 0);
+    let mut tx = begin(store).await;
+    tx.insert_scan(&of, std::slice::from_ref(&held)).await.unwrap();
+    tx.delete_scan(of.id).await.unwrap();
+
+    assert_stale(tx.update_finding(&held).await, Subject::Finding);
+    assert_stale(tx.delete_scan(of.id).await, Subject::Scan);
+}
+
+/// A deleted scan is gone with its findings, and the others stay.
+pub async fn a_deleted_scan_is_gone_with_its_findings(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [gone, kept] = [0, 1].map(|_| scan(&world.team, &world.owner));
+    let [lost, held] = [finding(&gone, 0), finding(&kept, 0)];
+    let mut tx = begin(store).await;
+    tx.insert_scan(&gone, std::slice::from_ref(&lost)).await.unwrap();
+    tx.insert_scan(&kept, std::slice::from_ref(&held)).await.unwrap();
+
+    tx.delete_scan(gone.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.scan(gone.id).await.unwrap(), None);
+    assert_eq!(seen.finding(gone.id, lost.id).await.unwrap(), None);
+    assert_eq!(seen.findings(kept.id).await.unwrap(), [held]);
+}
+
+/// What a team says of a fingerprint is its own, replaced by what it says next, and outlives scans.
+pub async fn what_a_team_says_of_a_fingerprint_lasts(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (team, other) = (world.team.id, world.other_team.id);
+    let mut known = [0; 3].map(|_| Fingerprint(random()));
+    known.sort_unstable();
+    let [first, second, third] = known;
+    let mut tx = begin(store).await;
+
+    tx.mark(team, first, Some(Ignored)).await.unwrap();
+    tx.mark(team, first, Some(FalsePositive)).await.unwrap();
+    tx.mark(team, second, Some(Ignored)).await.unwrap();
+    tx.mark(other, third, Some(Ignored)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let asked = [third, second, first, first];
+    let marks = seen.marks(team, &asked).await.unwrap();
+    assert_eq!(marks, [(first, FalsePositive), (second, Ignored)]);
+    assert_eq!(seen.marks(other, &asked).await.unwrap(), [(third, Ignored)]);
+    assert_eq!(seen.marks(team, &[]).await.unwrap(), []);
+}
+
+/// What is taken back was never said.
+pub async fn a_mark_can_be_taken_back(store: &dyn Store) {
+    let world = World::build(store).await;
+    let fingerprint = Fingerprint(random());
+    let mut tx = begin(store).await;
+    tx.mark(world.team.id, fingerprint, Some(Ignored)).await.unwrap();
+
+    tx.mark(world.team.id, fingerprint, None).await.unwrap();
+    tx.mark(world.team.id, Fingerprint(random()), None).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.marks(world.team.id, &[fingerprint]).await.unwrap(), []);
+}
+
+/// A scan may have found a thousand things, and ask about as many fingerprints.
+pub async fn a_thousand_findings_go_at_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = scan(&world.team, &world.owner);
+    let many: Vec<_> = (0..1_001).map(|position| finding(&of, position)).collect();
+    let fingerprints: Vec<_> = many.iter().map(|finding| finding.fingerprint).collect();
+    let mut tx = begin(store).await;
+    tx.mark(world.team.id, fingerprints[1_000], Some(Ignored)).await.unwrap();
+
+    tx.insert_scan(&of, &many).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.findings(of.id).await.unwrap(), many);
+    let marks = seen.marks(world.team.id, &fingerprints).await.unwrap();
+    assert_eq!(marks, [(fingerprints[1_000], Ignored)]);
+    assert!(many.iter().all(|finding| finding.status == Unresolved));
+}

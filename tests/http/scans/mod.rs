@@ -1,0 +1,20 @@
+//! `/api/v1/scans`
+
+mod large;
+mod rules;
+mod scan;
+mod stored;
+mod triage;
+
+use serde_json::{Value, json};
+
+pub(super) const SCANS: &str = "/api/v1/scans";
+
+/// A scan of a text, for a project that is named by its path.
+pub(super) fn of_project(project: &str, text: &str) -> Value {
+    json!({
+        "project_id": secrets_tests::paths::last(project),
+        "source": { "type": "text" },
+        "content": text,
+    })
+}

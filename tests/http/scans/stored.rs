@@ -1,0 +1,132 @@
+//! Scans find the values that are stored here, for those who may read them.
+
+use secrets_core::Options;
+use secrets_core::access::{MemberAccess, Role};
+use secrets_tests::{App, Build, Kind, canary, on_every_store, paths};
+use serde_json::{Value, json};
+
+use super::{SCANS, of_project};
+
+async fn a_stored_value_is_found_and_named(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("main").await;
+    let value = canary("stored");
+    alice.secret(&project, "staging", "KEY", &value).await;
+    let staging = alice.get(&paths::environment(&project, "staging")).await.is(200).id();
+
+    let scan =
+        alice.post(SCANS, &of_project(&project, &format!("a\nX={value}"))).await.is(201).json();
+
+    let found = &scan["findings"][0];
+    assert_eq!(scan["secrets_compared"], 1);
+    assert_eq!(found["rule_id"], "stored-secret-value");
+    assert_eq!((&found["line"], &found["column"]), (&json!(2), &json!(3)));
+    assert_eq!((&found["redacted"], &found["entropy"]), (&json!("…"), &Value::Null));
+    let place =
+        json!({ "project_id": paths::last(&project), "environment_id": staging, "key": "KEY" });
+    assert_eq!(found["matches_secret"], place);
+    assert!(!scan.to_string().contains("kvc_"), "{scan}");
+}
+
+async fn a_stored_value_that_a_rule_knows_is_one_finding(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("main").await;
+    let value = format!("sk_live_{}", "Zq8rT2mKx5Lw".repeat(2));
+    alice.secret(&project, "production", "STRIPE", &value).await;
+
+    let scan = alice.scan_text(&format!("key = '{value}'")).await.json();
+
+    assert_eq!(scan["findings_count"], 1);
+    assert_eq!(scan["findings"][0]["rule_id"], "stripe-live-key");
+    assert_eq!(scan["findings"][0]["matches_secret"]["key"], "STRIPE");
+    assert_eq!(scan["findings"][0]["redacted"], "…");
+}
+
+async fn an_inherited_value_is_told_where_it_is_held_and_a_hidden_one_is_not_found(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("main").await;
+    let parent = alice.environment(&project, "base", None).await;
+    alice.environment(&project, "child", Some(&parent)).await;
+    let value = canary("inherited");
+    alice.secret(&project, "base", "KEY", &value).await;
+    let hidden = json!({ "key": "HIDDEN", "hidden": true });
+    alice.post(&paths::secrets(&project, "child"), &hidden).await.is(201);
+
+    let scan = alice.post(SCANS, &of_project(&project, &value)).await.is(201).json();
+
+    assert_eq!(scan["secrets_compared"], 1);
+    assert_eq!(scan["findings"][0]["matches_secret"]["environment_id"], parent);
+}
+
+async fn a_scan_of_one_project_does_not_look_into_another(app: App) {
+    let alice = app.person("alice").await;
+    let (first, second) = (alice.project("first").await, alice.project("second").await);
+    let value = canary("elsewhere");
+    alice.secret(&second, "development", "KEY", &value).await;
+
+    let of_first = alice.post(SCANS, &of_project(&first, &value)).await.is(201).json();
+    let of_team = alice.scan_text(&value).await.json();
+
+    assert_eq!((&of_first["secrets_compared"], &of_first["findings"]), (&json!(0), &json!([])));
+    assert_eq!(of_team["findings"][0]["matches_secret"]["project_id"], paths::last(&second));
+}
+
+async fn another_teams_value_is_not_found(app: App) {
+    let (alice, eve) = (app.person("alice").await, app.person("eve").await);
+    let project = alice.project("main").await;
+    let value = canary("hers");
+    alice.secret(&project, "development", "KEY", &value).await;
+
+    let scan = eve.scan_text(&value).await.json();
+
+    assert_eq!((&scan["secrets_compared"], &scan["findings"]), (&json!(0), &json!([])));
+    eve.post(SCANS, &of_project(&project, &value)).await.is(403);
+    let team = json!({ "team_id": alice.team, "source": { "type": "text" }, "content": value });
+    eve.post(SCANS, &team).await.is(403).says("you are not a member of this team");
+}
+
+async fn an_environment_the_caller_may_not_read_takes_no_part(kind: Kind) {
+    let options = Options { member_access: MemberAccess::None, ..Options::default() };
+    let app = Build::on(kind).options(options).start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    let project = alice.project("main").await;
+    let value = canary("unread");
+    alice.secret(&project, "production", "KEY", &value).await;
+    let body = of_project(&project, &value);
+
+    let his = bob.post(SCANS, &body).await.is(201).json();
+    let hers = alice.post(SCANS, &body).await.is(201).json();
+
+    assert_eq!((&his["secrets_compared"], &his["findings"]), (&json!(0), &json!([])));
+    assert_eq!(hers["findings"][0]["matches_secret"]["key"], "KEY");
+    // He may see that she found something, and not what it is.
+    let path = format!("{SCANS}/{}", hers["id"].as_str().unwrap());
+    let seen = bob.get(&path).await.is(200).json();
+    assert_eq!(seen["findings_count"], 1);
+    assert_eq!(seen["findings"][0]["matches_secret"], Value::Null);
+}
+
+async fn a_submitted_secret_is_compared_too(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("main").await;
+    let value = canary("submitted");
+    alice.secret(&project, "development", "KEY", &value).await;
+    let findings = json!([{ "rule_id": "theirs", "secret": value }]);
+    let body = json!({ "source": { "type": "findings" }, "findings": findings });
+
+    let scan = alice.post(SCANS, &body).await.is(201).json();
+
+    assert_eq!(scan["findings"][0]["matches_secret"]["key"], "KEY");
+    assert_eq!(scan["findings"][0]["redacted"], "…");
+}
+
+on_every_store!(
+    a_stored_value_is_found_and_named,
+    a_stored_value_that_a_rule_knows_is_one_finding,
+    an_inherited_value_is_told_where_it_is_held_and_a_hidden_one_is_not_found,
+    a_scan_of_one_project_does_not_look_into_another,
+    another_teams_value_is_not_found,
+    a_submitted_secret_is_compared_too;
+    an_environment_the_caller_may_not_read_takes_no_part,
+);

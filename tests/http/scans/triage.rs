@@ -1,0 +1,115 @@
+//! What is said of findings.
+
+use secrets_core::access::Role;
+use secrets_tests::{App, Person, credential, on_every_store};
+use serde_json::{Value, json};
+
+use super::{SCANS, of_project};
+
+/// Scans the credential for a project; gives the path of the finding, and the finding.
+async fn found(person: &Person, project: &str) -> (String, Value) {
+    let scan = person.post(SCANS, &of_project(project, &credential())).await.is(201).json();
+    let finding = scan["findings"][0].clone();
+    let [scan, id] = [&scan["id"], &finding["id"]].map(|id| id.as_str().unwrap().to_owned());
+    (format!("{SCANS}/{scan}/findings/{id}"), finding)
+}
+
+async fn a_finding_is_what_was_said_of_it(app: App) {
+    let alice = app.person("alice").await;
+    let (path, before) = found(&alice, &alice.project("main").await).await;
+
+    let change = json!({ "status": "resolved", "comment": "rotated" });
+    let changed = alice.patch(&path, &change).await.is(200).json();
+    let again = alice.patch(&path, &json!({ "status": "unresolved" })).await.is(200).json();
+
+    let mut expected = before;
+    expected["status"] = json!("resolved");
+    expected["comment"] = json!("rotated");
+    expected["updated_by"] = json!(alice.id);
+    assert_eq!(changed, expected);
+    assert_eq!((&again["status"], &again["comment"]), (&json!("unresolved"), &json!("rotated")));
+    let (scan, _) = path.split_once("/findings/").unwrap();
+    assert_eq!(alice.get(scan).await.is(200).json()["findings"][0], again);
+    let said = app.actions(&alice.team).await.into_iter().filter(|said| said == "finding.updated");
+    assert_eq!(said.count(), 2);
+}
+
+async fn a_false_positive_is_one_in_later_scans_of_the_project(app: App) {
+    let alice = app.person("alice").await;
+    let (main, other) = (alice.project("main").await, alice.project("other").await);
+    let (path, _) = found(&alice, &main).await;
+
+    for status in ["false_positive", "ignored"] {
+        alice.patch(&path, &json!({ "status": status })).await.is(200);
+
+        assert_eq!(found(&alice, &main).await.1["status"], status);
+        assert_eq!(found(&alice, &other).await.1["status"], "unresolved");
+    }
+    alice.delete(path.split_once("/findings/").unwrap().0).await.is(204);
+    assert_eq!(found(&alice, &main).await.1["status"], "ignored");
+}
+
+async fn what_was_resolved_or_taken_back_is_unresolved_when_it_is_found_again(app: App) {
+    let alice = app.person("alice").await;
+    let project = alice.project("main").await;
+    let (path, _) = found(&alice, &project).await;
+    alice.patch(&path, &json!({ "status": "ignored" })).await.is(200);
+
+    for status in ["resolved", "unresolved"] {
+        alice.patch(&path, &json!({ "status": status })).await.is(200);
+
+        assert_eq!(found(&alice, &project).await.1["status"], "unresolved");
+    }
+}
+
+async fn another_teams_word_does_not_count(app: App) {
+    let (alice, eve) = (app.person("alice").await, app.person("eve").await);
+    let (path, _) = found(&alice, &alice.project("main").await).await;
+    let (theirs, _) = found(&eve, &eve.project("theirs").await).await;
+    eve.patch(&theirs, &json!({ "status": "ignored" })).await.is(200);
+
+    eve.patch(&path, &json!({ "status": "ignored" })).await.is(403);
+    let ([scan, _], [_, finding]) = (parts(&path), parts(&theirs));
+    let mixed = format!("{scan}/findings/{finding}");
+
+    alice.patch(&mixed, &json!({ "status": "ignored" })).await.is(404).says("finding not found");
+    eve.patch(&mixed, &json!({ "status": "ignored" })).await.is(403);
+    let project = alice.project("next").await;
+    assert_eq!(found(&alice, &project).await.1["status"], "unresolved");
+}
+
+async fn any_member_says_what_a_finding_is(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    let (path, _) = found(&alice, &alice.project("main").await).await;
+
+    let changed = bob.patch(&path, &json!({ "status": "ignored" })).await.is(200).json();
+
+    assert_eq!(changed["updated_by"], json!(bob.id));
+}
+
+async fn a_status_is_one_of_four(app: App) {
+    let alice = app.person("alice").await;
+    let (path, _) = found(&alice, &alice.project("main").await).await;
+
+    for status in [json!("open"), json!(""), json!(1), Value::Null] {
+        alice.patch(&path, &json!({ "status": status })).await.is(400).names("status");
+    }
+    let long = json!({ "status": "ignored", "comment": "x".repeat(501) });
+    alice.patch(&path, &long).await.is(400).names("comment");
+    alice.patch(&path, &json!({})).await.is(400).names("status");
+}
+
+fn parts(path: &str) -> [&str; 2] {
+    let (scan, finding) = path.split_once("/findings/").unwrap();
+    [scan, finding]
+}
+
+on_every_store!(
+    a_finding_is_what_was_said_of_it,
+    a_false_positive_is_one_in_later_scans_of_the_project,
+    what_was_resolved_or_taken_back_is_unresolved_when_it_is_found_again,
+    another_teams_word_does_not_count,
+    any_member_says_what_a_finding_is,
+    a_status_is_one_of_four,
+);
