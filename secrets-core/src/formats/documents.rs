@@ -34,18 +34,24 @@ pub enum BadDocument {
 const NO_TEXT: Rule = Rule::of("must be a string: put it in quotes");
 
 /// A JSON object of the values by key.
+#[expect(clippy::expect_used, reason = "texts are written to memory as they are")]
 pub(super) fn json(secrets: &[(SecretKey, Plaintext)]) -> String {
     let mut bytes = Vec::with_capacity(room(secrets));
-    let mut writer = serde_json::Serializer::pretty(&mut bytes);
-    // Writing texts to memory cannot fail.
-    if let Ok(mut object) = writer.serialize_map(Some(secrets.len())) {
-        for (key, value) in secrets {
-            let _ = object.serialize_entry(key.as_str(), value.reveal());
-        }
-        let _ = object.end();
-    }
+    write_object(&mut bytes, secrets).expect("every text has a form in JSON");
     bytes.push(b'\n');
-    String::from_utf8(bytes).unwrap_or_default()
+    String::from_utf8(bytes).expect("JSON of texts is UTF-8")
+}
+
+fn write_object(
+    bytes: &mut Vec<u8>,
+    secrets: &[(SecretKey, Plaintext)],
+) -> Result<(), serde_json::Error> {
+    let mut writer = serde_json::Serializer::pretty(bytes);
+    let mut object = writer.serialize_map(Some(secrets.len()))?;
+    for (key, value) in secrets {
+        object.serialize_entry(key.as_str(), value.reveal())?;
+    }
+    object.end()
 }
 
 /// A line of a YAML mapping. Key and value stand in double quotes always, and what is neither ASCII
