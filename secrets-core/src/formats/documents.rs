@@ -17,6 +17,8 @@ use crate::rule::{Broken, Rule};
 pub enum BadDocument {
     /// It is not of the format, or not one flat object.
     NoObject,
+    /// It is YAML of a size that takes its readers too long.
+    TooMuch,
     /// An entry breaks a rule.
     Entry {
         /// Which one, from 0.
@@ -87,8 +89,17 @@ pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument
     entries.into_secrets()
 }
 
+/// The most bytes of a YAML document, and the most brackets it may open: to the library each token
+/// costs as many steps as brackets are open, so that a hundred thousand of them take a minute.
+const YAML_BYTES: usize = 1024 * 1024;
+const YAML_BRACKETS: usize = 256;
+
 /// The secrets of a YAML 1.2 mapping `KEY: value`, in its order: `no` is a text, `1e3` is none.
 pub fn parse_yaml(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
+    let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+    if text.len() > YAML_BYTES || brackets > YAML_BRACKETS {
+        return Err(BadDocument::TooMuch);
+    }
     let entries: Entries = yaml_serde::from_str(text).map_err(|_| BadDocument::NoObject)?;
     entries.into_secrets()
 }
@@ -207,6 +218,9 @@ impl fmt::Display for BadDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoObject => f.write_str("must be one flat object of texts by key"),
+            Self::TooMuch => f.write_str(
+                "must be at most 1 MiB with at most 256 opening brackets in YAML; use JSON for more",
+            ),
             Self::Entry { broken, .. } => broken.fmt(f),
         }
     }
