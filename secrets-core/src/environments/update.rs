@@ -41,7 +41,8 @@ pub enum Parent {
     Environment(EnvironmentRef),
 }
 
-/// Changes an environment's name, parent or description.
+/// Changes an environment's name, parent or description. Owners and admins do: a parent changes what
+/// everybody else reads here, and a name where they find it.
 #[derive(Debug)]
 pub struct UpdateEnvironment {
     /// Which environment.

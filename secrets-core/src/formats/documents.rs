@@ -17,6 +17,8 @@ use crate::rule::{Broken, Rule};
 pub enum BadDocument {
     /// It is not of the format, or not one flat object.
     NoObject,
+    /// It is YAML of a size that takes its readers too long.
+    TooMuch,
     /// An entry breaks a rule.
     Entry {
         /// Which one, from 0.
@@ -34,18 +36,24 @@ pub enum BadDocument {
 const NO_TEXT: Rule = Rule::of("must be a string: put it in quotes");
 
 /// A JSON object of the values by key.
+#[expect(clippy::expect_used, reason = "texts are written to memory as they are")]
 pub(super) fn json(secrets: &[(SecretKey, Plaintext)]) -> String {
     let mut bytes = Vec::with_capacity(room(secrets));
-    let mut writer = serde_json::Serializer::pretty(&mut bytes);
-    // Writing texts to memory cannot fail.
-    if let Ok(mut object) = writer.serialize_map(Some(secrets.len())) {
-        for (key, value) in secrets {
-            let _ = object.serialize_entry(key.as_str(), value.reveal());
-        }
-        let _ = object.end();
-    }
+    write_object(&mut bytes, secrets).expect("every text has a form in JSON");
     bytes.push(b'\n');
-    String::from_utf8(bytes).unwrap_or_default()
+    String::from_utf8(bytes).expect("JSON of texts is UTF-8")
+}
+
+fn write_object(
+    bytes: &mut Vec<u8>,
+    secrets: &[(SecretKey, Plaintext)],
+) -> Result<(), serde_json::Error> {
+    let mut writer = serde_json::Serializer::pretty(bytes);
+    let mut object = writer.serialize_map(Some(secrets.len()))?;
+    for (key, value) in secrets {
+        object.serialize_entry(key.as_str(), value.reveal())?;
+    }
+    object.end()
 }
 
 /// A line of a YAML mapping. Key and value stand in double quotes always, and what is neither ASCII
@@ -81,8 +89,17 @@ pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument
     entries.into_secrets()
 }
 
+/// The most bytes of a YAML document, and the most brackets it may open: to the library each token
+/// costs as many steps as brackets are open, so that a hundred thousand of them take a minute.
+const YAML_BYTES: usize = 1024 * 1024;
+const YAML_BRACKETS: usize = 256;
+
 /// The secrets of a YAML 1.2 mapping `KEY: value`, in its order: `no` is a text, `1e3` is none.
 pub fn parse_yaml(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
+    let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+    if text.len() > YAML_BYTES || brackets > YAML_BRACKETS {
+        return Err(BadDocument::TooMuch);
+    }
     let entries: Entries = yaml_serde::from_str(text).map_err(|_| BadDocument::NoObject)?;
     entries.into_secrets()
 }
@@ -201,6 +218,9 @@ impl fmt::Display for BadDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoObject => f.write_str("must be one flat object of texts by key"),
+            Self::TooMuch => f.write_str(
+                "must be at most 1 MiB with at most 256 opening brackets in YAML; use JSON for more",
+            ),
             Self::Entry { broken, .. } => broken.fmt(f),
         }
     }

@@ -7,15 +7,18 @@ use crate::crypto::Plaintext;
 use crate::names::SecretKey;
 
 /// A line of headings, then one record for each secret.
+#[expect(clippy::expect_used, reason = "texts are written to memory as they are")]
 pub(super) fn csv(secrets: &[(SecretKey, Plaintext)]) -> String {
-    let mut table = WriterBuilder::new()
-        .terminator(Terminator::CRLF)
-        .from_writer(Vec::with_capacity(room(secrets)));
-    // Writing to memory cannot fail, and every record has two fields.
-    let _ = table.write_record(["key", "value"]);
+    let bytes = records(secrets).expect("every record has two fields");
+    String::from_utf8(bytes).expect("a table of texts is UTF-8")
+}
+
+fn records(secrets: &[(SecretKey, Plaintext)]) -> Result<Vec<u8>, csv::Error> {
+    let memory = Vec::with_capacity(room(secrets));
+    let mut table = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(memory);
+    table.write_record(["key", "value"])?;
     for (key, value) in secrets {
-        let _ = table.write_record([key.as_str(), value.reveal()]);
+        table.write_record([key.as_str(), value.reveal()])?;
     }
-    let bytes = table.into_inner().unwrap_or_default();
-    String::from_utf8(bytes).unwrap_or_default()
+    table.into_inner().map_err(|error| error.into_error().into())
 }

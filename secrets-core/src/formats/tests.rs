@@ -289,6 +289,19 @@ fn a_format_is_known_by_its_name() {
 }
 
 #[test]
+fn a_yaml_document_of_many_texts_is_read() {
+    let value = "[{".repeat(127);
+    let mut text = String::new();
+    for number in 0..10_000 {
+        writeln!(text, "K{number}: text").unwrap();
+    }
+
+    assert_eq!(parse_yaml(&format!("{text}A: '{value}'\n")).unwrap().len(), 10_001);
+    assert_eq!(parse_yaml(&format!("{text}A: '{value}[{{['")), Err(BadDocument::TooMuch));
+    assert_eq!(parse_yaml(&format!("A: '{}'", "x".repeat(1024 * 1024))), Err(BadDocument::TooMuch));
+}
+
+#[test]
 fn a_yaml_bomb_does_not_go_off() {
     let mut text = "a0: &a0 [x, x]\n".to_owned();
     for level in 1..40 {
@@ -297,6 +310,6 @@ fn a_yaml_bomb_does_not_go_off() {
     }
 
     assert!(parse_yaml(&text).is_err());
-    assert!(parse_yaml(&format!("A: {}", "[".repeat(100_000))).is_err());
+    assert_eq!(parse_yaml(&format!("A: {}", "[".repeat(100_000))), Err(BadDocument::TooMuch));
     assert!(parse_json(&format!("{{\"A\":{}", "[".repeat(100_000))).is_err());
 }

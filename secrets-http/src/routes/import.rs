@@ -53,7 +53,7 @@ fn imported((key, value): (SecretKey, Plaintext)) -> ImportedSecret {
 
 fn bad(bad: BadDocument) -> Error {
     match bad {
-        BadDocument::NoObject => Error::invalid("body", bad.to_string()),
+        BadDocument::NoObject | BadDocument::TooMuch => Error::invalid("body", bad.to_string()),
         BadDocument::Entry { index, key, is_key, broken } => {
             let field = if is_key { "key" } else { "value" };
             let error = broken.at(format!("secrets[{index}].{field}"));

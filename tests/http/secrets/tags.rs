@@ -113,6 +113,12 @@ async fn whatever_changes_an_answer_changes_its_tag(app: App) {
     let of_parent = paths::secret(&web, "parent", "KEY");
     alice.put(&of_parent, &json!({ "value": "kvc_3" })).await.is(200);
     changed("a value of the parent").await;
+    let parent = paths::environment(&web, "parent");
+    alice.patch(&parent, &json!({ "name": "base" })).await.is(200);
+    changed("the parent's name").await;
+    let other = json!({ "inherits_from": "staging" });
+    alice.patch(&paths::environment(&web, "preview"), &other).await.is(200);
+    changed("another parent").await;
 }
 
 async fn what_changes_elsewhere_changes_no_tag(app: App) {

@@ -56,6 +56,32 @@ async fn a_role_that_is_none_gives_no_right(app: App) {
     assert_internal(&victim.person.delete(&victim.project).await);
 }
 
+async fn an_old_version_that_changed_is_neither_shown_nor_taken_up(app: App) {
+    for spoil in [
+        "UPDATE secret_versions SET hidden = TRUE WHERE version = 1",
+        "UPDATE secret_versions SET sealed = (SELECT sealed FROM secrets
+             WHERE secrets.id = secret_versions.secret_id) WHERE version = 1",
+    ] {
+        let person = app.person("ann").await;
+        let project = person.project("web").await;
+        person.secret(&project, "development", "ONE", "kvc_first").await;
+        let path = paths::secret(&project, "development", "ONE");
+        person.put(&path, &json!({ "value": "kvc_second" })).await.is(200);
+        person.get(&format!("{path}/history?values=true")).await.is(200);
+
+        app.sql(spoil).await;
+
+        assert_internal(&person.get(&format!("{path}/history?values=true")).await);
+        person.get(&format!("{path}/history?values=false")).await.is(200);
+        assert_internal(&person.post(&format!("{path}/rollback"), &json!({ "version": 1 })).await);
+        let now = person.get(&path).await.is(200).json();
+        assert_eq!(
+            (&now["secret"]["version"], &now["secret"]["value"]),
+            (&json!(2), &json!("kvc_second"))
+        );
+    }
+}
+
 async fn an_installation_whose_row_changed_does_not_start_again(app: App) {
     let victim = Victim::of(app).await;
     victim.app.sql("UPDATE instance SET epoch = epoch + 1").await;
@@ -95,6 +121,7 @@ secrets_tests::on_sql_stores!(
     project_keys_that_changed_places_open_nothing,
     environments_that_inherit_from_each_other_are_refused,
     a_role_that_is_none_gives_no_right,
+    an_old_version_that_changed_is_neither_shown_nor_taken_up,
     an_installation_whose_row_changed_does_not_start_again,
     an_installation_without_its_keys_does_not_start_again,
     data_whose_installation_is_gone_get_no_new_one,
