@@ -195,8 +195,12 @@ impl NewScan {
             (SourceKind::Findings, None, None, Some(findings)) => faults.findings(findings),
             (kind, ..) => {
                 let (field, message) = match kind {
-                    SourceKind::Text => ("content", "must be given alone for a source of type text"),
-                    SourceKind::Files => ("files", "must be given alone for a source of type files"),
+                    SourceKind::Text => {
+                        ("content", "must be given alone for a source of type text")
+                    }
+                    SourceKind::Files => {
+                        ("files", "must be given alone for a source of type files")
+                    }
                     SourceKind::Findings => {
                         ("findings", "must be given alone for a source of type findings")
                     }
@@ -221,7 +225,11 @@ impl Faults {
         if self.0.is_empty() { Ok(()) } else { Err(Error::Invalid(self.0)) }
     }
 
-    fn add(&mut self, field: impl Into<String>, message: impl Into<std::borrow::Cow<'static, str>>) {
+    fn add(
+        &mut self,
+        field: impl Into<String>,
+        message: impl Into<std::borrow::Cow<'static, str>>,
+    ) {
         if self.0.len() < TOLD {
             self.0.push(FieldError::new(field, Code::InvalidRequest, message));
         }
@@ -255,7 +263,9 @@ impl Faults {
         for (index, Object(file)) in files.iter().enumerate() {
             self.path(format!("files[{index}].path"), Some(&file.path));
         }
-        Input::Texts(files.into_iter().map(|Object(file)| (Some(file.path), file.content)).collect())
+        Input::Texts(
+            files.into_iter().map(|Object(file)| (Some(file.path), file.content)).collect(),
+        )
     }
 
     fn findings(&mut self, findings: Vec<Object<SubmittedFinding>>) -> Input {

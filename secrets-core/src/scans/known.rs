@@ -91,7 +91,12 @@ impl KnownValues {
                 };
                 self.opened.insert(secret.id, hash);
                 let Some(hash) = hash else { continue };
-                self.place(hash, distance, (scope.project.id, scope.environment.id), secret.key.as_str());
+                self.place(
+                    hash,
+                    distance,
+                    (scope.project.id, scope.environment.id),
+                    secret.key.as_str(),
+                );
             }
         }
         Ok(())
@@ -188,8 +193,12 @@ const SUFFIXES: usize = 4;
 /// of them.
 fn candidates(line: &str, visit: &mut impl FnMut(Range<usize>)) {
     const QUOTES: &[char] = &['"', '\'', '`'];
-    const BRACKETS: &[char] = &['"', '\'', '`', '<', '>', '(', ')', '[', ']', '{', '}', '|', ',', ';', '&', '\\'];
-    const SIGNS: &[char] = &['"', '\'', '`', '<', '>', '(', ')', '[', ']', '{', '}', '|', ',', ';', '&', '\\', '=', ':', '@', '/', '?', '#'];
+    const BRACKETS: &[char] =
+        &['"', '\'', '`', '<', '>', '(', ')', '[', ']', '{', '}', '|', ',', ';', '&', '\\'];
+    const SIGNS: &[char] = &[
+        '"', '\'', '`', '<', '>', '(', ')', '[', ']', '{', '}', '|', ',', ';', '&', '\\', '=', ':',
+        '@', '/', '?', '#',
+    ];
     visit(trimmed(line, 0..line.len(), &[]));
     if let Some(at) = line.find(['=', ':']) {
         visit(trimmed(line, at + 1..line.len(), &[]));

@@ -13,8 +13,7 @@ use crate::scans::engine::Severity;
 use crate::scans::{FindingStatus, SourceKind};
 use crate::store::{
     AuditRecord, Change, EnvironmentRecord, FindingRecord, MemberRecord, ProjectRecord, ScanRecord,
-    SecretRecord, Store,
-    TeamRecord, TokenRecord, UserRecord,
+    SecretRecord, Store, TeamRecord, TokenRecord, UserRecord,
 };
 
 /// Two teams that know nothing of each other, and a project of the first.

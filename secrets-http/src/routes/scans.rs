@@ -29,12 +29,11 @@ const FINDING: &str = "/api/v1/scans/{id}/findings/{findingId}";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let worker = Worker::new(api.clone());
-    let create = body(BULK_LIMIT).and(warp::ext::get::<Caller>()).map(
-        move |body: Body, caller: Caller| {
+    let create =
+        body(BULK_LIMIT).and(warp::ext::get::<Caller>()).map(move |body: Body, caller: Caller| {
             let worker = worker.clone();
             async move { worker.scan(body.json().await?, caller).await }
-        },
-    );
+        });
     let list = target().map(|target: Target| std::future::ready(list(&target)));
     let get = target().map(|target: Target| known(GetScan { scan: target.id("id") }));
     let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {

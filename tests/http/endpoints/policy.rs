@@ -152,7 +152,9 @@ impl Level {
             Self::Nothing => &[Own],
             // What is no UUID in a body or query is malformed, which is another rule.
             Self::NamedTeam => &[Own, Foreign, Unknown],
-            Self::Team | Self::Project | Self::Scan | Self::Token => &[Own, Foreign, Unknown, Nonsense],
+            Self::Team | Self::Project | Self::Scan | Self::Token => {
+                &[Own, Foreign, Unknown, Nonsense]
+            }
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
             Self::Secret => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey],
         }

@@ -83,7 +83,10 @@ async fn many_scans_at_once_are_all_kept(app: App) {
 
     let listed = alice.get(SCANS).await.is(200).json();
     let listed = listed["scans"].as_array().unwrap().iter();
-    assert_eq!(listed.map(|scan| scan["id"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>(), made);
+    assert_eq!(
+        listed.map(|scan| scan["id"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>(),
+        made
+    );
     assert_eq!(made.len(), 64);
 }
 

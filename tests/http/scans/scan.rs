@@ -89,7 +89,8 @@ async fn files_keep_their_paths_however_odd(app: App) {
     let found: Vec<_> =
         scan["findings"].as_array().unwrap().iter().map(|found| found["path"].clone()).collect();
     assert_eq!(found, paths);
-    let again = alice.get(&format!("{SCANS}/{}", scan["id"].as_str().unwrap())).await.is(200).json();
+    let again =
+        alice.get(&format!("{SCANS}/{}", scan["id"].as_str().unwrap())).await.is(200).json();
     assert_eq!(again["findings"], scan["findings"]);
 }
 
@@ -109,7 +110,10 @@ async fn findings_of_another_scanner_are_kept(app: App) {
     assert_eq!(found[0]["description"], "GitHub personal access token");
     assert_eq!((&found[0]["redacted"], &found[0]["line"]), (&json!("ghp_…5Lw"), &json!(3)));
     assert_eq!((&found[1]["description"], &found[1]["redacted"]), (&json!("Theirs"), &Value::Null));
-    assert_eq!((&found[2]["description"], &found[2]["commit"]), (&json!("theirs"), &json!("0f1e2d")));
+    assert_eq!(
+        (&found[2]["description"], &found[2]["commit"]),
+        (&json!("theirs"), &json!("0f1e2d"))
+    );
 }
 
 async fn a_finding_is_known_again_by_its_fingerprint(app: App) {

@@ -14,14 +14,16 @@ async fn a_stored_value_is_found_and_named(app: App) {
     alice.secret(&project, "staging", "KEY", &value).await;
     let staging = alice.get(&paths::environment(&project, "staging")).await.is(200).id();
 
-    let scan = alice.post(SCANS, &of_project(&project, &format!("a\nX={value}"))).await.is(201).json();
+    let scan =
+        alice.post(SCANS, &of_project(&project, &format!("a\nX={value}"))).await.is(201).json();
 
     let found = &scan["findings"][0];
     assert_eq!(scan["secrets_compared"], 1);
     assert_eq!(found["rule_id"], "stored-secret-value");
     assert_eq!((&found["line"], &found["column"]), (&json!(2), &json!(3)));
     assert_eq!((&found["redacted"], &found["entropy"]), (&json!("…"), &Value::Null));
-    let place = json!({ "project_id": paths::last(&project), "environment_id": staging, "key": "KEY" });
+    let place =
+        json!({ "project_id": paths::last(&project), "environment_id": staging, "key": "KEY" });
     assert_eq!(found["matches_secret"], place);
     assert!(!scan.to_string().contains("kvc_"), "{scan}");
 }

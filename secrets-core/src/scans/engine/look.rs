@@ -24,10 +24,40 @@ pub fn entropy(text: &str) -> f64 {
 
 /// Words that stand where a credential will be put.
 const STAND_INS: [&str; 34] = [
-    "${", "$(", "{{", "<", "%(", "...", "…", "abcdefgh", "change-me", "change_me", "changeit",
-    "changeme", "deadbeef", "dummy", "example", "fake", "foobar", "goes_here", "goes-here",
-    "insert", "my-secret", "my_secret", "mysecret", "not-real", "not_real", "notreal",
-    "placeholder", "redacted", "replace", "sample", "todo", "your", "123456789", "xxxx",
+    "${",
+    "$(",
+    "{{",
+    "<",
+    "%(",
+    "...",
+    "…",
+    "abcdefgh",
+    "change-me",
+    "change_me",
+    "changeit",
+    "changeme",
+    "deadbeef",
+    "dummy",
+    "example",
+    "fake",
+    "foobar",
+    "goes_here",
+    "goes-here",
+    "insert",
+    "my-secret",
+    "my_secret",
+    "mysecret",
+    "not-real",
+    "not_real",
+    "notreal",
+    "placeholder",
+    "redacted",
+    "replace",
+    "sample",
+    "todo",
+    "your",
+    "123456789",
+    "xxxx",
 ];
 
 /// Of these, eight of one kind in a row are filling.
@@ -56,9 +86,28 @@ pub(super) fn service_token(secret: &str, _: &str) -> bool {
 
 /// Values that people write where a password will be.
 const COMMON: [&str; 22] = [
-    "1234", "12345", "123456", "admin", "dev", "guest", "hunter2", "letmein", "mypassword",
-    "mysql", "pass", "passwd", "password", "postgres", "pwd", "qwerty", "root", "secret", "test",
-    "token", "user", "username",
+    "1234",
+    "12345",
+    "123456",
+    "admin",
+    "dev",
+    "guest",
+    "hunter2",
+    "letmein",
+    "mypassword",
+    "mysql",
+    "pass",
+    "passwd",
+    "password",
+    "postgres",
+    "pwd",
+    "qwerty",
+    "root",
+    "secret",
+    "test",
+    "token",
+    "user",
+    "username",
 ];
 
 /// The password of an address: any that is no variable and no common stand-in.
@@ -71,9 +120,35 @@ pub(super) fn password(secret: &str, _: &str) -> bool {
 
 /// What a name ends in that says something about a credential and is none.
 const ABOUT: [&str; 29] = [
-    "hash", "digest", "sha", "sha1", "sha256", "checksum", "integrity", "id", "ids", "url", "uri",
-    "endpoint", "file", "filename", "path", "name", "arn", "type", "version", "count", "length",
-    "format", "prefix", "algorithm", "expiry", "class", "provider", "fingerprint", "ref",
+    "hash",
+    "digest",
+    "sha",
+    "sha1",
+    "sha256",
+    "checksum",
+    "integrity",
+    "id",
+    "ids",
+    "url",
+    "uri",
+    "endpoint",
+    "file",
+    "filename",
+    "path",
+    "name",
+    "arn",
+    "type",
+    "version",
+    "count",
+    "length",
+    "format",
+    "prefix",
+    "algorithm",
+    "expiry",
+    "class",
+    "provider",
+    "fingerprint",
+    "ref",
 ];
 
 /// A value that is assigned to something called a key, token or secret: letters and digits mixed,
@@ -108,14 +183,19 @@ fn is_about(whole: &str) -> bool {
     let name = whole.split(['=', ':']).next().unwrap_or_default();
     let name = name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     let mut last = String::new();
-    // The last word of `token_hash`, `tokenHash` or `token-hash`.
-    for character in name.chars().rev() {
-        if !character.is_ascii_alphanumeric() {
+    let mut follows_capital = None;
+    // The last word of `token_hash`, `tokenHash`, `tokenURL` or `TOKEN-HASH`.
+    for character in name.chars().rev().take_while(char::is_ascii_alphanumeric) {
+        let is_capital = character.is_ascii_uppercase();
+        if follows_capital == Some(true) && !is_capital {
             break;
         }
         last.insert(0, character.to_ascii_lowercase());
-        if character.is_ascii_uppercase() && last.len() > 1 {
+        if follows_capital == Some(false) && is_capital {
             break;
+        }
+        if character.is_ascii_alphabetic() {
+            follows_capital = Some(is_capital);
         }
     }
     ABOUT.contains(&last.as_str()) || name.to_ascii_lowercase().contains("public")
@@ -144,7 +224,8 @@ mod tests {
 
     #[test]
     fn entropy_is_counted_in_bits_for_each_character() {
-        for (text, bits) in [("", 0.0), ("aaaa", 0.0), ("abab", 1.0), ("abcd", 2.0), ("äöüß", 2.0)] {
+        for (text, bits) in [("", 0.0), ("aaaa", 0.0), ("abab", 1.0), ("abcd", 2.0), ("äöüß", 2.0)]
+        {
             assert!((entropy(text) - bits).abs() < 1e-9, "{text}");
         }
     }
@@ -161,8 +242,15 @@ mod tests {
 
     #[test]
     fn a_name_that_only_speaks_of_a_credential_is_known() {
-        for name in ["token_hash", "tokenHash", "secret-id", "api_key_url", "publicKey", "TOKEN_TYPE"]
-        {
+        for name in [
+            "token_hash",
+            "tokenHash",
+            "secret-id",
+            "api_key_url",
+            "publicKey",
+            "TOKEN_TYPE",
+            "tokenSHA256",
+        ] {
             assert!(is_about(&format!("{name} = \"x\"")), "{name}");
         }
         for name in ["token", "api_key", "clientSecret", "DB_PASSWORD"] {

@@ -123,7 +123,10 @@ impl WrittenRule {
         }
         let id = self.id;
         if id.len() > 100 || id.chars().any(char::is_control) {
-            return Err(error(&format!("number {place}"), "its id must be at most 100 visible bytes"));
+            return Err(error(
+                &format!("number {place}"),
+                "its id must be at most 100 visible bytes",
+            ));
         }
         if self.regex.is_none() && self.path.is_none() {
             return Err(error(&id, "has neither regex nor path"));
@@ -158,9 +161,9 @@ impl WrittenAllowlist {
     fn compile(&self, rule: &str) -> Result<Allowlist, RuleError> {
         let compiled = |texts: &[String]| {
             let texts = texts.iter().map(|text| expression(text));
-            texts.collect::<Result<Vec<_>, _>>().map_err(|reason| {
-                error(rule, &format!("its allowlist: {reason}"))
-            })
+            texts
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|reason| error(rule, &format!("its allowlist: {reason}")))
         };
         Ok(Allowlist {
             regexes: compiled(&self.regexes)?,

@@ -96,7 +96,9 @@ impl Rules {
             self.rules.iter().map(|rule| (rule, everywhere(rule).into_iter().collect())).collect();
         let mut line = 0..0;
         for hit in self.keywords.find_overlapping_iter(text) {
-            if hit.start() >= line.end || hit.start() < line.start || hit.end() > line.end {
+            let is_cut = !text[line.end..].starts_with('\n') && line.end < text.len();
+            let is_near = is_cut && hit.end() + AFTER / 2 > line.end;
+            if is_near || hit.start() < line.start || hit.end() > line.end || line.is_empty() {
                 line = around(text, hit.start()..hit.end());
             }
             for index in &self.rules_of[hit.pattern().as_usize()] {
@@ -125,10 +127,13 @@ fn around(text: &str, hit: Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// Adds a window, as part of the last one where they touch: nothing is searched twice.
+/// Windows that are not further apart than this are one: their number stays small.
+const APART: usize = 64;
+
+/// Adds a window, as part of the last one where they are close: nothing is searched twice.
 fn add(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
     match windows.last_mut() {
-        Some(last) if window.start <= last.end => {
+        Some(last) if window.start <= last.end + APART => {
             last.start = last.start.min(window.start);
             last.end = last.end.max(window.end);
         }

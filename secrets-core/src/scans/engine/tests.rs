@@ -75,7 +75,8 @@ fn a_line_that_says_so_is_left_alone() {
 fn odd_texts_are_scanned_without_a_panic() {
     let long = "é".repeat(5_000) + &github() + &"ü".repeat(5_000);
     let token = "token=".repeat(3_000);
-    for text in ["", "\n", "\r\n\r\n", "\0\u{1}", "key", "://", "é", long.as_str(), token.as_str()] {
+    for text in ["", "\n", "\r\n\r\n", "\0\u{1}", "key", "://", "é", long.as_str(), token.as_str()]
+    {
         let found = scan(text, "ünï/日本.env", Rules::built_in());
 
         assert!(found.iter().all(|found| text.is_char_boundary(found.span.start)));
@@ -100,7 +101,8 @@ fn a_private_key_of_many_lines_is_one_finding() {
 fn a_putty_key_is_found_by_its_private_lines() {
     let lines = format!("{}\n", draw(LETTERS, 64)).repeat(3);
     let head = "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nComment: x\n";
-    let text = format!("{head}Public-Lines: 2\nAAAA\nBBBB\nPrivate-Lines: 3\n{lines}Private-MAC: 0");
+    let text =
+        format!("{head}Public-Lines: 2\nAAAA\nBBBB\nPrivate-Lines: 3\n{lines}Private-MAC: 0");
 
     assert_eq!(ids(&scan(&text, "", Rules::built_in())), ["putty-private-key"]);
 }
@@ -199,4 +201,16 @@ fn a_bad_rule_is_named() {
     assert_eq!(refusal(&twice), "rule r: is there twice");
     let backtracking = one(json!({ "id": "r", "regex": "(a)\\1" }));
     assert!(refusal(&backtracking).starts_with("rule r: the expression is not valid:"));
+}
+
+#[test]
+fn a_credential_anywhere_on_a_long_line_is_found_whole() {
+    for distance in [0, 500, 2_000, 4_060, 4_096, 5_000, 9_000] {
+        let text = format!("ghp_ {} {}", "token ".repeat(distance / 6), github());
+
+        let found = scan(&text, "", Rules::built_in());
+
+        assert_eq!(found.len(), 1, "{distance}");
+        assert_eq!(text[found[0].span.clone()], github(), "{distance}");
+    }
 }

@@ -54,7 +54,10 @@ fn a_password_is_found_within_an_address_and_a_value_with_spaces_on_its_line() {
 
 #[test]
 fn a_value_of_many_lines_is_known_by_its_longest() {
-    let known = knowing(&[("PEM", "-----BEGIN-----\nkvc_0123456789abcdefghijkl\nkvc_9876543210abcdefghijkl\n-----END-----")]);
+    let known = knowing(&[(
+        "PEM",
+        "-----BEGIN-----\nkvc_0123456789abcdefghijkl\nkvc_9876543210abcdefghijkl\n-----END-----",
+    )]);
 
     assert_eq!(known.find_all("  kvc_9876543210abcdefghijkl  ").len(), 1);
     assert_eq!(known.find_all("  kvc_0123456789abcdefghijkl  ").len(), 0);

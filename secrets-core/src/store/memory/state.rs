@@ -13,8 +13,9 @@ use crate::ids::{
 use crate::names::SecretKey;
 use crate::scans::FindingStatus;
 use crate::store::{
-    AuditRecord, EnvironmentRecord, FindingRecord, MemberRecord, ProjectRecord, ScanRecord, SecretRecord, SecretVersion,
-    StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    AuditRecord, EnvironmentRecord, FindingRecord, MemberRecord, ProjectRecord, ScanRecord,
+    SecretRecord, SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope,
+    UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.

@@ -94,10 +94,8 @@ pub async fn scans_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let made = |age, team, user| ScanRecord { created_at: at(age), ..scan(team, user) };
     let oldest = made(1, &world.team, &world.owner);
-    let newest = ScanRecord {
-        project: Some(world.project.id),
-        ..made(3, &world.team, &world.owner)
-    };
+    let newest =
+        ScanRecord { project: Some(world.project.id), ..made(3, &world.team, &world.owner) };
     let others = made(2, &world.other_team, &world.stranger);
     let mut tx = begin(store).await;
     for scan in [&newest, &oldest, &others] {
@@ -121,8 +119,7 @@ pub async fn scans_come_newest_first(store: &dyn Store) {
 /// With its project, a scan is out of reach.
 pub async fn a_scan_of_a_deleted_project_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
-    let held =
-        ScanRecord { project: Some(world.project.id), ..scan(&world.team, &world.owner) };
+    let held = ScanRecord { project: Some(world.project.id), ..scan(&world.team, &world.owner) };
     let free = scan(&world.team, &world.owner);
     let mut tx = begin(store).await;
     tx.insert_scan(&held, &[]).await.unwrap();

@@ -7,9 +7,7 @@ use crate::error::Subject;
 use crate::ids::{EnvironmentId, FindingId, ProjectId, ScanId, TeamId};
 use crate::scans::engine::Severity;
 use crate::scans::{FindingStatus, SourceKind};
-use crate::store::{
-    FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace, StoreResult,
-};
+use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace, StoreResult};
 
 #[async_trait]
 impl<C: Connected> ScanReads for Session<C> {
@@ -51,11 +49,7 @@ impl<C: Connected> ScanReads for Session<C> {
         self.all("scan_findings", statement.bind(scan.uuid()), finding).await
     }
 
-    async fn finding(
-        &mut self,
-        scan: ScanId,
-        id: FindingId,
-    ) -> StoreResult<Option<FindingRecord>> {
+    async fn finding(&mut self, scan: ScanId, id: FindingId) -> StoreResult<Option<FindingRecord>> {
         let statement = sqlx::query(concat!(
             "SELECT ",
             columns!(findings),
