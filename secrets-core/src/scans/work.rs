@@ -133,13 +133,13 @@ impl Search<'_> {
             found.push((span.start, place, one));
         }
         found.sort_by_key(|(start, ..)| *start);
-        let placed = found.into_iter().map(|(_, place, found)| Found {
+        let told = found.into_iter().map(|(_, place, found)| Found {
             line: Some(place.line),
             column: Some(place.column),
             commit: commit.map(str::to_owned),
             ..found
         });
-        placed.collect()
+        told.collect()
     }
 
     /// What another scanner found. The credential, where it is given, is treated like one that was
@@ -197,14 +197,12 @@ impl Search<'_> {
     /// by, else by its place.
     fn fingerprint_of(&self, finding: &SubmittedFinding) -> Fingerprint {
         let (rule, path) = (finding.rule_id.as_bytes(), bytes(finding.path.as_deref()));
-        match &finding.fingerprint {
-            Some(known) => self.key.fingerprint(&[b"given", rule, path, known.as_bytes()]),
-            None => {
-                let [line, column] = [finding.line, finding.column]
-                    .map(|number| number.unwrap_or_default().to_be_bytes());
-                self.key.fingerprint(&[b"place", rule, path, &line, &column])
-            }
+        if let Some(known) = &finding.fingerprint {
+            return self.key.fingerprint(&[b"given", rule, path, known.as_bytes()]);
         }
+        let [line, column] =
+            [finding.line, finding.column].map(|number| number.unwrap_or_default().to_be_bytes());
+        self.key.fingerprint(&[b"place", rule, path, &line, &column])
     }
 }
 

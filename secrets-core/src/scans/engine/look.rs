@@ -174,7 +174,7 @@ pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
         |byte| byte.is_ascii_uppercase(),
         |byte| byte.is_ascii_punctuation(),
     ];
-    let found = kinds.iter().filter(|kind| secret.bytes().any(|byte| kind(byte))).count();
+    let found = kinds.iter().filter(|kind| secret.bytes().any(kind)).count();
     found >= 3 && !is_about(whole) && !is_words(secret) && password(secret, whole)
 }
 
