@@ -49,20 +49,19 @@ impl BegunScan {
     pub fn work(self) -> FinishedScan {
         let rules = self.rules.as_deref().unwrap_or_else(|| Rules::built_in());
         let search = Search { rules, known: &self.known, key: &self.key };
-        let mut found = match self.input {
+        let (mut found, mut is_truncated) = (Vec::new(), false);
+        match self.input {
             Input::Texts(texts) => {
                 let commit = self.source.commit.as_deref();
-                let texts = texts.iter();
-                let found = texts.flat_map(|(path, content)| {
-                    search.text(content.reveal(), path.as_deref(), commit)
-                });
-                found.collect()
+                for (path, content) in &texts {
+                    found.extend(search.text(content.reveal(), path.as_deref(), commit));
+                    is_truncated |= keep_worst(&mut found, FINDINGS, |found| found.severity);
+                }
             }
             Input::Findings(findings) => {
-                findings.into_iter().map(|finding| search.submitted(finding)).collect()
+                found.extend(findings.into_iter().map(|finding| search.submitted(finding)));
             }
-        };
-        let is_truncated = keep_worst(&mut found);
+        }
         FinishedScan {
             id: self.id,
             team: self.team,
@@ -76,16 +75,16 @@ impl BegunScan {
     }
 }
 
-/// Keeps the worst findings, in their order. Says whether there were others.
-fn keep_worst(found: &mut Vec<Found>) -> bool {
-    if found.len() <= FINDINGS {
+/// Keeps the worst of what was found, in its order. Says whether there were others.
+fn keep_worst<T>(found: &mut Vec<T>, most: usize, severity_of: fn(&T) -> Severity) -> bool {
+    if found.len() <= most {
         return false;
     }
-    let mut room = FINDINGS;
+    let mut room = most;
     let mut kept = vec![false; found.len()];
     for severity in Severity::ALL {
         for (kept, found) in kept.iter_mut().zip(&*found) {
-            if found.severity == severity && room > 0 {
+            if severity_of(found) == severity && room > 0 {
                 (*kept, room) = (true, room - 1);
             }
         }
@@ -104,11 +103,14 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// What rules find and what is stored, in the order of the text. What both know is one finding.
+    /// Of either no more than one beyond what a scan keeps.
     fn text(&self, text: &str, path: Option<&str>, commit: Option<&str>) -> Vec<Found> {
         let stored = self.known.find_all(text);
         let mut is_told = vec![false; stored.len()];
         let (mut next, mut found) = (0, Vec::new());
-        for known in scan(text, path.unwrap_or_default(), self.rules) {
+        let mut matches = scan(text, path.unwrap_or_default(), self.rules);
+        keep_worst(&mut matches, FINDINGS + 1, |known| known.rule.severity());
+        for known in matches {
             let span = &known.span;
             while stored.get(next).is_some_and(|(other, _)| other.end <= span.start) {
                 next += 1;
@@ -124,19 +126,20 @@ impl Search<'_> {
             found.push((span.start, place, one));
         }
         let mut places = Places::new(text);
-        for ((span, secret), _) in stored.iter().zip(is_told).filter(|(_, is_told)| !is_told) {
+        let untold = stored.iter().zip(is_told).filter(|(_, is_told)| !is_told);
+        for ((span, secret), _) in untold.take(FINDINGS + 1) {
             let Some(place) = places.at(span.start) else { continue };
             let one = self.found(STORED, &text[span.clone()], path, Some(secret));
             found.push((span.start, place, one));
         }
         found.sort_by_key(|(start, ..)| *start);
-        let placed = found.into_iter().map(|(_, place, found)| Found {
+        let told = found.into_iter().map(|(_, place, found)| Found {
             line: Some(place.line),
             column: Some(place.column),
             commit: commit.map(str::to_owned),
             ..found
         });
-        placed.collect()
+        told.collect()
     }
 
     /// What another scanner found. The credential, where it is given, is treated like one that was
@@ -194,14 +197,12 @@ impl Search<'_> {
     /// by, else by its place.
     fn fingerprint_of(&self, finding: &SubmittedFinding) -> Fingerprint {
         let (rule, path) = (finding.rule_id.as_bytes(), bytes(finding.path.as_deref()));
-        match &finding.fingerprint {
-            Some(known) => self.key.fingerprint(&[b"given", rule, path, known.as_bytes()]),
-            None => {
-                let [line, column] = [finding.line, finding.column]
-                    .map(|number| number.unwrap_or_default().to_be_bytes());
-                self.key.fingerprint(&[b"place", rule, path, &line, &column])
-            }
+        if let Some(known) = &finding.fingerprint {
+            return self.key.fingerprint(&[b"given", rule, path, known.as_bytes()]);
         }
+        let [line, column] =
+            [finding.line, finding.column].map(|number| number.unwrap_or_default().to_be_bytes());
+        self.key.fingerprint(&[b"place", rule, path, &line, &column])
     }
 }
 

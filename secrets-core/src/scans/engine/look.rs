@@ -174,7 +174,7 @@ pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
         |byte| byte.is_ascii_uppercase(),
         |byte| byte.is_ascii_punctuation(),
     ];
-    let found = kinds.iter().filter(|kind| secret.bytes().any(|byte| kind(byte))).count();
+    let found = kinds.iter().filter(|kind| secret.bytes().any(kind)).count();
     found >= 3 && !is_about(whole) && !is_words(secret) && password(secret, whole)
 }
 
@@ -183,14 +183,19 @@ fn is_about(whole: &str) -> bool {
     let name = whole.split(['=', ':']).next().unwrap_or_default();
     let name = name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     let mut last = String::new();
-    // The last word of `token_hash`, `tokenHash` or `token-hash`.
-    for character in name.chars().rev() {
-        if !character.is_ascii_alphanumeric() {
+    let mut follows_capital = None;
+    // The last word of `token_hash`, `tokenHash`, `tokenURL` or `TOKEN-HASH`.
+    for character in name.chars().rev().take_while(char::is_ascii_alphanumeric) {
+        let is_capital = character.is_ascii_uppercase();
+        if follows_capital == Some(true) && !is_capital {
             break;
         }
         last.insert(0, character.to_ascii_lowercase());
-        if character.is_ascii_uppercase() && last.len() > 1 {
+        if follows_capital == Some(false) && is_capital {
             break;
+        }
+        if character.is_ascii_alphabetic() {
+            follows_capital = Some(is_capital);
         }
     }
     ABOUT.contains(&last.as_str()) || name.to_ascii_lowercase().contains("public")
@@ -237,9 +242,15 @@ mod tests {
 
     #[test]
     fn a_name_that_only_speaks_of_a_credential_is_known() {
-        for name in
-            ["token_hash", "tokenHash", "secret-id", "api_key_url", "publicKey", "TOKEN_TYPE"]
-        {
+        for name in [
+            "token_hash",
+            "tokenHash",
+            "secret-id",
+            "api_key_url",
+            "publicKey",
+            "TOKEN_TYPE",
+            "tokenSHA256",
+        ] {
             assert!(is_about(&format!("{name} = \"x\"")), "{name}");
         }
         for name in ["token", "api_key", "clientSecret", "DB_PASSWORD"] {

@@ -72,6 +72,6 @@ mod tests {
         assert!(places.at(0).is_some());
         assert_eq!(places.at(2), None);
         assert_eq!(places.at(20), None);
-        assert_eq!(places.at(41), Some(Place { line: 4, column: 1 }));
+        assert_eq!(places.at(40), Some(Place { line: 4, column: 1 }));
     }
 }

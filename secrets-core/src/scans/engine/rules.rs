@@ -14,12 +14,12 @@ use super::rule_file::RuleFile;
 /// Rules that are looked for together, and the automaton of their keywords.
 pub struct Rules {
     /// The most specific first: of matches that overlap, the first rule's is kept.
-    rules: Vec<Rule>,
+    all: Vec<Rule>,
     /// What is not meant, whichever rule finds it.
     allowed: Vec<Allowlist>,
     keywords: AhoCorasick,
     /// The rules of each keyword.
-    rules_of: Vec<Vec<usize>>,
+    by_keyword: Vec<Vec<usize>>,
 }
 
 /// How far a window reaches before its keyword, on a long line.
@@ -69,19 +69,20 @@ impl Rules {
                 rule: "of the file".to_owned(),
                 reason: "all keywords together are too large".to_owned(),
             })?;
-        Ok(Self { rules, allowed, keywords, rules_of: by_keyword.into_values().collect() })
+        let by_keyword = by_keyword.into_values().collect();
+        Ok(Self { all: rules, allowed, keywords, by_keyword })
     }
 
     fn none() -> Self {
         let nothing: [&str; 0] = [];
         #[expect(clippy::expect_used, reason = "an automaton of nothing has no size")]
         let keywords = AhoCorasick::new(nothing).expect("an empty automaton");
-        Self { rules: Vec::new(), allowed: Vec::new(), keywords, rules_of: Vec::new() }
+        Self { all: Vec::new(), allowed: Vec::new(), keywords, by_keyword: Vec::new() }
     }
 
     /// Each rule, the most specific first.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
-        self.rules.iter()
+        self.all.iter()
     }
 
     pub(super) fn allowed(&self) -> &[Allowlist] {
@@ -93,13 +94,15 @@ impl Rules {
     pub(super) fn windows(&self, text: &str) -> Vec<(&Rule, Vec<Range<usize>>)> {
         let everywhere = |rule: &Rule| rule.keywords.is_empty().then_some(0..text.len());
         let mut windows: Vec<(&Rule, Vec<Range<usize>>)> =
-            self.rules.iter().map(|rule| (rule, everywhere(rule).into_iter().collect())).collect();
+            self.all.iter().map(|rule| (rule, everywhere(rule).into_iter().collect())).collect();
         let mut line = 0..0;
         for hit in self.keywords.find_overlapping_iter(text) {
-            if hit.start() >= line.end || hit.start() < line.start || hit.end() > line.end {
+            let is_cut = !text[line.end..].starts_with('\n') && line.end < text.len();
+            let is_near = is_cut && hit.end() + AFTER / 2 > line.end;
+            if is_near || hit.start() < line.start || hit.end() > line.end || line.is_empty() {
                 line = around(text, hit.start()..hit.end());
             }
-            for index in &self.rules_of[hit.pattern().as_usize()] {
+            for index in &self.by_keyword[hit.pattern().as_usize()] {
                 let Some((rule, windows)) = windows.get_mut(*index) else { continue };
                 let window = match rule.reach {
                     Reach::Line => line.clone(),
@@ -125,10 +128,13 @@ fn around(text: &str, hit: Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// Adds a window, as part of the last one where they touch: nothing is searched twice.
+/// Windows that are not further apart than this are one: their number stays small.
+const APART: usize = 64;
+
+/// Adds a window, as part of the last one where they are close: nothing is searched twice.
 fn add(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
     match windows.last_mut() {
-        Some(last) if window.start <= last.end => {
+        Some(last) if window.start <= last.end + APART => {
             last.start = last.start.min(window.start);
             last.end = last.end.max(window.end);
         }
@@ -138,6 +144,6 @@ fn add(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
 
 impl fmt::Debug for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Rules({})", self.rules.len())
+        write!(f, "Rules({})", self.all.len())
     }
 }

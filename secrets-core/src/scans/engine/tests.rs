@@ -202,3 +202,15 @@ fn a_bad_rule_is_named() {
     let backtracking = one(json!({ "id": "r", "regex": "(a)\\1" }));
     assert!(refusal(&backtracking).starts_with("rule r: the expression is not valid:"));
 }
+
+#[test]
+fn a_credential_anywhere_on_a_long_line_is_found_whole() {
+    for distance in [0, 500, 2_000, 4_060, 4_096, 5_000, 9_000] {
+        let text = format!("ghp_ {} {}", "token ".repeat(distance / 6), github());
+
+        let found = scan(&text, "", Rules::built_in());
+
+        assert_eq!(found.len(), 1, "{distance}");
+        assert_eq!(text[found[0].span.clone()], github(), "{distance}");
+    }
+}

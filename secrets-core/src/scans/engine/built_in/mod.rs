@@ -83,7 +83,12 @@ impl Definition {
         let pattern = match self.form {
             Form::Token(pattern) => format!(r"\b({pattern})(?:[^A-Za-z0-9_\-]|$)"),
             Form::Assigned(name, value) => format!(
-                r#"(?i:{name})(?i:[a-z0-9_.\-]{{0,32}})["'`]?[ \t]*(?:=>|:=|[=:])[ \t]*["'`]?({value})(?:[^A-Za-z0-9_+/=\-]|$)"#
+                concat!(
+                    r#"(?i:{name})(?i:[a-z0-9_.\-]{{0,32}})["'`]?[ \t]*(?:=>|:=|[=:])"#,
+                    r#"[ \t]*["'`]?({value})(?:[^A-Za-z0-9_+/=\-]|$)"#
+                ),
+                name = name,
+                value = value
             ),
             Form::Written(pattern) => pattern.to_owned(),
         };

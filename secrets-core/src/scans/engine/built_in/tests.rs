@@ -65,7 +65,7 @@ fn code_hosts_and_registries_are_known_by_their_format() {
 
 #[test]
 fn shops_and_payments_are_known_by_their_format() {
-    holds("stripe-live-key", "sk_live_", &draw(LETTERS, 24), "!");
+    holds("shopify-shared-secret", "shpss_", &draw(HEX, 32), "");
     holds("shopify-access-token", "shpat_", &draw(HEX, 32), "");
     holds("square-application-secret", "sq0csp-", &draw(LETTERS, 43), "");
     holds("razorpay-key", "rzp_live_", &draw(LETTERS, 14), "");
@@ -78,7 +78,7 @@ fn chat_and_mail_are_known_by_their_format() {
     assert_eq!(scan(&format!("xoxb-{id}-{bot}"), "", Rules::built_in()).len(), 0);
     holds("twilio-api-key", "SK", &draw(HEX, 32), "");
     holds("sendgrid-api-key", "SG.", &format!("{}.{}", draw(LETTERS, 22), draw(LETTERS, 43)), "");
-    holds("telegram-bot-token", "123456789:AA", &draw(LETTERS, 33), "");
+    holds("telegram-bot-token", "987243165:AA", &draw(LETTERS, 33), "");
     holds("mailgun-api-key", "key-", &draw(HEX, 32), "");
 }
 
