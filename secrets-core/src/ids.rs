@@ -46,6 +46,8 @@ macro_rules! ids {
 ids! {
     /// An entry of the audit log.
     AuditId
+    /// Something to be sent.
+    DeliveryId
     /// An environment.
     EnvironmentId
     /// One installation: a database and its keys.

@@ -25,6 +25,7 @@ pub mod members;
 pub mod names;
 pub mod object;
 pub mod operation;
+pub mod outbox;
 pub mod projects;
 pub mod rule;
 pub mod secrets;

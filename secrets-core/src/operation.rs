@@ -150,6 +150,11 @@ impl<'a, A: Access> Context<'a, A> {
         self.service.options()
     }
 
+    /// Whether mail is sent.
+    pub(crate) fn sends_mail(&self) -> bool {
+        self.service.mail().is_some()
+    }
+
     pub(crate) fn keyring(&self) -> &'a Keyring {
         self.service.keyring()
     }

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 mod kill;
+mod mail;
+mod mail_server;
 mod program;
 mod provider;
 mod readme;

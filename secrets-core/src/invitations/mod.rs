@@ -9,6 +9,7 @@ mod accept;
 mod create;
 mod list;
 mod look_up;
+mod mail;
 mod mine;
 mod resend;
 mod revoke;
@@ -20,6 +21,7 @@ pub use accept::AcceptInvitation;
 pub use create::{InviteMember, InvitedRole, NewInvitation};
 pub use list::ListInvitations;
 pub use look_up::LookUpInvitation;
+pub(crate) use mail::DELIVERY;
 pub use mine::ListMyInvitations;
 pub use resend::ResendInvitation;
 pub use revoke::RevokeInvitation;
@@ -174,9 +176,9 @@ impl<A: Access> Context<'_, A> {
         InvitationToken::derive(self.keyring(), invitation.id, invitation.sendings)
     }
 
-    /// Where an invitation is accepted.
+    /// Where an invitation is accepted, for its inviter to pass on where no mail is sent.
     fn accept_url(&self, invitation: &InvitationRecord, links: &BaseUrl) -> Option<String> {
-        Some(page(links, &self.invitation_token(invitation)))
+        (!self.sends_mail()).then(|| page(links, &self.invitation_token(invitation)))
     }
 }
 

@@ -16,6 +16,7 @@ use crate::crypto::{Keyring, RootKeys, TokenMac, TokenText};
 use crate::error::{Error, Result};
 use crate::limits::Plan;
 use crate::operation::{Access, Audit, Context, Operation};
+use crate::outbox::Mail;
 use crate::store::{AuditRecord, Store};
 
 /// The world outside, as the service needs it.
@@ -29,6 +30,8 @@ pub struct Ports {
     pub root: Arc<dyn RootKeys>,
     /// Whose tokens people bring.
     pub identity: Arc<dyn IdentityVerifier>,
+    /// How mail is sent; without it, inviters are told where invitations are accepted.
+    pub mail: Option<Mail>,
 }
 
 /// The operator's choices.
@@ -153,6 +156,10 @@ impl Service {
 
     pub(crate) fn store(&self) -> &dyn Store {
         self.ports.store.as_ref()
+    }
+
+    pub(crate) fn mail(&self) -> Option<&Mail> {
+        self.ports.mail.as_ref()
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -22,6 +22,7 @@ mod environments;
 mod instance;
 mod invitations;
 mod memory;
+mod outbox;
 mod projects;
 mod secrets;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -37,6 +38,7 @@ pub use environments::{
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
+pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
@@ -65,6 +67,7 @@ pub trait Reads:
     + EnvironmentReads
     + InstanceReads
     + InvitationReads
+    + OutboxReads
     + ProjectReads
     + SecretReads
     + TeamReads
@@ -79,6 +82,7 @@ impl<T> Reads for T where
         + EnvironmentReads
         + InstanceReads
         + InvitationReads
+        + OutboxReads
         + ProjectReads
         + SecretReads
         + TeamReads
@@ -96,6 +100,7 @@ pub trait Tx:
     + EnvironmentWrites
     + InstanceWrites
     + InvitationWrites
+    + OutboxWrites
     + ProjectWrites
     + SecretWrites
     + TeamWrites

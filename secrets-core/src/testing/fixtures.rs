@@ -6,12 +6,12 @@ use crate::access::Role;
 use crate::clock::Time;
 use crate::crypto::{ProjectKeyRecord, Sealed, TokenMac, random};
 use crate::ids::{
-    AuditId, EnvironmentId, InvitationId, ProjectId, SecretId, TeamId, TokenId, UserId,
+    AuditId, DeliveryId, EnvironmentId, InvitationId, ProjectId, SecretId, TeamId, TokenId, UserId,
 };
 use crate::limits::Plan;
 use crate::store::{
-    AuditRecord, Change, EnvironmentRecord, InvitationRecord, MemberRecord, ProjectRecord,
-    SecretRecord, Store, TeamRecord, TokenRecord, UserRecord,
+    AuditRecord, Change, DeliveryRecord, EnvironmentRecord, InvitationRecord, MemberRecord,
+    ProjectRecord, SecretRecord, Store, TeamRecord, TokenRecord, UserRecord,
 };
 
 /// Two teams that know nothing of each other, and a project of the first.
@@ -142,6 +142,19 @@ pub fn member(team: &TeamRecord, user: &UserRecord, role: Role) -> MemberRecord 
         avatar_url: user.avatar_url.clone(),
         created_at: at(0),
         updated_at: at(0),
+    }
+}
+
+/// Something to be sent, due from this time on.
+#[must_use]
+pub fn delivery(due: Time) -> DeliveryRecord {
+    DeliveryRecord {
+        id: DeliveryId::draw(at(0)),
+        kind: "invitation".to_owned(),
+        payload: "{}".to_owned(),
+        attempts: 0,
+        next_attempt_at: due,
+        created_at: at(0),
     }
 }
 

@@ -81,7 +81,7 @@ use Part::{Log, Service, Storage, Trust};
 use Sources::{Plain, PlainOrFile, Secret};
 
 /// In the order of the help.
-pub(super) static ALL: [Known; 18] = [
+pub(super) static ALL: [Known; 20] = [
     known(
         "listen",
         "ADDRESS",
@@ -158,6 +158,20 @@ pub(super) static ALL: [Known; 18] = [
         Service,
         Plain,
         "Where the links that people are given begin [default: where the request was sent]",
+    ),
+    known(
+        "smtp_url",
+        "URL",
+        Service,
+        PlainOrFile,
+        "Mail server: smtps://USER:PASSWORD@HOST, or smtp://... [default: no mail is sent]",
+    ),
+    known(
+        "smtp_from",
+        "ADDRESS",
+        Service,
+        Plain,
+        "Whom mail is from, such as Secrets <secrets@example.com>",
     ),
     known(
         "default_plan",

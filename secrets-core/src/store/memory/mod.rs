@@ -8,6 +8,7 @@ mod audit;
 mod environments;
 mod instance;
 mod invitations;
+mod outbox;
 mod projects;
 mod secrets;
 mod state;

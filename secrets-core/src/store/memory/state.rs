@@ -8,12 +8,13 @@ use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
 use crate::ids::{
-    AuditId, EnvironmentId, InvitationId, ProjectId, SecretId, TeamId, TokenId, UserId,
+    AuditId, DeliveryId, EnvironmentId, InvitationId, ProjectId, SecretId, TeamId, TokenId, UserId,
 };
 use crate::names::SecretKey;
 use crate::store::{
-    AuditRecord, EnvironmentRecord, InvitationRecord, MemberRecord, ProjectRecord, SecretRecord,
-    SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    AuditRecord, DeliveryRecord, EnvironmentRecord, InvitationRecord, MemberRecord, ProjectRecord,
+    SecretRecord, SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope,
+    UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -33,6 +34,8 @@ pub(super) struct State {
     pub(super) members: Table<(TeamId, UserId), MemberRecord>,
 
     pub(super) invitations: Table<InvitationId, InvitationRecord>,
+
+    pub(super) outbox: Table<DeliveryId, DeliveryRecord>,
 
     /// Those that are not deleted.
     pub(super) projects: Table<ProjectId, ProjectRecord>,

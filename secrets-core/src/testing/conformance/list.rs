@@ -49,6 +49,9 @@ macro_rules! store_conformance {
             another_transaction_sees_nothing_uncommitted
             a_look_never_sees_half_a_commit
         }
+        claims(spawn) {
+            one_of_many_claims_a_delivery
+        }
         users() {
             a_person_is_found_by_id
             a_person_is_found_by_issuer_and_subject
@@ -226,6 +229,13 @@ macro_rules! store_conformance {
             a_deleted_invitation_is_gone
             members_and_those_who_are_invited_take_places
             expired_invitations_are_deleted_in_their_team
+        }
+        outbox() {
+            a_delivery_is_due_from_its_time_on
+            the_longest_due_come_first
+            a_claimed_delivery_is_not_due
+            a_claim_that_was_lost_settles_nothing
+            a_delivery_is_postponed_or_deleted
         }
         instance() {
             an_empty_store_holds_nothing

@@ -18,10 +18,12 @@ use crate::error::Subject;
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 pub mod audit;
+pub mod claims;
 pub mod environments;
 pub mod instance;
 pub mod invitations;
 mod list;
+pub mod outbox;
 pub mod projects;
 pub mod races;
 pub mod scopes;

@@ -70,6 +70,7 @@ mod audit;
 mod environments;
 mod instance;
 mod invitations;
+mod outbox;
 mod projects;
 mod secrets;
 pub(super) mod sight;
