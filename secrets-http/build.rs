@@ -3,6 +3,8 @@
 use std::process::Command;
 
 fn main() {
+    // What our name for another crate's type stands for, where types are described.
+    utoipa_config::Config::new().alias_for("Time", "chrono::DateTime<chrono::Utc>").write_to_file();
     println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
     println!("cargo:rerun-if-changed=../.git/HEAD");
     println!("cargo:rustc-env=SERVICE_BUILD_TIME={}", build_time());

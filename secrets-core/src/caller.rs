@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::ids::{TokenId, UserId};
+use crate::ids::{CliSessionId, TokenId, UserId};
 use crate::names::EmailAddress;
 use crate::store::{TokenRecord, UserRecord};
 use crate::{Error, Result};
@@ -103,6 +103,8 @@ pub enum Who {
     Token(Arc<TokenRecord>),
     /// A person whom the identity provider knows and who has not signed in here yet.
     Unsynced(Arc<Identity>),
+    /// Somebody who showed no credential, where none is asked for.
+    Anonymous,
 }
 
 /// A person with an account here.
@@ -110,8 +112,10 @@ pub enum Who {
 pub struct Person {
     /// What we know of them.
     pub user: UserRecord,
-    /// What their identity provider says now.
+    /// What their identity provider says now; where they come by a session, what it said last.
     pub identity: Identity,
+    /// The session by which they come, if it is not their identity provider's token.
+    pub session: Option<CliSessionId>,
 }
 
 impl Person {
@@ -137,12 +141,28 @@ pub enum Principal {
 }
 
 impl Caller {
+    /// Somebody who showed no credential.
+    #[must_use]
+    pub fn anonymous(origin: Origin) -> Self {
+        Self { who: Who::Anonymous, origin }
+    }
+
+    /// The session by which a person comes.
+    #[must_use]
+    pub fn cli_session(&self) -> Option<CliSessionId> {
+        match &self.who {
+            Who::Person(person) => person.session,
+            Who::Token(_) | Who::Unsynced(_) | Who::Anonymous => None,
+        }
+    }
+
     /// The caller as the stores know it.
     pub fn principal(&self) -> Result<Principal> {
         match &self.who {
             Who::Person(person) => Ok(Principal::User(person.user.id)),
             Who::Token(token) => Ok(Principal::Token(token.id)),
             Who::Unsynced(_) => Err(unsynced()),
+            Who::Anonymous => Err(NO_CREDENTIAL),
         }
     }
 
@@ -152,7 +172,7 @@ impl Caller {
         match &self.who {
             Who::Person(person) => Some(person.user.id.uuid()),
             Who::Token(token) => Some(token.id.uuid()),
-            Who::Unsynced(_) => None,
+            Who::Unsynced(_) | Who::Anonymous => None,
         }
     }
 
@@ -167,6 +187,7 @@ impl Caller {
             Who::Person(person) => Ok(person),
             Who::Token(_) => Err(Error::Forbidden(PEOPLE_ONLY)),
             Who::Unsynced(_) => Err(unsynced()),
+            Who::Anonymous => Err(NO_CREDENTIAL),
         }
     }
 }
@@ -174,6 +195,8 @@ impl Caller {
 /// Which kinds of caller an operation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
+    /// Whoever likes.
+    Anyone,
     /// People and service tokens.
     Any,
     /// Whoever holds a valid credential, an account or not.
@@ -186,6 +209,7 @@ pub enum Callers {
     Identities,
 }
 
+const NO_CREDENTIAL: Error = Error::Unauthenticated("this needs a credential");
 const PEOPLE_ONLY: &str = "a service token may not do this";
 const TOKENS_ONLY: &str = "only a service token may do this";
 
@@ -193,14 +217,16 @@ impl Callers {
     /// Refuses a caller of the wrong kind, before anything else is looked at.
     pub fn admit(self, caller: &Caller) -> Result<()> {
         match (self, &caller.who) {
-            (Self::Any, Who::Person(_) | Who::Token(_))
-            | (Self::Known, _)
+            (Self::Anyone, _)
+            | (Self::Any, Who::Person(_) | Who::Token(_))
+            | (Self::Known, Who::Person(_) | Who::Token(_) | Who::Unsynced(_))
             | (Self::People, Who::Person(_))
             | (Self::Tokens, Who::Token(_))
             | (Self::Identities, Who::Person(_) | Who::Unsynced(_)) => Ok(()),
             (Self::People | Self::Identities, Who::Token(_)) => Err(Error::Forbidden(PEOPLE_ONLY)),
             (Self::Tokens, Who::Person(_) | Who::Unsynced(_)) => Err(Error::Forbidden(TOKENS_ONLY)),
             (Self::Any | Self::People, Who::Unsynced(_)) => Err(unsynced()),
+            (_, Who::Anonymous) => Err(NO_CREDENTIAL),
         }
     }
 }

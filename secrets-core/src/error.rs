@@ -73,6 +73,12 @@ pub struct PlanLimit {
 /// The kinds of thing a caller can be told about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
+    /// The audit log of a team.
+    Audit,
+    /// A session of a command-line client.
+    CliSession,
+    /// A login of a command-line client.
+    DeviceLogin,
     /// An environment of a project.
     Environment,
     /// An invitation to a team.
@@ -247,6 +253,9 @@ impl std::error::Error for Error {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Audit => "audit log",
+            Self::CliSession => "session",
+            Self::DeviceLogin => "login",
             Self::Environment => "environment",
             Self::Invitation => "invitation",
             Self::Project => "project",

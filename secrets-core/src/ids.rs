@@ -11,8 +11,8 @@ macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         #[serde(transparent)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub struct $name(Uuid);
 
         impl $name {
@@ -46,8 +46,12 @@ macro_rules! ids {
 ids! {
     /// An entry of the audit log.
     AuditId
+    /// A login of a command-line client that was approved.
+    CliSessionId
     /// Something to be sent.
     DeliveryId
+    /// A login of a command-line client.
+    DeviceLoginId
     /// An environment.
     EnvironmentId
     /// One installation: a database and its keys.

@@ -7,10 +7,11 @@
 //! interface for what it does.
 
 pub mod access;
-mod audit;
+pub mod audit;
 pub mod caller;
 pub mod clock;
 pub mod crypto;
+pub mod device_login;
 pub mod environments;
 pub mod error;
 pub mod eso;

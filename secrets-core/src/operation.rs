@@ -11,6 +11,8 @@ use crate::audit::Note;
 use crate::caller::{Caller, Callers};
 use crate::clock::Time;
 use crate::crypto::Keyring;
+use crate::device_login::Guesser;
+use crate::limits::RateLimiter;
 use crate::service::{Options, Service};
 use crate::store::{AuditRecord, Reads, Store, StoreResult, Tx};
 
@@ -153,6 +155,10 @@ impl<'a, A: Access> Context<'a, A> {
     /// Whether mail is sent.
     pub(crate) fn sends_mail(&self) -> bool {
         self.service.mail().is_some()
+    }
+
+    pub(crate) fn guesses(&self) -> &'a RateLimiter<Guesser> {
+        self.service.guesses()
     }
 
     pub(crate) fn keyring(&self) -> &'a Keyring {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use secrets_core::caller::Caller;
+use secrets_core::caller::{Caller, Origin};
 use secrets_core::clock::Clock;
 use secrets_core::error::Error;
 use secrets_core::{Operation, Service};
@@ -47,11 +47,34 @@ impl Api {
             template,
             operation: O::NAME,
             callers: Some(O::CALLERS),
-            filter: self.answer(shape, request),
+            filter: self.answer(shape, request, warp::ext::get::<Caller>()),
         }
     }
 
-    fn answer<O, F, W>(&self, shape: impl Render<O::Output>, request: F) -> BoxedFilter<(Response,)>
+    /// A route for whoever likes, which performs an operation as nobody.
+    pub fn public<O, F, W>(
+        &self,
+        method: Method,
+        template: &'static str,
+        shape: impl Render<O::Output>,
+        request: F,
+    ) -> Route
+    where
+        O: Operation + 'static,
+        F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
+        W: Future<Output = Result<O, Fault>> + Send + 'static,
+    {
+        let nobody = warp::ext::get::<Origin>().map(Caller::anonymous);
+        let filter = self.answer(shape, request, nobody);
+        Route::public(method, template, O::NAME, filter)
+    }
+
+    fn answer<O, F, W>(
+        &self,
+        shape: impl Render<O::Output>,
+        request: F,
+        caller: impl Filter<Extract = (Caller,), Error = Rejection> + Clone + Send + Sync + 'static,
+    ) -> BoxedFilter<(Response,)>
     where
         O: Operation + 'static,
         F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
@@ -59,7 +82,7 @@ impl Api {
     {
         let api = self.clone();
         request
-            .and(warp::ext::get::<Caller>())
+            .and(caller)
             .then(move |operation: W, caller: Caller| {
                 let (api, shape) = (api.clone(), shape.clone());
                 async move {
@@ -72,7 +95,8 @@ impl Api {
             .boxed()
     }
 
-    async fn perform<O>(
+    /// Performs what a request means, for this caller.
+    pub async fn perform<O>(
         &self,
         operation: impl Future<Output = Result<O, Fault>> + Send,
         caller: Caller,

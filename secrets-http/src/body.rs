@@ -56,15 +56,40 @@ impl Body {
 
     /// The body as a JSON document.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, Fault> {
-        if self.media_type().is_some_and(|kind| !kind.eq_ignore_ascii_case("application/json")) {
-            return Err(Error::invalid("Content-Type", "must be application/json").into());
+        let kind = self.media_type().map(str::to_owned);
+        check_json(kind.as_deref())?;
+        let bytes = self.read().await?;
+        document(kind.as_deref(), &bytes)
+    }
+
+    /// The body as a JSON document; nothing if it is empty.
+    pub async fn json_if_any<T: DeserializeOwned>(self) -> Result<Option<T>, Fault> {
+        let kind = self.media_type().map(str::to_owned);
+        let bytes = self.read().await?;
+        if bytes.is_empty() { Ok(None) } else { document(kind.as_deref(), &bytes).map(Some) }
+    }
+
+    /// The body as a JSON document or, as OAuth has it, as a form.
+    pub async fn json_or_form<T: DeserializeOwned>(self) -> Result<T, Fault> {
+        if !self.is_form() {
+            return self.json().await;
+        }
+        self.form().await
+    }
+
+    /// The body as a form.
+    pub async fn form<T: DeserializeOwned>(self) -> Result<T, Fault> {
+        if !self.is_form() {
+            return Err(Error::invalid("Content-Type", "must be a form").into());
         }
         let bytes = self.read().await?;
-        let mut document = serde_json::Deserializer::from_slice(&bytes);
-        let Object(value) =
-            serde_path_to_error::deserialize(&mut document).map_err(|error| malformed(&error))?;
-        document.end().map_err(|_| not_json())?;
-        Ok(value)
+        serde_urlencoded::from_bytes(&bytes)
+            .map_err(|_| Error::invalid("body", "must be a form with the fields known here").into())
+    }
+
+    fn is_form(&self) -> bool {
+        let form = "application/x-www-form-urlencoded";
+        self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case(form))
     }
 
     /// The body as text.
@@ -98,6 +123,24 @@ impl Body {
             bytes.extend_from_slice(&frame);
         }
     }
+}
+
+fn check_json(kind: Option<&str>) -> Result<(), Error> {
+    match kind {
+        Some(kind) if !kind.eq_ignore_ascii_case("application/json") => {
+            Err(Error::invalid("Content-Type", "must be application/json"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn document<T: DeserializeOwned>(kind: Option<&str>, bytes: &[u8]) -> Result<T, Fault> {
+    check_json(kind)?;
+    let mut document = serde_json::Deserializer::from_slice(bytes);
+    let Object(value) =
+        serde_path_to_error::deserialize(&mut document).map_err(|error| malformed(&error))?;
+    document.end().map_err(|_| not_json())?;
+    Ok(value)
 }
 
 fn not_json() -> Error {

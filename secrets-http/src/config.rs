@@ -16,8 +16,8 @@ use std::ffi::OsString;
 
 pub use self::failure::{Exit, Failure};
 pub use self::settings::{
-    Database, Dev, DevToken, Hidden, Logs, MailSettings, Migrate, ServiceSettings, Settings,
-    TlsFiles, TokenIssuer,
+    Database, Dev, DevToken, Doctor, Hidden, Logs, MailSettings, Migrate, ServiceSettings,
+    Settings, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;
@@ -33,6 +33,8 @@ pub enum Command {
     Serve(Box<Settings>),
     /// Say whether `serve` would start.
     Check(Box<Settings>),
+    /// Look at everything that is stored.
+    Doctor(Doctor),
     /// Bring the database up to date.
     Migrate(Migrate),
     /// Print this text, which was asked for: the help or the version.

@@ -79,24 +79,35 @@ pub struct LimitBody {
 }
 
 impl Fault {
+    /// The status of the answer and its text, for a page to tell.
+    pub fn told(&self) -> (StatusCode, String) {
+        match self {
+            Self::Operation(error) => (status(error), error.to_string()),
+            Self::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method not allowed".to_owned()),
+            Self::TooLarge(limit) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, format!("the body must be at most {limit} bytes"))
+            }
+            Self::TooSlow => {
+                (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time".to_owned())
+            }
+        }
+    }
+
     /// The answer. `now` tells how long to wait where waiting helps.
     pub fn into_response(self, now: Time) -> Response {
+        let (status, text) = self.told();
         match self {
             Self::Operation(error) => operation(error, now),
             Self::Method(allowed) => {
-                let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed");
+                let mut response = plain(status, &text);
                 if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
                     response.headers_mut().insert(ALLOW, allowed);
                 }
                 response
             }
-            Self::TooLarge(limit) => plain(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                &format!("the body must be at most {limit} bytes"),
-            ),
+            Self::TooLarge(_) => plain(status, &text),
             Self::TooSlow => {
-                let mut response =
-                    plain(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
+                let mut response = plain(status, &text);
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 response
             }

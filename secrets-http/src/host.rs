@@ -181,7 +181,8 @@ impl Host {
         ];
         let headers = response.headers_mut();
         for (name, value) in ALWAYS {
-            headers.insert(name, HeaderValue::from_static(value));
+            // A page has a policy of its own.
+            headers.entry(name).or_insert(HeaderValue::from_static(value));
         }
         if self.links.is_tls {
             let value = HeaderValue::from_static("max-age=63072000; includeSubDomains");
@@ -249,6 +250,7 @@ fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, 
         Who::Person(_) => "user",
         Who::Token(_) => "service_token",
         Who::Unsynced(_) => "unsynced",
+        Who::Anonymous => "none",
     });
     let actor = caller.and_then(Caller::actor).map(tracing::field::display);
     let (status, micros) = (response.status(), began.elapsed().as_micros());

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::clock::Clock;
+use secrets_core::store::StoreResult;
 use tokio::time::MissedTickBehavior;
 
 /// How often the jobs are run.
@@ -32,12 +33,16 @@ impl Scheduler {
     }
 
     /// Runs the jobs for ever: looks after the store, so that a fault and a clock that runs away
-    /// are in the log before somebody asks.
+    /// are in the log before somebody asks; seals what the audit log took, and removes what it kept
+    /// long enough.
     pub async fn run(self, service: Arc<Service>) {
         let mut ticks = tokio::time::interval(TICK);
         loop {
             ticks.tick().await;
             service.health().await;
+            report("seal the audit log", service.seal_audit().await.map(drop));
+            report("prune the audit log", service.prune_audit().await);
+            report("forget ended logins", service.forget_ended_logins().await);
             self.last.store(self.clock.now().timestamp(), Ordering::Relaxed);
         }
     }
@@ -61,11 +66,17 @@ pub async fn deliver(service: Arc<Service>) {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(error, "cannot look for what there is to send");
+                    report("send", Err(error));
                     break;
                 }
             }
         }
+    }
+}
+
+/// A job that failed is tried again with the next tick.
+fn report(job: &str, outcome: StoreResult<()>) {
+    if let Err(error) = outcome {
+        tracing::error!(job, error = &error as &dyn std::error::Error, "a job failed");
     }
 }

@@ -73,6 +73,13 @@ pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     response
 }
 
+/// An answer with a text for a body.
+pub fn text(kind: &'static str, text: String) -> Response {
+    let mut response = Response::new(Bytes::from(text).into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
 struct Named<'a, T>(&'static str, &'a T);
 
 impl<T: Serialize> Serialize for Named<'_, T> {

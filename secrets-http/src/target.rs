@@ -55,13 +55,18 @@ impl Target {
 
     /// A parameter of the query. Unknown ones are ignored, one given twice is refused.
     pub fn query(&self, name: &str) -> Result<Option<&str>, Error> {
-        let mut values =
-            self.0.query.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let mut values = self.queries(name);
         let first = values.next();
         if values.next().is_some() {
             return Err(Error::invalid(name, "must be given once"));
         }
         Ok(first)
+    }
+
+    /// A parameter of the query that may be given more than once.
+    pub fn queries(&self, name: &str) -> impl Iterator<Item = &str> {
+        let parts = self.0.query.iter().filter(move |(known, _)| known == name);
+        parts.map(|(_, value)| value.as_str())
     }
 
     /// Parameters of the query that must be there; all that are missing are named.

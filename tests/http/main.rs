@@ -4,6 +4,7 @@
 mod audit;
 mod bodies;
 mod credentials;
+mod device_login;
 mod endpoints;
 mod environments;
 mod eso;

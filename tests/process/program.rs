@@ -179,3 +179,12 @@ fn log_file(name: &str) -> File {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     File::options().create(true).append(true).open(path).unwrap()
 }
+
+/// Runs statements on a database that no program has open.
+pub(crate) async fn sql(database: &Path, text: &'static str) {
+    use sqlx::Connection as _;
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database).foreign_keys(false);
+    let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
+    sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}

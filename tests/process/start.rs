@@ -6,7 +6,7 @@ use std::path::Path;
 use secrets_tests::{Person, canary};
 use serde_json::json;
 
-use crate::program::{Program, folder, jwt, root_key};
+use crate::program::{Program, folder, jwt, root_key, sql};
 
 /// A database with a project and a secret in it.
 async fn filled(name: &str) -> std::path::PathBuf {
@@ -210,12 +210,4 @@ async fn dev_keeps_its_files_to_its_owner_and_signs_tokens() {
 /// What the store holds. (The files beside it change with every opening.)
 fn contents(database: &Path) -> Vec<u8> {
     fs::read(database).unwrap()
-}
-
-async fn sql(database: &Path, text: &'static str) {
-    use sqlx::Connection as _;
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database).foreign_keys(false);
-    let mut connection = sqlx::SqliteConnection::connect_with(&options).await.unwrap();
-    sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
 }

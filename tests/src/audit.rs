@@ -1,16 +1,16 @@
-//! The audit log, which has no endpoint yet.
+//! The audit log, as it is stored.
 
-use secrets_core::ids;
-use secrets_core::store::AuditRecord;
+use secrets_core::ids::{self, TeamId};
+use secrets_core::store::{AuditFilter, AuditRecord};
 
 use crate::App;
 
 impl App {
     /// The newest entries of a team's audit log.
     pub async fn audit(&self, team: &str) -> Vec<AuditRecord> {
-        let team = ids::parse(team).unwrap().into();
+        let team: TeamId = ids::parse(team).unwrap().into();
         let mut reads = self.store.read().await.unwrap();
-        reads.audit_entries(team, 100).await.unwrap()
+        reads.audit_entries(&AuditFilter::newest(team, 100)).await.unwrap()
     }
 
     /// What the newest entries of a team's audit log say was done, ordered by name.

@@ -83,6 +83,22 @@ impl<A: Access> Context<'_, A> {
             .ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
     }
 
+    /// The team that came with the caller's first sign-in.
+    pub(crate) async fn personal_team(&mut self) -> Result<Option<TeamId>> {
+        let user = self.caller.person()?.id;
+        let memberships = self.reads().memberships(user).await?;
+        Ok(memberships.iter().find(|own| own.team.is_personal).map(|own| own.team.id))
+    }
+
+    /// The teams that the caller runs.
+    pub async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
+        let user = self.caller.person()?.id;
+        let memberships = self.reads().memberships(user).await?;
+        let managed =
+            memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages));
+        Ok(managed.map(|membership| membership.team.id).collect())
+    }
+
     /// The project a path names, if the caller may act on it so.
     pub async fn project(&mut self, path: &ProjectRef, wanted: Permission) -> Result<ProjectScope> {
         let principal = self.caller.principal()?;

@@ -55,6 +55,7 @@ impl Note {
             agent: caller.origin.agent.clone(),
             request: caller.origin.request,
             created_at: now,
+            seal: None,
         }
     }
 }
@@ -66,5 +67,6 @@ fn actor(who: &Who) -> (&'static str, Option<String>, Option<String>) {
         }
         Who::Token(token) => ("service_token", Some(token.name.to_string()), None),
         Who::Unsynced(identity) => ("user", identity.name.clone(), identity.email.clone()),
+        Who::Anonymous => ("anonymous", None, None),
     }
 }

@@ -107,6 +107,7 @@ pub struct Keyring {
     kek_id: u32,
     wrapping: Cipher,
     pepper: Key,
+    audit: Key,
 }
 
 impl Keyring {
@@ -175,19 +176,22 @@ impl Keyring {
         wrapping: Cipher,
         keys: &[InstanceKeyRecord],
     ) -> Result<Self, KeyringError> {
-        let mut pepper = None;
+        let (mut pepper, mut audit) = (None, None);
         for key in keys {
             let context = dek_context(record.id, ProjectId::NIL, key.purpose as u32);
             let opened = unwrap(&wrapping, &key.wrapped, &context).map_err(tampered)?;
-            if key.purpose == InstanceKeyPurpose::TokenPepper {
-                pepper = Some(opened);
+            match key.purpose {
+                InstanceKeyPurpose::TokenPepper => pepper = Some(opened),
+                InstanceKeyPurpose::Audit => audit = Some(opened),
+                InstanceKeyPurpose::Manifest | InstanceKeyPurpose::Signing => {}
             }
         }
         let is_whole = InstanceKeyPurpose::ALL
             .iter()
             .all(|purpose| keys.iter().any(|key| key.purpose == *purpose));
-        let pepper = pepper.filter(|_| is_whole).ok_or(KeyringError::Tampered)?;
-        Ok(Self { instance: record.id, kek_id: record.kek_id, wrapping, pepper })
+        let (pepper, audit) =
+            pepper.zip(audit).filter(|_| is_whole).ok_or(KeyringError::Tampered)?;
+        Ok(Self { instance: record.id, kek_id: record.kek_id, wrapping, pepper, audit })
     }
 
     /// Which installation this is.
@@ -214,6 +218,10 @@ impl Keyring {
 
     pub(super) fn pepper(&self) -> &Key {
         &self.pepper
+    }
+
+    pub(super) fn audit(&self) -> &Key {
+        &self.audit
     }
 }
 

@@ -14,6 +14,7 @@
 //! What a record belongs to (instance, project, environment, secret, key name, version, whether it
 //! is hidden) is its associated data: a record that was moved, or is of another version, does not open.
 
+mod chain;
 mod cipher;
 mod key;
 mod keyring;
@@ -21,6 +22,7 @@ mod plaintext;
 mod record;
 mod token;
 
+pub(crate) use chain::{ChainMac, is_same};
 pub use cipher::Undecryptable;
 pub use key::{Key, RootKeyError, RootKeyId, RootKeys, StaticRootKey};
 #[cfg(feature = "testing")]
@@ -31,7 +33,7 @@ pub use keyring::{
 };
 pub use plaintext::{Description, Plaintext};
 pub use record::{Purpose, RecordContext, Sealed};
-pub use token::{InvitationToken, TokenMac, TokenText};
+pub use token::{CodeText, InvitationToken, TokenMac, TokenText};
 
 /// Random bytes from the operating system.
 ///

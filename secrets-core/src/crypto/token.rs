@@ -15,7 +15,10 @@ use zeroize::Zeroizing;
 use super::{Keyring, random};
 use crate::ids::InvitationId;
 
-const PREFIX: &str = "env_";
+/// What a service token begins with.
+const SERVICE: &str = "env_";
+/// What the credential of a command line begins with.
+const CLI: &str = "cli_";
 const LENGTH: usize = 53;
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -37,11 +40,21 @@ impl TokenText {
         Self::from_entropy(&Zeroizing::new(random()))
     }
 
+    /// A new credential of a command line: of the same form, with a prefix of its own.
+    #[must_use]
+    pub fn draw_cli() -> Self {
+        Self::prefixed(CLI, &Zeroizing::new(random()))
+    }
+
     /// The token made of these random bits.
     #[must_use]
     pub fn from_entropy(entropy: &[u8; 32]) -> Self {
+        Self::prefixed(SERVICE, entropy)
+    }
+
+    fn prefixed(prefix: &str, entropy: &[u8; 32]) -> Self {
         let mut text = Zeroizing::new(String::with_capacity(LENGTH));
-        text.push_str(PREFIX);
+        text.push_str(prefix);
         push_base62(&mut text, entropy, 43);
         let checksum = crc32(text.as_bytes());
         push_base62(&mut text, &checksum.to_be_bytes(), 6);
@@ -52,9 +65,10 @@ impl TokenText {
     /// digits are digits and its checksum fits. Others are looked up all the same.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
-        if !text.starts_with(PREFIX) {
+        let Some(prefix) = [SERVICE, CLI].into_iter().find(|prefix| text.starts_with(prefix))
+        else {
             return false;
-        }
+        };
         if text.len() != LENGTH {
             return true;
         }
@@ -63,7 +77,7 @@ impl TokenText {
         };
         let mut expected = String::new();
         push_base62(&mut expected, &crc32(body.as_bytes()).to_be_bytes(), 6);
-        body[PREFIX.len()..].bytes().all(|digit| DIGITS.contains(&digit)) && expected == checksum
+        body[prefix.len()..].bytes().all(|digit| DIGITS.contains(&digit)) && expected == checksum
     }
 
     /// The first 12 characters, by which people tell tokens apart.
@@ -102,6 +116,26 @@ impl From<&str> for InvitationToken {
     }
 }
 
+/// 256 random bits as text, for a client to keep and come back with.
+pub struct CodeText(Zeroizing<String>);
+
+impl CodeText {
+    /// A new one.
+    #[must_use]
+    pub(crate) fn draw() -> Self {
+        let entropy = Zeroizing::new(random::<32>());
+        let mut text = Zeroizing::new(String::with_capacity(43));
+        push_base62(&mut text, entropy.as_slice(), 43);
+        Self(text)
+    }
+
+    /// The code itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
 impl TokenMac {
     /// The hash of a token's text.
     #[must_use]
@@ -113,6 +147,13 @@ impl TokenMac {
     #[must_use]
     pub fn keyed(pepper: &[u8; 32], text: &str) -> Self {
         Self(hmac(pepper, &[b"secrets-core/v1/token\0", text.as_bytes()]))
+    }
+
+    /// The hash of a code that leads to a token.
+    #[must_use]
+    pub(crate) fn of_code(keyring: &Keyring, code: &str) -> Self {
+        let message = [b"secrets-core/v1/code\0".as_slice(), code.as_bytes()];
+        Self(hmac(keyring.pepper().as_bytes(), &message))
     }
 }
 

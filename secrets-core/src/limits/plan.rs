@@ -79,6 +79,16 @@ impl Plan {
         }
     }
 
+    /// How many days the audit log keeps entries.
+    #[must_use]
+    pub fn audit_days(self) -> u32 {
+        match self {
+            Self::Unlimited | Self::Enterprise => 365,
+            Self::Free => 7,
+            Self::Team => 90,
+        }
+    }
+
     /// Refuses `more` of something when there are `current` and the plan allows fewer than both.
     /// Count while the containing row is held, or two requests pass where one has room.
     pub fn admit(self, quota: Quota, current: u64, more: u64) -> Result<()> {

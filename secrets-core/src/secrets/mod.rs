@@ -22,7 +22,7 @@ pub use export::ExportSecrets;
 pub use get::GetSecret;
 pub use import::{Import, ImportResult, ImportSecrets, ImportedSecret};
 pub use list::ListSecrets;
-pub(crate) use sealing::value_context;
+pub(crate) use sealing::{description_context, value_context};
 pub use submitted::SubmittedImport;
 pub use update::UpdateSecret;
 pub(crate) use visible::{Visible, visible};

@@ -27,7 +27,7 @@ pub(crate) fn value_context(
 }
 
 /// What a secret's description is bound to: it does not change with versions.
-fn description_context(
+pub(crate) fn description_context(
     instance: InstanceId,
     project: ProjectId,
     secret: &SecretRecord,

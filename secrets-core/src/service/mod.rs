@@ -2,19 +2,22 @@
 
 mod health;
 mod start;
+mod verify;
 
 use std::sync::Arc;
 
 pub use health::Health;
 pub use start::StartError;
+pub use verify::VerifiedRecords;
 
 use crate::access::MemberAccess;
 use crate::audit::AuditQueue;
 use crate::caller::{Caller, Identity, IdentityVerifier, Origin, Person, Unverified, Who};
 use crate::clock::{Clock, Time};
 use crate::crypto::{Keyring, RootKeys, TokenMac, TokenText};
+use crate::device_login::{GUESSES, Guesser};
 use crate::error::{Error, Result};
-use crate::limits::Plan;
+use crate::limits::{Plan, RateLimiter};
 use crate::operation::{Access, Audit, Context, Operation};
 use crate::outbox::Mail;
 use crate::store::{AuditRecord, Store};
@@ -61,6 +64,7 @@ pub struct Service {
     options: Options,
     keyring: Keyring,
     audit: AuditQueue,
+    guesses: RateLimiter<Guesser>,
 }
 
 /// One text for every credential that proves nothing, so that it does not tell why.
@@ -71,13 +75,17 @@ impl Service {
     /// else, refuses where keys and data do not belong together.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
-        Ok(Self { ports, options, keyring, audit: AuditQueue::default() })
+        let guesses = RateLimiter::new(GUESSES);
+        Ok(Self { ports, options, keyring, audit: AuditQueue::default(), guesses })
     }
 
     /// Says whose credential this is: a service token (`env_…`) or a token of the identity provider.
     pub async fn authenticate(&self, credential: &str, origin: Origin) -> Result<Caller> {
         if credential.starts_with("env_") {
             return self.token(credential, origin).await;
+        }
+        if credential.starts_with("cli_") {
+            return self.cli_session(credential, origin).await;
         }
         let identity =
             self.ports.identity.verify(credential).await.map_err(|error| match error {
@@ -99,7 +107,7 @@ impl Service {
         let mut reads = self.ports.store.read().await?;
         let user = reads.user_by_subject(&identity.issuer, &identity.subject).await?;
         let who = match user {
-            Some(user) => Who::Person(Arc::new(Person { user, identity })),
+            Some(user) => Who::Person(Arc::new(Person { user, identity, session: None })),
             None => Who::Unsynced(Arc::new(identity)),
         };
         Ok(Caller { who, origin })
@@ -117,6 +125,24 @@ impl Service {
             return Err(INVALID);
         }
         Ok(Caller { who: Who::Token(Arc::new(token)), origin })
+    }
+
+    async fn cli_session(&self, text: &str, origin: Origin) -> Result<Caller> {
+        if !TokenText::is_plausible(text) {
+            return Err(INVALID);
+        }
+        let mac = TokenMac::of(&self.keyring, text);
+        let mut reads = self.ports.store.read().await?;
+        let (session, user) = reads.cli_session(&mac).await?.ok_or(INVALID)?;
+        if session.expires_at <= self.now() || session.mac != mac {
+            return Err(INVALID);
+        }
+        let identity = Identity {
+            email_verified: user.email_verified,
+            ..Identity::new(&user.issuer, &user.subject, &user.email)
+        };
+        let person = Person { user, identity, session: Some(session.id) };
+        Ok(Caller { who: Who::Person(Arc::new(person)), origin })
     }
 
     /// Performs an operation: entirely, or not at all.
@@ -164,6 +190,10 @@ impl Service {
 
     pub(crate) fn options(&self) -> &Options {
         &self.options
+    }
+
+    pub(crate) fn guesses(&self) -> &RateLimiter<Guesser> {
+        &self.guesses
     }
 
     pub(crate) fn keyring(&self) -> &Keyring {

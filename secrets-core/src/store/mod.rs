@@ -18,6 +18,7 @@ use crate::clock::Time;
 use crate::error::{Cause, Error, Subject};
 
 mod audit;
+mod device_logins;
 mod environments;
 mod instance;
 mod invitations;
@@ -31,7 +32,14 @@ mod teams;
 mod tokens;
 mod users;
 
-pub use audit::{AuditReads, AuditRecord, AuditWrites};
+pub use audit::{
+    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
+    AuditSeal, AuditWrites,
+};
+pub use device_logins::{
+    CliSessionRecord, DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites,
+    DeviceStatus,
+};
 pub use environments::{
     EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, Sight, Wanted,
 };
@@ -64,6 +72,7 @@ pub trait Store: Send + Sync {
 /// Every table, for reading.
 pub trait Reads:
     AuditReads
+    + DeviceLoginReads
     + EnvironmentReads
     + InstanceReads
     + InvitationReads
@@ -79,6 +88,7 @@ pub trait Reads:
 
 impl<T> Reads for T where
     T: AuditReads
+        + DeviceLoginReads
         + EnvironmentReads
         + InstanceReads
         + InvitationReads
@@ -97,6 +107,7 @@ impl<T> Reads for T where
 pub trait Tx:
     Reads
     + AuditWrites
+    + DeviceLoginWrites
     + EnvironmentWrites
     + InstanceWrites
     + InvitationWrites

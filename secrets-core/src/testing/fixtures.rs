@@ -308,5 +308,6 @@ pub fn entry(team: &TeamRecord, action: &str, created_at: Time) -> AuditRecord {
         agent: None,
         request: None,
         created_at,
+        seal: None,
     }
 }

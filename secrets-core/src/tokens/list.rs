@@ -1,7 +1,7 @@
 //! Listing service tokens.
 
 use super::ServiceToken;
-use crate::access::{Permission, Role};
+use crate::access::Permission;
 use crate::caller::Callers;
 use crate::error::{Error, Result};
 use crate::ids::TeamId;
@@ -32,15 +32,5 @@ impl Operation for ListTokens {
         let tokens = cx.reads().tokens(&teams).await?;
         let now = cx.now();
         Ok(tokens.into_iter().map(|(token, scope)| ServiceToken::new(token, scope, now)).collect())
-    }
-}
-
-impl Context<'_, Read> {
-    async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
-        let caller = self.caller.person()?.id;
-        let memberships = self.reads().memberships(caller).await?;
-        let managed =
-            memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages));
-        Ok(managed.map(|membership| membership.team.id).collect())
     }
 }

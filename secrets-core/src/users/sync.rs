@@ -27,10 +27,13 @@ impl Operation for SyncUser {
         let user = match &cx.caller.who {
             Who::Person(person) => refresh(cx, person.user.clone(), &person.identity).await?,
             Who::Unsynced(identity) => welcome(cx, identity).await?,
+            Who::Anonymous => return Err(Error::Unauthenticated("this needs a credential")),
             Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
         };
         cx.about("user", user.id.uuid(), user.email.clone());
         let memberships = cx.reads().memberships(user.id).await?;
+        // Signing in is told in the log of the person's own team.
+        cx.note.team = memberships.iter().find(|own| own.team.is_personal).map(|own| own.team.id);
         Ok(User::new(user, memberships))
     }
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod dev;
+mod doctor;
 mod migrate;
 mod open;
 mod serve;
@@ -22,6 +23,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::DevToken(token) => dev::token(&token, clock.as_ref()),
         Command::Serve(settings) => serve::run(*settings, unknown, clock).await,
         Command::Check(settings) => check::run(*settings, unknown, clock).await,
+        Command::Doctor(doctor) => doctor::verify(doctor, unknown, clock).await,
         Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
         Command::Print(text) => {
             say(&text);

@@ -18,6 +18,7 @@ pub(super) enum Name {
     Serve,
     Check,
     Migrate,
+    Doctor,
 }
 
 /// What the command line says.
@@ -50,6 +51,8 @@ Examples:
       Serve. `openssl rand -base64 32` makes a root key; keep a copy, nothing is readable without.
   secrets-http check --config /etc/secrets.toml
       Say whether the same `serve` would start.
+  secrets-http doctor verify --config /etc/secrets.toml
+      Open every record, and prove that nobody changed the audit log.
 
 `secrets-http serve --help` lists what can be configured.
 
@@ -94,12 +97,22 @@ fn program() -> Command {
         .subcommand(dev())
         .subcommand(with_settings(
             Command::new("serve").about("Run the service"),
-            &[Part::Service, Part::Storage, Part::Trust, Part::Log],
+            &[Part::Service, Part::Storage, Part::Key, Part::Trust, Part::Log],
         ))
         .subcommand(with_settings(
             Command::new("check").about("Say whether `serve` would start, and if not, why"),
-            &[Part::Service, Part::Storage, Part::Trust, Part::Log],
+            &[Part::Service, Part::Storage, Part::Key, Part::Trust, Part::Log],
         ))
+        .subcommand(
+            Command::new("doctor")
+                .about("Look at what is stored")
+                .subcommand_required(true)
+                .subcommand(with_settings(
+                    Command::new("verify")
+                        .about("Open every record and check the chain of the audit log"),
+                    &[Part::Storage, Part::Key, Part::Log],
+                )),
+        )
         .subcommand(with_settings(
             Command::new("migrate").about("Bring the database up to date"),
             &[Part::Storage, Part::Log],
@@ -166,6 +179,7 @@ fn given(matches: &ArgMatches) -> Given {
         ("dev", None) => (Name::Dev, matches),
         ("check", _) => (Name::Check, matches),
         ("migrate", _) => (Name::Migrate, matches),
+        ("doctor", Some((_, matches))) => (Name::Doctor, matches),
         // One is required, and there is no other.
         _ => (Name::Serve, matches),
     };

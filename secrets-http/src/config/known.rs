@@ -21,8 +21,10 @@ pub(super) struct Known {
 pub(super) enum Part {
     /// The log: every command.
     Log,
-    /// The database: `serve`, `check`, `migrate`.
+    /// The database: `serve`, `check`, `migrate`, `doctor`.
     Storage,
+    /// What opens it: `serve`, `check`, `doctor`.
+    Key,
     /// What `dev` brings with it: `serve`, `check`.
     Trust,
     /// How the service behaves: `serve`, `check`, `dev`.
@@ -77,7 +79,7 @@ const fn known(
     Known { name, value, help, part, sources }
 }
 
-use Part::{Log, Service, Storage, Trust};
+use Part::{Key, Log, Service, Storage, Trust};
 use Sources::{Plain, PlainOrFile, Secret};
 
 /// In the order of the help.
@@ -99,7 +101,7 @@ pub(super) static ALL: [Known; 20] = [
     known(
         "root_key",
         "KEY",
-        Trust,
+        Key,
         Secret,
         "What protects everything: 32 bytes in base64 (required)",
     ),

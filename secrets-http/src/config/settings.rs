@@ -68,6 +68,17 @@ pub struct Migrate {
     pub logs: Logs,
 }
 
+/// What `doctor verify` needs.
+#[derive(Debug)]
+pub struct Doctor {
+    /// What to look at.
+    pub database: Database,
+    /// What opens it.
+    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// The log.
+    pub logs: Logs,
+}
+
 /// How the service behaves, wherever its data and its people come from.
 #[derive(Debug)]
 pub struct ServiceSettings {
@@ -168,6 +179,11 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         Name::Migrate => {
             Ok(Command::Migrate(Migrate { database: database(layers)?, logs: logs(layers)? }))
         }
+        Name::Doctor => Ok(Command::Doctor(Doctor {
+            database: database(layers)?,
+            root_key: required(layers, "root_key", values::root_key)?,
+            logs: logs(layers)?,
+        })),
         Name::Dev => {
             let (service, logs) = (service(layers)?, logs(layers)?);
             // Everybody who reaches it can be anybody.

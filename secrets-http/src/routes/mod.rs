@@ -1,5 +1,8 @@
 //! The endpoints, a file for each resource.
 
+mod audit;
+mod device_login;
+mod device_page;
 mod environments;
 mod eso;
 mod invitations;
@@ -31,6 +34,9 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         secrets::routes(api),
         eso::routes(api),
         tokens::routes(api),
+        audit::routes(api),
+        device_login::routes(api),
+        device_page::routes(api),
     ]
     .into_iter()
     .flatten()

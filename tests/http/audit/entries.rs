@@ -104,7 +104,7 @@ async fn no_value_is_in_any_field_of_any_entry(app: App) {
     token.delete(&key).await.is(204);
 
     let entries = app.audit(&alice.team).await;
-    assert_eq!(entries.len(), 10);
+    assert_eq!(entries.len(), 11);
     let all = format!("{entries:?}");
     assert!(!all.contains("kvc_") && !all.contains(&text), "{all}");
 }

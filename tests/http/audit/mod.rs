@@ -1,5 +1,7 @@
 //! The audit log: who did what.
 
+mod chain;
 mod changes;
 mod entries;
+mod list;
 mod reads;

@@ -11,7 +11,7 @@ use secrets_tests::{App, Kind};
 use super::policy::{POLICY, Who};
 
 /// The rows of the specification that are served so far.
-const SPECIFIED: [(&str, &str); 38] = [
+const SPECIFIED: [(&str, &str); 49] = [
     ("GET", "/health"),
     ("GET", "/api/v1"),
     ("POST", "/api/v1/auth/sync"),
@@ -50,6 +50,17 @@ const SPECIFIED: [(&str, &str); 38] = [
     ("GET", "/api/v1/tokens"),
     ("POST", "/api/v1/tokens"),
     ("DELETE", "/api/v1/tokens/{id}"),
+    ("GET", "/api/v1/audit"),
+    ("POST", "/api/v1/auth/cli/device"),
+    ("POST", "/api/v1/auth/cli/token"),
+    ("GET", "/api/v1/auth/cli/device/{userCode}"),
+    ("POST", "/api/v1/auth/cli/approve"),
+    ("POST", "/api/v1/auth/cli/deny"),
+    ("POST", "/api/v1/auth/cli/revoke"),
+    ("GET", "/api/v1/auth/cli/sessions"),
+    ("GET", "/device"),
+    ("POST", "/device"),
+    ("GET", "/api/v1/teams/{teamId}/audit"),
 ];
 
 /// Method and template of each of the server's routes, and whether it asks for no credential.

@@ -116,7 +116,7 @@ const SECRET: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/
 
 /// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named. The token of
 /// an invitation is of one to somebody who is not here, and so nobody's.
-pub(super) const POLICY: [Rule; 39] = [
+pub(super) const POLICY: [Rule; 51] = [
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
@@ -156,6 +156,19 @@ pub(super) const POLICY: [Rule; 39] = [
     rule("GET", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 200),
     change("POST", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 201),
     change("DELETE", "/api/v1/tokens/{id}", Who::Managers, Level::Token, 204),
+    rule("GET", "/api/v1/audit", Who::People, Level::Nothing, 200),
+    rule("POST", "/api/v1/auth/cli/device", Who::Anyone, Level::Nothing, 200),
+    // What is named does not exist, here and below: `device_login` tells of those that do.
+    rule("POST", "/api/v1/auth/cli/token", Who::Anyone, Level::Nothing, 400),
+    rule("GET", "/api/v1/auth/cli/device/{userCode}", Who::People, Level::Nothing, 404),
+    rule("POST", "/api/v1/auth/cli/approve", Who::People, Level::Nothing, 404),
+    rule("POST", "/api/v1/auth/cli/deny", Who::People, Level::Nothing, 404),
+    rule("POST", "/api/v1/auth/cli/revoke", Who::People, Level::Nothing, 404),
+    rule("GET", "/api/v1/auth/cli/sessions", Who::People, Level::Nothing, 200),
+    rule("GET", "/device", Who::Anyone, Level::Nothing, 200),
+    rule("POST", "/device", Who::Anyone, Level::Nothing, 400),
+    rule("GET", "/api/v1/audit", Who::Managers, Level::NamedTeam, 200),
+    rule("GET", "/api/v1/teams/{teamId}/audit", Who::Managers, Level::NamedTeam, 200),
 ];
 
 impl Level {

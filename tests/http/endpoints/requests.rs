@@ -117,7 +117,7 @@ impl Names {
                 format!("{path}?project={project}&env={environment}&key={key}")
             }
             (_, "/api/v1/eso/secrets") => format!("{path}?project={project}&env={environment}"),
-            ("GET", "/api/v1/tokens") if rule.on == Level::NamedTeam => {
+            ("GET", "/api/v1/tokens" | "/api/v1/audit") if rule.on == Level::NamedTeam => {
                 format!("{path}?team_id={team}")
             }
             _ => path,
@@ -139,6 +139,12 @@ impl Names {
             ("POST", "secrets") => Some(secret),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
             ("PUT", "{key}") => Some(json!({ "value": format!("kvc_put_{new}") })),
+            ("POST", "device") if rule.template.starts_with("/api") => {
+                Some(json!({ "client_id": "cli" }))
+            }
+            ("POST", "token") => Some(json!({ "device_code": "none", "client_id": "cli" })),
+            ("POST", "approve" | "deny") => Some(json!({ "user_code": "BCDF-GHJK" })),
+            ("POST", "revoke") => Some(json!({ "id": NOBODYS })),
             ("POST", "tokens") => {
                 Some(json!({ "name": name, "team_id": team, "all_projects": true }))
             }

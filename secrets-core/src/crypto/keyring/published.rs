@@ -26,7 +26,13 @@ pub fn wrap_instance_key(root: &Key, context: &[u8], kek: &Key, nonce: &[u8; NON
 /// The keyring of an instance key, with a pepper of its own.
 #[must_use]
 pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
-    Keyring { instance, kek_id, wrapping: wrapping_cipher(kek, instance), pepper: Key::generate() }
+    Keyring {
+        instance,
+        kek_id,
+        wrapping: wrapping_cipher(kek, instance),
+        pepper: Key::generate(),
+        audit: Key::generate(),
+    }
 }
 
 /// A project's key, wrapped as its keyring wraps it.

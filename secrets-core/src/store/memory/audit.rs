@@ -1,16 +1,131 @@
-use async_trait::async_trait;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::sync::Arc;
 
-use super::state::owned;
+use async_trait::async_trait;
+use imbl::OrdMap;
+
+use super::state::{Table, owned};
 use super::{Pending, Session, Snapshot};
-use crate::ids::TeamId;
-use crate::store::{AuditReads, AuditRecord, AuditWrites, StoreResult};
+use crate::clock::Time;
+use crate::error::Subject;
+use crate::ids::{AuditId, TeamId};
+use crate::store::{
+    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
+    AuditSeal, AuditWrites, StoreError, StoreResult,
+};
+
+const STALE: StoreError = StoreError::Stale(Subject::Audit);
 
 #[async_trait]
 impl<S: Snapshot> AuditReads for Session<S> {
-    async fn audit_entries(&mut self, team: TeamId, limit: u32) -> StoreResult<Vec<AuditRecord>> {
-        let entries = self.state().audit.get(&Some(team)).cloned().unwrap_or_default();
-        Ok(entries.values().rev().take(limit as usize).map(owned).collect())
+    async fn audit_entries(&mut self, wanted: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
+        let state = self.state();
+        let mut found: Table<(Time, AuditId), AuditRecord> = OrdMap::new();
+        for (team, entries) in &state.audit {
+            let is_of_scope = match &wanted.scope {
+                AuditScope::Teams(teams) => team.is_some_and(|team| teams.contains(&team)),
+                AuditScope::Actor(_) => true,
+            };
+            if is_of_scope {
+                found.extend(
+                    entries
+                        .iter()
+                        .filter(|(_, entry)| admits(wanted, entry))
+                        .map(|(place, entry)| (*place, entry.clone())),
+                );
+            }
+        }
+        let limit = wanted.limit as usize;
+        Ok(match wanted.order {
+            AuditOrder::Newest => {
+                let behind = wanted.behind.map_or(Unbounded, Excluded);
+                found
+                    .range((Unbounded, behind))
+                    .rev()
+                    .take(limit)
+                    .map(|(_, entry)| owned(entry))
+                    .collect()
+            }
+            AuditOrder::Oldest => {
+                let behind = wanted.behind.map_or(Unbounded, Excluded);
+                found
+                    .range((behind, Unbounded))
+                    .take(limit)
+                    .map(|(_, entry)| owned(entry))
+                    .collect()
+            }
+        })
     }
+
+    async fn unsealed_audit(&mut self, limit: u32) -> StoreResult<Vec<AuditRecord>> {
+        let state = self.state();
+        let places = state.audit_unsealed.iter().take(limit as usize);
+        Ok(places
+            .filter_map(|(place, team)| state.audit.get(team)?.get(place))
+            .map(owned)
+            .collect())
+    }
+
+    async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
+        Ok(self.state().audit_heads.get(&team).copied())
+    }
+
+    async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>> {
+        Ok(self.state().audit_heads.values().copied().collect())
+    }
+
+    async fn audit_chain(
+        &mut self,
+        team: Option<TeamId>,
+        behind: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<AuditRecord>> {
+        let state = self.state();
+        let Some(entries) = state.audit.get(&team) else { return Ok(Vec::new()) };
+        let places =
+            state.audit_chain.range((Excluded((team, behind)), Included((team, u64::MAX))));
+        let places = places.take(limit as usize);
+        Ok(places.filter_map(|(_, place)| entries.get(place)).map(owned).collect())
+    }
+
+    async fn audit_position(
+        &mut self,
+        team: Option<TeamId>,
+        from: Time,
+    ) -> StoreResult<Option<u64>> {
+        let entries = self.state().audit.get(&team).cloned().unwrap_or_default();
+        let young = entries.values().filter(|entry| entry.created_at >= from);
+        Ok(young.filter_map(|entry| entry.seal).map(|seal| seal.position).min())
+    }
+}
+
+/// Whether an entry is wanted, but for its team and its place in the order.
+fn admits(wanted: &AuditFilter, entry: &AuditRecord) -> bool {
+    fn same<T: PartialEq>(wanted: Option<&T>, there: Option<&T>) -> bool {
+        wanted.is_none() || wanted == there
+    }
+    let is_of_action = wanted.actions.is_empty()
+        || wanted.actions.iter().any(|action| match action {
+            ActionFilter::Exactly(action) => entry.action == *action,
+            ActionFilter::Prefix(start) => entry.action.starts_with(start.as_str()),
+        });
+    let is_by_actor = match wanted.scope {
+        AuditScope::Actor(actor) => entry.actor_id == Some(actor),
+        AuditScope::Teams(_) => true,
+    };
+    is_of_action
+        && is_by_actor
+        && same(wanted.actor.as_ref(), entry.actor_id.as_ref())
+        && same(wanted.actor_type.as_ref(), Some(&entry.actor_type))
+        && same(wanted.project.as_ref(), entry.project.as_ref())
+        && same(wanted.environment.as_ref(), entry.environment.as_ref())
+        && same(wanted.resource_type.as_ref(), Some(&entry.resource_type))
+        && same(wanted.resource.as_ref(), entry.resource_id.as_ref())
+        && same(wanted.resource_name.as_ref(), entry.resource_name.as_ref())
+        && same(wanted.outcome.as_ref(), Some(&entry.outcome))
+        && same(wanted.address.as_ref(), entry.address.as_ref())
+        && wanted.from.is_none_or(|from| entry.created_at >= from)
+        && wanted.to.is_none_or(|to| entry.created_at < to)
 }
 
 #[async_trait]
@@ -19,8 +134,49 @@ impl AuditWrites for Session<Pending> {
         let state = self.state_mut();
         for entry in entries {
             if state.audit_ids.insert(entry.id).is_none() {
-                let of_team = state.audit.entry(entry.team).or_default();
-                of_team.insert((entry.created_at, entry.id), entry.clone().into());
+                let place = (entry.created_at, entry.id);
+                state.audit.entry(entry.team).or_default().insert(place, entry.clone().into());
+                state.audit_unsealed.insert(place, entry.team);
+            }
+        }
+        Ok(())
+    }
+
+    async fn seal_audit(
+        &mut self,
+        head: &AuditHead,
+        end: u64,
+        seals: &[(AuditId, AuditSeal)],
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        let known = state.audit_heads.get(&head.team);
+        if known.map_or((0, 0), |known| (known.position, known.base)) != (end, head.base) {
+            return Err(STALE);
+        }
+        state.audit_heads.insert(head.team, *head);
+        for (id, seal) in seals {
+            let unsealed = state.audit_unsealed.keys().find(|(_, unsealed)| unsealed == id);
+            let place = *unsealed.ok_or(STALE)?;
+            state.audit_unsealed.remove(&place);
+            let entries = state.audit.entry(head.team).or_default();
+            let entry = entries.get_mut(&place).ok_or(STALE)?;
+            Arc::make_mut(entry).seal = Some(*seal);
+            state.audit_chain.insert((head.team, seal.position), place);
+        }
+        Ok(())
+    }
+
+    async fn prune_audit(&mut self, head: &AuditHead, base: u64) -> StoreResult<()> {
+        let state = self.state_mut();
+        let known = state.audit_heads.get(&head.team);
+        if known.is_none_or(|known| (known.base, known.position) != (base, head.position)) {
+            return Err(STALE);
+        }
+        state.audit_heads.insert(head.team, *head);
+        for position in base + 1..=head.base {
+            if let Some(place) = state.audit_chain.remove(&(head.team, position)) {
+                state.audit.entry(head.team).or_default().remove(&place);
+                state.audit_ids.remove(&place.1);
             }
         }
         Ok(())

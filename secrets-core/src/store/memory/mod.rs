@@ -5,6 +5,7 @@
 //! readers look at what was committed last and wait for nobody.
 
 mod audit;
+mod device_logins;
 mod environments;
 mod instance;
 mod invitations;

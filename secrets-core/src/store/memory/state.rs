@@ -8,13 +8,14 @@ use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
 use crate::ids::{
-    AuditId, DeliveryId, EnvironmentId, InvitationId, ProjectId, SecretId, TeamId, TokenId, UserId,
+    AuditId, CliSessionId, DeliveryId, DeviceLoginId, EnvironmentId, InvitationId, ProjectId,
+    SecretId, TeamId, TokenId, UserId,
 };
 use crate::names::SecretKey;
 use crate::store::{
-    AuditRecord, DeliveryRecord, EnvironmentRecord, InvitationRecord, MemberRecord, ProjectRecord,
-    SecretRecord, SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope,
-    UserRecord,
+    AuditHead, AuditRecord, CliSessionRecord, DeliveryRecord, DeviceLoginRecord, EnvironmentRecord,
+    InvitationRecord, MemberRecord, ProjectRecord, SecretRecord, SecretVersion, StoreError,
+    StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -57,9 +58,17 @@ pub(super) struct State {
     pub(super) tokens: Table<TokenId, Token>,
     pub(super) token_macs: OrdMap<[u8; 32], TokenId>,
 
+    pub(super) device_logins: Table<DeviceLoginId, DeviceLoginRecord>,
+    pub(super) cli_sessions: Table<CliSessionId, CliSessionRecord>,
+
     pub(super) audit_ids: OrdSet<AuditId>,
     /// Of each team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
+    /// Those that have no place in a chain yet, oldest first.
+    pub(super) audit_unsealed: OrdMap<(Time, AuditId), Option<TeamId>>,
+    /// Where each place of a chain is.
+    pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
+    pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
 }
 
 /// A token and what it is for.

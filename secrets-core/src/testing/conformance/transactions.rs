@@ -8,7 +8,7 @@ use super::{assert_duplicate, assert_stale, begin, committed, instance, read};
 use crate::access::{EnvironmentPath, Role};
 use crate::caller::Principal;
 use crate::error::Subject;
-use crate::store::{Reads, Store, StoreError, TokenRecord, TokenScope, Tx, Wanted};
+use crate::store::{AuditFilter, Reads, Store, StoreError, TokenRecord, TokenScope, Tx, Wanted};
 use crate::testing::fixtures::{
     World, at, entry, environment, member, next_version, project, project_key, secret, team, token,
     user,
@@ -101,7 +101,10 @@ pub async fn a_commit_makes_everything_seen(store: &dyn Store) {
     let sight = seen.sight(&path, Principal::User(alice.id), Wanted::All).await.unwrap().unwrap();
     assert_eq!(sight.chain[0].secrets, [new_secret]);
     assert_eq!(seen.token(new_token.id).await.unwrap(), Some(new_token));
-    assert_eq!(seen.audit_entries(new_team.id, 1).await.unwrap(), [new_entry]);
+    assert_eq!(
+        seen.audit_entries(&AuditFilter::newest(new_team.id, 1)).await.unwrap(),
+        [new_entry]
+    );
 }
 
 /// A reader that was there before sees what was committed since.
@@ -274,5 +277,5 @@ async fn assert_unchanged(seen: &mut (impl Reads + ?Sized), world: &World) {
     assert_eq!(seen.environments(world.project.id, owner).await.unwrap(), environments);
     assert_eq!(seen.count_secrets(world.production.id).await.unwrap(), 0);
     assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 0);
-    assert_eq!(seen.audit_entries(world.team.id, 1).await.unwrap(), []);
+    assert_eq!(seen.audit_entries(&AuditFilter::newest(world.team.id, 1)).await.unwrap(), []);
 }

@@ -1,23 +1,77 @@
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
+use uuid::Uuid;
 
-use super::{BATCH, Connected, Db, Row, Session, Transaction};
+use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
+use crate::clock::Time;
+use crate::error::Subject;
 use crate::ids::{AuditId, EnvironmentId, ProjectId, TeamId};
-use crate::store::{AuditReads, AuditRecord, AuditWrites, StoreResult};
+use crate::store::{
+    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
+    AuditSeal, AuditWrites, StoreError, StoreResult,
+};
+
+const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, environment_name,
+     actor_type, actor_id, actor_name, actor_email, action, resource_type, resource_id,
+     resource_name, outcome, metadata, address, agent, request_id, created_at, position,
+     previous_hash, hash";
+
+const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
 #[async_trait]
 impl<C: Connected> AuditReads for Session<C> {
-    async fn audit_entries(&mut self, team: TeamId, limit: u32) -> StoreResult<Vec<AuditRecord>> {
-        let statement = sqlx::query(
-            "SELECT
-                 id, team_id, project_id, project_name, environment_id, environment_name,
-                 actor_type, actor_id, actor_name, actor_email, action, resource_type, resource_id,
-                 resource_name, outcome, metadata, address, agent, request_id, created_at
-             FROM audit_log WHERE team_id = $1
-             ORDER BY created_at DESC, id DESC
-             LIMIT $2",
+    async fn audit_entries(&mut self, wanted: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
+        if matches!(&wanted.scope, AuditScope::Teams(teams) if teams.is_empty()) {
+            return Ok(Vec::new());
+        }
+        let mut statement = filtered(wanted);
+        self.all("audit_log", statement.build().persistent(false), record).await
+    }
+
+    async fn unsealed_audit(&mut self, limit: u32) -> StoreResult<Vec<AuditRecord>> {
+        let mut statement = select();
+        statement
+            .push("position IS NULL ORDER BY created_at, id LIMIT ")
+            .push_bind(i64::from(limit));
+        self.all("audit_log", statement.build(), record).await
+    }
+
+    async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
+        let mut statement = QueryBuilder::<Db>::new(HEAD);
+        statement.push(" WHERE team_id = ").push_bind(chain(team));
+        self.one("audit_heads", statement.build(), head).await
+    }
+
+    async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>> {
+        let mut statement = QueryBuilder::<Db>::new(HEAD);
+        statement.push(" ORDER BY team_id");
+        self.all("audit_heads", statement.build(), head).await
+    }
+
+    async fn audit_chain(
+        &mut self,
+        team: Option<TeamId>,
+        behind: u64,
+        limit: u32,
+    ) -> StoreResult<Vec<AuditRecord>> {
+        let mut statement = select();
+        push_team(&mut statement, team);
+        statement.push(" AND position > ").push_bind(number(behind)?);
+        statement.push(" ORDER BY position LIMIT ").push_bind(i64::from(limit));
+        self.all("audit_log", statement.build(), record).await
+    }
+
+    async fn audit_position(
+        &mut self,
+        team: Option<TeamId>,
+        from: Time,
+    ) -> StoreResult<Option<u64>> {
+        let mut statement = QueryBuilder::<Db>::new(
+            "SELECT position FROM audit_log WHERE position IS NOT NULL AND ",
         );
-        self.all("audit_log", statement.bind(team.uuid()).bind(i64::from(limit)), record).await
+        push_team(&mut statement, team);
+        statement.push(" AND created_at >= ").push_bind(from).push(" ORDER BY position LIMIT 1");
+        self.one("audit_log", statement.build(), |row| row.number("position")).await
     }
 }
 
@@ -59,6 +113,196 @@ impl AuditWrites for Session<Transaction> {
         }
         Ok(())
     }
+
+    async fn seal_audit(
+        &mut self,
+        head: &AuditHead,
+        end: u64,
+        seals: &[(AuditId, AuditSeal)],
+    ) -> StoreResult<()> {
+        let moved = if end == 0 {
+            sqlx::query(
+                "INSERT INTO audit_heads (position, hash, mac, team_id, base, base_hash)
+                 VALUES ($1, $2, $3, $4, $5, $6)
+                 ON CONFLICT DO NOTHING",
+            )
+        } else {
+            sqlx::query(
+                "UPDATE audit_heads SET position = $1, hash = $2, mac = $3
+                 WHERE team_id = $4 AND base = $5 AND base_hash = $6 AND position = $7",
+            )
+        };
+        let moved = moved
+            .bind(number(head.position)?)
+            .bind(head.hash.as_slice())
+            .bind(head.mac.as_slice())
+            .bind(chain(head.team))
+            .bind(number(head.base)?)
+            .bind(head.base_hash.as_slice());
+        let moved = if end == 0 { moved } else { moved.bind(number(end)?) };
+        self.change(Subject::Audit, moved).await?;
+
+        for seals in seals.chunks(BATCH) {
+            // One statement for many rows: writers wait for this one.
+            let mut statement = QueryBuilder::<Db>::new(
+                "UPDATE audit_log SET position = v.column2, previous_hash = v.column3, hash = v.column4
+                 FROM (",
+            );
+            statement.push_values(seals, |mut row, (id, seal)| {
+                row.push_bind(id.uuid())
+                    .push_bind(i64::try_from(seal.position).unwrap_or(i64::MAX))
+                    .push_bind(seal.previous_hash.to_vec())
+                    .push_bind(seal.hash.to_vec());
+            });
+            statement.push(") AS v WHERE audit_log.id = v.column1 AND audit_log.position IS NULL");
+            if self.write(statement.build().persistent(false)).await? != seals.len() as u64 {
+                return Err(StoreError::Stale(Subject::Audit));
+            }
+        }
+        Ok(())
+    }
+
+    async fn prune_audit(&mut self, head: &AuditHead, base: u64) -> StoreResult<()> {
+        let moved = sqlx::query(
+            "UPDATE audit_heads SET base = $1, base_hash = $2, mac = $3
+             WHERE team_id = $4 AND base = $5 AND position = $6",
+        )
+        .bind(number(head.base)?)
+        .bind(head.base_hash.as_slice())
+        .bind(head.mac.as_slice())
+        .bind(chain(head.team))
+        .bind(number(base)?)
+        .bind(number(head.position)?);
+        self.change(Subject::Audit, moved).await?;
+        let mut statement = QueryBuilder::<Db>::new("DELETE FROM audit_log WHERE ");
+        push_team(&mut statement, head.team);
+        statement.push(" AND position <= ").push_bind(number(head.base)?);
+        self.write(statement.build()).await?;
+        Ok(())
+    }
+}
+
+fn select() -> QueryBuilder<Db> {
+    QueryBuilder::new(["SELECT ", COLUMNS, " FROM audit_log WHERE "].concat())
+}
+
+/// The nil UUID stands for no team, as part of a key.
+fn chain(team: Option<TeamId>) -> Uuid {
+    team.map_or(Uuid::nil(), TeamId::uuid)
+}
+
+/// Two texts, because PostgreSQL uses no index for `IS NOT DISTINCT FROM`.
+fn push_team(statement: &mut QueryBuilder<Db>, team: Option<TeamId>) {
+    match team {
+        Some(team) => statement.push("team_id = ").push_bind(team.uuid()),
+        None => statement.push("team_id IS NULL"),
+    };
+}
+
+fn filtered(wanted: &AuditFilter) -> QueryBuilder<Db> {
+    let mut statement = select();
+    match &wanted.scope {
+        AuditScope::Teams(teams) => {
+            statement.push("team_id IN ");
+            push_ids(&mut statement, teams.iter().map(|team| team.uuid()));
+        }
+        AuditScope::Actor(actor) => {
+            statement.push("actor_id = ").push_bind(*actor);
+        }
+    }
+    let ids = [
+        (" AND actor_id = ", wanted.actor),
+        (" AND project_id = ", wanted.project.map(ProjectId::uuid)),
+        (" AND environment_id = ", wanted.environment.map(EnvironmentId::uuid)),
+        (" AND resource_id = ", wanted.resource),
+    ];
+    for (condition, id) in ids.into_iter().filter_map(|(condition, id)| Some((condition, id?))) {
+        statement.push(condition).push_bind(id);
+    }
+    let texts = [
+        (" AND actor_type = ", wanted.actor_type.clone()),
+        (" AND resource_type = ", wanted.resource_type.clone()),
+        (" AND resource_name = ", wanted.resource_name.clone()),
+        (" AND outcome = ", wanted.outcome.clone()),
+        (" AND address = ", wanted.address.map(|address| address.to_string())),
+    ];
+    for (condition, text) in
+        texts.into_iter().filter_map(|(condition, text)| Some((condition, text?)))
+    {
+        statement.push(condition).push_bind(text);
+    }
+    push_actions(&mut statement, &wanted.actions);
+    push_times(&mut statement, wanted);
+    statement
+}
+
+fn push_actions(statement: &mut QueryBuilder<Db>, actions: &[ActionFilter]) {
+    for (place, action) in actions.iter().enumerate() {
+        statement.push(if place == 0 { " AND (" } else { " OR " });
+        match action {
+            ActionFilter::Exactly(action) => {
+                statement.push("action = ").push_bind(action.clone());
+            }
+            ActionFilter::Prefix(start) => {
+                let length = i32::try_from(start.chars().count()).unwrap_or(i32::MAX);
+                statement.push("SUBSTR(action, 1, ").push_bind(length).push(") = ");
+                statement.push_bind(start.clone());
+            }
+        }
+    }
+    if !actions.is_empty() {
+        statement.push(")");
+    }
+}
+
+fn push_times(statement: &mut QueryBuilder<Db>, wanted: &AuditFilter) {
+    if let Some(from) = wanted.from {
+        statement.push(" AND created_at >= ").push_bind(from);
+    }
+    if let Some(to) = wanted.to {
+        statement.push(" AND created_at < ").push_bind(to);
+    }
+    let (sign, order) = match wanted.order {
+        AuditOrder::Newest => ("<", " DESC"),
+        AuditOrder::Oldest => (">", ""),
+    };
+    if let Some((time, id)) = wanted.behind {
+        statement.push(format!(" AND (created_at, id) {sign} (")).push_bind(time);
+        statement.push(", ").push_bind(id.uuid()).push(")");
+    }
+    statement.push(format!(" ORDER BY created_at{order}, id{order} LIMIT "));
+    statement.push_bind(i64::from(wanted.limit));
+}
+
+fn number(position: u64) -> StoreResult<i64> {
+    i64::try_from(position).map_err(|cause| StoreError::Broken(cause.into()))
+}
+
+fn hash(row: &Row<'_>, column: &'static str) -> StoreResult<[u8; 32]> {
+    row.get::<Vec<u8>>(column)?.try_into().map_err(|_| row.unreadable(column))
+}
+
+fn head(row: &Row<'_>) -> StoreResult<AuditHead> {
+    let team: Uuid = row.get("team_id")?;
+    Ok(AuditHead {
+        team: (!team.is_nil()).then(|| team.into()),
+        base: row.number("base")?,
+        base_hash: hash(row, "base_hash")?,
+        position: row.number("position")?,
+        hash: hash(row, "hash")?,
+        mac: hash(row, "mac")?,
+    })
+}
+
+fn seal(row: &Row<'_>) -> StoreResult<Option<AuditSeal>> {
+    if row.get::<Option<i64>>("position")?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(AuditSeal {
+        position: row.number("position")?,
+        previous_hash: hash(row, "previous_hash")?,
+        hash: hash(row, "hash")?,
+    }))
 }
 
 fn record(row: &Row<'_>) -> StoreResult<AuditRecord> {
@@ -87,5 +331,6 @@ fn record(row: &Row<'_>) -> StoreResult<AuditRecord> {
         agent: row.get("agent")?,
         request: row.get("request_id")?,
         created_at: row.get("created_at")?,
+        seal: seal(row)?,
     })
 }

@@ -67,6 +67,7 @@ macro_rules! standing {
 }
 
 mod audit;
+mod device_logins;
 mod environments;
 mod instance;
 mod invitations;

@@ -75,7 +75,7 @@ impl UserWrites for Session<Transaction> {
     }
 }
 
-fn record(row: &Row<'_>) -> StoreResult<UserRecord> {
+pub(super) fn record(row: &Row<'_>) -> StoreResult<UserRecord> {
     Ok(UserRecord {
         id: row.id("id")?,
         issuer: row.get("issuer")?,

@@ -1,0 +1,218 @@
+//! The chain: entries get their places in it after they are written, and lose them with their age.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use serde::Serialize;
+
+use crate::Service;
+use crate::crypto::{ChainMac, Keyring, is_same};
+use crate::ids::{AuditId, TeamId};
+use crate::store::{AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult};
+
+/// How many entries get their places in one transaction, which other writers wait for.
+const BATCH: u32 = 500;
+
+/// How many entries of a chain are removed in one transaction.
+const PRUNED: u64 = 1_000;
+
+/// What a look at all chains found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct VerifiedAudit {
+    /// Chains, one for each team and one for what concerns none.
+    pub chains: u64,
+    /// Entries in them that are as they were written.
+    pub entries: u64,
+    /// Entries that have no place yet.
+    pub unsealed: u64,
+    /// The chains that were changed behind the service's back, and where.
+    pub broken: Vec<BrokenChain>,
+}
+
+/// A chain that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BrokenChain {
+    /// Whose chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamId>,
+    /// The first position that does not fit: an entry was changed, removed or put in there.
+    pub position: u64,
+}
+
+impl Service {
+    /// Gives every entry that has none its place in the chain of its team. Several nodes may do so
+    /// at once: who comes second leaves the rest to the next time. Returns how many got one.
+    pub async fn seal_audit(&self) -> StoreResult<u64> {
+        let mut sealed = 0;
+        loop {
+            let found = self.store().read().await?.unsealed_audit(BATCH).await?;
+            let is_last = found.len() < BATCH as usize;
+            let mut by_team = BTreeMap::<_, Vec<_>>::new();
+            for entry in found {
+                by_team.entry(entry.team).or_default().push(entry);
+            }
+            for (team, entries) in by_team {
+                match self.seal_entries(team, &entries).await {
+                    Ok(()) => sealed += entries.len() as u64,
+                    Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => return Ok(sealed),
+                    Err(error) => return Err(error),
+                }
+            }
+            if is_last {
+                return Ok(sealed);
+            }
+        }
+    }
+
+    async fn seal_entries(&self, team: Option<TeamId>, entries: &[AuditRecord]) -> StoreResult<()> {
+        let mut tx = self.store().begin().await?;
+        let head = tx.audit_head(team).await?.unwrap_or(AuditHead {
+            team,
+            base: 0,
+            base_hash: [0; 32],
+            position: 0,
+            hash: [0; 32],
+            mac: [0; 32],
+        });
+        let mut end = head;
+        let mut seals: Vec<(AuditId, AuditSeal)> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let position = end.position + 1;
+            let hash = entry_hash(self.keyring(), entry, position, &end.hash);
+            seals.push((entry.id, AuditSeal { position, previous_hash: end.hash, hash }));
+            end = AuditHead { position, hash, ..end };
+        }
+        end.mac = head_mac(self.keyring(), &end);
+        tx.seal_audit(&end, head.position, &seals).await?;
+        tx.commit().await
+    }
+
+    /// Removes entries that are older than the plan of their team keeps them; those of no team after
+    /// a year. What is left still proves that nothing else is missing.
+    pub async fn prune_audit(&self) -> StoreResult<()> {
+        let heads = self.store().read().await?.audit_heads().await?;
+        for head in heads {
+            let days = self.audit_days(head.team).await?;
+            let cutoff = self.now() - TimeDelta::days(days);
+            match self.prune_chain(head, cutoff).await {
+                // Somebody sealed or removed entries meanwhile; there is a next time.
+                Ok(()) | Err(StoreError::Stale(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn audit_days(&self, team: Option<TeamId>) -> StoreResult<i64> {
+        const YEAR: i64 = 365;
+        let Some(team) = team else { return Ok(YEAR) };
+        let team = self.store().read().await?.team(team).await?;
+        Ok(team.map_or(YEAR, |team| i64::from(team.plan.audit_days())))
+    }
+
+    async fn prune_chain(&self, head: AuditHead, cutoff: crate::clock::Time) -> StoreResult<()> {
+        let mut tx = self.store().begin().await?;
+        let young = tx.audit_position(head.team, cutoff).await?;
+        let last = young.map_or(head.position, |position| position - 1);
+        let last = last.min(head.base + PRUNED);
+        if last <= head.base {
+            return Ok(());
+        }
+        let entry = tx.audit_chain(head.team, last - 1, 1).await?.pop();
+        let Some(seal) = entry.and_then(|entry| entry.seal) else { return Ok(()) };
+        let mut pruned = AuditHead { base: seal.position, base_hash: seal.hash, ..head };
+        pruned.mac = head_mac(self.keyring(), &pruned);
+        tx.prune_audit(&pruned, head.base).await?;
+        tx.commit().await
+    }
+
+    /// Looks at every entry of every chain.
+    pub async fn verify_audit(&self) -> StoreResult<VerifiedAudit> {
+        let mut reads = self.store().read().await?;
+        let mut verified = VerifiedAudit::default();
+        for head in reads.audit_heads().await? {
+            verified.chains += 1;
+            match self.verify_chain(&head).await? {
+                Ok(entries) => verified.entries += entries,
+                Err(position) => {
+                    verified.broken.push(BrokenChain { team: head.team, position });
+                }
+            }
+        }
+        verified.unsealed = reads.unsealed_audit(u32::MAX >> 1).await?.len() as u64;
+        Ok(verified)
+    }
+
+    /// How many entries a chain has, or the first position that does not fit.
+    async fn verify_chain(&self, head: &AuditHead) -> StoreResult<Result<u64, u64>> {
+        let (mut position, mut hash) = (head.base, head.base_hash);
+        if !is_same(&head.mac, &head_mac(self.keyring(), head)) {
+            return Ok(Err(head.base));
+        }
+        loop {
+            let mut reads = self.store().read().await?;
+            let entries = reads.audit_chain(head.team, position, BATCH).await?;
+            let is_last = entries.len() < BATCH as usize;
+            for entry in &entries {
+                let fits = entry.seal.is_some_and(|seal| {
+                    let expected = entry_hash(self.keyring(), entry, position + 1, &hash);
+                    seal.position == position + 1
+                        && is_same(&seal.previous_hash, &hash)
+                        && is_same(&seal.hash, &expected)
+                });
+                let Some(seal) = entry.seal.filter(|_| fits) else { return Ok(Err(position + 1)) };
+                (position, hash) = (seal.position, seal.hash);
+            }
+            if is_last {
+                break;
+            }
+        }
+        // Entries may have come since the head was read, never gone.
+        let is_whole = position >= head.position;
+        Ok(if is_whole { Ok(position - head.base) } else { Err(position + 1) })
+    }
+}
+
+/// The hash of an entry at its place. The actor's name and address are left out: they are erased
+/// when a person deletes their account, and the actor's id stays.
+fn entry_hash(
+    keyring: &Keyring,
+    entry: &AuditRecord,
+    position: u64,
+    previous: &[u8; 32],
+) -> [u8; 32] {
+    let uuid = |id: Option<uuid::Uuid>| id.map(|id| id.as_bytes().to_vec());
+    let text = |text: &Option<String>| text.as_ref().map(|text| text.as_bytes().to_vec());
+    let optional = [
+        uuid(entry.team.map(TeamId::uuid)),
+        uuid(entry.project.map(crate::ids::ProjectId::uuid)),
+        text(&entry.project_name),
+        uuid(entry.environment.map(crate::ids::EnvironmentId::uuid)),
+        text(&entry.environment_name),
+        uuid(entry.actor_id),
+        uuid(entry.resource_id),
+        text(&entry.resource_name),
+        entry.address.map(|address| address.to_string().into_bytes()),
+        text(&entry.agent),
+        uuid(entry.request),
+    ];
+    let required =
+        [&entry.actor_type, &entry.action, &entry.resource_type, &entry.outcome, &entry.metadata];
+    let mut mac = ChainMac::new(keyring, "audit-entry")
+        .number(position)
+        .field(previous)
+        .field(entry.id.uuid().as_bytes())
+        .field(&entry.created_at.timestamp_micros().to_be_bytes());
+    mac = optional.iter().fold(mac, |mac, field| mac.optional(field.as_deref()));
+    required.iter().fold(mac, |mac, field| mac.field(field.as_bytes())).finish()
+}
+
+fn head_mac(keyring: &Keyring, head: &AuditHead) -> [u8; 32] {
+    ChainMac::new(keyring, "audit-head")
+        .optional(head.team.map(TeamId::uuid).as_ref().map(|team| team.as_bytes().as_slice()))
+        .number(head.base)
+        .field(&head.base_hash)
+        .number(head.position)
+        .field(&head.hash)
+        .finish()
+}

@@ -1,0 +1,75 @@
+//! A page of the log as text.
+
+use serde_json::Value;
+
+use super::{AuditEntry, AuditPage};
+
+/// How a page of the log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AuditFormat {
+    /// One JSON document.
+    #[default]
+    Json,
+    /// One JSON object a line.
+    Ndjson,
+    /// RFC 4180, with a heading.
+    Csv,
+}
+
+const COLUMNS: [&str; 22] = [
+    "id",
+    "team_id",
+    "project_id",
+    "project_name",
+    "environment_id",
+    "environment_name",
+    "actor_type",
+    "actor_id",
+    "actor_name",
+    "actor_email",
+    "action",
+    "resource_type",
+    "resource_id",
+    "resource_name",
+    "outcome",
+    "metadata",
+    "ip_address",
+    "user_agent",
+    "request_id",
+    "created_at",
+    "hash",
+    "prev_hash",
+];
+
+impl AuditPage {
+    /// The entries, one JSON object a line.
+    #[must_use]
+    pub fn ndjson(&self) -> String {
+        let lines = self.logs.iter().filter_map(|entry| serde_json::to_string(entry).ok());
+        lines.flat_map(|line| [line, "\n".to_owned()]).collect()
+    }
+
+    /// The entries as a table. A cell that a spreadsheet would take for a formula begins with `'`:
+    /// names and agents are what others chose.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let mut table = csv::Writer::from_writer(Vec::new());
+        let written = table
+            .write_record(COLUMNS)
+            .and_then(|()| self.logs.iter().try_for_each(|entry| table.write_record(cells(entry))));
+        let bytes = written.ok().and_then(|()| table.into_inner().ok()).unwrap_or_default();
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+}
+
+fn cells(entry: &AuditEntry) -> [String; COLUMNS.len()] {
+    let entry = serde_json::to_value(entry).unwrap_or_default();
+    COLUMNS.map(|column| match &entry[column] {
+        Value::Null => String::new(),
+        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => {
+            format!("'{text}")
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    })
+}

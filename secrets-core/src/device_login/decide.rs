@@ -1,0 +1,75 @@
+//! Letting a client in, or not.
+
+use serde::{Deserialize, Serialize};
+
+use super::{UNKNOWN, UserCode};
+use crate::caller::Callers;
+use crate::error::{Error, Result};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
+
+/// Decides about the login of a code, once.
+#[derive(Debug)]
+pub struct DecideDeviceLogin {
+    /// The code.
+    pub code: UserCode,
+    /// Yes or no.
+    pub decision: Decision,
+}
+
+/// What a person says to a login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// Yes.
+    Approve,
+    /// No.
+    Deny,
+}
+
+/// How the login stands now.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Decided {
+    /// `approved` or `denied`.
+    pub status: &'static str,
+}
+
+impl Operation for DecideDeviceLogin {
+    const NAME: &'static str = "device_login.decide";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("cli.authorized");
+    type Access = Write;
+    type Output = Decided;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Decided> {
+        // Or a session that was stolen once could renew itself for ever.
+        if cx.caller.cli_session().is_some() {
+            return Err(Error::Forbidden(
+                "a command line cannot decide about another: use your identity provider's token",
+            ));
+        }
+        let user = cx.caller.person()?.id;
+        let login = cx.login_of(&self.code).await?;
+        let status = match self.decision {
+            Decision::Approve => DeviceStatus::Approved,
+            Decision::Deny => DeviceStatus::Denied,
+        };
+        let decided = DeviceLoginRecord { status, user: Some(user), ..login };
+        match cx.tx().update_device_login(&decided, DeviceStatus::Pending).await {
+            Ok(()) => {}
+            Err(StoreError::Stale(_)) => return Err(UNKNOWN),
+            Err(error) => return Err(error.into()),
+        }
+        if self.decision == Decision::Deny {
+            cx.note.action = Some("cli.denied");
+        }
+        cx.note.team = cx.personal_team().await?;
+        let name = decided.client.hostname.as_ref().or(decided.client.name.as_ref());
+        cx.about("device_login", decided.id.uuid(), name.map_or("", |name| name.as_str()));
+        if let Some(address) = decided.client.address {
+            cx.detail("client_address", address.to_string());
+        }
+        Ok(Decided { status: status.as_str() })
+    }
+}

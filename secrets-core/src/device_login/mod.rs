@@ -1,0 +1,98 @@
+//! Logging in from a command line: the OAuth 2.0 device authorization grant (RFC 8628).
+//!
+//! A client starts a login and gets two codes: one it keeps and asks with, one it shows to its
+//! person. The person, signed in elsewhere, sees who asks and decides. The client's next question is
+//! answered with a session: a credential that counts as the person for 30 days.
+
+mod code;
+mod decide;
+mod look_up;
+mod poll;
+mod sessions;
+mod start;
+
+use std::net::IpAddr;
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+pub use code::UserCode;
+pub use decide::{DecideDeviceLogin, Decided, Decision};
+pub use look_up::{DeviceRequest, LookUpDeviceLogin};
+pub use poll::{CliGrant, CliUser, PollDeviceLogin, PollOutcome, Refusal};
+pub use sessions::{CliSession, ListCliSessions, RevokeCliSession};
+pub use start::{DeviceLogin, NewDeviceLogin, StartDeviceLogin};
+
+use crate::Service;
+use crate::error::{Error, Result, Subject};
+use crate::operation::{Access, Context};
+use crate::store::{DeviceLoginRecord, StoreResult};
+
+/// How long a person has to decide.
+const LOGIN_SECONDS: u32 = 600;
+
+/// How long a client waits between its questions, and by how much longer after one that came too
+/// early (RFC 8628, section 3.5).
+const POLL_SECONDS: u32 = 5;
+
+/// How long a session lasts.
+const SESSION_DAYS: i64 = 30;
+
+/// How many wrong codes a person, or an address that shows none, may send in a minute.
+pub(crate) const GUESSES: u32 = 5;
+
+/// Whose guesses are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Guesser {
+    /// A person's.
+    User(Uuid),
+    /// Those from an address.
+    Address(IpAddr),
+}
+
+const UNKNOWN: Error = Error::NotFound(Subject::DeviceLogin);
+
+impl<A: Access> Context<'_, A> {
+    /// The login of a code that a person typed, unless it is over. Wrong codes are counted, and after
+    /// too many of them right ones are not looked at either.
+    async fn login_of(&mut self, code: &UserCode) -> Result<DeviceLoginRecord> {
+        let (guesser, now) = (Guesser::User(self.caller.person()?.id.uuid()), self.now());
+        let guesses = self.guesses();
+        if let Some(window) = guesses.look(guesser, now).filter(|window| !window.admitted) {
+            return Err(Error::RateLimited(window.resets_at));
+        }
+        let found = match code.mac(self.keyring()) {
+            Some(mac) => self.reads().login_of_code(&mac).await?,
+            None => None,
+        };
+        found.filter(|login| login.expires_at > now).ok_or_else(|| {
+            guesses.count(guesser, now);
+            UNKNOWN
+        })
+    }
+}
+
+impl Service {
+    /// Forgets logins and sessions that are over.
+    pub async fn forget_ended_logins(&self) -> StoreResult<()> {
+        let mut tx = self.store().begin().await?;
+        tx.delete_ended_logins(self.now()).await?;
+        tx.commit().await
+    }
+
+    /// Whether an address may try another credential where a form takes one.
+    #[must_use]
+    pub fn may_guess(&self, address: IpAddr) -> bool {
+        let window = self.guesses().look(Guesser::Address(address), self.now());
+        window.is_none_or(|window| window.admitted)
+    }
+
+    /// Counts a credential that a form took and that proves nothing.
+    pub fn guessed(&self, address: IpAddr) {
+        self.guesses().count(Guesser::Address(address), self.now());
+    }
+}
+
+fn session_span() -> TimeDelta {
+    TimeDelta::days(SESSION_DAYS)
+}

@@ -1,0 +1,106 @@
+//! The sessions of a person.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use crate::caller::Callers;
+use crate::clock::Time;
+use crate::error::{Error, Result, Subject};
+use crate::ids::CliSessionId;
+use crate::names::DisplayName;
+use crate::operation::{Audit, Context, Operation, Read, Write};
+use crate::store::CliSessionRecord;
+
+/// Lists the caller's sessions, oldest first.
+#[derive(Debug)]
+pub struct ListCliSessions;
+
+/// A session, without its credential.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CliSession {
+    /// Which session.
+    pub id: CliSessionId,
+    /// The first characters of its credential.
+    pub token_prefix: String,
+    /// What the client called itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_name: Option<DisplayName>,
+    /// What it called its machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<DisplayName>,
+    /// What it called its operating system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub os: Option<DisplayName>,
+    /// The address it called from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    pub ip_address: Option<IpAddr>,
+    /// Whether the caller uses it now.
+    pub current: bool,
+    /// When it began.
+    pub created_at: Time,
+    /// When it ends.
+    pub expires_at: Time,
+}
+
+/// Ends a session of the caller: the one named, or the one that is used.
+#[derive(Debug)]
+pub struct RevokeCliSession {
+    /// Which one; the one that the caller uses where none is named.
+    pub session: Option<CliSessionId>,
+}
+
+impl Operation for ListCliSessions {
+    const NAME: &'static str = "cli_session.list";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<CliSession>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<CliSession>> {
+        let (user, current, now) = (cx.caller.person()?.id, cx.caller.cli_session(), cx.now());
+        let sessions = cx.reads().cli_sessions(user).await?;
+        let alive = sessions.into_iter().filter(|session| session.expires_at > now);
+        Ok(alive.map(|session| CliSession::new(session, current)).collect())
+    }
+}
+
+impl Operation for RevokeCliSession {
+    const NAME: &'static str = "cli_session.revoke";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("cli.revoked");
+    type Access = Write;
+    type Output = ();
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
+        let user = cx.caller.person()?.id;
+        let session = self.session.or(cx.caller.cli_session());
+        let session =
+            session.ok_or_else(|| Error::invalid("id", "must name one of your sessions"))?;
+        cx.tx()
+            .delete_cli_session(user, session)
+            .await
+            .map_err(|error| error.gone(Subject::CliSession))?;
+        cx.note.team = cx.personal_team().await?;
+        cx.about("cli_session", session.uuid(), "");
+        Ok(())
+    }
+}
+
+impl CliSession {
+    fn new(session: CliSessionRecord, current: Option<CliSessionId>) -> Self {
+        Self {
+            current: current == Some(session.id),
+            id: session.id,
+            token_prefix: session.prefix,
+            client_name: session.client.name,
+            hostname: session.client.hostname,
+            os: session.client.os,
+            ip_address: session.client.address,
+            created_at: session.created_at,
+            expires_at: session.expires_at,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The chains of the audit log, and asking it.
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use super::{assert_stale, begin, committed, read};
+use crate::error::Subject;
+use crate::ids::{AuditId, TeamId};
+use crate::store::{
+    ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditRecord, AuditScope, AuditSeal, Store,
+};
+use crate::testing::fixtures::{World, at, entry};
+
+fn head(team: Option<TeamId>, position: u64) -> AuditHead {
+    let hash = [u8::try_from(position % 256).unwrap(); 32];
+    AuditHead { team, base: 0, base_hash: [0; 32], position, hash, mac: [7; 32] }
+}
+
+/// Places for entries, the first of them behind `end`.
+fn seals(entries: &[AuditRecord], end: u64) -> Vec<(AuditId, AuditSeal)> {
+    let place = |position| AuditSeal { position, previous_hash: [1; 32], hash: [2; 32] };
+    entries.iter().zip(end + 1..).map(|(entry, position)| (entry.id, place(position))).collect()
+}
+
+async fn add(store: &dyn Store, entries: &[AuditRecord]) {
+    let mut tx = begin(store).await;
+    tx.insert_audit(entries).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Adds entries `e1`, `e2`, … to the log of the world's team and seals them.
+async fn sealed(store: &dyn Store, world: &World, count: u64) -> Vec<AuditRecord> {
+    let entries: Vec<_> = (1..=count)
+        .map(|number| entry(&world.team, &format!("e{number}"), at(i64::try_from(number).unwrap())))
+        .collect();
+    add(store, &entries).await;
+    let mut tx = begin(store).await;
+    tx.seal_audit(&head(Some(world.team.id), count), 0, &seals(&entries, 0)).await.unwrap();
+    tx.commit().await.unwrap();
+    entries
+}
+
+fn actions(entries: &[AuditRecord]) -> Vec<&str> {
+    entries.iter().map(|entry| entry.action.as_str()).collect()
+}
+
+/// New entries wait for their places, the oldest of any team first.
+pub async fn a_new_entry_has_no_place(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
+    let entries =
+        [entry(&world.team, "late", at(3)), of_nobody, entry(&world.other_team, "theirs", at(2))];
+
+    add(store, &entries).await;
+
+    let mut reads = read(store).await;
+    let unsealed = reads.unsealed_audit(10).await.unwrap();
+    assert_eq!(actions(&unsealed), ["nobody's", "theirs", "late"]);
+    assert_eq!(actions(&reads.unsealed_audit(1).await.unwrap()), ["nobody's"]);
+    assert_eq!(reads.audit_heads().await.unwrap(), []);
+}
+
+/// A place is kept as it was given, and the end of the chain with it.
+pub async fn a_place_is_kept(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entries = [entry(&world.team, "one", at(1)), entry(&world.team, "two", at(2))];
+    add(store, &entries).await;
+    let (team, mut tx) = (Some(world.team.id), begin(store).await);
+
+    tx.seal_audit(&head(team, 2), 0, &seals(&entries, 0)).await.unwrap();
+
+    let mut reads = committed(store, tx).await;
+    let chain = reads.audit_chain(team, 0, 10).await.unwrap();
+    let expected = seals(&entries, 0);
+    let found: Vec<_> = chain.iter().map(|entry| (entry.id, entry.seal.unwrap())).collect();
+    assert_eq!(found, expected);
+    assert_eq!(reads.audit_head(team).await.unwrap(), Some(head(team, 2)));
+    assert_eq!(reads.audit_heads().await.unwrap(), [head(team, 2)]);
+    assert_eq!(reads.unsealed_audit(10).await.unwrap(), []);
+    let listed = reads.audit_entries(&AuditFilter::newest(world.team.id, 1)).await.unwrap();
+    assert_eq!(listed[0].seal, Some(expected[1].1));
+}
+
+/// What concerns no team has a chain of its own.
+pub async fn what_concerns_no_team_is_chained_too(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
+    sealed(store, &world, 1).await;
+    add(store, std::slice::from_ref(&of_nobody)).await;
+    let mut tx = begin(store).await;
+
+    tx.seal_audit(&head(None, 1), 0, &seals(&[of_nobody], 0)).await.unwrap();
+
+    let mut reads = committed(store, tx).await;
+    assert_eq!(actions(&reads.audit_chain(None, 0, 10).await.unwrap()), ["nobody's"]);
+    assert_eq!(actions(&reads.audit_chain(Some(world.team.id), 0, 10).await.unwrap()), ["e1"]);
+    assert_eq!(reads.audit_heads().await.unwrap().len(), 2);
+}
+
+/// A chain goes on only from where it ends, and begins once.
+pub async fn a_chain_that_ends_elsewhere_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    sealed(store, &world, 2).await;
+    let more = [entry(&world.team, "more", at(9))];
+    add(store, &more).await;
+
+    for end in [0, 1, 3] {
+        let mut tx = begin(store).await;
+        let result =
+            tx.seal_audit(&head(Some(world.team.id), end + 1), end, &seals(&more, end)).await;
+        assert_stale(result, Subject::Audit);
+    }
+    let mut tx = begin(store).await;
+    tx.seal_audit(&head(Some(world.team.id), 3), 2, &seals(&more, 2)).await.unwrap();
+    assert_eq!(committed(store, tx).await.unsealed_audit(9).await.unwrap(), []);
+}
+
+/// An entry gets one place, and one that is gone gets none.
+pub async fn an_entry_gets_one_place(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entries = sealed(store, &world, 2).await;
+    let never_added = entry(&world.team, "never added", at(5));
+
+    for again in [entries[0].clone(), never_added] {
+        let mut tx = begin(store).await;
+        let result = tx.seal_audit(&head(Some(world.team.id), 3), 2, &seals(&[again], 2)).await;
+        assert_stale(result, Subject::Audit);
+    }
+}
+
+/// More entries than one statement takes get their places at once.
+pub async fn thousands_of_entries_get_their_places(store: &dyn Store) {
+    let world = World::build(store).await;
+    sealed(store, &world, 2_500).await;
+
+    let mut reads = read(store).await;
+    let page = reads.audit_chain(Some(world.team.id), 2_498, 10).await.unwrap();
+    assert_eq!(actions(&page), ["e2499", "e2500"]);
+    assert_eq!(reads.audit_chain(Some(world.team.id), 0, 7).await.unwrap().len(), 7);
+}
+
+/// Old entries go from the beginning of a chain; what is left stays as it was.
+pub async fn a_chain_loses_its_beginning(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (team, entries) = (Some(world.team.id), sealed(store, &world, 4).await);
+    let pruned = AuditHead { base: 3, base_hash: [3; 32], ..head(team, 4) };
+    let mut tx = begin(store).await;
+
+    tx.prune_audit(&pruned, 0).await.unwrap();
+
+    let mut reads = committed(store, tx).await;
+    assert_eq!(actions(&reads.audit_chain(team, 0, 10).await.unwrap()), ["e4"]);
+    assert_eq!(reads.audit_head(team).await.unwrap(), Some(pruned));
+    let listed = reads.audit_entries(&AuditFilter::newest(world.team.id, 10)).await.unwrap();
+    assert_eq!(listed[0].id, entries[3].id);
+    assert_eq!(listed.len(), 1);
+}
+
+/// Two that remove or seal at once: the second is told.
+pub async fn a_chain_that_changed_is_not_pruned(store: &dyn Store) {
+    let world = World::build(store).await;
+    sealed(store, &world, 4).await;
+    let pruned = AuditHead { base: 2, ..head(Some(world.team.id), 4) };
+    for (head, base) in [(pruned, 1), (AuditHead { position: 5, ..pruned }, 0)] {
+        let mut tx = begin(store).await;
+        assert_stale(tx.prune_audit(&head, base).await, Subject::Audit);
+    }
+    let mut reads = read(store).await;
+    assert_eq!(reads.audit_chain(Some(world.team.id), 0, 10).await.unwrap().len(), 4);
+}
+
+/// The first entry that is young enough has the position up to which the others may go.
+pub async fn the_first_young_entry_is_found(store: &dyn Store) {
+    let world = World::build(store).await;
+    sealed(store, &world, 4).await;
+    add(store, &[entry(&world.team, "without a place", at(9))]).await;
+
+    let mut reads = read(store).await;
+    let team = Some(world.team.id);
+    assert_eq!(reads.audit_position(team, at(3)).await.unwrap(), Some(3));
+    assert_eq!(reads.audit_position(team, at(0)).await.unwrap(), Some(1));
+    assert_eq!(reads.audit_position(team, at(5)).await.unwrap(), None);
+    assert_eq!(reads.audit_position(None, at(0)).await.unwrap(), None);
+}
+
+/// Pages follow each other in both orders, entries of one microsecond by id.
+pub async fn pages_follow_each_other(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entries: Vec<_> = (0..7_u8)
+        .map(|number| AuditRecord {
+            id: Uuid::from_u128(u128::from(number)).into(),
+            ..entry(
+                &world.team,
+                &format!("e{number}"),
+                at(1) + TimeDelta::microseconds(i64::from(number / 3)),
+            )
+        })
+        .collect();
+    add(store, &entries).await;
+    let mut reads = read(store).await;
+
+    for order in [AuditOrder::Oldest, AuditOrder::Newest] {
+        let mut wanted = AuditFilter { order, ..AuditFilter::newest(world.team.id, 2) };
+        let mut seen = Vec::new();
+        loop {
+            let page = reads.audit_entries(&wanted).await.unwrap();
+            let Some(last) = page.last() else { break };
+            wanted.behind = Some((last.created_at, last.id));
+            seen.extend(page);
+        }
+        if order == AuditOrder::Newest {
+            seen.reverse();
+        }
+        assert_eq!(seen, entries);
+    }
+}
+
+/// Each thing that can be asked for is told from others.
+pub async fn what_is_asked_for_comes(store: &dyn Store) {
+    let world = World::build(store).await;
+    let wanted_entry = AuditRecord {
+        project: Some(world.project.id),
+        environment: Some(world.production.id),
+        actor_type: "service_token".to_owned(),
+        actor_id: Some(Uuid::from_u128(5)),
+        resource_type: "secret".to_owned(),
+        resource_id: Some(Uuid::from_u128(6)),
+        resource_name: Some("KEY".to_owned()),
+        outcome: "denied".to_owned(),
+        address: Some([203, 0, 113, 9].into()),
+        ..entry(&world.team, "secret.read", at(5))
+    };
+    let of_other_team = entry(&world.other_team, "secret.read", at(5));
+    add(store, &[wanted_entry.clone(), entry(&world.team, "secrets_x", at(1)), of_other_team])
+        .await;
+    let any = || AuditFilter::newest(world.team.id, 10);
+    let mut reads = read(store).await;
+
+    for wanted in [
+        AuditFilter { actions: vec![ActionFilter::Exactly("secret.read".into())], ..any() },
+        AuditFilter { actions: vec![ActionFilter::Prefix("secret.".into())], ..any() },
+        AuditFilter {
+            actions: vec![
+                ActionFilter::Exactly("none".into()),
+                ActionFilter::Exactly("secret.read".into()),
+            ],
+            ..any()
+        },
+        AuditFilter { actor: Some(Uuid::from_u128(5)), ..any() },
+        AuditFilter { actor_type: Some("service_token".into()), ..any() },
+        AuditFilter { project: Some(world.project.id), ..any() },
+        AuditFilter { environment: Some(world.production.id), ..any() },
+        AuditFilter { resource_type: Some("secret".into()), ..any() },
+        AuditFilter { resource: Some(Uuid::from_u128(6)), ..any() },
+        AuditFilter { resource_name: Some("KEY".into()), ..any() },
+        AuditFilter { outcome: Some("denied".into()), ..any() },
+        AuditFilter { address: Some([203, 0, 113, 9].into()), ..any() },
+        AuditFilter { from: Some(at(5)), ..any() },
+        AuditFilter { from: Some(at(5)), to: Some(at(6)), ..any() },
+        AuditFilter::newest(AuditScope::Actor(Uuid::from_u128(5)), 10),
+    ] {
+        let found = reads.audit_entries(&wanted).await.unwrap();
+        assert_eq!(found, std::slice::from_ref(&wanted_entry), "{wanted:?}");
+    }
+    let before = AuditFilter { to: Some(at(5)), ..any() };
+    assert_eq!(actions(&reads.audit_entries(&before).await.unwrap()), ["secrets_x"]);
+}
+
+/// No team is not every team; two are both.
+pub async fn the_teams_asked_for_are_meant(store: &dyn Store) {
+    let world = World::build(store).await;
+    let entries = [entry(&world.team, "ours", at(1)), entry(&world.other_team, "theirs", at(2))];
+    add(store, &entries).await;
+    let mut reads = read(store).await;
+
+    let of = |teams| AuditFilter::newest(AuditScope::Teams(teams), 10);
+    assert_eq!(reads.audit_entries(&of(Vec::new())).await.unwrap(), []);
+    let both = of(vec![world.team.id, world.other_team.id]);
+    assert_eq!(actions(&reads.audit_entries(&both).await.unwrap()), ["theirs", "ours"]);
+}

@@ -1,0 +1,96 @@
+//! `/api/v1/auth/cli`
+
+use secrets_core::device_login::{
+    DecideDeviceLogin, Decision, ListCliSessions, LookUpDeviceLogin, NewDeviceLogin,
+    PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode,
+};
+use secrets_core::error::Error;
+use secrets_core::ids::CliSessionId;
+use secrets_core::links::BaseUrl;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use warp::http::{Method, StatusCode};
+use warp::reply::Response;
+use warp::{Filter, Rejection};
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::fault::Fault;
+use crate::links::base_url;
+use crate::reply::{self, Shape};
+use crate::router::Route;
+use crate::target::{Target, target};
+
+const START: &str = "/api/v1/auth/cli/device";
+const POLL: &str = "/api/v1/auth/cli/token";
+const LOOK_UP: &str = "/api/v1/auth/cli/device/{userCode}";
+const APPROVE: &str = "/api/v1/auth/cli/approve";
+const DENY: &str = "/api/v1/auth/cli/deny";
+const REVOKE: &str = "/api/v1/auth/cli/revoke";
+const SESSIONS: &str = "/api/v1/auth/cli/sessions";
+
+/// A login that is decided about.
+#[derive(Debug, Deserialize, ToSchema)]
+struct CodeBody {
+    /// The code that the client shows.
+    #[schema(value_type = String, example = "BCDF-GHJK")]
+    user_code: UserCode,
+}
+
+/// A session that is ended.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+struct SessionBody {
+    /// Which one; the one that sends this where it is absent.
+    #[schema(value_type = Option<uuid::Uuid>)]
+    id: Option<CliSessionId>,
+}
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let start = body(LIMIT).and(base_url()).map(|body: Body, base: Result<BaseUrl, Error>| async {
+        let login: NewDeviceLogin = body.json_or_form().await?;
+        Ok(StartDeviceLogin { login, base: base? })
+    });
+    let poll = body(LIMIT).map(|body: Body| async { body.json_or_form::<PollDeviceLogin>().await });
+    let look_up = target().map(|target: Target| {
+        known(LookUpDeviceLogin { code: UserCode::new(target.parameter("userCode")) })
+    });
+    let revoke = body(LIMIT).map(|body: Body| async {
+        let named: SessionBody = body.json_if_any().await?.unwrap_or_default();
+        Ok(RevokeCliSession { session: named.id })
+    });
+    let sessions = target().map(|_| known(ListCliSessions));
+    vec![
+        api.public(Method::POST, START, Shape::Bare, start),
+        api.public(Method::POST, POLL, granted, poll),
+        api.route(Method::GET, LOOK_UP, Shape::Bare, look_up),
+        api.route(Method::POST, APPROVE, Shape::Bare, decide(Decision::Approve)),
+        api.route(Method::POST, DENY, Shape::Bare, decide(Decision::Deny)),
+        api.route(Method::POST, REVOKE, Shape::Empty, revoke),
+        api.route(Method::GET, SESSIONS, Shape::Named("sessions"), sessions),
+    ]
+}
+
+fn decide(
+    decision: Decision,
+) -> impl Filter<
+    Extract = (impl Future<Output = Result<DecideDeviceLogin, Fault>> + Send + 'static,),
+    Error = Rejection,
+> + Clone
++ Send
++ Sync
++ 'static {
+    body(LIMIT).map(move |body: Body| async move {
+        let CodeBody { user_code: code } = body.json().await?;
+        Ok(DecideDeviceLogin { code, decision })
+    })
+}
+
+/// Refusals are answered in the way of OAuth (RFC 6749, section 5.2).
+fn granted(outcome: &PollOutcome) -> Response {
+    let status = match outcome {
+        PollOutcome::Granted(_) => StatusCode::OK,
+        PollOutcome::Refused(_) => StatusCode::BAD_REQUEST,
+    };
+    reply::json(status, outcome)
+}

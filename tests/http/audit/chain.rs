@@ -1,0 +1,160 @@
+//! The chain proves that the log is as it was written.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use secrets_core::Options;
+use secrets_core::ids::{self, TeamId};
+use secrets_core::limits::Plan;
+use secrets_core::store::AuditFilter;
+use secrets_tests::{App, Build, Kind, Person, on_every_store, on_sql_stores, paths};
+use tokio::task::JoinSet;
+
+/// Alice's log of some entries, sealed.
+async fn sealed(app: &App) -> Person {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    for key in ["ONE", "TWO", "THREE"] {
+        app.wait(TimeDelta::seconds(1));
+        alice.secret(&web, "production", key, "kvc_value").await;
+        alice.get(&paths::secret(&web, "production", key)).await.is(200);
+    }
+    app.service.seal_audit().await.unwrap();
+    alice
+}
+
+async fn a_log_that_nobody_changed_is_whole(app: App) {
+    sealed(&app).await;
+
+    let verified = app.service.verify_audit().await.unwrap();
+
+    assert_eq!((verified.chains, verified.entries, verified.unsealed), (1, 8, 0));
+    assert_eq!(verified.broken, []);
+}
+
+async fn a_log_goes_on_after_a_restart(app: App) {
+    let alice = sealed(&app).await;
+    let app = app.restarted().await;
+    app.bearer(&app.jwt("alice")).post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200);
+
+    app.service.seal_audit().await.unwrap();
+
+    let verified = app.service.verify_audit().await.unwrap();
+    assert_eq!((verified.entries, verified.unsealed, verified.broken.len()), (9, 0, 0));
+    drop(alice);
+}
+
+async fn many_who_seal_at_once_make_one_chain(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "production", "ONE", "kvc_value").await;
+    let mut reads = JoinSet::new();
+    for _ in 0..64 {
+        let (service, path) = (Arc::clone(&app.service), paths::secret(&web, "production", "ONE"));
+        let alice = app.bearer(&app.jwt("alice"));
+        reads.spawn(async move {
+            alice.get(&path).await.is(200);
+            service.seal_audit().await.unwrap();
+        });
+    }
+
+    reads.join_all().await;
+    app.service.seal_audit().await.unwrap();
+
+    let verified = app.service.verify_audit().await.unwrap();
+    assert_eq!((verified.entries, verified.unsealed, verified.broken.len()), (67, 0, 0));
+}
+
+async fn every_change_of_an_entry_is_found(app: App) {
+    sealed(&app).await;
+    let changes = [
+        "UPDATE audit_log SET action = 'secret.deleted' WHERE position = 4",
+        "UPDATE audit_log SET resource_name = 'OTHER' WHERE position = 4",
+        "UPDATE audit_log SET metadata = '{}' WHERE position = 4",
+        "UPDATE audit_log SET actor_id = NULL WHERE position = 4",
+        "UPDATE audit_log SET agent = 'curl' WHERE position = 4",
+        "UPDATE audit_log SET position = 40 WHERE position = 4",
+        "DELETE FROM audit_log WHERE position = 4",
+    ];
+    for change in changes {
+        app.sql("CREATE TABLE kept AS SELECT * FROM audit_log").await;
+        app.sql(change).await;
+
+        let verified = app.service.verify_audit().await.unwrap();
+
+        let positions: Vec<_> = verified.broken.iter().map(|broken| broken.position).collect();
+        assert_eq!(positions, [4], "{change}");
+        app.sql("DELETE FROM audit_log; INSERT INTO audit_log SELECT * FROM kept; DROP TABLE kept")
+            .await;
+    }
+    assert_eq!(app.service.verify_audit().await.unwrap().broken, []);
+}
+
+async fn a_log_that_was_cut_at_either_end_is_found(app: App) {
+    sealed(&app).await;
+    for cut in [
+        "DELETE FROM audit_log WHERE position = 8",
+        "DELETE FROM audit_log WHERE position = 1",
+        "DELETE FROM audit_log WHERE position > 6; UPDATE audit_heads SET position = 6,
+             hash = (SELECT hash FROM audit_log WHERE position = 6)",
+        "DELETE FROM audit_log WHERE position < 3; UPDATE audit_heads SET base = 2,
+             base_hash = (SELECT previous_hash FROM audit_log WHERE position = 3)",
+    ] {
+        app.sql("CREATE TABLE kept AS SELECT * FROM audit_log").await;
+        app.sql("CREATE TABLE kept_heads AS SELECT * FROM audit_heads").await;
+        app.sql(cut).await;
+
+        assert_eq!(app.service.verify_audit().await.unwrap().broken.len(), 1, "{cut}");
+        app.sql(
+            "DELETE FROM audit_log; INSERT INTO audit_log SELECT * FROM kept; DROP TABLE kept;
+             DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads;
+             DROP TABLE kept_heads",
+        )
+        .await;
+    }
+    assert_eq!(app.service.verify_audit().await.unwrap().broken, []);
+}
+
+async fn names_of_actors_may_be_erased(app: App) {
+    sealed(&app).await;
+
+    app.sql("UPDATE audit_log SET actor_name = NULL, actor_email = NULL").await;
+
+    assert_eq!(app.service.verify_audit().await.unwrap().broken, []);
+}
+
+async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
+    let options = Options { default_plan: Plan::Free, ..Options::default() };
+    let app = Build::on(kind).options(options).start().await;
+    let alice = sealed(&app).await;
+    app.wait(TimeDelta::days(7) - TimeDelta::seconds(1));
+
+    app.service.prune_audit().await.unwrap();
+
+    let team: TeamId = ids::parse(&alice.team).unwrap().into();
+    let mut reads = app.store.read().await.unwrap();
+    let left = reads.audit_entries(&AuditFilter::newest(team, 100)).await.unwrap();
+    drop(reads);
+    assert_eq!(left.len(), 4);
+    app.person("alice").await;
+    app.service.seal_audit().await.unwrap();
+    let verified = app.service.verify_audit().await.unwrap();
+    assert_eq!((verified.entries, verified.broken.len()), (5, 0));
+}
+
+on_every_store!(
+    a_log_that_nobody_changed_is_whole,
+    a_log_goes_on_after_a_restart,
+    many_who_seal_at_once_make_one_chain;
+    entries_go_when_the_plan_keeps_them_no_longer,
+);
+
+mod changed {
+    use super::*;
+
+    on_sql_stores!(
+        every_change_of_an_entry_is_found,
+        a_log_that_was_cut_at_either_end_is_found,
+        names_of_actors_may_be_erased,
+    );
+}

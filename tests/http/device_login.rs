@@ -1,0 +1,331 @@
+//! Logging in from a command line: the client is one HTTP client, its person another.
+
+use chrono::TimeDelta;
+use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+const CLI: &str = "/api/v1/auth/cli";
+
+/// Starts a login, and gives what the client was told.
+async fn start(app: &App) -> Value {
+    let body = json!({
+        "client_id": "cli", "client_name": "secrets 1.0", "hostname": "laptop", "os": "linux",
+    });
+    app.anonymous().post(&format!("{CLI}/device"), &body).await.is(200).json()
+}
+
+async fn poll(app: &App, login: &Value) -> Reply {
+    let body =
+        json!({ "grant_type": GRANT, "device_code": login["device_code"], "client_id": "cli" });
+    app.anonymous().post(&format!("{CLI}/token"), &body).await
+}
+
+async fn decide(person: &Client, decision: &str, login: &Value) -> Reply {
+    let body = json!({ "user_code": login["user_code"] });
+    person.post(&format!("{CLI}/{decision}"), &body).await
+}
+
+/// The session of a client that a person let in.
+async fn session(app: &App, person: &Person) -> (Client, Value) {
+    let login = start(app).await;
+    decide(person, "approve", &login).await.is(200);
+    let granted = poll(app, &login).await.is(200).json();
+    (app.bearer(granted["access_token"].as_str().unwrap()), granted)
+}
+
+async fn a_person_lets_a_client_in_that_then_counts_as_them(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "production", "KEY", "kvc_device").await;
+
+    let login = start(&app).await;
+    assert_eq!((&login["expires_in"], &login["interval"]), (&json!(600), &json!(5)));
+    let page = format!("http://{}/device", app.address);
+    assert_eq!(login["verification_uri"], page);
+    let complete = format!("{page}?user_code={}", login["user_code"].as_str().unwrap());
+    assert_eq!(login["verification_uri_complete"], complete);
+    poll(&app, &login).await.is(400).says("authorization_pending");
+    let code = login["user_code"].as_str().unwrap().replace('-', "").to_lowercase();
+    let asking = alice.get(&format!("{CLI}/device/{code}")).await.is(200).json();
+    assert_eq!(asking["client_name"], "secrets 1.0");
+    assert_eq!(asking["hostname"], "laptop");
+    assert_eq!(asking["os"], "linux");
+    assert_eq!(asking["ip_address"], "127.0.0.1");
+    assert_eq!(asking["status"], "pending");
+    assert_eq!(decide(&alice, "approve", &login).await.is(200).json()["status"], "approved");
+
+    let granted = poll(&app, &login).await.is(200).json();
+    assert_eq!(granted["token_type"], "Bearer");
+    assert_eq!(granted["expires_in"], 30 * 24 * 60 * 60);
+    assert_eq!(granted["user"]["email"], "alice@example.com");
+    let token = granted["access_token"].as_str().unwrap();
+    assert!(token.starts_with("cli_") && token.len() == 53);
+    let client = app.bearer(token);
+    assert_eq!(client.get("/api/v1/users/me").await.is(200).json()["id"], alice.id.as_str());
+    client.get(&paths::secret(&web, "production", "KEY")).await.is(200);
+    client.get(&paths::eso_secret("web", "production", "KEY")).await.is(403);
+    let entry = app.entry(&alice.team, "cli.authorized").await;
+    assert_eq!(entry.resource_name.as_deref(), Some("laptop"));
+}
+
+async fn a_login_is_denied(app: App) {
+    let (alice, login) = (app.person("alice").await, start(&app).await);
+
+    assert_eq!(decide(&alice, "deny", &login).await.is(200).json()["status"], "denied");
+
+    poll(&app, &login).await.is(400).says("access_denied");
+    decide(&alice, "approve", &login).await.is(404);
+    app.entry(&alice.team, "cli.denied").await;
+}
+
+async fn a_code_gives_one_session_however_many_ask(app: App) {
+    let (alice, login) = (app.person("alice").await, start(&app).await);
+    decide(&alice, "approve", &login).await.is(200);
+    let mut asking = JoinSet::new();
+    for _ in 0..64 {
+        let client = app.anonymous();
+        let body =
+            json!({ "grant_type": GRANT, "device_code": login["device_code"], "client_id": "cli" });
+        asking.spawn(async move { client.post(&format!("{CLI}/token"), &body).await });
+    }
+
+    let replies = asking.join_all().await;
+
+    assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 1);
+    for reply in replies.iter().filter(|reply| reply.status != 200) {
+        reply.is(400).says("invalid_grant");
+    }
+    let sessions = alice.get(&format!("{CLI}/sessions")).await.is(200).json();
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1);
+}
+
+async fn one_of_many_decisions_counts(app: App) {
+    let login = start(&app).await;
+    let mut deciding = JoinSet::new();
+    for number in 0..32 {
+        let person = app.person(&format!("p{number}")).await;
+        let login = login.clone();
+        let decision = if number % 2 == 0 { "approve" } else { "deny" };
+        deciding.spawn(async move { decide(&person, decision, &login).await.status });
+    }
+
+    let mut statuses = deciding.join_all().await;
+
+    statuses.sort_unstable();
+    assert_eq!(statuses[0], 200);
+    assert!(statuses[1..].iter().all(|status| *status == 404), "{statuses:?}");
+}
+
+async fn who_asks_too_often_is_slowed_down(app: App) {
+    let login = start(&app).await;
+
+    poll(&app, &login).await.is(400).says("authorization_pending");
+    app.wait(TimeDelta::seconds(4));
+    poll(&app, &login).await.is(400).says("slow_down");
+    // Ten seconds now, and not five.
+    app.wait(TimeDelta::seconds(6));
+    poll(&app, &login).await.is(400).says("slow_down");
+    app.wait(TimeDelta::seconds(15));
+    poll(&app, &login).await.is(400).says("authorization_pending");
+}
+
+async fn codes_end_after_ten_minutes(app: App) {
+    let (alice, login) = (app.person("alice").await, start(&app).await);
+    app.wait(TimeDelta::minutes(10));
+
+    decide(&alice, "approve", &login).await.is(404);
+    poll(&app, &login).await.is(400).says("expired_token");
+    let code = login["user_code"].as_str().unwrap();
+    alice.get(&format!("{CLI}/device/{code}")).await.is(404);
+}
+
+async fn what_is_not_a_device_grant_is_refused_as_oauth_does(app: App) {
+    let client = app.anonymous();
+    for (body, error) in [
+        (json!({}), "invalid_request"),
+        (json!({ "grant_type": GRANT, "client_id": "cli" }), "invalid_request"),
+        (
+            json!({ "grant_type": "password", "device_code": "x", "client_id": "cli" }),
+            "unsupported_grant_type",
+        ),
+        (json!({ "grant_type": GRANT, "device_code": "x", "client_id": "web" }), "invalid_client"),
+        (json!({ "grant_type": GRANT, "device_code": "x", "client_id": "cli" }), "invalid_grant"),
+    ] {
+        let reply = client.post(&format!("{CLI}/token"), &body).await;
+        reply.is(400).says(error);
+        assert!(reply.json()["error_description"].is_string());
+    }
+    client.post(&format!("{CLI}/device"), &json!({ "client_id": "web" })).await.is(400);
+    let long = json!({ "client_id": "cli", "hostname": "h".repeat(101) });
+    client.post(&format!("{CLI}/device"), &long).await.is(400).names("hostname");
+}
+
+async fn a_client_may_speak_in_forms(app: App) {
+    let (alice, client) = (app.person("alice").await, app.anonymous());
+    let kind = [("content-type", "application/x-www-form-urlencoded")];
+    let path = format!("{CLI}/device");
+
+    let login = client.raw("POST".parse().unwrap(), &path, &kind, "client_id=cli&os=linux").await;
+    let login = login.is(200).json();
+    decide(&alice, "approve", &login).await.is(200);
+    let code = login["device_code"].as_str().unwrap();
+    let body = format!("grant_type={GRANT}&client_id=cli&device_code={code}");
+
+    let path = format!("{CLI}/token");
+    client.raw("POST".parse().unwrap(), &path, &kind, body).await.is(200);
+}
+
+async fn guessed_codes_are_throttled_by_person(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let login = start(&app).await;
+    for guess in ["BCDF-GHJK", "BCDF-GHJL", "nonsense", "BCDF-GHJM", "BCDF-GHJN"] {
+        alice.get(&format!("{CLI}/device/{guess}")).await.is(404);
+    }
+
+    let refused = decide(&alice, "approve", &login).await;
+
+    refused.is(429).code("rate_limited");
+    assert!(refused.number("retry-after") > 0);
+    decide(&bob, "approve", &login).await.is(200);
+    app.wait(TimeDelta::minutes(1));
+    decide(&alice, "approve", &login).await.is(404);
+}
+
+async fn sessions_are_listed_and_revoked_by_their_person_only(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let (client, _) = session(&app, &alice).await;
+    app.wait(TimeDelta::seconds(1));
+    let (other, _) = session(&app, &alice).await;
+
+    let list = client.get(&format!("{CLI}/sessions")).await.is(200).json();
+    let sessions = list["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 2);
+    assert_eq!(sessions[0]["hostname"], "laptop");
+    assert_eq!((&sessions[0]["current"], &sessions[1]["current"]), (&json!(true), &json!(false)));
+    assert!(!list.to_string().contains("access_token"));
+    let second = json!({ "id": sessions[1]["id"] });
+    bob.post(&format!("{CLI}/revoke"), &second).await.is(404);
+    other.get("/api/v1/users/me").await.is(200);
+    alice.post(&format!("{CLI}/revoke"), &second).await.is(204);
+    other.get("/api/v1/users/me").await.is(401);
+    // The one that is used needs no name.
+    client.raw("POST".parse().unwrap(), &format!("{CLI}/revoke"), &[], "").await.is(204);
+    client.get("/api/v1/users/me").await.is(401);
+    alice.post(&format!("{CLI}/revoke"), &json!({})).await.is(400).names("id");
+}
+
+async fn a_session_lasts_thirty_days_and_through_a_restart(app: App) {
+    let alice = app.person("alice").await;
+    let (_, granted) = session(&app, &alice).await;
+    let token = granted["access_token"].as_str().unwrap().to_owned();
+    app.wait(TimeDelta::days(30) - TimeDelta::seconds(1));
+    let app = app.restarted().await;
+
+    app.bearer(&token).get("/api/v1/users/me").await.is(200);
+    app.wait(TimeDelta::seconds(1));
+    app.bearer(&token).get("/api/v1/users/me").await.is(401);
+    app.service.forget_ended_logins().await.unwrap();
+    app.bearer(&token).get("/api/v1/users/me").await.is(401);
+}
+
+async fn a_session_cannot_let_another_in(app: App) {
+    let alice = app.person("alice").await;
+    let (client, _) = session(&app, &alice).await;
+
+    decide(&client, "approve", &start(&app).await).await.is(403);
+}
+
+async fn a_session_and_its_person_are_counted_as_one(kind: Kind) {
+    let app = Build::on(kind).rates(0, 6).start().await;
+    let alice = app.person("alice").await;
+    let login = start(&app).await;
+    decide(&alice, "approve", &login).await.is(200);
+    let granted = poll(&app, &login).await.is(200).json();
+    let client = app.bearer(granted["access_token"].as_str().unwrap());
+
+    let left = client.get("/api/v1/users/me").await.number("x-ratelimit-remaining");
+
+    assert_eq!(left, alice.get("/api/v1/users/me").await.number("x-ratelimit-remaining") + 1);
+}
+
+/// Sends a form of the page.
+async fn send(client: &Client, fields: &[(&str, &str)]) -> Reply {
+    let body = serde_urlencoded::to_string(fields).unwrap();
+    let kind = [("content-type", "application/x-www-form-urlencoded")];
+    client.raw("POST".parse().unwrap(), "/device", &kind, body).await
+}
+
+async fn the_page_shows_who_asks_and_takes_the_decision(app: App) {
+    app.person("alice").await;
+    let login = start(&app).await;
+    let (browser, code) = (app.anonymous(), login["user_code"].as_str().unwrap());
+    let token = app.jwt("alice");
+
+    let opened = browser.get(&format!("/device?user_code={code}")).await;
+    opened.is(200);
+    assert_eq!(opened.header("content-type"), Some("text/html; charset=utf-8"));
+    let policy = opened.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'; form-action 'self'"), "{policy}");
+    assert!(opened.text().contains(code) && !opened.text().contains("laptop"));
+    let shown = send(&browser, &[("user_code", code), ("access_token", &token)]).await;
+    shown.is(200);
+    for told in ["secrets 1.0", "laptop", "linux", "127.0.0.1"] {
+        assert!(shown.text().contains(told), "{told}");
+    }
+    let decision = [("user_code", code), ("access_token", &token), ("decision", "approve")];
+    let decided = send(&browser, &decision).await;
+
+    assert!(decided.is(200).text().contains("The login is approved"));
+    poll(&app, &login).await.is(200);
+}
+
+async fn the_page_takes_a_token_from_a_proxy_but_not_from_another_site(app: App) {
+    let alice = app.person("alice").await;
+    let login = start(&app).await;
+    let code = login["user_code"].as_str().unwrap();
+
+    let shown = alice.get(&format!("/device?user_code={code}")).await;
+    assert!(shown.is(200).text().contains("laptop"));
+    let foreign =
+        [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "cross-site")];
+    let body = format!("user_code={code}&decision=approve");
+    alice.raw("POST".parse().unwrap(), "/device", &foreign, body).await.is(403);
+
+    poll(&app, &login).await.is(400).says("authorization_pending");
+}
+
+async fn the_page_does_not_help_to_guess(app: App) {
+    app.person("alice").await;
+    let login = start(&app).await;
+    let (browser, code) = (app.anonymous(), login["user_code"].as_str().unwrap());
+
+    for _ in 0..5 {
+        send(&browser, &[("user_code", code), ("access_token", "kvc_wrong")]).await.is(401);
+    }
+    let token = app.jwt("alice");
+    let refused = send(&browser, &[("user_code", code), ("access_token", &token)]).await;
+
+    refused.is(429);
+    assert!(!refused.text().contains("laptop") && !refused.text().contains("kvc_"));
+}
+
+on_every_store!(
+    a_person_lets_a_client_in_that_then_counts_as_them,
+    a_login_is_denied,
+    a_code_gives_one_session_however_many_ask,
+    one_of_many_decisions_counts,
+    who_asks_too_often_is_slowed_down,
+    codes_end_after_ten_minutes,
+    what_is_not_a_device_grant_is_refused_as_oauth_does,
+    a_client_may_speak_in_forms,
+    guessed_codes_are_throttled_by_person,
+    sessions_are_listed_and_revoked_by_their_person_only,
+    a_session_lasts_thirty_days_and_through_a_restart,
+    a_session_cannot_let_another_in,
+    the_page_shows_who_asks_and_takes_the_decision,
+    the_page_takes_a_token_from_a_proxy_but_not_from_another_site,
+    the_page_does_not_help_to_guess;
+    a_session_and_its_person_are_counted_as_one,
+);

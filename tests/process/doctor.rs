@@ -1,0 +1,69 @@
+//! `doctor verify`: looks at everything that is stored.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrets_tests::{Person, canary};
+use serde_json::json;
+
+use crate::program::{Ended, Program, folder, jwt, root_key, sql};
+
+/// A database with a secret of two versions and a description.
+async fn filled(name: &str) -> PathBuf {
+    let database = folder(name).join("secrets.db");
+    let mut program = Program::serve(name, &database).start();
+    let client = program.bearer(&jwt("alice"));
+    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+    let alice = Person::new(client, &user);
+    let project = alice.project("Doctor").await;
+    alice.secret(&project, "production", "KEY", &canary("doctor")).await;
+    let path = format!("{project}/environments/production/secrets/KEY");
+    let change = json!({ "value": canary("again"), "description": canary("described") });
+    alice.put(&path, &change).await.is(200);
+    // The sealer comes by when the next one starts.
+    program.terminate(Duration::from_secs(10));
+    let mut program = Program::serve(name, &database).start();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    program.terminate(Duration::from_secs(10));
+    database
+}
+
+fn verify(name: &str, database: &std::path::Path) -> Ended {
+    Program::new(name, &["doctor", "verify"])
+        .with("SECRETS_DATABASE_URL", &format!("sqlite://{}", database.display()))
+        .with("SECRETS_ROOT_KEY", &root_key(7))
+        .run()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_nobody_changed_is_found_well() {
+    let database = filled("doctor_well").await;
+
+    let ended = verify("doctor_well", &database);
+
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("secrets: 1 with 3 records open"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("4 entries in 1 chains"), "{}", ended.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_older_version_that_was_changed_is_found() {
+    let database = filled("doctor_version").await;
+    sql(&database, "UPDATE secret_versions SET sealed = (SELECT sealed FROM secrets)").await;
+
+    let ended = verify("doctor_version", &database);
+
+    assert_eq!(ended.code, Some(65), "{}", ended.stdout);
+    assert!(ended.stdout.contains(": a record does not open"), "{}", ended.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_entry_of_the_log_that_was_changed_is_found() {
+    let database = filled("doctor_log").await;
+    sql(&database, "UPDATE audit_log SET action = 'secret.read' WHERE position = 3").await;
+
+    let ended = verify("doctor_log", &database);
+
+    assert_eq!(ended.code, Some(65), "{}", ended.stdout);
+    assert!(ended.stdout.contains("changed at position 3"), "{}", ended.stdout);
+}
