@@ -7,6 +7,7 @@
 //! interface for what it does.
 
 pub mod access;
+pub mod account;
 pub mod audit;
 pub mod caller;
 pub mod clock;

@@ -17,9 +17,25 @@ pub(crate) struct Note {
     pub(crate) environment: Option<(EnvironmentId, String)>,
     pub(crate) resource: Option<(&'static str, Option<Uuid>, Option<String>)>,
     pub(crate) details: Map<String, Value>,
+    /// Whether the entry is not to say who did it, but for the id.
+    pub(crate) is_nameless: bool,
+    /// Entries of the same caller's beside this one, for other teams.
+    pub(crate) others: Vec<Self>,
 }
 
 impl Note {
+    /// The entries for what `caller` did.
+    pub(crate) fn into_entries(
+        mut self,
+        caller: &Caller,
+        action: &'static str,
+        now: Time,
+    ) -> Vec<AuditRecord> {
+        let others = std::mem::take(&mut self.others);
+        let notes = others.into_iter().chain([self]);
+        notes.map(|note| note.into_entry(caller, action, now)).collect()
+    }
+
     /// The entry for what `caller` did.
     pub(crate) fn into_entry(
         self,
@@ -28,6 +44,8 @@ impl Note {
         now: Time,
     ) -> AuditRecord {
         let (actor_type, actor_name, actor_email) = actor(&caller.who);
+        let (actor_name, actor_email) =
+            if self.is_nameless { (None, None) } else { (actor_name, actor_email) };
         let action = self.action.unwrap_or(action);
         let kind = action.split_once('.').map_or(action, |(kind, _)| kind);
         let (resource_type, resource_id, resource_name) =

@@ -59,13 +59,10 @@ pub struct TeamInvitation {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub invited_by_email: String,
     /// When it ends.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub expires_at: Time,
     /// When it was last sent.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub last_sent_at: Time,
     /// When it was made.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
     /// Where it is accepted, for the inviter to pass on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,10 +95,8 @@ pub struct InvitationPublicInfo {
     /// `pending`.
     pub status: &'static str,
     /// When it ends.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub expires_at: Time,
     /// When it was made.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
 }
 
@@ -124,7 +119,7 @@ impl TeamInvitation {
 }
 
 impl InvitationPublicInfo {
-    fn new(invitation: InvitationRecord, token: Option<InvitationToken>) -> Self {
+    pub(crate) fn new(invitation: InvitationRecord, token: Option<InvitationToken>) -> Self {
         Self {
             id: invitation.id,
             token,
@@ -143,7 +138,7 @@ impl InvitationPublicInfo {
 
 impl InvitationRecord {
     /// Whether it can still be accepted.
-    fn is_pending(&self, now: Time) -> bool {
+    pub(crate) fn is_pending(&self, now: Time) -> bool {
         self.expires_at > now
     }
 }

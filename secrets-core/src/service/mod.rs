@@ -6,6 +6,8 @@ mod verify;
 
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
+
 pub use health::Health;
 pub use start::StartError;
 pub use verify::VerifiedRecords;
@@ -162,7 +164,8 @@ impl Service {
             Audit::Read(action) | Audit::Export(action) => {
                 // The reader goes back first: recording waits for others and for the disk.
                 drop(session);
-                self.record(note.into_entry(caller, action, now)).await?;
+                let entries = note.into_entries(caller, action, now).into_iter();
+                try_join_all(entries.map(|entry| self.record(entry))).await?;
             }
         }
         Ok(output)

@@ -49,6 +49,7 @@ pub use memory::MemoryStore;
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
+pub(crate) use teams::DELETED;
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
 pub use tokens::{TokenReads, TokenRecord, TokenScope, TokenWrites};
 pub use users::{UserReads, UserRecord, UserWrites};

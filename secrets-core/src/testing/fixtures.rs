@@ -106,6 +106,7 @@ pub fn user(subject: &str) -> UserRecord {
         email: format!("{subject}@example.com"),
         email_verified: true,
         name: subject.to_owned(),
+        is_name_chosen: false,
         first_name: None,
         last_name: None,
         avatar_url: None,

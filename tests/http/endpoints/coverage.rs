@@ -11,11 +11,16 @@ use secrets_tests::{App, Kind};
 use super::policy::{POLICY, Who};
 
 /// The rows of the specification that are served so far.
-const SPECIFIED: [(&str, &str); 49] = [
+const SPECIFIED: [(&str, &str); 54] = [
     ("GET", "/health"),
     ("GET", "/api/v1"),
     ("POST", "/api/v1/auth/sync"),
     ("GET", "/api/v1/users/me"),
+    ("GET", "/api/v1/account"),
+    ("PATCH", "/api/v1/account"),
+    ("DELETE", "/api/v1/account"),
+    ("GET", "/api/v1/account/data-export"),
+    ("POST", "/api/v1/account/data-export"),
     ("GET", "/api/v1/teams"),
     ("POST", "/api/v1/teams"),
     ("GET", "/api/v1/teams/{teamId}"),
