@@ -80,7 +80,7 @@ impl Operation for ExportAccountSecrets {
             let ProjectRecord { id, name, slug, .. } = project;
             projects.push(ArchivedProject { id, name, slug, environments });
         }
-        cx.note.resource = Some(("account", Some(user.id.uuid()), Some(user.email)));
+        cx.note.resource = Some(("account", Some(user.id.uuid()), None));
         cx.note.others = exported;
         cx.detail("include_secrets", true);
 

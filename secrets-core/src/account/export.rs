@@ -58,7 +58,7 @@ impl Operation for ExportAccount {
         let user = cx.caller.person()?.clone();
         let (principal, email) = (cx.caller.principal()?, cx.caller.somebody()?.verified_email());
         let now = cx.now();
-        cx.note.resource = Some(("account", Some(user.id.uuid()), Some(user.email.clone())));
+        cx.note.resource = Some(("account", Some(user.id.uuid()), None));
         cx.detail("include_secrets", false);
 
         let memberships = cx.reads().memberships(user.id).await?;

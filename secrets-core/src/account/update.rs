@@ -41,7 +41,7 @@ impl Operation for UpdateAccount {
             ..cx.caller.person()?.clone()
         };
         cx.tx().update_user(&user).await?;
-        cx.about("user", user.id.uuid(), user.email.as_str());
+        cx.note.resource = Some(("user", Some(user.id.uuid()), None));
         cx.account(user).await
     }
 }

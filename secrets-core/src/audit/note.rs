@@ -17,6 +17,8 @@ pub(crate) struct Note {
     pub(crate) environment: Option<(EnvironmentId, String)>,
     pub(crate) resource: Option<(&'static str, Option<Uuid>, Option<String>)>,
     pub(crate) details: Map<String, Value>,
+    /// Who did it, where the caller had no id before.
+    pub(crate) actor: Option<Uuid>,
     /// Whether the entry is not to say who did it, but for the id.
     pub(crate) is_nameless: bool,
     /// Entries of the same caller's beside this one, for other teams.
@@ -60,7 +62,7 @@ impl Note {
             environment,
             environment_name,
             actor_type: actor_type.to_owned(),
-            actor_id: caller.actor(),
+            actor_id: caller.actor().or(self.actor),
             actor_name,
             actor_email,
             action: action.to_owned(),

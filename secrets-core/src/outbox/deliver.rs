@@ -85,9 +85,10 @@ impl Service {
             }
             Err(DeliveryError::Failed(reason)) => {
                 let again = next_attempt(attempts, self.now());
-                match again {
-                    Some(_) => tracing::warn!(delivery = %id, kind, attempts, reason, "not sent"),
-                    None => tracing::error!(delivery = %id, kind, attempts, reason, "given up"),
+                if again.is_some() {
+                    tracing::warn!(delivery = %id, kind, attempts, reason, "not sent");
+                } else {
+                    tracing::error!(delivery = %id, kind, attempts, reason, "given up");
                 }
                 again
             }

@@ -30,7 +30,9 @@ impl Operation for SyncUser {
             Who::Anonymous => return Err(Error::Unauthenticated("this needs a credential")),
             Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
         };
-        cx.about("user", user.id.uuid(), user.email.clone());
+        // The address stands beside the actor, where it can be taken out again.
+        cx.note.actor = Some(user.id.uuid());
+        cx.note.resource = Some(("user", Some(user.id.uuid()), None));
         let memberships = cx.reads().memberships(user.id).await?;
         // Signing in is told in the log of the person's own team.
         cx.note.team = memberships.iter().find(|own| own.team.is_personal).map(|own| own.team.id);
