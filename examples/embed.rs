@@ -27,6 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Keep this key: nothing in the file can be read without it.
         root: Arc::new(StaticRootKey::new(&Key::generate())),
         identity: Arc::new(FixedVerifier::new(signer.keys(), DevKey::expectations(), clock)),
+        mail: None,
     };
     let service = Service::open(ports, Options::default()).await?;
 

@@ -28,6 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         clock: Arc::clone(&clock),
         root: Arc::new(StaticRootKey::new(&Key::generate())),
         identity: Arc::new(identity),
+        mail: None,
     };
     let server = Server {
         service: Arc::new(Service::open(ports, Options::default()).await?),

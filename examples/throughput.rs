@@ -94,6 +94,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
         clock: Arc::clone(&clock),
         root: Arc::new(StaticRootKey::new(&Key::generate())),
         identity: Arc::new(identity),
+        mail: None,
     };
     let service = Arc::new(Service::open(ports, Options::default()).await?);
     let path = fill(&service).await?;

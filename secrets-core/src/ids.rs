@@ -48,6 +48,8 @@ ids! {
     AuditId
     /// A login of a command-line client that was approved.
     CliSessionId
+    /// Something to be sent.
+    DeliveryId
     /// A login of a command-line client.
     DeviceLoginId
     /// An environment.

@@ -7,6 +7,7 @@
 //! interface for what it does.
 
 pub mod access;
+pub mod account;
 pub mod audit;
 pub mod caller;
 pub mod clock;
@@ -26,6 +27,7 @@ pub mod members;
 pub mod names;
 pub mod object;
 pub mod operation;
+pub mod outbox;
 pub mod projects;
 pub mod rule;
 pub mod scans;

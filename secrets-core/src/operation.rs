@@ -152,6 +152,11 @@ impl<'a, A: Access> Context<'a, A> {
         self.service.options()
     }
 
+    /// Whether mail is sent.
+    pub(crate) fn sends_mail(&self) -> bool {
+        self.service.mail().is_some()
+    }
+
     pub(crate) fn guesses(&self) -> &'a RateLimiter<Guesser> {
         self.service.guesses()
     }

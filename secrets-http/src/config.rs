@@ -16,8 +16,8 @@ use std::ffi::OsString;
 
 pub use self::failure::{Exit, Failure};
 pub use self::settings::{
-    Database, Dev, DevToken, Doctor, Hidden, Logs, Migrate, ServiceSettings, Settings, TlsFiles,
-    TokenIssuer,
+    Database, Dev, DevToken, Doctor, Hidden, Logs, MailSettings, Migrate, ServiceSettings,
+    Settings, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;

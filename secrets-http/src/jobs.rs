@@ -8,6 +8,7 @@ use std::time::Duration;
 use secrets_core::Service;
 use secrets_core::clock::Clock;
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 
 /// How often the jobs are run.
 const TICK: Duration = Duration::from_secs(10);
@@ -15,6 +16,8 @@ const TICK: Duration = Duration::from_secs(10);
 /// How many ticks lie between purges, and before the first.
 const PURGE: u64 = 360;
 const FIRST_PURGE: u64 = 6;
+/// How often somebody looks whether there is something to send.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// After how many seconds without a tick the jobs are taken to have stopped.
 const STALE: i64 = 60;
@@ -69,6 +72,26 @@ impl Scheduler {
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.clock.now().timestamp() - self.last.load(Ordering::Relaxed) < STALE
+    }
+}
+
+/// Sends what operations left to be sent, for ever. A job of its own: a server that is slow to take
+/// mail holds up nothing else.
+pub async fn deliver(service: Arc<Service>) {
+    let mut looks = tokio::time::interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        looks.tick().await;
+        loop {
+            match service.deliver_due().await {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    report("send", Err(error));
+                    break;
+                }
+            }
+        }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod identity;
 pub mod jobs;
 pub mod links;
 pub mod logs;
+pub mod mail;
 pub mod path;
 pub mod reply;
 pub mod router;

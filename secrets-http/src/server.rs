@@ -16,7 +16,7 @@ use crate::api::Api;
 use crate::client_address::Networks;
 use crate::gate::{Gate, Rates};
 use crate::host::Host;
-use crate::jobs::Scheduler;
+use crate::jobs::{self, Scheduler};
 use crate::links::Links;
 use crate::router::Router;
 use crate::routes;
@@ -63,12 +63,14 @@ impl Server {
             stop.await;
             stopping.stop();
         };
+        let deliveries = tokio::spawn(jobs::deliver(Arc::clone(&self.service)));
         let jobs = tokio::spawn(scheduler.run(self.service));
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);
             async move { host.answer(request, peer.ip()).await }
         };
         let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
+        deliveries.abort();
         jobs.abort();
         Ok(drained)
     }

@@ -1,6 +1,7 @@
 //! The interface, rule by rule, over sockets and on every store.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+mod account;
 mod audit;
 mod bodies;
 mod credentials;

@@ -3,6 +3,8 @@
 
 mod doctor;
 mod kill;
+mod mail;
+mod mail_server;
 mod program;
 mod provider;
 mod readme;

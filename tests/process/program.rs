@@ -169,10 +169,15 @@ impl Drop for Running {
     }
 }
 
+/// Where the log of a program is kept.
+pub(crate) fn log_path(name: &str) -> PathBuf {
+    target().join("test/logs").join(format!("{name}.log"))
+}
+
 fn log_file(name: &str) -> File {
-    let logs = target().join("test/logs");
-    fs::create_dir_all(&logs).unwrap();
-    File::options().create(true).append(true).open(logs.join(format!("{name}.log"))).unwrap()
+    let path = log_path(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    File::options().create(true).append(true).open(path).unwrap()
 }
 
 /// Runs statements on a database that no program has open.

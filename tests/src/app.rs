@@ -13,6 +13,7 @@ use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::limits::Plan;
 use secrets_core::links::BaseUrl;
+use secrets_core::outbox::Mail;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::{Options, Ports, Service};
 use secrets_http::accept::{AcceptOptions, Drained};
@@ -24,6 +25,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::mailer::{MAIL_LINKS, RecordingMailer};
 use crate::stores::Kind;
 use crate::{Client, Person};
 
@@ -41,10 +43,13 @@ pub struct App {
     pub store: Arc<dyn Store>,
     /// Where an SQL store's data are: a path or a URL.
     pub location: String,
+    /// What would be sent as mail, where the server was built to send mail.
+    pub mailer: Arc<RecordingMailer>,
     /// The root key.
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
     options: Options,
+    sends_mail: bool,
     stop: Option<Stop>,
     guard: Arc<dyn Any + Send + Sync>,
 }
@@ -62,6 +67,7 @@ pub struct Build {
     rates: Rates,
     proxies: Networks,
     public_url: Option<BaseUrl>,
+    sends_mail: bool,
 }
 
 impl Build {
@@ -70,7 +76,7 @@ impl Build {
     pub fn on(kind: Kind) -> Self {
         let rates = Rates { per_address: 0, per_principal: 0 };
         let (options, proxies) = (Options::default(), Networks::default());
-        Self { kind, options, rates, proxies, public_url: None }
+        Self { kind, options, rates, proxies, public_url: None, sends_mail: false }
     }
 
     /// New teams are on this plan.
@@ -108,6 +114,13 @@ impl Build {
         self
     }
 
+    /// It sends mail, whose links begin at [`MAIL_LINKS`](crate::MAIL_LINKS).
+    #[must_use]
+    pub fn mail(mut self) -> Self {
+        self.sends_mail = true;
+        self
+    }
+
     /// Starts it.
     pub async fn start(self) -> App {
         let held = self.kind.open().await;
@@ -117,11 +130,13 @@ impl Build {
         let signer = DevKey::generate().unwrap();
         let shared: Arc<dyn Clock> = clock.clone();
         let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), shared);
+        let mailer = Arc::new(RecordingMailer::default());
         let ports = Ports {
             store: Arc::clone(&held.store),
             clock: clock.clone(),
             root: root.clone(),
             identity: Arc::new(verifier),
+            mail: self.sends_mail.then(|| mail(&mailer)),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -134,6 +149,8 @@ impl Build {
             service,
             store: held.store,
             location: held.location,
+            mailer,
+            sends_mail: self.sends_mail,
             root,
             signer: Arc::new(signer),
             options: self.options,
@@ -141,6 +158,10 @@ impl Build {
             guard: held.guard.into(),
         }
     }
+}
+
+fn mail(mailer: &Arc<RecordingMailer>) -> Mail {
+    Mail { mailer: mailer.clone(), links: MAIL_LINKS.parse().unwrap() }
 }
 
 /// Puts a service on a socket of its own.
@@ -186,6 +207,7 @@ impl App {
             clock,
             root: self.root.clone(),
             identity: Arc::new(verifier),
+            mail: self.sends_mail.then(|| mail(&self.mailer)),
         }
     }
 
@@ -214,6 +236,8 @@ impl App {
             service,
             store: Arc::clone(&self.store),
             location: self.location.clone(),
+            mailer: Arc::clone(&self.mailer),
+            sends_mail: self.sends_mail,
             root: Arc::clone(&self.root),
             signer: Arc::clone(&self.signer),
             options: self.options.clone(),

@@ -5,6 +5,7 @@
 mod app;
 mod audit;
 mod dump;
+mod mailer;
 mod outage;
 pub mod paths;
 mod person;
@@ -16,6 +17,7 @@ mod wire;
 
 pub use app::{App, Build};
 pub use dump::Dump;
+pub use mailer::{Answer, MAIL_LINKS, Message, RecordingMailer};
 pub use outage::{CAUSE, Failing, Outage};
 pub use person::{Client, Person};
 pub use reply::Reply;

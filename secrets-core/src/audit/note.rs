@@ -19,9 +19,27 @@ pub(crate) struct Note {
     pub(crate) details: Map<String, Value>,
     /// Whether a read gave nothing that is recorded: no value left.
     pub(crate) is_unrecorded: bool,
+    /// Who did it, where the caller had no id before.
+    pub(crate) actor: Option<Uuid>,
+    /// Whether the entry is not to say who did it, but for the id.
+    pub(crate) is_nameless: bool,
+    /// Entries of the same caller's beside this one, for other teams.
+    pub(crate) others: Vec<Self>,
 }
 
 impl Note {
+    /// The entries for what `caller` did.
+    pub(crate) fn into_entries(
+        mut self,
+        caller: &Caller,
+        action: &'static str,
+        now: Time,
+    ) -> Vec<AuditRecord> {
+        let others = std::mem::take(&mut self.others);
+        let notes = others.into_iter().chain([self]);
+        notes.map(|note| note.into_entry(caller, action, now)).collect()
+    }
+
     /// The entry for what `caller` did.
     pub(crate) fn into_entry(
         self,
@@ -30,9 +48,11 @@ impl Note {
         now: Time,
     ) -> AuditRecord {
         let (actor_type, actor_name, actor_email) = actor(&caller.who);
+        let (actor_name, actor_email) =
+            if self.is_nameless { (None, None) } else { (actor_name, actor_email) };
         AuditRecord {
             actor_type: actor_type.to_owned(),
-            actor_id: caller.actor(),
+            actor_id: caller.actor().or(self.actor),
             actor_name,
             actor_email,
             address: caller.origin.address,

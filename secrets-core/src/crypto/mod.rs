@@ -14,6 +14,7 @@
 //! What a record belongs to (instance, project, environment, secret, key name, version, whether it
 //! is hidden) is its associated data: a record that was moved, or is of another version, does not open.
 
+mod archive;
 mod chain;
 mod cipher;
 mod fingerprint;
@@ -24,6 +25,7 @@ mod record;
 mod tag;
 mod token;
 
+pub use archive::{Archive, ArchiveKey, Passphrase};
 pub(crate) use chain::{ChainMac, is_same};
 pub use cipher::Undecryptable;
 pub use fingerprint::Fingerprint;

@@ -160,7 +160,9 @@ impl TokenMac {
 fn hmac(key: &[u8; 32], message: &[&[u8]]) -> [u8; 32] {
     #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of 32 bytes");
-    message.iter().for_each(|part| mac.update(part));
+    for part in message {
+        mac.update(part);
+    }
     mac.finalize().into_bytes().into()
 }
 

@@ -25,13 +25,15 @@ impl Operation for AcceptInvitation {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Team> {
         let invitation = cx.invitation_of_caller(&self.token).await?;
+        // Whoever deletes their account at this moment joins nothing.
+        let person = cx.caller.person()?.clone();
+        cx.tx().lock_user(person.id).await.map_err(|error| error.gone(Subject::User))?;
         let held = cx.tx().lock_team(invitation.team).await;
         held.map_err(|error| error.gone(Subject::Invitation))?;
         // Whoever deletes it is who accepted it: to the others it is used.
         let used = cx.tx().delete_invitation(&invitation).await;
         used.map_err(|error| error.gone(Subject::Invitation))?;
-        let person = cx.caller.person()?;
-        let member = MemberRecord::new(invitation.team, person, invitation.role, cx.now());
+        let member = MemberRecord::new(invitation.team, &person, invitation.role, cx.now());
         match cx.tx().insert_member(&member).await {
             Ok(()) | Err(StoreError::Duplicate(_)) => {}
             Err(error) => return Err(error.into()),

@@ -72,6 +72,7 @@ impl Operation for InviteMember {
         let invitation = cx.new_invitation(scope, email, role)?;
         let inserted = cx.tx().insert_invitation(&invitation).await;
         inserted.map_err(|error| error.taken(invited()))?;
+        cx.send_invitation(&invitation).await?;
         cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());
         cx.detail("role", role.as_str());
         let accept_url = cx.accept_url(&invitation, &self.links);

@@ -9,6 +9,7 @@ mod accept;
 mod create;
 mod list;
 mod look_up;
+mod mail;
 mod mine;
 mod resend;
 mod revoke;
@@ -20,6 +21,7 @@ pub use accept::AcceptInvitation;
 pub use create::{InviteMember, InvitedRole, NewInvitation};
 pub use list::ListInvitations;
 pub use look_up::LookUpInvitation;
+pub(crate) use mail::DELIVERY;
 pub use mine::ListMyInvitations;
 pub use resend::ResendInvitation;
 pub use revoke::RevokeInvitation;
@@ -57,13 +59,10 @@ pub struct TeamInvitation {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub invited_by_email: String,
     /// When it ends.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub expires_at: Time,
     /// When it was last sent.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub last_sent_at: Time,
     /// When it was made.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
     /// Where it is accepted, for the inviter to pass on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,10 +95,8 @@ pub struct InvitationPublicInfo {
     /// `pending`.
     pub status: &'static str,
     /// When it ends.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub expires_at: Time,
     /// When it was made.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
 }
 
@@ -122,7 +119,7 @@ impl TeamInvitation {
 }
 
 impl InvitationPublicInfo {
-    fn new(invitation: InvitationRecord, token: Option<InvitationToken>) -> Self {
+    pub(crate) fn new(invitation: InvitationRecord, token: Option<InvitationToken>) -> Self {
         Self {
             id: invitation.id,
             token,
@@ -141,7 +138,7 @@ impl InvitationPublicInfo {
 
 impl InvitationRecord {
     /// Whether it can still be accepted.
-    fn is_pending(&self, now: Time) -> bool {
+    pub(crate) fn is_pending(&self, now: Time) -> bool {
         self.expires_at > now
     }
 }
@@ -174,9 +171,9 @@ impl<A: Access> Context<'_, A> {
         InvitationToken::derive(self.keyring(), invitation.id, invitation.sendings)
     }
 
-    /// Where an invitation is accepted.
+    /// Where an invitation is accepted, for its inviter to pass on where no mail is sent.
     fn accept_url(&self, invitation: &InvitationRecord, links: &BaseUrl) -> Option<String> {
-        Some(page(links, &self.invitation_token(invitation)))
+        (!self.sends_mail()).then(|| page(links, &self.invitation_token(invitation)))
     }
 }
 

@@ -51,6 +51,7 @@ impl Operation for ResendInvitation {
         let again = InvitationRecord { mac, ..again };
         let resent = cx.tx().resend_invitation(&again).await;
         resent.map_err(|error| error.gone(Subject::Invitation))?;
+        cx.send_invitation(&again).await?;
         cx.about("invitation", again.id.uuid(), again.email.as_str());
         Ok(())
     }

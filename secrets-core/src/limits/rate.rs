@@ -1,4 +1,4 @@
-//! Rate limits: so many requests a minute, in windows that begin with the minute.
+//! Rate limits: so many requests a minute, in windows that begin with the minute; or with the hour.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -10,19 +10,21 @@ use crate::clock::Time;
 
 const SHARDS: usize = 16;
 
-/// How many keys a shard tells apart in one minute. Those beyond share one count, so that a flood
+/// How many keys a shard tells apart in one window. Those beyond share one count, so that a flood
 /// of addresses costs bounded memory and is limited as one.
 const KEYS_PER_SHARD: usize = 8_192;
 
-/// Counts requests by key. As windows are the same for all keys, nothing outlives its minute.
+/// Counts requests by key. As windows are the same for all keys, nothing outlives its window.
 pub struct RateLimiter<K> {
     limit: u32,
+    /// How long a window is, in seconds.
+    length: i64,
     hasher: RandomState,
     shards: [Mutex<Shard<K>>; SHARDS],
 }
 
 struct Shard<K> {
-    minute: i64,
+    window: i64,
     counts: HashMap<K, u32>,
     overflow: u32,
 }
@@ -44,10 +46,20 @@ impl<K: Eq + Hash> RateLimiter<K> {
     /// Takes `limit` requests a minute from each key; 0 takes all and counts none.
     #[must_use]
     pub fn new(limit: u32) -> Self {
+        Self::within(60, limit)
+    }
+
+    /// Takes `limit` requests an hour from each key; 0 takes all and counts none.
+    #[must_use]
+    pub fn hourly(limit: u32) -> Self {
+        Self::within(3_600, limit)
+    }
+
+    fn within(length: i64, limit: u32) -> Self {
         let shards = std::array::from_fn(|_| {
-            Mutex::new(Shard { minute: i64::MIN, counts: HashMap::new(), overflow: 0 })
+            Mutex::new(Shard { window: i64::MIN, counts: HashMap::new(), overflow: 0 })
         });
-        Self { limit, hasher: RandomState::new(), shards }
+        Self { limit, length, hasher: RandomState::new(), shards }
     }
 
     /// Counts a request; `None` if nothing is counted.
@@ -64,18 +76,18 @@ impl<K: Eq + Hash> RateLimiter<K> {
         if self.limit == 0 {
             return None;
         }
-        let minute = now.timestamp().div_euclid(60);
+        let window = now.timestamp().div_euclid(self.length);
         let index = usize::try_from(self.hasher.hash_one(&key) % SHARDS as u64).unwrap_or_default();
         let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
-        if shard.minute != minute {
-            *shard = Shard { minute, counts: HashMap::new(), overflow: 0 };
+        if shard.window != window {
+            *shard = Shard { window, counts: HashMap::new(), overflow: 0 };
         }
         let used = shard.add(key, more);
         Some(Window {
             limit: self.limit,
             remaining: self.limit.saturating_sub(used),
-            resets_at: DateTime::<Utc>::from_timestamp(minute * 60, 0).unwrap_or(now)
-                + TimeDelta::minutes(1),
+            resets_at: DateTime::<Utc>::from_timestamp(window * self.length, 0).unwrap_or(now)
+                + TimeDelta::seconds(self.length),
             admitted: used <= self.limit - u32::from(more == 0),
         })
     }
@@ -122,6 +134,17 @@ mod tests {
 
         assert!(window.admitted);
         assert_eq!((window.remaining, window.resets_at), (0, at(180)));
+    }
+
+    #[test]
+    fn an_hourly_window_begins_with_the_hour() {
+        let limiter = RateLimiter::hourly(1);
+        limiter.count("a", at(3_600));
+
+        let refused = limiter.count("a", at(7_199)).unwrap();
+
+        assert_eq!((refused.admitted, refused.resets_at), (false, at(7_200)));
+        assert!(limiter.count("a", at(7_200)).unwrap().admitted);
     }
 
     #[test]

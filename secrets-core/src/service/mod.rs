@@ -7,6 +7,8 @@ mod verify;
 
 use std::sync::Arc;
 
+use futures_util::future::try_join_all;
+
 pub use health::Health;
 pub use start::StartError;
 pub use verify::VerifiedRecords;
@@ -20,6 +22,7 @@ use crate::device_login::{GUESSES, Guesser};
 use crate::error::{Error, Result};
 use crate::limits::{Plan, RateLimiter};
 use crate::operation::{Access, Audit, Context, Operation};
+use crate::outbox::Mail;
 use crate::scans::engine::Rules;
 use crate::store::{AuditRecord, Store};
 
@@ -34,6 +37,8 @@ pub struct Ports {
     pub root: Arc<dyn RootKeys>,
     /// Whose tokens people bring.
     pub identity: Arc<dyn IdentityVerifier>,
+    /// How mail is sent; without it, inviters are told where invitations are accepted.
+    pub mail: Option<Mail>,
 }
 
 /// The operator's choices.
@@ -165,7 +170,8 @@ impl Service {
             Audit::Read(action) | Audit::Export(action) => {
                 // The reader goes back first: recording waits for others and for the disk.
                 drop(session);
-                self.record(note.into_entry(caller, action, now)).await?;
+                let entries = note.into_entries(caller, action, now).into_iter();
+                try_join_all(entries.map(|entry| self.record(entry))).await?;
             }
         }
         Ok(output)
@@ -185,6 +191,10 @@ impl Service {
 
     pub(crate) fn store(&self) -> &dyn Store {
         self.ports.store.as_ref()
+    }
+
+    pub(crate) fn mail(&self) -> Option<&Mail> {
+        self.ports.mail.as_ref()
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -219,6 +219,9 @@ pub trait AuditWrites: Send {
     /// unanswered can be written again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
+    /// Takes the name and the address of a person out of all entries of what they did; the id stays.
+    async fn forget_actor(&mut self, user: Uuid) -> StoreResult<()>;
+
     /// Gives entries their places behind the end of a chain, which `head` moves from `end` (0 where
     /// the chain begins). Fails with `Stale` if the chain ends elsewhere by now, or an entry is gone
     /// or has a place already; the transaction is then to be dropped.

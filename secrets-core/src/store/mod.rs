@@ -23,6 +23,7 @@ mod environments;
 mod instance;
 mod invitations;
 mod memory;
+mod outbox;
 mod projects;
 mod scans;
 mod secrets;
@@ -46,9 +47,11 @@ pub use environments::{
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
+pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing};
 pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
+pub(crate) use teams::DELETED;
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
 pub use tokens::{TokenReads, TokenRecord, TokenScope, TokenWrites};
 pub use users::{UserReads, UserRecord, UserWrites};
@@ -76,6 +79,7 @@ pub trait Reads:
     + EnvironmentReads
     + InstanceReads
     + InvitationReads
+    + OutboxReads
     + ProjectReads
     + ScanReads
     + SecretReads
@@ -92,6 +96,7 @@ impl<T> Reads for T where
         + EnvironmentReads
         + InstanceReads
         + InvitationReads
+        + OutboxReads
         + ProjectReads
         + ScanReads
         + SecretReads
@@ -111,6 +116,7 @@ pub trait Tx:
     + EnvironmentWrites
     + InstanceWrites
     + InvitationWrites
+    + OutboxWrites
     + ProjectWrites
     + ScanWrites
     + SecretWrites

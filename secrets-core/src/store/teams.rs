@@ -51,6 +51,16 @@ pub struct MemberRecord {
     pub updated_at: Time,
 }
 
+impl TeamRecord {
+    /// What is kept of a team that was deleted.
+    pub(crate) fn deleted_slug(team: TeamId) -> String {
+        format!("deleted-{}", team.uuid().simple())
+    }
+}
+
+/// What a team or project is called once it is deleted for good.
+pub(crate) const DELETED: &str = "deleted";
+
 /// A team, seen by somebody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
@@ -92,6 +102,11 @@ pub trait TeamWrites: Send {
 
     /// Takes a person out of a team. Fails with `Stale` if they are not in it.
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()>;
+
+    /// Deletes everything in a team: members, invitations, tokens, and its projects with their
+    /// environments, secrets and keys. Of the projects remains that their slugs are taken, and of
+    /// the team what those refer to.
+    async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()>;
 
     /// Holds the team's row until the end of the transaction, so that what is counted stays so.
     /// Fails with `Stale` if the team is gone.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::Team;
 use crate::access::Role;
 use crate::caller::Callers;
-use crate::error::Result;
+use crate::error::{Result, Subject};
 use crate::ids::TeamId;
 use crate::names::{DisplayName, Slug};
 use crate::operation::{Audit, Context, Operation, Write};
@@ -46,6 +46,8 @@ impl Operation for CreateTeam {
             updated_at: cx.now(),
         };
 
+        // Whoever deletes their account at this moment owns nothing.
+        cx.tx().lock_user(owner.id).await.map_err(|error| error.gone(Subject::User))?;
         let team = super::insert(cx, team).await?;
         let member = MemberRecord::new(team.id, &owner, Role::Owner, cx.now());
         cx.tx().insert_member(&member).await?;

@@ -38,10 +38,8 @@ pub struct Team {
     /// Who made it.
     pub created_by: UserId,
     /// When it was made.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
     /// When it last changed.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
 }
 
@@ -90,13 +88,10 @@ pub struct TeamMember {
     pub accept_url: Option<String>,
     /// When they joined.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub joined_at: Option<Time>,
     /// When they joined or were invited.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
     /// When their role last changed.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
 }
 

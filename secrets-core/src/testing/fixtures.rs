@@ -6,15 +6,16 @@ use crate::access::Role;
 use crate::clock::Time;
 use crate::crypto::{Fingerprint, ProjectKeyRecord, Sealed, TokenMac, random};
 use crate::ids::{
-    AuditId, EnvironmentId, FindingId, InvitationId, ProjectId, ScanId, SecretId, TeamId, TokenId,
-    UserId,
+    AuditId, DeliveryId, EnvironmentId, FindingId, InvitationId, ProjectId, ScanId, SecretId,
+    TeamId, TokenId, UserId,
 };
 use crate::limits::Plan;
 use crate::scans::engine::Severity;
 use crate::scans::{FindingStatus, SourceKind};
 use crate::store::{
-    AuditRecord, Change, EnvironmentRecord, FindingRecord, InvitationRecord, MemberRecord,
-    ProjectRecord, ScanRecord, SecretRecord, Store, TeamRecord, TokenRecord, UserRecord,
+    AuditRecord, Change, DeliveryRecord, EnvironmentRecord, FindingRecord, InvitationRecord,
+    MemberRecord, ProjectRecord, ScanRecord, SecretRecord, Store, TeamRecord, TokenRecord,
+    UserRecord,
 };
 
 /// Two teams that know nothing of each other, and a project of the first.
@@ -109,6 +110,7 @@ pub fn user(subject: &str) -> UserRecord {
         email: format!("{subject}@example.com"),
         email_verified: true,
         name: subject.to_owned(),
+        is_name_chosen: false,
         first_name: None,
         last_name: None,
         avatar_url: None,
@@ -145,6 +147,19 @@ pub fn member(team: &TeamRecord, user: &UserRecord, role: Role) -> MemberRecord 
         avatar_url: user.avatar_url.clone(),
         created_at: at(0),
         updated_at: at(0),
+    }
+}
+
+/// Something to be sent, due from this time on.
+#[must_use]
+pub fn delivery(due: Time) -> DeliveryRecord {
+    DeliveryRecord {
+        id: DeliveryId::draw(at(0)),
+        kind: "invitation".to_owned(),
+        payload: "{}".to_owned(),
+        attempts: 0,
+        next_attempt_at: due,
+        created_at: at(0),
     }
 }
 

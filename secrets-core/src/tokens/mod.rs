@@ -85,7 +85,7 @@ pub struct TokenSelf {
 }
 
 impl ServiceToken {
-    fn new(token: TokenRecord, scope: TokenScope, now: Time) -> Self {
+    pub(crate) fn new(token: TokenRecord, scope: TokenScope, now: Time) -> Self {
         let permissions = permissions(&token);
         let ended = token.expires_at.is_some_and(|end| end <= now);
         Self {

@@ -74,7 +74,7 @@ pub struct TeamName {
 }
 
 impl User {
-    fn new(user: UserRecord, memberships: Vec<Membership>) -> Self {
+    pub(crate) fn new(user: UserRecord, memberships: Vec<Membership>) -> Self {
         let user_id = user.id;
         let teams = memberships
             .into_iter()

@@ -30,7 +30,9 @@ impl Operation for SyncUser {
             Who::Anonymous => return Err(Error::Unauthenticated("this needs a credential")),
             Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
         };
-        cx.about("user", user.id.uuid(), user.email.clone());
+        // The address stands beside the actor, where it can be taken out again.
+        cx.note.actor = Some(user.id.uuid());
+        cx.note.resource = Some(("user", Some(user.id.uuid()), None));
         let memberships = cx.reads().memberships(user.id).await?;
         // Signing in is told in the log of the person's own team.
         cx.note.team = memberships.iter().find(|own| own.team.is_personal).map(|own| own.team.id);
@@ -85,13 +87,18 @@ fn told(known: &UserRecord, identity: &Identity) -> Result<UserRecord> {
         } else {
             known.email_verified
         },
-        name: identity.name.as_deref().and_then(shown).unwrap_or_else(|| known.name.clone()),
+        name: told_name(known, identity),
         first_name: keep(&identity.given_name, &known.first_name),
         last_name: keep(&identity.family_name, &known.last_name),
         avatar_url: keep(&identity.picture, &known.avatar_url),
         email,
         ..known.clone()
     })
+}
+
+fn told_name(known: &UserRecord, identity: &Identity) -> String {
+    let told = identity.name.as_deref().filter(|_| !known.is_name_chosen).and_then(shown);
+    told.unwrap_or_else(|| known.name.clone())
 }
 
 fn newcomer(identity: &Identity, now: Time) -> Result<UserRecord> {
@@ -117,6 +124,7 @@ fn newcomer(identity: &Identity, now: Time) -> Result<UserRecord> {
         avatar_url: identity.picture.as_deref().and_then(shown),
         email,
         name,
+        is_name_chosen: false,
         created_at: now,
         updated_at: now,
         last_login_at: Some(now),

@@ -50,6 +50,7 @@ pub(super) async fn run(
         clock: Arc::clone(&clock),
         root: open::root_key(root),
         identity: Arc::new(verifier),
+        mail: open::mail(dev.service.mail.as_ref())?,
     };
     let service = open::service(ports, dev.service.options.clone()).await?;
     let token = sign(&signer, PERSON, clock.as_ref())?;

@@ -8,6 +8,7 @@ use secrets_core::caller::IdentityVerifier;
 use secrets_core::clock::Clock;
 use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
 use secrets_core::jwt::Keys;
+use secrets_core::outbox::Mail;
 use secrets_core::service::StartError;
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store, StoreError};
@@ -16,10 +17,11 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use zeroize::Zeroizing;
 
-use crate::config::{Database, Exit, Failure, TlsFiles, TokenIssuer};
+use crate::config::{Database, Exit, Failure, MailSettings, TlsFiles, TokenIssuer};
 use crate::fetch::Client;
 use crate::identity::{FixedVerifier, OidcVerifier};
 use crate::logs;
+use crate::mail::SmtpMailer;
 use crate::tls;
 
 /// Starts the log, and says which variables mean nothing.
@@ -77,6 +79,15 @@ pub(super) fn identity(
             Arc::new(OidcVerifier::new(settings, clock, client))
         }
     })
+}
+
+/// How mail is sent, if it is.
+pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Failure> {
+    let Some(MailSettings { url, from, links }) = settings else { return Ok(None) };
+    let mailer = SmtpMailer::new(url.reveal(), from.clone());
+    let mailer = mailer
+        .map_err(|_| Failure::new(Exit::Configuration, "SECRETS_SMTP_URL is no mail server"))?;
+    Ok(Some(Mail { mailer: Arc::new(mailer), links: links.clone() }))
 }
 
 pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {

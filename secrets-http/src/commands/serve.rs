@@ -28,6 +28,7 @@ pub(super) async fn run(
         clock: Arc::clone(&clock),
         root: open::root_key(settings.root_key.into_inner()),
         identity: open::identity(settings.issuer, Arc::clone(&clock))?,
+        mail: open::mail(settings.service.mail.as_ref())?,
     };
     let service = open::service(ports, settings.service.options.clone()).await?;
     let listener = open::listener(settings.service.listen).await?;

@@ -162,6 +162,20 @@ pub(super) static ALL: &[Known] = &[
         "Where the links that people are given begin [default: where the request was sent]",
     ),
     known(
+        "smtp_url",
+        "URL",
+        Service,
+        PlainOrFile,
+        "Mail server: smtps://USER:PASSWORD@HOST, or smtp://... [default: no mail is sent]",
+    ),
+    known(
+        "smtp_from",
+        "ADDRESS",
+        Service,
+        Plain,
+        "Whom mail is from, such as Secrets <secrets@example.com>",
+    ),
+    known(
         "default_plan",
         "PLAN",
         Service,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hyper::Uri;
+use lettre::message::Mailbox;
 use secrets_core::jwt::{Expectations, Key};
 use secrets_core::links::BaseUrl;
 use secrets_core::scans::engine::{RuleFile, Rules};
@@ -92,8 +93,21 @@ pub struct ServiceSettings {
     pub trusted_proxies: Networks,
     /// Where links begin; where the request was sent, if that is not said.
     pub public_url: Option<BaseUrl>,
+    /// How mail is sent, if it is.
+    pub mail: Option<MailSettings>,
     /// The choices core knows.
     pub options: Options,
+}
+
+/// How mail is sent.
+#[derive(Debug)]
+pub struct MailSettings {
+    /// The server; its address may hold a password.
+    pub url: Hidden<Zeroizing<String>>,
+    /// Whom mail is from.
+    pub from: Mailbox,
+    /// Where links in mail begin.
+    pub links: BaseUrl,
 }
 
 /// Where records are kept.
@@ -212,12 +226,14 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         per_address: optional(layers, "rate_limit_per_ip", values::count)?.unwrap_or(100),
         per_principal: optional(layers, "rate_limit_per_principal", values::count)?.unwrap_or(60),
     };
+    let public_url = optional(layers, "public_url", str::parse)?;
     let default = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
     Ok(ServiceSettings {
         listen: optional(layers, "listen", values::listen)?.unwrap_or(default),
         rates,
         trusted_proxies: optional(layers, "trusted_proxies", values::networks)?.unwrap_or_default(),
-        public_url: optional(layers, "public_url", str::parse)?,
+        mail: mail(layers, public_url.clone())?,
+        public_url,
         options,
     })
 }
@@ -238,8 +254,32 @@ fn scan_rules(layers: &Layers) -> Result<Option<Arc<Rules>>, Failure> {
     Ok(Some(Arc::new(rules)))
 }
 
+fn mail(layers: &Layers, links: Option<BaseUrl>) -> Result<Option<MailSettings>, Failure> {
+    let from = optional(layers, "smtp_from", values::mailbox)?;
+    let Some(url) = address_with_password(layers, "smtp_url", values::mail_server)? else {
+        return Ok(None);
+    };
+    match (from, links) {
+        (Some(from), Some(links)) => Ok(Some(MailSettings { url, from, links })),
+        // A link that begins where a request was sent could lead anywhere.
+        _ => Err(Failure::configuration(
+            "SECRETS_SMTP_URL needs SECRETS_SMTP_FROM, and SECRETS_PUBLIC_URL for the links in mail",
+        )),
+    }
+}
+
 fn database(layers: &Layers) -> Result<Database, Failure> {
-    if let Some(found) = layers.find("database_url")?
+    let database = address_with_password(layers, "database_url", values::database)?;
+    database.ok_or_else(|| missing("database_url"))
+}
+
+/// An address that may hold a password: then not on the command line.
+fn address_with_password<T>(
+    layers: &Layers,
+    name: &'static str,
+    parse: impl Fn(&str) -> Result<T, Rule>,
+) -> Result<Option<T>, Failure> {
+    if let Some(found) = layers.find(name)?
         && found.is_public()
         && values::has_password(&found.value)
     {
@@ -247,7 +287,7 @@ fn database(layers: &Layers) -> Result<Database, Failure> {
             "holds a password, which other users of this machine can see there: give it as a variable or in a file",
         ));
     }
-    required(layers, "database_url", values::database)
+    optional(layers, name, parse)
 }
 
 fn issuer(layers: &Layers) -> Result<TokenIssuer, Failure> {

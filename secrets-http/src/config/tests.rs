@@ -88,6 +88,7 @@ fn what_is_not_given_has_its_default() {
     assert_eq!((service.rates.per_address, service.rates.per_principal), (100, 60));
     assert!(service.trusted_proxies.is_empty());
     assert_eq!(service.public_url, None);
+    assert!(service.mail.is_none());
     assert_eq!(service.options.default_plan, Plan::Unlimited);
     assert_eq!(service.options.member_access, MemberAccess::Write);
     assert!(service.options.audit_reads);
@@ -113,6 +114,8 @@ fn every_setting_can_be_a_variable() {
             "SECRETS_RATE_LIMIT_PER_PRINCIPAL=1000",
             "SECRETS_TRUSTED_PROXIES=10.0.0.0/8, ::1",
             "SECRETS_PUBLIC_URL=https://secrets.example/",
+            "SECRETS_SMTP_URL=smtps://u:kvc_p@mail.example",
+            "SECRETS_SMTP_FROM=Secrets <secrets@secrets.example>",
             "SECRETS_DEFAULT_PLAN=team",
             "SECRETS_DEFAULT_MEMBER_ROLE=none",
             "SECRETS_AUDIT_READS=off",
@@ -128,6 +131,10 @@ fn every_setting_can_be_a_variable() {
     assert_eq!(service.listen.to_string(), "[::]:0");
     assert_eq!((service.rates.per_address, service.rates.per_principal), (0, 1000));
     assert!(service.trusted_proxies.contain("10.1.1.1".parse().unwrap()));
+    let mail = service.mail.unwrap();
+    assert_eq!(mail.url.reveal().as_str(), "smtps://u:kvc_p@mail.example");
+    assert_eq!(mail.from.email.to_string(), "secrets@secrets.example");
+    assert_eq!(mail.links, *service.public_url.as_ref().unwrap());
     assert_eq!(service.public_url.unwrap().as_str(), "https://secrets.example");
     assert_eq!(service.options.default_plan, Plan::Team);
     assert_eq!(service.options.member_access, MemberAccess::None);
@@ -269,6 +276,9 @@ fn the_help_names_every_setting() {
 fn nothing_secret_is_printed() {
     let others = [
         "SECRETS_DATABASE_URL=postgres://u:kvc_p@db/secrets",
+        "SECRETS_SMTP_URL=smtps://u:kvc_p@mail.example",
+        "SECRETS_SMTP_FROM=secrets@secrets.example",
+        "SECRETS_PUBLIC_URL=https://secrets.example",
         &format!("SECRETS_JWT_HS256_SECRET={SECRET}"),
     ];
 

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::Uri;
+use lettre::message::Mailbox;
+use lettre::{AsyncSmtpTransport, Tokio1Executor};
 use secrets_core::jwt::Key;
 use tracing_subscriber::EnvFilter;
 use zeroize::Zeroizing;
@@ -42,7 +44,18 @@ pub(super) fn database(text: &str) -> Result<Database, Rule> {
     }
 }
 
-/// Whether a database's address holds a password.
+/// A server, as `SmtpMailer` takes it.
+pub(super) fn mail_server(text: &str) -> Result<Hidden<Zeroizing<String>>, Rule> {
+    AsyncSmtpTransport::<Tokio1Executor>::from_url(text)
+        .map_err(|_| "must be smtps://USER:PASSWORD@HOST, or smtp://HOST?tls=required")?;
+    Ok(Hidden::new(Zeroizing::new(text.to_owned())))
+}
+
+pub(super) fn mailbox(text: &str) -> Result<Mailbox, Rule> {
+    text.parse().map_err(|_| "must be an address such as Secrets <secrets@example.com>")
+}
+
+/// Whether a database's or a mail server's address holds a password.
 pub(super) fn has_password(text: &str) -> bool {
     let authority = text.split_once("://").map_or("", |(_, rest)| rest);
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);

@@ -47,6 +47,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let accept = target()
         .map(|target: Target| known(AcceptInvitation { token: target.parameter("token").into() }));
     let page = target().map(|_| page());
+    let sent = |(): &()| Response::default();
     vec![
         api.route(Method::GET, OF_TEAM, Shape::Bare, list),
         api.route(Method::DELETE, ONE_OF_TEAM, Shape::Empty, revoke),
@@ -60,11 +61,6 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
 
 fn list(target: &Target, links: Result<BaseUrl, Error>) -> Result<ListInvitations, Fault> {
     Ok(ListInvitations { team: target.id("teamId"), links: links? })
-}
-
-/// 200, and nothing to read.
-fn sent(&(): &()) -> Response {
-    Response::default()
 }
 
 /// The host's own headers keep it from loading or running anything.

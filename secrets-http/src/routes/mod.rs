@@ -1,5 +1,6 @@
 //! The endpoints, a file for each resource.
 
+mod account;
 mod audit;
 mod device_login;
 mod device_page;
@@ -29,6 +30,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
     [
         public::routes(api, scheduler),
         users::routes(api),
+        account::routes(api),
         teams::routes(api),
         members::routes(api),
         invitations::routes(api),

@@ -10,7 +10,7 @@ use super::world::World;
 const MALFORMED: [&str; 3] = [
     "{",
     "[]",
-    r#"{"name":7,"key":7,"value":7,"secrets":7,"team_id":7,"project_ids":7,"email":7,"role":7}"#,
+    r#"{"name":7,"key":7,"value":7,"secrets":7,"team_id":7,"project_ids":7,"email":7,"role":7,"include_secrets":7}"#,
 ];
 
 async fn what_is_malformed_is_told_after_who_may_call_and_before_what_is_named(app: App) {

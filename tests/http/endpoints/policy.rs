@@ -103,6 +103,8 @@ const fn change(
     Rule { method, template, who, on, ok, effect: Effect::Changes }
 }
 
+const ACCOUNT: &str = "/api/v1/account";
+const DATA_EXPORT: &str = "/api/v1/account/data-export";
 const MEMBERS: &str = "/api/v1/teams/{teamId}/members";
 const MEMBER: &str = "/api/v1/teams/{teamId}/members/{userId}";
 const INVITATIONS: &str = "/api/v1/teams/{teamId}/invitations";
@@ -129,6 +131,12 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
     rule("GET", "/api/v1/users/me", Who::Known, Level::Nothing, 200),
+    rule("GET", ACCOUNT, Who::People, Level::Nothing, 200),
+    change("PATCH", ACCOUNT, Who::People, Level::Nothing, 200),
+    // With another address than theirs, which is not confirmed.
+    rule("DELETE", ACCOUNT, Who::People, Level::Nothing, 400),
+    rule("GET", DATA_EXPORT, Who::People, Level::Nothing, 200),
+    rule("POST", DATA_EXPORT, Who::People, Level::Nothing, 200),
     rule("GET", "/api/v1/teams", Who::People, Level::Nothing, 200),
     change("POST", "/api/v1/teams", Who::People, Level::Nothing, 201),
     rule("GET", "/api/v1/teams/{teamId}", Who::Members, Level::Team, 200),

@@ -156,6 +156,11 @@ impl Names {
             ("POST", "teams" | "environments") | ("PATCH", "{projectId}") => {
                 Some(json!({ "name": name }))
             }
+            ("PATCH", "account") => Some(json!({ "name": name })),
+            ("DELETE", "account") => Some(json!({ "confirm": "nobody@example.com" })),
+            ("POST", "data-export") => {
+                Some(json!({ "include_secrets": true, "passphrase": "kvc_a passphrase" }))
+            }
             ("POST", "members") => Some(json!({ "email": format!("new{new}@example.com") })),
             ("PATCH", "{userId}") => Some(json!({ "role": "admin" })),
             ("PATCH", "{environmentId}") => Some(json!({ "description": name })),

@@ -3,6 +3,7 @@
 mod accept;
 mod invite;
 mod leave;
+mod mail;
 mod resend;
 mod roles;
 

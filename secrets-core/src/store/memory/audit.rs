@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use imbl::OrdMap;
+use uuid::Uuid;
 
 use super::state::{Table, owned};
 use super::{Pending, Session, Snapshot};
@@ -99,6 +100,11 @@ impl<S: Snapshot> AuditReads for Session<S> {
     }
 }
 
+/// Whether this person did it. (A service token has an id of its own.)
+fn is_by(entry: &AuditRecord, user: Uuid) -> bool {
+    entry.actor_id == Some(user) && entry.actor_type == "user"
+}
+
 /// Whether an entry is wanted, but for its team and its place in the order.
 fn admits(wanted: &AuditFilter, entry: &AuditRecord) -> bool {
     fn same<T: PartialEq>(wanted: Option<&T>, there: Option<&T>) -> bool {
@@ -137,6 +143,19 @@ impl AuditWrites for Session<Pending> {
                 let place = (entry.created_at, entry.id);
                 state.audit.entry(entry.team).or_default().insert(place, entry.clone().into());
                 state.audit_unsealed.insert(place, entry.team);
+            }
+        }
+        Ok(())
+    }
+
+    async fn forget_actor(&mut self, user: Uuid) -> StoreResult<()> {
+        let state = self.state_mut();
+        for (team, entries) in state.audit.clone() {
+            let theirs = entries.values().filter(|entry| is_by(entry, user));
+            for entry in theirs {
+                let nameless = AuditRecord { actor_name: None, actor_email: None, ..owned(entry) };
+                let place = (nameless.created_at, nameless.id);
+                state.audit.entry(team).or_default().insert(place, nameless.into());
             }
         }
         Ok(())

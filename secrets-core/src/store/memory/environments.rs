@@ -134,10 +134,7 @@ impl EnvironmentWrites for Session<Pending> {
         refers(!has_heirs, "environment left for its heirs to inherit from")?;
         state.environments.remove(&environment);
         state.environment_names.entry(record.project).or_default().remove(&record.name.folded());
-        for secret in state.secrets.remove(&environment).unwrap_or_default().values() {
-            state.secret_places.remove(&secret.id);
-            state.secret_versions.remove(&secret.id);
-        }
+        state.erase_secrets(environment);
         state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
         Ok(())
     }
@@ -158,6 +155,14 @@ impl EnvironmentWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Environment);
 
 impl State {
+    /// Deletes an environment's secrets with their versions.
+    pub(super) fn erase_secrets(&mut self, environment: EnvironmentId) {
+        for secret in self.secrets.remove(&environment).unwrap_or_default().values() {
+            self.secret_places.remove(&secret.id);
+            self.secret_versions.remove(&secret.id);
+        }
+    }
+
     pub(super) fn newest_key(&self, project: ProjectId) -> StoreResult<ProjectKeyRecord> {
         let newest = self.project_keys.get(&project).and_then(|keys| keys.get_max());
         newest

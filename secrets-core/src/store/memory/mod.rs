@@ -9,6 +9,7 @@ mod device_logins;
 mod environments;
 mod instance;
 mod invitations;
+mod outbox;
 mod projects;
 mod scans;
 mod secrets;

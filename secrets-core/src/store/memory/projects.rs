@@ -179,6 +179,19 @@ impl ProjectWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Project);
 
 impl State {
+    /// Deletes a project with everything in it; its slug stays taken.
+    pub(super) fn erase_project(&mut self, project: ProjectId) {
+        self.projects.remove(&project);
+        self.project_keys.remove(&project);
+        self.environment_names.remove(&project);
+        let of_project = self.environments.values().filter(|of| of.project == project);
+        let environments: Vec<_> = of_project.map(|environment| environment.id).collect();
+        for environment in environments {
+            self.environments.remove(&environment);
+            self.erase_secrets(environment);
+        }
+    }
+
     pub(super) fn project_standing(
         &self,
         project: &ProjectRef,

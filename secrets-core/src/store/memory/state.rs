@@ -8,15 +8,15 @@ use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::{Fingerprint, InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
 use crate::ids::{
-    AuditId, CliSessionId, DeviceLoginId, EnvironmentId, FindingId, InvitationId, ProjectId,
-    ScanId, SecretId, TeamId, TokenId, UserId,
+    AuditId, CliSessionId, DeliveryId, DeviceLoginId, EnvironmentId, FindingId, InvitationId,
+    ProjectId, ScanId, SecretId, TeamId, TokenId, UserId,
 };
 use crate::names::SecretKey;
 use crate::scans::FindingStatus;
 use crate::store::{
-    AuditHead, AuditRecord, CliSessionRecord, DeviceLoginRecord, EnvironmentRecord, FindingRecord,
-    InvitationRecord, MemberRecord, ProjectRecord, ScanRecord, SecretRecord, SecretVersion,
-    StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    AuditHead, AuditRecord, CliSessionRecord, DeliveryRecord, DeviceLoginRecord, EnvironmentRecord,
+    FindingRecord, InvitationRecord, MemberRecord, ProjectRecord, ScanRecord, SecretRecord,
+    SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -36,6 +36,8 @@ pub(super) struct State {
     pub(super) members: Table<(TeamId, UserId), MemberRecord>,
 
     pub(super) invitations: Table<InvitationId, InvitationRecord>,
+
+    pub(super) outbox: Table<DeliveryId, DeliveryRecord>,
 
     /// Those that are not deleted.
     pub(super) projects: Table<ProjectId, ProjectRecord>,

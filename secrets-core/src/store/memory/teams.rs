@@ -2,12 +2,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::state::{State, owned, refers};
+use super::state::{State, Table, owned, refers};
 use super::{Pending, Session, Snapshot};
+use crate::clock::Time;
 use crate::error::Subject;
 use crate::ids::{TeamId, UserId};
+use crate::rule::Broken;
 use crate::store::{
-    MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamWrites,
+    DELETED, MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamWrites,
     UserRecord,
 };
 
@@ -84,6 +86,30 @@ impl TeamWrites for Session<Pending> {
         removed.map(drop).ok_or(StoreError::Stale(Subject::User))
     }
 
+    async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()> {
+        let state = self.state_mut();
+        state.members = kept(&state.members, |member| member.team != team);
+        state.invitations = kept(&state.invitations, |invitation| invitation.team != team);
+        let tokens: Vec<_> = state.tokens.values().map(|token| token.record.clone()).collect();
+        for token in tokens.into_iter().filter(|token| token.team == team) {
+            state.tokens.remove(&token.id);
+            state.token_macs.remove(&token.mac.0);
+        }
+        let projects: Vec<_> = state.projects.values().map(owned).collect();
+        for project in projects.into_iter().filter(|project| project.team == team) {
+            state.erase_project(project.id);
+        }
+        if let Some(old) = state.teams.get(&team).map(owned) {
+            let slug = TeamRecord::deleted_slug(team);
+            let (slug, name) = (slug.parse().map_err(never)?, DELETED.parse().map_err(never)?);
+            state.team_slugs.remove(old.slug.as_str());
+            let deleted = TeamRecord { slug, name, updated_at: now, ..old };
+            state.team_slugs.insert(deleted.slug.to_string());
+            state.teams.insert(team, deleted.into());
+        }
+        Ok(())
+    }
+
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()> {
         // The whole store is held already.
         let exists = self.state().teams.contains_key(&team);
@@ -100,6 +126,17 @@ impl State {
             joined_at: member.map(|member| member.created_at),
         })
     }
+}
+
+/// The rows that are to stay.
+fn kept<K: Clone + Ord, V>(table: &Table<K, V>, stays: impl Fn(&V) -> bool) -> Table<K, V> {
+    let rows = table.iter().filter(|(_, row)| stays(row));
+    rows.map(|(key, row)| (key.clone(), Arc::clone(row))).collect()
+}
+
+/// The names of what is deleted are names.
+fn never(broken: Broken) -> StoreError {
+    StoreError::Broken(broken.into())
 }
 
 /// The member, with what the person says of themselves now.

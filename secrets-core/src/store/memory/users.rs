@@ -2,6 +2,7 @@ use async_trait::async_trait;
 
 use super::state::owned;
 use super::{Pending, Session, Snapshot};
+use crate::clock::Time;
 use crate::error::Subject;
 use crate::ids::UserId;
 use crate::store::{StoreError, StoreResult, UserReads, UserRecord, UserWrites};
@@ -38,11 +39,33 @@ impl UserWrites for Session<Pending> {
 
     async fn update_user(&mut self, user: &UserRecord) -> StoreResult<()> {
         let state = self.state_mut();
-        if let Some(old) = state.users.get(&user.id).map(owned) {
+        let known = state.users.get(&user.id).map(owned);
+        if let Some(old) = known.filter(is_known) {
             let (issuer, subject, created_at) = (old.issuer, old.subject, old.created_at);
             let new = UserRecord { issuer, subject, created_at, ..user.clone() };
             state.users.insert(user.id, new.into());
         }
         Ok(())
     }
+
+    async fn lock_user(&mut self, user: UserId) -> StoreResult<()> {
+        // The whole store is held already.
+        let known = self.state().users.get(&user).map(owned).filter(is_known);
+        known.map(drop).ok_or(StoreError::Stale(Subject::User))
+    }
+
+    async fn forget_user(&mut self, user: UserId, now: Time) -> StoreResult<()> {
+        let state = self.state_mut();
+        let Some(old) = state.users.get(&user).map(owned) else { return Ok(()) };
+        let forgotten = UserRecord::forgotten(user, old.created_at, now);
+        state.subjects.remove(&(old.issuer, old.subject));
+        state.subjects.insert((forgotten.issuer.clone(), forgotten.subject.clone()), user);
+        state.users.insert(user, forgotten.into());
+        Ok(())
+    }
+}
+
+/// Whether this is somebody who is not forgotten.
+fn is_known(user: &UserRecord) -> bool {
+    !user.issuer.is_empty()
 }

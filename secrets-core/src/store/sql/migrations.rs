@@ -19,8 +19,9 @@ const HISTORY: &[(&str, &str)] = &[
     ("audit", include_str!("../../../migrations/0006_audit.sql")),
     ("audit chain", include_str!("../../../migrations/0007_audit_chain.sql")),
     ("device logins", include_str!("../../../migrations/0008_device_logins.sql")),
-    ("invitations", include_str!("../../../migrations/0009_invitations.sql")),
+    ("people", include_str!("../../../migrations/0009_people.sql")),
     ("scans", include_str!("../../../migrations/0010_scans.sql")),
+    ("outbox", include_str!("../../../migrations/0011_outbox.sql")),
 ];
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {

@@ -6,8 +6,8 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use super::{begin, committed, read};
-use crate::ids::{EnvironmentId, ProjectId, TeamId};
-use crate::store::{AuditFilter, AuditRecord, Store};
+use crate::ids::{EnvironmentId, ProjectId, TeamId, UserId};
+use crate::store::{AuditFilter, AuditRecord, AuditScope, Store};
 use crate::testing::fixtures::{World, at, entry, team, user};
 
 /// All that an entry may tell survives, of either kind of address.
@@ -251,4 +251,35 @@ pub async fn an_entry_is_undone_with_its_transaction(store: &dyn Store) {
 
 fn actions(entries: &[AuditRecord]) -> Vec<&str> {
     entries.iter().map(|entry| entry.action.as_str()).collect()
+}
+
+/// Of whoever is forgotten, entries keep the id and what was done; those of others keep everything.
+pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
+    let world = World::build(store).await;
+    let by = |actor_type: &str, actor: UserId, second| AuditRecord {
+        actor_type: actor_type.to_owned(),
+        actor_id: Some(actor.uuid()),
+        actor_name: Some("Alice".to_owned()),
+        actor_email: Some("alice@example.com".to_owned()),
+        resource_name: Some("KEY".to_owned()),
+        ..entry(&world.team, "secret.read", at(second))
+    };
+    let theirs = by("user", world.owner.id, 1);
+    let nobodys = AuditRecord { team: None, ..by("user", world.owner.id, 2) };
+    let others = by("user", world.member.id, 3);
+    let machines = by("service_token", world.owner.id, 4);
+    let all = [theirs.clone(), nobodys, others.clone(), machines.clone()];
+    let mut tx = begin(store).await;
+    tx.insert_audit(&all).await.unwrap();
+
+    tx.forget_actor(world.owner.id.uuid()).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let of_team = seen.audit_entries(&AuditFilter::newest(world.team.id, 10)).await.unwrap();
+    let nameless = AuditRecord { actor_name: None, actor_email: None, ..theirs };
+    assert_eq!(of_team, [machines, others, nameless]);
+    let of_actor = AuditScope::Actor(world.owner.id.uuid());
+    let of_actor = seen.audit_entries(&AuditFilter::newest(of_actor, 10)).await.unwrap();
+    let named = of_actor.iter().filter(|entry| entry.actor_name.is_some());
+    assert_eq!(named.map(|entry| entry.actor_type.as_str()).collect::<Vec<_>>(), ["service_token"]);
 }

@@ -1,5 +1,7 @@
 //! Invitations.
 
+use std::slice::from_ref;
+
 use chrono::TimeDelta;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
@@ -29,7 +31,7 @@ pub async fn an_invitation_is_found_by_id_hash_team_and_address(store: &dyn Stor
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.invitation(full.id).await.unwrap(), Some(full.clone()));
     assert_eq!(seen.invitation_by_mac(&full.mac).await.unwrap(), Some(full.clone()));
-    assert_eq!(seen.invitations(world.team.id).await.unwrap(), [full.clone()]);
+    assert_eq!(seen.invitations(world.team.id).await.unwrap(), from_ref(&full));
     assert_eq!(seen.invitations_to(&full.email).await.unwrap(), [full]);
 }
 

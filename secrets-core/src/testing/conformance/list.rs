@@ -62,6 +62,9 @@ macro_rules! store_conformance {
             an_update_keeps_who_a_person_is
             an_update_can_take_away_what_was_told
             an_update_leaves_other_people_alone
+            a_forgotten_person_leaves_a_row_without_a_trace
+            a_forgotten_person_is_not_refreshed
+            whoever_is_forgotten_cannot_be_held
         }
         teams() {
             a_team_is_found_by_id
@@ -80,6 +83,7 @@ macro_rules! store_conformance {
             a_team_that_exists_can_be_held
             a_member_can_be_given_another_role
             a_member_can_be_taken_out
+            a_deleted_team_is_empty_and_its_slug_is_free
         }
         projects() {
             a_project_is_found_by_id_and_by_slug
@@ -231,6 +235,7 @@ macro_rules! store_conformance {
             an_entry_outlives_what_it_tells_of
             an_entry_refers_to_nothing
             an_entry_is_undone_with_its_transaction
+            a_forgotten_actor_loses_name_and_address
         }
         audit_chain() {
             a_new_entry_has_no_place
@@ -292,6 +297,16 @@ macro_rules! store_conformance {
             what_a_team_says_of_a_fingerprint_lasts
             a_mark_can_be_taken_back
             a_thousand_findings_go_at_once
+        }
+        claims(spawn) {
+            one_of_many_claims_a_delivery
+        }
+        outbox() {
+            a_delivery_is_due_from_its_time_on
+            the_longest_due_come_first
+            a_claimed_delivery_is_not_due
+            a_claim_that_was_lost_settles_nothing
+            a_delivery_is_postponed_or_deleted
         }
     } };
 

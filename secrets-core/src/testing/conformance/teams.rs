@@ -2,10 +2,17 @@
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::access::Role;
+use crate::caller::Principal;
 use crate::error::Subject;
 use crate::limits::Plan;
-use crate::store::{MemberRecord, Membership, Store, StoreError, TeamRecord, UserRecord};
-use crate::testing::fixtures::{World, at, member, team, user};
+use crate::store::{
+    EnvironmentRecord, MemberRecord, Membership, Store, StoreError, TeamRecord, TokenScope,
+    UserRecord,
+};
+use crate::testing::fixtures::{
+    World, at, environment, invitation, member, next_version, project, project_key, secret, team,
+    token, user,
+};
 
 /// A team is found by its id with all that is kept of it, and none by an unknown one.
 pub async fn a_team_is_found_by_id(store: &dyn Store) {
@@ -253,4 +260,41 @@ pub async fn a_member_can_be_taken_out(store: &dyn Store) {
     let teams = seen.memberships(world.member.id).await.unwrap();
     assert_eq!(left, [member(&world.team, &world.owner, Role::Owner)]);
     assert_eq!(teams.iter().map(|of| of.team.id).collect::<Vec<_>>(), [world.other_team.id]);
+}
+
+/// Everything in a deleted team is gone, and nothing of another; its projects' slugs stay taken.
+pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
+    let world = World::build(store).await;
+    let secret = secret(&world.staging, "KEY");
+    let token = token(&world.team, &world.owner);
+    let scope = TokenScope { projects: vec![world.project.id], environments: Vec::new() };
+    let heir = EnvironmentRecord {
+        inherits_from: Some(world.staging.id),
+        ..environment(&world.project, "heir")
+    };
+    let mut tx = begin(store).await;
+    tx.insert_environment(&heir).await.unwrap();
+    tx.insert_secrets(std::slice::from_ref(&secret)).await.unwrap();
+    tx.replace_secret(&next_version(&secret)).await.unwrap();
+    tx.insert_token(&token, &scope).await.unwrap();
+    tx.insert_invitation(&invitation(&world.team, &world.owner, "x@example.com")).await.unwrap();
+
+    tx.delete_team(world.team.id, at(60)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let principal = Principal::User(world.owner.id);
+    assert_eq!(seen.memberships(world.owner.id).await.unwrap(), []);
+    assert_eq!(seen.projects(principal).await.unwrap(), []);
+    assert_eq!(seen.environments(world.project.id, principal).await.unwrap(), []);
+    assert_eq!(seen.secret_versions(secret.id, u32::MAX, 10).await.unwrap(), []);
+    assert_eq!(seen.secret_range().await.unwrap(), None);
+    assert_eq!(seen.token(token.id).await.unwrap(), None);
+    assert_eq!(seen.invitations(world.team.id).await.unwrap(), []);
+    assert_eq!(seen.members(&[world.other_team.id]).await.unwrap().len(), 1);
+    let mut tx = begin(store).await;
+    tx.insert_team(&team(&world.owner, "acme")).await.unwrap();
+    let again = project(&world.other_team, "billing");
+    assert_duplicate(tx.insert_project(&again, &project_key(&again)).await, Subject::Project);
+    tx.delete_team(world.other_team.id, at(60)).await.unwrap();
+    tx.commit().await.unwrap();
 }

@@ -1,9 +1,9 @@
 //! People.
 
-use super::{assert_duplicate, begin, committed};
+use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::error::Subject;
 use crate::store::{Store, UserRecord};
-use crate::testing::fixtures::{at, user};
+use crate::testing::fixtures::{World, at, user};
 
 /// A person is found by their id, and nobody by an unknown one.
 pub async fn a_person_is_found_by_id(store: &dyn Store) {
@@ -185,4 +185,52 @@ fn told() -> UserRecord {
         last_login_at: Some(at(3)),
         ..user("auth0|5f7c8ec7c33c6c004bbafe82")
     }
+}
+
+/// Of whoever is forgotten, nothing is kept but that there was somebody; what refers to them still
+/// does, and the issuer's subject is nobody's.
+pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+
+    tx.forget_user(world.owner.id, at(60)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let left = seen.user(world.owner.id).await.unwrap().unwrap();
+    let UserRecord { issuer, subject, .. } = &world.owner;
+    assert_eq!(seen.user_by_subject(issuer, subject).await.unwrap(), None);
+    assert_eq!((left.email.as_str(), left.name.as_str()), ("", "deleted user"));
+    assert_eq!((left.first_name, left.avatar_url, left.last_login_at), (None, None, None));
+    assert_eq!((left.created_at, left.updated_at), (world.owner.created_at, at(60)));
+    assert!(!left.email_verified && left.issuer.is_empty());
+    assert_eq!(seen.team(world.team.id).await.unwrap().unwrap().created_by, world.owner.id);
+    let mut tx = begin(store).await;
+    tx.insert_user(&user(subject)).await.unwrap();
+    tx.forget_user(world.stranger.id, at(60)).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Who was read before they were forgotten is not brought back.
+pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.forget_user(world.owner.id, at(60)).await.unwrap();
+
+    tx.update_user(&world.owner).await.unwrap();
+
+    let left = committed(store, tx).await.user(world.owner.id).await.unwrap().unwrap();
+    assert_eq!(left.email, "");
+}
+
+/// A person can be held, more than once in a transaction; whoever is forgotten cannot.
+pub async fn whoever_is_forgotten_cannot_be_held(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.lock_user(world.owner.id).await.unwrap();
+    tx.lock_user(world.owner.id).await.unwrap();
+
+    tx.forget_user(world.owner.id, at(60)).await.unwrap();
+
+    assert_stale(tx.lock_user(world.owner.id).await, Subject::User);
+    assert_stale(tx.lock_user(user("unknown").id).await, Subject::User);
 }

@@ -51,6 +51,10 @@ fn a_value_that_breaks_its_rule_is_not_repeated() {
         ("SECRETS_RATE_LIMIT_PER_PRINCIPAL=kvc_", "SECRETS_RATE_LIMIT_PER_PRINCIPAL must be a"),
         ("SECRETS_TRUSTED_PROXIES=kvc_", "SECRETS_TRUSTED_PROXIES must be networks or addresses"),
         ("SECRETS_PUBLIC_URL=kvc_", "SECRETS_PUBLIC_URL must be an address such as https://"),
+        ("SECRETS_SMTP_URL=kvc_", "SECRETS_SMTP_URL must be smtps://USER:PASSWORD@HOST"),
+        ("SECRETS_SMTP_URL=http://kvc_", "SECRETS_SMTP_URL must be smtps://"),
+        ("SECRETS_SMTP_URL=smtp://u:kvc_@h", "SECRETS_SMTP_URL needs SECRETS_SMTP_FROM, and"),
+        ("SECRETS_SMTP_FROM=kvc_", "SECRETS_SMTP_FROM must be an address such as"),
         ("SECRETS_DEFAULT_PLAN=kvc_", "SECRETS_DEFAULT_PLAN must be unlimited, free, team or"),
         ("SECRETS_DEFAULT_MEMBER_ROLE=owner", "SECRETS_DEFAULT_MEMBER_ROLE must be none, read"),
         ("SECRETS_AUDIT_READS=maybe", "SECRETS_AUDIT_READS must be on or off"),
@@ -98,6 +102,10 @@ fn a_secret_is_not_taken_from_the_command_line() {
         assert_eq!(failure.code, Exit::Usage);
         assert!(!failure.message.contains("kvc_"), "{failure}");
     }
+    let message_for_mail = message("--smtp-url smtps://u:kvc_p@mail.example", &[]);
+    assert!(
+        message_for_mail.starts_with("SECRETS_SMTP_URL (given as --smtp-url) holds a password")
+    );
     for url in ["postgres://u:kvc_p@db/s", "postgres://db/s?user=u&password=kvc_p"] {
         let message = message(&format!("--database-url {url}"), &["SECRETS_DATABASE_URL="]);
         let expected = "SECRETS_DATABASE_URL (given as --database-url) holds a password";

@@ -114,6 +114,14 @@ impl AuditWrites for Session<Transaction> {
         Ok(())
     }
 
+    async fn forget_actor(&mut self, user: Uuid) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE audit_log SET actor_name = NULL, actor_email = NULL
+             WHERE actor_id = $1 AND actor_type = 'user'",
+        );
+        self.write(statement.bind(user)).await.map(drop)
+    }
+
     async fn seal_audit(
         &mut self,
         head: &AuditHead,

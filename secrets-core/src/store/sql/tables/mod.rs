@@ -19,8 +19,8 @@ use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 /// The columns a record is read from. A macro, because the texts of statements are literals.
 macro_rules! columns {
     (users) => {
-        "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.first_name, u.last_name,
-         u.avatar_url, u.created_at, u.updated_at, u.last_login_at"
+        "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.name_chosen, u.first_name,
+         u.last_name, u.avatar_url, u.created_at, u.updated_at, u.last_login_at"
     };
     (teams) => {
         "t.id, t.name, t.slug, t.is_personal, t.plan, t.created_by, t.created_at, t.updated_at"
@@ -98,6 +98,7 @@ mod device_logins;
 mod environments;
 mod instance;
 mod invitations;
+mod outbox;
 mod projects;
 mod scans;
 mod secrets;

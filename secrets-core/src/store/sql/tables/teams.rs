@@ -3,9 +3,23 @@ use sqlx::QueryBuilder;
 
 use super::{Connected, Db, Row, Session, Transaction, push_ids};
 use crate::access::Role;
+use crate::clock::Time;
 use crate::error::Subject;
 use crate::ids::{TeamId, UserId};
-use crate::store::{MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamWrites};
+use crate::store::{
+    DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamWrites,
+};
+
+/// What deletes a team's things, in this order; secrets and versions go with their environments.
+const EMPTYING: [&str; 5] = [
+    "DELETE FROM tokens WHERE team_id = $1",
+    "DELETE FROM invitations WHERE team_id = $1",
+    "DELETE FROM members WHERE team_id = $1",
+    "DELETE FROM environments
+     WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
+    "DELETE FROM project_keys
+     WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
+];
 
 #[async_trait]
 impl<C: Connected> TeamReads for Session<C> {
@@ -105,6 +119,28 @@ impl TeamWrites for Session<Transaction> {
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()> {
         let statement = sqlx::query("DELETE FROM members WHERE team_id = $1 AND user_id = $2");
         self.change(Subject::User, statement.bind(team.uuid()).bind(user.uuid())).await
+    }
+
+    async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()> {
+        for text in EMPTYING {
+            self.write(sqlx::query(text).bind(team.uuid())).await?;
+        }
+        let projects = sqlx::query(
+            "UPDATE projects
+             SET name = $2, description = NULL, deleted_at = COALESCE(deleted_at, $3)
+             WHERE team_id = $1",
+        )
+        .bind(team.uuid())
+        .bind(DELETED)
+        .bind(now);
+        self.write(projects).await?;
+        let statement =
+            sqlx::query("UPDATE teams SET name = $2, slug = $3, updated_at = $4 WHERE id = $1")
+                .bind(team.uuid())
+                .bind(DELETED)
+                .bind(TeamRecord::deleted_slug(team))
+                .bind(now);
+        self.write(statement).await.map(drop)
     }
 
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()> {

@@ -2,6 +2,7 @@ use async_trait::async_trait;
 
 use super::super::super::findable;
 use super::{Connected, Row, Session, Transaction};
+use crate::clock::Time;
 use crate::error::Subject;
 use crate::ids::UserId;
 use crate::store::{StoreResult, UserReads, UserRecord, UserWrites};
@@ -35,9 +36,9 @@ impl UserWrites for Session<Transaction> {
     async fn insert_user(&mut self, user: &UserRecord) -> StoreResult<()> {
         let statement = sqlx::query(
             "INSERT INTO users
-                 (id, issuer, subject, email, email_verified, name, first_name, last_name,
-                  avatar_url, created_at, updated_at, last_login_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                 (id, issuer, subject, email, email_verified, name, name_chosen, first_name,
+                  last_name, avatar_url, created_at, updated_at, last_login_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
              ON CONFLICT DO NOTHING",
         )
         .bind(user.id.uuid())
@@ -46,6 +47,7 @@ impl UserWrites for Session<Transaction> {
         .bind(&user.email)
         .bind(user.email_verified)
         .bind(&user.name)
+        .bind(user.is_name_chosen)
         .bind(&user.first_name)
         .bind(&user.last_name)
         .bind(&user.avatar_url)
@@ -58,19 +60,44 @@ impl UserWrites for Session<Transaction> {
     async fn update_user(&mut self, user: &UserRecord) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE users
-             SET email = $2, email_verified = $3, name = $4, first_name = $5, last_name = $6,
-                 avatar_url = $7, updated_at = $8, last_login_at = $9
-             WHERE id = $1",
+             SET email = $2, email_verified = $3, name = $4, name_chosen = $5, first_name = $6,
+                 last_name = $7, avatar_url = $8, updated_at = $9, last_login_at = $10
+             WHERE id = $1 AND issuer <> ''",
         )
         .bind(user.id.uuid())
         .bind(&user.email)
         .bind(user.email_verified)
         .bind(&user.name)
+        .bind(user.is_name_chosen)
         .bind(&user.first_name)
         .bind(&user.last_name)
         .bind(&user.avatar_url)
         .bind(user.updated_at)
         .bind(user.last_login_at);
+        self.write(statement).await.map(drop)
+    }
+
+    async fn lock_user(&mut self, user: UserId) -> StoreResult<()> {
+        let statement =
+            sqlx::query("UPDATE users SET updated_at = updated_at WHERE id = $1 AND issuer <> ''");
+        self.change(Subject::User, statement.bind(user.uuid())).await
+    }
+
+    async fn forget_user(&mut self, user: UserId, now: Time) -> StoreResult<()> {
+        let forgotten = UserRecord::forgotten(user, now, now);
+        let statement = sqlx::query(
+            "UPDATE users
+             SET issuer = $2, subject = $3, email = $4, email_verified = FALSE, name = $5,
+                 name_chosen = FALSE, first_name = NULL, last_name = NULL, avatar_url = NULL,
+                 updated_at = $6, last_login_at = NULL
+             WHERE id = $1",
+        )
+        .bind(user.uuid())
+        .bind(forgotten.issuer)
+        .bind(forgotten.subject)
+        .bind(forgotten.email)
+        .bind(forgotten.name)
+        .bind(now);
         self.write(statement).await.map(drop)
     }
 }
@@ -83,6 +110,7 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<UserRecord> {
         email: row.get("email")?,
         email_verified: row.get("email_verified")?,
         name: row.get("name")?,
+        is_name_chosen: row.get("name_chosen")?,
         first_name: row.get("first_name")?,
         last_name: row.get("last_name")?,
         avatar_url: row.get("avatar_url")?,

@@ -15,3 +15,6 @@ CREATE TABLE invitations (
 );
 
 CREATE INDEX invitations_email ON invitations (email);
+
+-- Whether a person chose their name themselves; else it is what their issuer says.
+ALTER TABLE users ADD COLUMN name_chosen BOOLEAN NOT NULL DEFAULT FALSE;

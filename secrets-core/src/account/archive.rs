@@ -1,0 +1,129 @@
+//! The values that a person can read, for them to take away under a passphrase.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Serialize, Serializer};
+use zeroize::Zeroizing;
+
+use crate::access::EnvironmentPath;
+use crate::audit::Note;
+use crate::caller::Callers;
+use crate::clock::Time;
+use crate::crypto::{Archive, ArchiveKey};
+use crate::error::{Error, Result};
+use crate::ids::{EnvironmentId, ProjectId, UserId};
+use crate::names::{DisplayName, EnvironmentName, Slug};
+use crate::operation::{Audit, Context, Operation, Read};
+use crate::secrets::Secret;
+use crate::store::{EnvironmentRecord, ProjectRecord, Wanted};
+
+/// Seals the values of every environment that the caller may read, hidden ones left out. Each
+/// environment's export is recorded in its team's audit log.
+#[derive(Debug)]
+pub struct ExportAccountSecrets {
+    /// The key of the caller's passphrase. Deriving it takes long: that is the host's to do.
+    pub key: ArchiveKey,
+}
+
+/// The sealed file; as a value in a document, base64.
+pub struct AccountArchive(pub Vec<u8>);
+
+/// What is in it, as JSON.
+#[derive(Serialize)]
+struct Contents {
+    format_version: u32,
+    generated_at: Time,
+    user_id: UserId,
+    projects: Vec<ArchivedProject>,
+}
+
+#[derive(Serialize)]
+struct ArchivedProject {
+    id: ProjectId,
+    name: DisplayName,
+    slug: Slug,
+    environments: Vec<ArchivedEnvironment>,
+}
+
+#[derive(Serialize)]
+struct ArchivedEnvironment {
+    id: EnvironmentId,
+    name: EnvironmentName,
+    secrets: Vec<Secret>,
+}
+
+impl Operation for ExportAccountSecrets {
+    const NAME: &'static str = "account.export_secrets";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Export("account.exported");
+    type Access = Read;
+    type Output = AccountArchive;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<AccountArchive> {
+        let user = cx.caller.person()?.clone();
+        let principal = cx.caller.principal()?;
+        let mut projects = Vec::new();
+        let mut exported = Vec::new();
+        for project in cx.reads().projects(principal).await? {
+            let mut environments = Vec::new();
+            for environment in cx.reads().environments(project.id, principal).await? {
+                let archived = cx.archived(&project, environment).await?;
+                // What it went through on the way is the entry of the environment's team.
+                let note = std::mem::take(&mut cx.note);
+                if let Some(archived) = archived {
+                    exported.push(Note { action: Some("secrets.exported"), ..note });
+                    environments.push(archived);
+                }
+            }
+            let ProjectRecord { id, name, slug, .. } = project;
+            projects.push(ArchivedProject { id, name, slug, environments });
+        }
+        cx.note.resource = Some(("account", Some(user.id.uuid()), None));
+        cx.note.others = exported;
+        cx.detail("include_secrets", true);
+
+        let (generated_at, user_id) = (cx.now(), user.id);
+        let contents = Contents { format_version: 1, generated_at, user_id, projects };
+        let contents = serde_json::to_vec(&contents).map(Zeroizing::new);
+        let contents = contents.map_err(Error::internal)?;
+        Ok(AccountArchive(Archive::seal(&self.key, &contents)))
+    }
+}
+
+impl Context<'_, Read> {
+    /// An environment with its values; `None` if the caller may not read it.
+    async fn archived(
+        &mut self,
+        project: &ProjectRecord,
+        environment: EnvironmentRecord,
+    ) -> Result<Option<ArchivedEnvironment>> {
+        let at = EnvironmentPath::new(project.id, environment.id);
+        let view = match self.view(&at, Wanted::All).await {
+            Ok(view) => view,
+            // Forbidden, or deleted while the others were read.
+            Err(Error::Forbidden(_) | Error::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (scope, shown) = self.all_visible(view).await?;
+        let mut secrets = Vec::with_capacity(shown.len());
+        for seen in shown {
+            secrets.push(self.reveal(&scope, seen).await?);
+        }
+        self.detail("format", "account");
+        Ok(Some(ArchivedEnvironment { id: environment.id, name: environment.name, secrets }))
+    }
+}
+
+impl Serialize for AccountArchive {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(&self.0))
+    }
+}
+
+impl fmt::Debug for AccountArchive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccountArchive(…)")
+    }
+}

@@ -1,0 +1,47 @@
+//! Changing one's account.
+
+use serde::Deserialize;
+
+use super::Account;
+use crate::caller::Callers;
+use crate::error::{Error, Result};
+use crate::names::DisplayName;
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::store::UserRecord;
+
+/// What changes. At least one thing must.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AccountChange {
+    /// What the person is called from now on, whatever their identity provider says.
+    pub name: Option<DisplayName>,
+}
+
+/// Changes the caller's account.
+#[derive(Debug)]
+pub struct UpdateAccount {
+    /// What changes.
+    pub change: AccountChange,
+}
+
+impl Operation for UpdateAccount {
+    const NAME: &'static str = "account.update";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("user.updated");
+    type Access = Write;
+    type Output = Account;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Account> {
+        let name = self.change.name.ok_or_else(|| Error::invalid("body", "must give a name"))?;
+        let now = cx.now();
+        let user = UserRecord {
+            name: name.into(),
+            is_name_chosen: true,
+            updated_at: now,
+            ..cx.caller.person()?.clone()
+        };
+        cx.tx().update_user(&user).await?;
+        cx.note.resource = Some(("user", Some(user.id.uuid()), None));
+        cx.account(user).await
+    }
+}

@@ -1,0 +1,243 @@
+//! A file under a passphrase.
+//!
+//! ```text
+//!  0   8  "SCEXPORT"
+//!  8   1  version: 1
+//!  9   4  Argon2id memory in KiB, big-endian
+//! 13   4  Argon2id passes, big-endian
+//! 17   1  Argon2id lanes
+//! 18  16  salt
+//! 34  24  nonce
+//! 58      ciphertext, then a tag of 16 bytes
+//! ```
+//!
+//! The key is Argon2id (RFC 9106, version 0x13) of the passphrase's UTF-8 bytes and the salt, 32 bytes
+//! long. The rest is XAES-256-GCM, with the first 34 bytes as associated data.
+
+use std::fmt;
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use serde::{Deserialize, Deserializer, de};
+use zeroize::Zeroizing;
+
+use super::cipher::Cipher;
+use super::{Key, Undecryptable, random};
+use crate::rule::{Broken, Rule};
+
+/// What a person protects a file with: 12 to 1,024 characters.
+pub struct Passphrase(Zeroizing<String>);
+
+/// The key of a passphrase, with all that is needed to derive it again.
+pub struct ArchiveKey {
+    header: [u8; HEADER],
+    cipher: Cipher,
+}
+
+/// Sealing and opening such files.
+#[derive(Debug, Clone, Copy)]
+pub struct Archive;
+
+const MAGIC: &[u8; 8] = b"SCEXPORT";
+const VERSION: u8 = 1;
+const HEADER: usize = 34;
+
+/// How much deriving a key costs: the second recommended option of RFC 9106, section 4.
+const COST: Cost = Cost { memory: 65_536, passes: 3, lanes: 4 };
+
+#[derive(Clone, Copy)]
+struct Cost {
+    memory: u32,
+    passes: u32,
+    lanes: u8,
+}
+
+impl Passphrase {
+    /// A passphrase, if it may be one.
+    pub fn new(text: String) -> Result<Self, Broken> {
+        const RULE: Rule = Rule::of("must be 12 to 1024 characters");
+        let text = Zeroizing::new(text);
+        if (12..=1024).contains(&text.chars().count()) {
+            Ok(Self(text))
+        } else {
+            Err(RULE.broken())
+        }
+    }
+}
+
+impl ArchiveKey {
+    /// Derives a key for a new file. Takes 64 MiB and a good part of a second, so not on a thread
+    /// that others wait for.
+    #[must_use]
+    pub fn derive(passphrase: &Passphrase) -> Self {
+        #[expect(clippy::expect_used, reason = "the costs are a constant within Argon2's bounds")]
+        Self::of(passphrase, COST, random()).expect("costs that Argon2 takes")
+    }
+
+    fn of(passphrase: &Passphrase, cost: Cost, salt: [u8; 16]) -> Option<Self> {
+        let Cost { memory, passes, lanes } = cost;
+        let params = Params::new(memory, passes, u32::from(lanes), Some(32)).ok()?;
+        let mut key = Zeroizing::new([0; 32]);
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+            .hash_password_into(passphrase.0.as_bytes(), &salt, key.as_mut_slice())
+            .ok()?;
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(MAGIC);
+        header[8] = VERSION;
+        header[9..13].copy_from_slice(&memory.to_be_bytes());
+        header[13..17].copy_from_slice(&passes.to_be_bytes());
+        header[17] = lanes;
+        header[18..].copy_from_slice(&salt);
+        Some(Self { header, cipher: Cipher::new(&Key::from_bytes(key)) })
+    }
+}
+
+impl Archive {
+    /// The file that holds this.
+    #[must_use]
+    pub fn seal(key: &ArchiveKey, contents: &[u8]) -> Vec<u8> {
+        let mut file = key.header.to_vec();
+        key.cipher.seal_into(&mut file, &random(), &key.header, contents);
+        file
+    }
+
+    /// What a file holds. A header that asks for more than 256 MiB, or for less than is safe, is
+    /// taken for none of ours.
+    pub fn open(file: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
+        let (header, sealed) = file.split_first_chunk::<HEADER>().ok_or(Undecryptable)?;
+        let (cost, salt) = read(header).ok_or(Undecryptable)?;
+        let key = ArchiveKey::of(passphrase, cost, salt).ok_or(Undecryptable)?;
+        key.cipher.open(sealed, header)
+    }
+}
+
+fn read(header: &[u8; HEADER]) -> Option<(Cost, [u8; 16])> {
+    let number = |at: usize| header.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+    let cost = Cost { memory: number(9)?, passes: number(13)?, lanes: header[17] };
+    let is_ours = header.starts_with(MAGIC) && header[8] == VERSION;
+    let is_bounded = (19_456..=262_144).contains(&cost.memory)
+        && (2..=10).contains(&cost.passes)
+        && (1..=8).contains(&cost.lanes);
+    (is_ours && is_bounded).then_some((cost, header[18..].try_into().ok()?))
+}
+
+impl<'de> Deserialize<'de> for Passphrase {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(…)")
+    }
+}
+
+impl fmt::Debug for ArchiveKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ArchiveKey(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The least that is taken, so that tests are quick.
+    const LEAST: Cost = Cost { memory: 19_456, passes: 2, lanes: 1 };
+
+    fn passphrase(text: &str) -> Passphrase {
+        Passphrase::new(text.to_owned()).unwrap()
+    }
+
+    fn sealed(contents: &[u8]) -> Vec<u8> {
+        let key = ArchiveKey::of(&passphrase("correct horse"), LEAST, random()).unwrap();
+        Archive::seal(&key, contents)
+    }
+
+    #[test]
+    fn a_file_opens_with_its_passphrase_alone() {
+        let file = sealed(b"kvc_value");
+
+        let opened = Archive::open(&file, &passphrase("correct horse")).unwrap();
+
+        assert_eq!(opened.as_slice(), b"kvc_value");
+        assert!(Archive::open(&file, &passphrase("Correct horse")).is_err());
+        assert!(!file.windows(4).any(|bytes| bytes == b"kvc_"));
+    }
+
+    #[test]
+    fn a_file_that_was_changed_anywhere_does_not_open() {
+        let file = sealed(b"kvc");
+
+        for place in 0..file.len() {
+            // A header that asks for more work is not worth doing it in a test.
+            if (9..18).contains(&place) {
+                continue;
+            }
+            let mut changed = file.clone();
+            changed[place] ^= 1;
+            let opened = Archive::open(&changed, &passphrase("correct horse"));
+            assert!(opened.is_err(), "byte {place}");
+        }
+        for length in [0, 8, 33, 34, 58, 73, file.len() - 1] {
+            assert!(Archive::open(&file[..length], &passphrase("correct horse")).is_err());
+        }
+    }
+
+    #[test]
+    fn costs_that_are_out_of_bounds_are_refused_before_they_are_paid() {
+        let file = sealed(b"kvc");
+        let with = |at: usize, number: u32| {
+            let mut file = file.clone();
+            file[at..at + 4].copy_from_slice(&number.to_be_bytes());
+            file
+        };
+
+        for changed in [with(9, u32::MAX), with(9, 1_024), with(13, 1), with(13, u32::MAX)] {
+            assert!(Archive::open(&changed, &passphrase("correct horse")).is_err());
+        }
+        for lanes in [0, 9, 255] {
+            let mut changed = file.clone();
+            changed[17] = lanes;
+            assert!(Archive::open(&changed, &passphrase("correct horse")).is_err());
+        }
+    }
+
+    #[test]
+    fn the_published_costs_are_written_into_a_new_file() {
+        let file = Archive::seal(&ArchiveKey::derive(&passphrase("correct horse")), b"kvc");
+
+        assert_eq!(&file[..9], b"SCEXPORT\x01");
+        assert_eq!(file[9..18], [0, 1, 0, 0, 0, 0, 0, 3, 4]);
+        assert_eq!(file.len(), 34 + 24 + 3 + 16);
+        let opened = Archive::open(&file, &passphrase("correct horse")).unwrap();
+        assert_eq!(opened.as_slice(), b"kvc");
+    }
+
+    #[test]
+    fn the_key_is_argon2id_and_the_seal_is_the_houses() {
+        let file = sealed(b"kvc");
+        let mut key = Zeroizing::new([0; 32]);
+        Argon2::new(
+            Algorithm::Argon2id,
+            Version::V0x13,
+            Params::new(19_456, 2, 1, Some(32)).unwrap(),
+        )
+        .hash_password_into(b"correct horse", &file[18..34], key.as_mut_slice())
+        .unwrap();
+
+        let opened = Cipher::new(&Key::from_bytes(key)).open(&file[34..], &file[..34]).unwrap();
+
+        assert_eq!(opened.as_slice(), b"kvc");
+    }
+
+    #[test]
+    fn a_passphrase_has_12_characters_or_more() {
+        for text in ["", "short", "elevenchars", &"x".repeat(1025)] {
+            assert!(Passphrase::new(text.to_owned()).is_err(), "{text}");
+        }
+        for text in ["twelve chars", "日本語のパスフレーズです", &"é".repeat(1024)] {
+            assert!(Passphrase::new(text.to_owned()).is_ok(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+use async_trait::async_trait;
+
+use super::state::{State, owned};
+use super::{Pending, Session, Snapshot};
+use crate::clock::Time;
+use crate::error::Subject;
+use crate::store::{DeliveryRecord, OutboxReads, OutboxWrites, StoreError, StoreResult};
+
+#[async_trait]
+impl<S: Snapshot> OutboxReads for Session<S> {
+    async fn due_deliveries(&mut self, now: Time, limit: u32) -> StoreResult<Vec<DeliveryRecord>> {
+        let state = self.state();
+        let due = state.outbox.values().filter(|delivery| delivery.next_attempt_at <= now);
+        let mut due: Vec<_> = due.map(owned).collect();
+        due.sort_by_key(|delivery| (delivery.next_attempt_at, delivery.id));
+        due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(due)
+    }
+}
+
+#[async_trait]
+impl OutboxWrites for Session<Pending> {
+    async fn insert_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        if state.outbox.contains_key(&delivery.id) {
+            return Err(StoreError::Duplicate(Subject::Resource));
+        }
+        state.outbox.insert(delivery.id, delivery.clone().into());
+        Ok(())
+    }
+
+    async fn claim_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let attempts = delivery.attempts.saturating_sub(1);
+        let old = state.attempted(delivery, attempts)?;
+        let (attempts, next_attempt_at) = (delivery.attempts, delivery.next_attempt_at);
+        let claimed = DeliveryRecord { attempts, next_attempt_at, ..old };
+        state.outbox.insert(claimed.id, claimed.into());
+        Ok(())
+    }
+
+    async fn postpone_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let old = state.attempted(delivery, delivery.attempts)?;
+        let later = DeliveryRecord { next_attempt_at: delivery.next_attempt_at, ..old };
+        state.outbox.insert(later.id, later.into());
+        Ok(())
+    }
+
+    async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        state.attempted(delivery, delivery.attempts)?;
+        state.outbox.remove(&delivery.id);
+        Ok(())
+    }
+}
+
+impl State {
+    /// The delivery, if it was begun so often.
+    fn attempted(&self, delivery: &DeliveryRecord, attempts: u32) -> StoreResult<DeliveryRecord> {
+        let found = self.outbox.get(&delivery.id).map(owned);
+        found.filter(|found| found.attempts == attempts).ok_or(StoreError::Stale(Subject::Resource))
+    }
+}

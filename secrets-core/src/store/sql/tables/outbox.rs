@@ -1,0 +1,75 @@
+use async_trait::async_trait;
+
+use super::{Connected, Row, Session, Transaction};
+use crate::clock::Time;
+use crate::error::Subject;
+use crate::store::{DeliveryRecord, OutboxReads, OutboxWrites, StoreResult};
+
+#[async_trait]
+impl<C: Connected> OutboxReads for Session<C> {
+    async fn due_deliveries(&mut self, now: Time, limit: u32) -> StoreResult<Vec<DeliveryRecord>> {
+        let statement = sqlx::query(
+            "SELECT id, kind, payload, attempts, next_attempt_at, created_at
+             FROM outbox WHERE next_attempt_at <= $1
+             ORDER BY next_attempt_at, id
+             LIMIT $2",
+        );
+        self.all("outbox", statement.bind(now).bind(i64::from(limit)), record).await
+    }
+}
+
+#[async_trait]
+impl OutboxWrites for Session<Transaction> {
+    async fn insert_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "INSERT INTO outbox (id, kind, payload, attempts, next_attempt_at, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(delivery.id.uuid())
+        .bind(&delivery.kind)
+        .bind(&delivery.payload)
+        .bind(i64::from(delivery.attempts))
+        .bind(delivery.next_attempt_at)
+        .bind(delivery.created_at);
+        self.insert(Subject::Resource, statement).await
+    }
+
+    async fn claim_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE outbox SET attempts = $2, next_attempt_at = $3
+             WHERE id = $1 AND attempts = $2 - 1",
+        )
+        .bind(delivery.id.uuid())
+        .bind(i64::from(delivery.attempts))
+        .bind(delivery.next_attempt_at);
+        self.change(Subject::Resource, statement).await
+    }
+
+    async fn postpone_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let statement =
+            sqlx::query("UPDATE outbox SET next_attempt_at = $3 WHERE id = $1 AND attempts = $2")
+                .bind(delivery.id.uuid())
+                .bind(i64::from(delivery.attempts))
+                .bind(delivery.next_attempt_at);
+        self.change(Subject::Resource, statement).await
+    }
+
+    async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let statement = sqlx::query("DELETE FROM outbox WHERE id = $1 AND attempts = $2")
+            .bind(delivery.id.uuid())
+            .bind(i64::from(delivery.attempts));
+        self.change(Subject::Resource, statement).await
+    }
+}
+
+fn record(row: &Row<'_>) -> StoreResult<DeliveryRecord> {
+    Ok(DeliveryRecord {
+        id: row.id("id")?,
+        kind: row.get("kind")?,
+        payload: row.get("payload")?,
+        attempts: row.number("attempts")?,
+        next_attempt_at: row.get("next_attempt_at")?,
+        created_at: row.get("created_at")?,
+    })
+}

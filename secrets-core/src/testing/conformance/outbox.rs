@@ -1,0 +1,87 @@
+//! What is to be sent.
+
+use super::{assert_stale, begin, committed};
+use crate::error::Subject;
+use crate::store::{DeliveryRecord, Store};
+use crate::testing::fixtures::{at, delivery};
+
+/// A delivery is due from its time on, with all that is kept of it.
+pub async fn a_delivery_is_due_from_its_time_on(store: &dyn Store) {
+    let full = DeliveryRecord {
+        payload: r#"{"ünï":"日本 '\\"}"#.to_owned(),
+        attempts: 3,
+        created_at: at(5),
+        ..delivery(at(10))
+    };
+    let mut tx = begin(store).await;
+
+    tx.insert_delivery(&full).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.due_deliveries(at(9), 10).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries(at(10), 10).await.unwrap(), [full]);
+}
+
+/// The longest due come first, and no more than are asked for.
+pub async fn the_longest_due_come_first(store: &dyn Store) {
+    let all = [30, 10, 20].map(|age| delivery(at(age)));
+    let mut tx = begin(store).await;
+    for delivery in &all {
+        tx.insert_delivery(delivery).await.unwrap();
+    }
+
+    let due = committed(store, tx).await.due_deliveries(at(60), 2).await.unwrap();
+
+    let [_, oldest, middle] = all;
+    assert_eq!(due, [oldest, middle]);
+}
+
+/// What is claimed is not due until the claim ends, and cannot be claimed by who read it before.
+pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
+    let left = delivery(at(0));
+    let claimed = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..left.clone() };
+    let mut tx = begin(store).await;
+    tx.insert_delivery(&left).await.unwrap();
+
+    tx.claim_delivery(&claimed).await.unwrap();
+    let again = tx.claim_delivery(&claimed).await;
+
+    assert_stale(again, Subject::Resource);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.due_deliveries(at(119), 10).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries(at(120), 10).await.unwrap(), [claimed]);
+}
+
+/// Whoever lost a claim settles nothing.
+pub async fn a_claim_that_was_lost_settles_nothing(store: &dyn Store) {
+    let left = delivery(at(0));
+    let lost = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..left.clone() };
+    let held = DeliveryRecord { attempts: 2, next_attempt_at: at(240), ..left.clone() };
+    let mut tx = begin(store).await;
+    tx.insert_delivery(&left).await.unwrap();
+    tx.claim_delivery(&lost).await.unwrap();
+    tx.claim_delivery(&held).await.unwrap();
+
+    assert_stale(tx.delete_delivery(&lost).await, Subject::Resource);
+    assert_stale(tx.postpone_delivery(&lost).await, Subject::Resource);
+
+    let due = committed(store, tx).await.due_deliveries(at(240), 10).await.unwrap();
+    assert_eq!(due, [held]);
+}
+
+/// What failed is due again when that is said, and what was sent is gone.
+pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
+    let [failed, sent] = [delivery(at(0)), delivery(at(0))];
+    let later = DeliveryRecord { next_attempt_at: at(5), ..failed.clone() };
+    let mut tx = begin(store).await;
+    tx.insert_delivery(&failed).await.unwrap();
+    tx.insert_delivery(&sent).await.unwrap();
+
+    tx.postpone_delivery(&later).await.unwrap();
+    tx.delete_delivery(&sent).await.unwrap();
+
+    assert_stale(tx.delete_delivery(&sent).await, Subject::Resource);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.due_deliveries(at(4), 10).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries(at(5), 10).await.unwrap(), [later]);
+}

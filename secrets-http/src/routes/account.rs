@@ -1,0 +1,124 @@
+//! `/api/v1/account`
+
+use std::sync::Arc;
+
+use secrets_core::account::{
+    AccountArchive, AccountData, DeleteAccount, ExportAccount, ExportAccountSecrets, GetAccount,
+    UpdateAccount,
+};
+use secrets_core::caller::Caller;
+use secrets_core::clock::Clock;
+use secrets_core::crypto::{ArchiveKey, Passphrase};
+use secrets_core::error::Error;
+use secrets_core::ids::UserId;
+use secrets_core::limits::RateLimiter;
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use warp::Filter as _;
+use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use warp::http::{HeaderValue, Method, StatusCode};
+use warp::reply::Response;
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::fault::Fault;
+use crate::gate::within;
+use crate::reply::{self, Shape};
+use crate::router::Route;
+use crate::target::target;
+
+const ACCOUNT: &str = "/api/v1/account";
+const EXPORT: &str = "/api/v1/account/data-export";
+
+/// How often a person may export in an hour, from this node.
+const EXPORTS: u32 = 5;
+
+/// How many keys are derived at once: each takes 64 MiB.
+const DERIVATIONS: usize = 2;
+
+/// What is asked for when values are exported.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+struct SecretsExport {
+    /// `true`: that values are meant.
+    include_secrets: bool,
+    /// What the file is protected with: 12 to 1,024 characters.
+    #[schema(value_type = String)]
+    passphrase: Passphrase,
+}
+
+/// What exports have in common.
+#[derive(Clone)]
+struct Exports {
+    clock: Arc<dyn Clock>,
+    people: Arc<RateLimiter<UserId>>,
+    derivations: Arc<Semaphore>,
+}
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let exports = Exports {
+        clock: Arc::clone(&api.clock),
+        people: Arc::new(RateLimiter::hourly(EXPORTS)),
+        derivations: Arc::new(Semaphore::new(DERIVATIONS)),
+    };
+    let get = target().map(|_| known(GetAccount));
+    let update =
+        body(LIMIT).map(|body: Body| async { Ok(UpdateAccount { change: body.json().await? }) });
+    let delete = body(LIMIT)
+        .map(|body: Body| async { Ok(DeleteAccount { confirmation: body.json().await? }) });
+    let counted = exports.clone();
+    let export = warp::ext::get::<Caller>().map(move |caller: Caller| {
+        let exports = counted.clone();
+        async move {
+            exports.count(&caller)?;
+            Ok(ExportAccount)
+        }
+    });
+    let archive =
+        body(LIMIT).and(warp::ext::get::<Caller>()).map(move |body: Body, caller: Caller| {
+            let exports = exports.clone();
+            async move { exports.archive(body, &caller).await }
+        });
+    vec![
+        api.route(Method::GET, ACCOUNT, Shape::Bare, get),
+        api.route(Method::PATCH, ACCOUNT, Shape::Bare, update),
+        api.route(Method::DELETE, ACCOUNT, Shape::Empty, delete),
+        api.route(Method::GET, EXPORT, document, export),
+        api.route(Method::POST, EXPORT, file, archive),
+    ]
+}
+
+impl Exports {
+    /// Counts an export of the caller's, and refuses it if it is one too many.
+    fn count(&self, caller: &Caller) -> Result<(), Error> {
+        within(self.people.count(caller.person()?.id, self.clock.now()))
+    }
+
+    async fn archive(&self, body: Body, caller: &Caller) -> Result<ExportAccountSecrets, Fault> {
+        let SecretsExport { include_secrets, passphrase } = body.json().await?;
+        if !include_secrets {
+            return Err(Error::invalid("include_secrets", "must be true").into());
+        }
+        self.count(caller)?;
+        let _permit = self.derivations.acquire().await.map_err(Error::internal)?;
+        let key = tokio::task::spawn_blocking(move || ArchiveKey::derive(&passphrase));
+        Ok(ExportAccountSecrets { key: key.await.map_err(Error::internal)? })
+    }
+}
+
+fn document(data: &AccountData) -> Response {
+    let response = reply::json(StatusCode::OK, data);
+    attached(response, "attachment; filename=\"secrets-account.json\"")
+}
+
+fn file(archive: &AccountArchive) -> Response {
+    let mut response = Response::new(archive.0.clone().into());
+    let kind = HeaderValue::from_static("application/octet-stream");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    attached(response, "attachment; filename=\"secrets-account.scx\"")
+}
+
+fn attached(mut response: Response, disposition: &'static str) -> Response {
+    response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static(disposition));
+    response
+}

@@ -1,0 +1,203 @@
+//! Deleting one's account.
+
+use hyper::Method;
+use secrets_core::access::Role;
+use secrets_tests::{App, Client, Person, Reply, on_every_store, paths};
+use serde_json::{Value, json};
+
+use super::ACCOUNT;
+
+async fn delete(client: &Client, confirm: &Value) -> Reply {
+    client.json(Method::DELETE, ACCOUNT, &json!({ "confirm": confirm })).await
+}
+
+/// The person deletes their account, and confirms it.
+async fn leave(person: &Person, name: &str) -> Reply {
+    delete(person, &json!(format!("{name}@example.com"))).await
+}
+
+async fn whoever_deletes_their_account_is_unknown(app: App) {
+    let alice = app.person("alice").await;
+
+    leave(&alice, "alice").await.is(204);
+
+    alice.get("/api/v1/users/me").await.is(404);
+    alice.get(ACCOUNT).await.is(401);
+    alice.get("/api/v1/teams").await.is(401);
+}
+
+async fn an_account_is_deleted_only_by_its_address(app: App) {
+    let alice = app.person("alice").await;
+
+    for confirm in [json!("bob@example.com"), json!(""), json!("alice"), json!("yes")] {
+        let refused = delete(&alice, &confirm).await;
+        refused.is(400).names("confirm");
+    }
+    for body in [json!({}), json!({ "confirm": true }), json!({ "confirm": null })] {
+        alice.json(Method::DELETE, ACCOUNT, &body).await.is(400).names("confirm");
+    }
+    alice.get(ACCOUNT).await.is(200);
+    delete(&alice, &json!(" Alice@EXAMPLE.com ")).await.is(204);
+}
+
+async fn the_personal_team_goes_with_everything_in_it(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    alice.environment(&web, "child", Some("staging")).await;
+    let machine = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+    let key = paths::secret(&web, "staging", "KEY");
+    machine.get(&key).await.is(200);
+    let theirs = bob.project("Theirs").await;
+    bob.secret(&theirs, "staging", "KEY", "kvc_other").await;
+    let mut reads = app.store.read().await.unwrap();
+    let (first, last) = reads.secret_range().await.unwrap().unwrap();
+    assert_ne!(first, last);
+
+    leave(&alice, "alice").await.is(204);
+
+    machine.get(&key).await.is(401);
+    bob.get(&web).await.is(404);
+    let (first, last) = reads.secret_range().await.unwrap().unwrap();
+    assert_eq!(first, last, "only the other person's secret is left");
+    bob.get(&paths::secret(&theirs, "staging", "KEY")).await.is(200);
+}
+
+async fn a_slug_of_a_deleted_project_is_not_given_again(app: App) {
+    let (alice, eve) = (app.person("alice").await, app.person("eve").await);
+    alice.post("/api/v1/projects", &json!({ "name": "Web", "slug": "web" })).await.is(201);
+
+    leave(&alice, "alice").await.is(204);
+
+    let body = json!({ "name": "Web", "slug": "web" });
+    eve.post("/api/v1/projects", &body).await.is(400).names("slug");
+}
+
+async fn whoever_signs_in_again_is_somebody_new(app: App) {
+    let alice = app.person("alice").await;
+    alice.project("Web").await;
+    leave(&alice, "alice").await.is(204);
+
+    let again = app.person("alice").await;
+
+    assert_ne!(again.id, alice.id);
+    assert_ne!(again.team, alice.team);
+    assert_eq!(again.get("/api/v1/projects").await.json(), json!({ "projects": [] }));
+    again.get(&format!("/api/v1/teams/{}", alice.team)).await.is(403);
+    again.project("Web").await;
+    leave(&again, "alice").await.is(204);
+}
+
+async fn a_team_with_others_keeps_an_owner(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let ops = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).id();
+    for team in [&ops, &alice.team] {
+        app.join(team, &bob.id, Role::Admin).await;
+    }
+
+    let refused = leave(&alice, "alice").await;
+
+    let error = refused.is(400).code("sole_owner").json()["error"].clone();
+    let error = error.as_str().unwrap();
+    assert!(error.contains("\"Ops\"") && error.contains("\"alice's Team\""), "{error}");
+    alice.get(ACCOUNT).await.is(200);
+    for team in [&ops, &alice.team] {
+        let path = format!("/api/v1/teams/{team}/members/{}", bob.id);
+        alice.patch(&path, &json!({ "role": "owner" })).await.is(200);
+    }
+    leave(&alice, "alice").await.is(204);
+    let team = bob.get(&format!("/api/v1/teams/{}", alice.team)).await.is(200).json();
+    assert_eq!((&team["member_count"], &team["members"][0]["name"]), (&json!(1), &json!("bob")));
+}
+
+async fn a_team_that_nobody_else_is_in_goes_too(app: App) {
+    let alice = app.person("alice").await;
+    let ops = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).id();
+    let body = json!({ "name": "ci", "team_id": ops, "all_projects": true });
+    let token = alice.post("/api/v1/tokens", &body).await.is(201).json();
+
+    leave(&alice, "alice").await.is(204);
+
+    app.bearer(token["token"].as_str().unwrap()).get("/api/v1/projects").await.is(401);
+}
+
+async fn what_was_made_for_others_stays(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&bob.team, &alice.id, Role::Admin).await;
+    let body = json!({ "name": "Shared", "team_id": bob.team });
+    let shared = alice.post("/api/v1/projects", &body).await.is(201).id();
+    let shared = format!("/api/v1/projects/{shared}");
+    alice.secret(&shared, "staging", "KEY", "kvc_value").await;
+    let body = json!({ "name": "ci", "team_id": bob.team, "all_projects": true });
+    let token = alice.post("/api/v1/tokens", &body).await.is(201).json();
+    let members = format!("/api/v1/teams/{}/members", bob.team);
+    alice.post(&members, &json!({ "email": "carol@example.com" })).await.is(201);
+
+    leave(&alice, "alice").await.is(204);
+
+    bob.get(&paths::secret(&shared, "staging", "KEY")).await.is(200);
+    let machine = app.bearer(token["token"].as_str().unwrap());
+    machine.get(&paths::secret(&shared, "staging", "KEY")).await.is(200);
+    let tokens = bob.get("/api/v1/tokens").await.is(200).json();
+    assert_eq!(tokens["tokens"][0]["created_by"], json!(alice.id));
+    let invitation = app.person("carol").await.get("/api/v1/invitations").await.json();
+    assert_eq!(invitation[0]["invited_by_name"], "deleted user");
+    assert_eq!(invitation[0].get("invited_by_email"), None);
+}
+
+async fn the_log_forgets_who_and_not_what(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&bob.team, &alice.id, Role::Admin).await;
+    let body = json!({ "name": "Shared", "team_id": bob.team });
+    alice.post("/api/v1/projects", &body).await.is(201);
+    let before = app.entry(&bob.team, "project.created").await;
+    assert_eq!(before.actor_name.as_deref(), Some("alice"));
+    app.service.seal_audit().await.unwrap();
+
+    leave(&alice, "alice").await.is(204);
+
+    let after = app.entry(&bob.team, "project.created").await;
+    assert_eq!((&after.actor_name, &after.actor_email), (&None, &None));
+    assert_eq!(after.actor_id.map(|id| id.to_string()), Some(alice.id.clone()));
+    assert_eq!((after.resource_name, after.address), (before.resource_name, before.address));
+    app.service.seal_audit().await.unwrap();
+    let verified = app.service.verify_audit().await.unwrap();
+    assert_eq!(verified.broken, []);
+}
+
+async fn a_deleted_person_accepts_nothing(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let members = format!("/api/v1/teams/{}/members", alice.team);
+    let place = alice.post(&members, &json!({ "email": "bob@example.com" })).await.json();
+    let (_, token) = place["accept_url"].as_str().unwrap().rsplit_once('/').unwrap();
+    leave(&bob, "bob").await.is(204);
+
+    let path = format!("/api/v1/invitations/{token}/accept");
+    bob.post(&path, &json!({})).await.is(401);
+
+    app.person("bob").await.post(&path, &json!({})).await.is(200);
+}
+
+async fn an_account_stays_deleted_after_a_restart(app: App) {
+    let alice = app.person("alice").await;
+    alice.project("Web").await;
+    leave(&alice, "alice").await.is(204);
+
+    let restarted = app.restarted().await;
+
+    restarted.bearer(&app.jwt("alice")).get("/api/v1/users/me").await.is(404);
+}
+
+on_every_store![
+    whoever_deletes_their_account_is_unknown,
+    an_account_is_deleted_only_by_its_address,
+    the_personal_team_goes_with_everything_in_it,
+    a_slug_of_a_deleted_project_is_not_given_again,
+    whoever_signs_in_again_is_somebody_new,
+    a_team_with_others_keeps_an_owner,
+    a_team_that_nobody_else_is_in_goes_too,
+    what_was_made_for_others_stays,
+    the_log_forgets_who_and_not_what,
+    a_deleted_person_accepts_nothing,
+    an_account_stays_deleted_after_a_restart,
+];

@@ -1,0 +1,188 @@
+//! Taking along what is kept of oneself.
+
+use chrono::TimeDelta;
+use secrets_core::Options;
+use secrets_core::access::{MemberAccess, Role};
+use secrets_core::crypto::{Archive, Passphrase};
+use secrets_tests::{App, Build, Client, Kind, Reply, STARTED, on_every_store, paths};
+use serde_json::{Value, json};
+
+use super::EXPORT;
+
+const PASSPHRASE: &str = "correct horse battery";
+
+async fn archive(client: &Client) -> Reply {
+    let body = json!({ "include_secrets": true, "passphrase": PASSPHRASE });
+    client.post(EXPORT, &body).await
+}
+
+/// What is in an archive.
+fn opened(reply: &Reply) -> Value {
+    let passphrase = Passphrase::new(PASSPHRASE.to_owned()).unwrap();
+    let contents = Archive::open(&reply.is(200).body, &passphrase).unwrap();
+    serde_json::from_slice(&contents).unwrap()
+}
+
+async fn an_export_holds_what_is_kept_of_a_person(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    alice.token(&json!({ "all_projects": true })).await;
+    bob.project("Theirs").await;
+    let members = format!("/api/v1/teams/{}/members", bob.team);
+    bob.post(&members, &json!({ "email": "alice@example.com" })).await.is(201);
+
+    let reply = alice.get(EXPORT).await;
+
+    let data = reply.is(200).json();
+    let disposition = reply.header("content-disposition");
+    assert_eq!(disposition, Some("attachment; filename=\"secrets-account.json\""));
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    assert_eq!((&data["format_version"], &data["generated_at"]), (&json!(1), &json!(STARTED)));
+    assert_eq!(data["user"], alice.get("/api/v1/users/me").await.json());
+    assert_eq!(data["memberships"][0]["name"], "alice's Team");
+    assert_eq!(data["invitations"][0]["team_name"], "bob's Team");
+    assert_eq!(data["invitations"][0].get("token"), None);
+    let projects = alice.get("/api/v1/projects").await.json();
+    assert_eq!(data["projects"], projects["projects"]);
+    let tokens = alice.get("/api/v1/tokens").await.json();
+    assert_eq!(data["service_tokens"], tokens["tokens"]);
+    let mut actions: Vec<_> = data["audit_logs"].as_array().unwrap().iter().collect();
+    actions.sort_by_key(|entry| entry["action"].to_string());
+    let actions: Vec<_> = actions.iter().map(|entry| entry["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["project.created", "secret.created", "token.created", "user.created"]);
+    assert!(!reply.text().contains("kvc_value"));
+}
+
+async fn an_archive_holds_the_values_that_the_person_can_read(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    alice.environment(&web, "child", Some("staging")).await;
+    let hide = json!({ "key": "GONE", "hidden": true });
+    alice.post(&paths::secrets(&web, "production"), &hide).await.is(201);
+
+    let reply = archive(&alice).await;
+
+    let contents = opened(&reply);
+    let disposition = reply.header("content-disposition");
+    assert_eq!(disposition, Some("attachment; filename=\"secrets-account.scx\""));
+    assert!(!reply.text().contains("kvc_"));
+    assert_eq!((&contents["format_version"], &contents["user_id"]), (&json!(1), &json!(alice.id)));
+    let project = &contents["projects"][0];
+    assert_eq!((&project["name"], &project["slug"]), (&json!("Web"), &json!("web")));
+    let environments = project["environments"].as_array().unwrap();
+    let shown: Vec<_> = environments
+        .iter()
+        .map(|environment| {
+            let secrets = environment["secrets"].as_array().unwrap().iter();
+            let secrets = secrets.map(|secret| format!("{}={}", secret["key"], secret["value"]));
+            format!("{} {}", environment["name"], secrets.collect::<String>()).replace('"', "")
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        ["development ", "staging KEY=kvc_value", "production ", "child KEY=kvc_value"]
+    );
+    let child = &environments[3]["secrets"][0];
+    assert_eq!(child["inherited_from"], "staging");
+}
+
+async fn an_archive_opens_with_its_passphrase_alone(app: App) {
+    let alice = app.person("alice").await;
+
+    let reply = archive(&alice).await;
+
+    let other = Passphrase::new("another passphrase".to_owned()).unwrap();
+    assert!(Archive::open(&reply.is(200).body, &other).is_err());
+    assert!(reply.body.starts_with(b"SCEXPORT\x01"));
+}
+
+async fn an_archive_leaves_out_what_the_person_may_not_read(kind: Kind) {
+    let options = Options { member_access: MemberAccess::None, ..Options::default() };
+    let app = Build::on(kind).options(options).start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    let own = bob.project("Own").await;
+    bob.secret(&own, "staging", "KEY", "kvc_own").await;
+
+    let contents = opened(&archive(&bob).await).to_string();
+
+    assert!(contents.contains("kvc_own") && !contents.contains("kvc_value"), "{contents}");
+}
+
+async fn exports_are_recorded_with_every_environment_whose_values_left(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&bob.team, &alice.id, Role::Admin).await;
+    let theirs = bob.project("Theirs").await;
+    bob.secret(&theirs, "staging", "KEY", "kvc_value").await;
+
+    alice.get(EXPORT).await.is(200);
+    archive(&alice).await.is(200);
+
+    let mut exported = app.audit(&bob.team).await;
+    exported.retain(|entry| entry.action == "secrets.exported");
+    let mut places: Vec<_> =
+        exported.iter().filter_map(|entry| entry.environment_name.clone()).collect();
+    places.sort();
+    assert_eq!(places, ["development", "production", "staging"]);
+    assert!(exported.iter().all(|entry| entry.actor_name.as_deref() == Some("alice")));
+    let data = alice.get(EXPORT).await.is(200).json();
+    let own: Vec<_> = data["audit_logs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|entry| entry["action"] == "account.exported")
+        .map(|entry| entry["metadata"]["include_secrets"].as_bool().unwrap())
+        .collect();
+    assert_eq!(own.len(), 2);
+    assert!(own.contains(&true) && own.contains(&false));
+}
+
+async fn a_person_exports_five_times_an_hour(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    for _ in 0..4 {
+        alice.get(EXPORT).await.is(200);
+    }
+    archive(&alice).await.is(200);
+
+    for reply in [alice.get(EXPORT).await, archive(&alice).await] {
+        reply.is(429).code("rate_limited");
+        assert_eq!(reply.number("retry-after"), 3590);
+    }
+    bob.get(EXPORT).await.is(200);
+    app.wait(TimeDelta::seconds(3590));
+    alice.get(EXPORT).await.is(200);
+}
+
+async fn an_archive_needs_a_passphrase_of_12_characters(app: App) {
+    let alice = app.person("alice").await;
+    let body = |passphrase: &str| json!({ "include_secrets": true, "passphrase": passphrase });
+
+    for passphrase in ["", "kvc_elevenc"] {
+        let reply = alice.post(EXPORT, &body(passphrase)).await;
+        reply.is(400).names("passphrase");
+        assert!(!reply.text().contains("kvc_elevenc"));
+    }
+    for body in [
+        json!({ "passphrase": PASSPHRASE }),
+        json!({ "include_secrets": "yes", "passphrase": PASSPHRASE }),
+        json!({ "include_secrets": false, "passphrase": PASSPHRASE }),
+    ] {
+        alice.post(EXPORT, &body).await.is(400).names("include_secrets");
+    }
+    alice.post(EXPORT, &json!({ "include_secrets": true })).await.is(400).names("passphrase");
+    archive(&alice).await.is(200);
+}
+
+on_every_store![
+    an_export_holds_what_is_kept_of_a_person,
+    an_archive_holds_the_values_that_the_person_can_read,
+    an_archive_opens_with_its_passphrase_alone,
+    exports_are_recorded_with_every_environment_whose_values_left,
+    a_person_exports_five_times_an_hour,
+    an_archive_needs_a_passphrase_of_12_characters;
+    an_archive_leaves_out_what_the_person_may_not_read,
+];

@@ -1,0 +1,236 @@
+//! Invitations by mail.
+
+use chrono::TimeDelta;
+use secrets_core::clock::Clock as _;
+use secrets_tests::{Answer, App, Build, Kind, MAIL_LINKS, Person, on_every_store};
+use serde_json::{Value, json};
+
+use super::{accept, invitations, invite, unknown};
+
+/// A server that sends mail, and somebody with a team.
+async fn world(kind: Kind) -> (App, Person) {
+    let app = Build::on(kind).mail().start().await;
+    let alice = app.person("alice").await;
+    (app, alice)
+}
+
+/// Sends what is due now.
+async fn deliver(app: &App) {
+    while app.service.deliver_due().await.unwrap() > 0 {}
+}
+
+/// What waits to be sent, now or later.
+async fn waiting(app: &App) -> Vec<secrets_core::store::DeliveryRecord> {
+    let later = app.clock.now() + TimeDelta::days(365);
+    app.store.read().await.unwrap().due_deliveries(later, 100).await.unwrap()
+}
+
+/// The server's own job may be sending as well: this waits until it is done.
+async fn sent(app: &App, number: usize) {
+    for _ in 0..500 {
+        deliver(app).await;
+        if app.mailer.sent().len() == number && waiting(app).await.is_empty() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("{:?}, waiting: {:?}", app.mailer.sent(), waiting(app).await);
+}
+
+async fn an_invitation_is_mailed_with_the_link_that_accepts_it(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    let bob = app.person("bob").await;
+
+    invite(&alice, "bob").await;
+    sent(&app, 1).await;
+
+    let message = app.mailer.sent().remove(0);
+    assert_eq!(message.to, "bob@example.com");
+    assert_eq!(message.subject, "Invitation to the team \"alice's Team\"");
+    assert_eq!(
+        message.text,
+        format!(
+            "alice (alice@example.com) invites you to the team \"alice's Team\".\n\n\
+             This page says how to join; until 2026-11-28 12:00 UTC:\n\n\
+             {MAIL_LINKS}/invitations/{}\n\n\
+             If you did not expect this, do nothing: \
+             nobody is put into a team who does not accept.\n",
+            message.token()
+        )
+    );
+    accept(&bob, &message.token()).await.is(200);
+}
+
+async fn where_mail_is_sent_the_inviter_is_given_no_link(kind: Kind) {
+    let (_app, alice) = world(kind).await;
+
+    let place = invite(&alice, "bob").await;
+
+    let list = alice.get(&invitations(&alice)).await.is(200).json();
+    assert_eq!((place.get("accept_url"), list[0].get("accept_url")), (None, None));
+    assert_eq!(list[0]["email"], "bob@example.com");
+}
+
+async fn what_waits_to_be_sent_holds_no_token_and_no_address(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    app.mailer.answer(Answer::Fails);
+
+    let place = invite(&alice, "bob").await;
+
+    let row = waiting(&app).await.remove(0);
+    let payload: Value = serde_json::from_str(&row.payload).unwrap();
+    assert_eq!(row.kind, "invitation");
+    assert_eq!(payload, json!({ "invitation": place["id"], "number": 1 }));
+}
+
+async fn a_refused_request_leaves_nothing_to_be_sent(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    let path = super::members(&alice);
+
+    alice.post(&path, &json!({ "email": "alice@example.com" })).await.is(400);
+    alice.post(&path, &json!({ "email": "bob" })).await.is(400);
+
+    assert_eq!(waiting(&app).await, []);
+}
+
+async fn an_invitation_that_is_sent_again_is_mailed_with_its_new_token(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    let bob = app.person("bob").await;
+    let place = invite(&alice, "bob").await;
+    sent(&app, 1).await;
+
+    let path = format!("{}/{}/resend", invitations(&alice), place["id"].as_str().unwrap());
+    alice.post(&path, &json!({})).await.is(200);
+    sent(&app, 2).await;
+
+    let messages = app.mailer.sent();
+    assert_ne!(messages[0].token(), messages[1].token());
+    unknown(&accept(&bob, &messages[0].token()).await);
+    accept(&bob, &messages[1].token()).await.is(200);
+}
+
+async fn what_was_revoked_before_it_was_sent_is_not_sent(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    app.mailer.answer(Answer::Fails);
+    let place = invite(&alice, "bob").await;
+    deliver(&app).await;
+    let path = format!("{}/{}", invitations(&alice), place["id"].as_str().unwrap());
+    alice.delete(&path).await.is(204);
+
+    app.mailer.answer(Answer::Takes);
+    app.wait(TimeDelta::minutes(10));
+    sent(&app, 0).await;
+}
+
+async fn what_failed_is_tried_again_later_and_later(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    app.mailer.answer(Answer::Fails);
+    invite(&alice, "bob").await;
+
+    for (attempt, pause) in [(1, 5), (2, 60), (3, 300)] {
+        for _ in 0..500 {
+            deliver(&app).await;
+            let row = &waiting(&app).await[0];
+            if row.attempts == attempt && row.next_attempt_at < app.clock.now() + CLAIM {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        assert_eq!(app.mailer.tried(), usize::try_from(attempt).unwrap());
+        app.wait(TimeDelta::seconds(pause - 1));
+        deliver(&app).await;
+        assert_eq!(waiting(&app).await[0].attempts, attempt, "not before its time");
+        app.wait(TimeDelta::seconds(1));
+    }
+    app.mailer.answer(Answer::Takes);
+    sent(&app, 1).await;
+}
+
+/// How long a claim lasts.
+const CLAIM: TimeDelta = TimeDelta::minutes(2);
+
+async fn what_never_arrives_is_given_up(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    app.mailer.answer(Answer::Fails);
+    invite(&alice, "bob").await;
+
+    for _ in 0..40 {
+        deliver(&app).await;
+        app.wait(TimeDelta::hours(11));
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+
+    assert_eq!(waiting(&app).await, []);
+    assert!(app.mailer.tried() <= 8, "{}", app.mailer.tried());
+}
+
+async fn what_is_refused_for_good_is_not_tried_again(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    app.mailer.answer(Answer::Refuses);
+
+    invite(&alice, "bob").await;
+    sent(&app, 0).await;
+
+    assert_eq!(app.mailer.tried(), 1);
+}
+
+async fn two_nodes_send_nothing_twice(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    let other = app.restarted().await;
+
+    for number in 0..20 {
+        invite(&alice, &format!("guest{number}")).await;
+        tokio::join!(deliver(&app), deliver(&other), deliver(&app), deliver(&other));
+    }
+    sent(&app, 20).await;
+
+    let mut recipients: Vec<_> = app.mailer.sent().into_iter().map(|message| message.to).collect();
+    recipients.sort();
+    recipients.dedup();
+    assert_eq!((recipients.len(), app.mailer.tried()), (20, 20));
+}
+
+async fn a_claim_that_nobody_settles_ends(kind: Kind) {
+    let (app, alice) = world(kind).await;
+    app.mailer.answer(Answer::Fails);
+    invite(&alice, "bob").await;
+    for _ in 0..500 {
+        deliver(&app).await;
+        if waiting(&app).await[0].next_attempt_at <= app.clock.now() + TimeDelta::seconds(5) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    // As a node that dies in the middle leaves it.
+    let row = waiting(&app).await.remove(0);
+    let mut tx = app.store.begin().await.unwrap();
+    let claimed = secrets_core::store::DeliveryRecord {
+        attempts: row.attempts + 1,
+        next_attempt_at: app.clock.now() + CLAIM,
+        ..row
+    };
+    tx.claim_delivery(&claimed).await.unwrap();
+    tx.commit().await.unwrap();
+    app.mailer.answer(Answer::Takes);
+    app.wait(CLAIM - TimeDelta::seconds(1));
+    deliver(&app).await;
+    assert_eq!(app.mailer.sent(), []);
+
+    app.wait(TimeDelta::seconds(1));
+
+    sent(&app, 1).await;
+}
+
+on_every_store![;
+    an_invitation_is_mailed_with_the_link_that_accepts_it,
+    where_mail_is_sent_the_inviter_is_given_no_link,
+    what_waits_to_be_sent_holds_no_token_and_no_address,
+    a_refused_request_leaves_nothing_to_be_sent,
+    an_invitation_that_is_sent_again_is_mailed_with_its_new_token,
+    what_was_revoked_before_it_was_sent_is_not_sent,
+    what_failed_is_tried_again_later_and_later,
+    what_never_arrives_is_given_up,
+    what_is_refused_for_good_is_not_tried_again,
+    two_nodes_send_nothing_twice,
+    a_claim_that_nobody_settles_ends,
+];

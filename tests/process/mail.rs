@@ -1,0 +1,116 @@
+//! Invitations that a real mail server takes.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use secrets_tests::Person;
+use serde_json::json;
+
+use crate::mail_server::MailServer;
+use crate::program::{Program, Running, folder, jwt};
+use crate::provider::free_port;
+
+const LINKS: &str = "https://secrets.test/base";
+
+fn serve(name: &str, folder: &Path, port: u16) -> Running {
+    Program::serve(name, &folder.join("secrets.db"))
+        .with("SECRETS_PUBLIC_URL", LINKS)
+        .with("SECRETS_SMTP_URL", &format!("smtp://127.0.0.1:{port}"))
+        .with("SECRETS_SMTP_FROM", "Secrets <no-reply@secrets.test>")
+        .start()
+}
+
+async fn person(program: &Running, name: &str) -> Person {
+    let client = program.bearer(&jwt(name));
+    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+    Person::new(client, &user)
+}
+
+async fn invite(alice: &Person, email: &str) {
+    let path = format!("/api/v1/teams/{}/members", alice.team);
+    let place = alice.post(&path, &json!({ "email": email })).await.is(201).json();
+    assert_eq!(place.get("accept_url"), None);
+}
+
+/// A message as it was before it was made fit for seven bits (RFC 2045, quoted-printable).
+fn unfolded(message: &str) -> String {
+    message.replace("=\r\n", "").replace("=3D", "=")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invitation_arrives_and_is_accepted_by_what_it_says() {
+    let folder = folder("mail");
+    let port = free_port();
+    let server = MailServer::start(port, &folder, "0");
+    let program = serve("mail", &folder, port);
+    let (alice, bob) = (person(&program, "alice").await, person(&program, "bob").await);
+
+    invite(&alice, "bob@example.com").await;
+
+    let message = unfolded(&server.wait_for(1).await[0]);
+    assert!(message.contains("RCPT TO:<bob@example.com>"), "{message}");
+    assert!(message.contains("From: Secrets <no-reply@secrets.test>"), "{message}");
+    let (_, rest) = message.split_once(&format!("{LINKS}/invitations/")).unwrap();
+    let token = rest.lines().next().unwrap();
+    bob.post(&format!("/api/v1/invitations/{token}/accept"), &json!({})).await.is(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_promised_before_a_kill_is_sent_after_it_and_once() {
+    let folder = folder("mail_kill");
+    let port = free_port();
+    let program = serve("mail_kill", &folder, port);
+    let alice = person(&program, "alice").await;
+    for number in 0..5 {
+        invite(&alice, &format!("guest{number}@example.com")).await;
+    }
+
+    program.kill();
+    let server = MailServer::start(port, &folder, "0");
+    let program = serve("mail_kill", &folder, port);
+
+    server.wait_for(5).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(server.messages().len(), 5);
+    drop(program);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_puts_us_off_is_asked_again() {
+    let folder = folder("mail_later");
+    let port = free_port();
+    let server = MailServer::start(port, &folder, "1");
+    let program = serve("mail_later", &folder, port);
+    let alice = person(&program, "alice").await;
+
+    invite(&alice, "bob@example.com").await;
+
+    server.wait_for(1).await;
+    let log = fs::read_to_string(crate::program::log_path("mail_later")).unwrap();
+    assert!(log.contains("the mail server answered 451"), "{log}");
+    assert!(!log.contains("bob@example.com"), "no address is in the log");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_refuses_for_good_is_not_asked_again() {
+    let folder = folder("mail_never");
+    let port = free_port();
+    let server = MailServer::start(port, &folder, "for-good");
+    let program = serve("mail_never", &folder, port);
+    let alice = person(&program, "alice").await;
+
+    invite(&alice, "bob@example.com").await;
+
+    let path = crate::program::log_path("mail_never");
+    for _ in 0..100 {
+        if fs::read_to_string(&path).unwrap().contains("refused for good") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let log = fs::read_to_string(&path).unwrap();
+    assert!(log.contains("the mail server answered 550"), "{log}");
+    assert!(!log.contains("bob@example.com"), "no address is in the log");
+    assert_eq!(server.messages(), Vec::<String>::new());
+}

@@ -1,0 +1,71 @@
+"""A mail server for tests: keeps each message it takes as a file. Usage: server.py PORT FOLDER [REFUSE]
+
+REFUSE is how many recipients are put off with 451 before one is taken; `for-good` answers 550 to all.
+Prints "listening" once it does.
+"""
+
+import pathlib
+import socketserver
+import sys
+
+port, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+refuse = sys.argv[3] if len(sys.argv) > 3 else "0"
+refused = 0
+
+
+class Session(socketserver.StreamRequestHandler):
+    def say(self, line):
+        self.wfile.write(f"{line}\r\n".encode())
+
+    def handle(self):
+        self.say("220 test ESMTP")
+        recipients = []
+        while line := self.rfile.readline():
+            command = line.decode("utf-8", "replace").strip()
+            verb = command.upper()
+            if verb.startswith("EHLO"):
+                self.say("250-test")
+                self.say("250 SMTPUTF8")
+            elif verb.startswith("RCPT"):
+                self.recipient(command, recipients)
+            elif verb.startswith("DATA"):
+                self.say("354 go on")
+                self.keep(recipients)
+                self.say("250 taken")
+                recipients = []
+            elif verb.startswith("QUIT"):
+                self.say("221 bye")
+                return
+            else:
+                self.say("250 ok")
+
+    def recipient(self, command, recipients):
+        global refused
+        # As real servers do, with the address in the answer.
+        if refuse == "for-good":
+            self.say(f"550 5.1.1 {command} unknown")
+        elif refused < int(refuse):
+            refused += 1
+            self.say(f"451 4.7.1 {command} later")
+        else:
+            recipients.append(command)
+            self.say("250 ok")
+
+    def keep(self, recipients):
+        lines = []
+        while (line := self.rfile.readline()) and line != b".\r\n":
+            lines.append(line[1:] if line.startswith(b"..") else line)
+        number = len(list(folder.glob("*.eml")))
+        half = folder / f"{number}.half"
+        half.write_bytes("\r\n".join(recipients).encode() + b"\r\n" + b"".join(lines))
+        half.rename(folder / f"{number}.eml")
+
+
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+
+
+with Server(("127.0.0.1", port), Session) as server:
+    print("listening", flush=True)
+    server.serve_forever()
