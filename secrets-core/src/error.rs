@@ -75,6 +75,8 @@ pub struct PlanLimit {
 pub enum Subject {
     /// An environment of a project.
     Environment,
+    /// What a person may do in an environment, where somebody said it.
+    Permission,
     /// A project.
     Project,
     /// A path that names nothing.
@@ -243,6 +245,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Environment => "environment",
+            Self::Permission => "permission",
             Self::Project => "project",
             Self::Resource => "resource",
             Self::Secret => "secret",

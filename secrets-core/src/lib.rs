@@ -22,6 +22,7 @@ pub mod limits;
 pub mod names;
 pub mod object;
 pub mod operation;
+pub mod permissions;
 pub mod projects;
 pub mod rule;
 pub mod secrets;

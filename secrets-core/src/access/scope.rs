@@ -30,6 +30,8 @@ pub struct ProjectScope {
     pub project: ProjectRecord,
     /// The plan of its team.
     pub plan: Plan,
+    /// How the caller stands to it.
+    pub standing: Standing,
 }
 
 /// An environment the caller may act on.
@@ -90,7 +92,7 @@ impl<A: Access> Context<'_, A> {
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
         self.allow(found.standing, wanted)?;
         self.enter_project(&found.project);
-        Ok(ProjectScope { project: found.project, plan: found.plan })
+        Ok(ProjectScope { project: found.project, plan: found.plan, standing: found.standing })
     }
 
     /// The environment a path names, if the caller may act on it so.
@@ -99,13 +101,24 @@ impl<A: Access> Context<'_, A> {
         path: &EnvironmentPath,
         wanted: Permission,
     ) -> Result<EnvironmentScope> {
-        Ok(self.look(path, wanted, Wanted::Nothing).await?.scope)
+        Ok(self.look(path, wanted, Wanted::Nothing).await?.0.scope)
     }
 
     /// What the caller may read at a path, with the secrets wanted of each environment of its chain.
     pub async fn view(&mut self, path: &EnvironmentPath, wanted: Wanted<'_>) -> Result<View> {
-        let view = self.look(path, Permission::Read, wanted).await?;
+        let (view, _) = self.look(path, Permission::Read, wanted).await?;
         check_chain(&view.chain)?;
+        Ok(view)
+    }
+
+    /// What another environment may inherit, if the caller may read all of it: whoever reads the
+    /// heir from then on reads those values too.
+    pub async fn heritage(&mut self, path: &EnvironmentPath) -> Result<View> {
+        let (view, standing) = self.look(path, Permission::Read, Wanted::Nothing).await?;
+        check_chain(&view.chain)?;
+        for ancestor in &view.chain {
+            self.allow_in(ancestor, standing, Permission::Read)?;
+        }
         Ok(view)
     }
 
@@ -114,7 +127,7 @@ impl<A: Access> Context<'_, A> {
         path: &EnvironmentPath,
         permission: Permission,
         wanted: Wanted<'_>,
-    ) -> Result<View> {
+    ) -> Result<(View, Standing)> {
         let principal = self.caller.principal()?;
         let sight = self.reads().sight(path, principal, wanted).await?;
         let Sight { project, plan, standing, key, chain } =
@@ -124,13 +137,14 @@ impl<A: Access> Context<'_, A> {
         if !first.in_scope {
             return Err(OUT_OF_SCOPE);
         }
-        self.allow(standing, permission)?;
+        self.allow_in(first, standing, permission)?;
 
         let environment = first.environment.clone();
         self.enter_project(&project);
         self.note.environment = Some((environment.id, environment.name.to_string()));
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
-        Ok(View { scope: EnvironmentScope { project, plan, environment, key }, chain })
+        let scope = EnvironmentScope { project, plan, environment, key };
+        Ok((View { scope, chain }, standing))
     }
 
     fn enter_project(&mut self, project: &ProjectRecord) {
@@ -138,17 +152,36 @@ impl<A: Access> Context<'_, A> {
         self.note.project = Some((project.id, project.name.to_string()));
     }
 
+    /// The role table, for one environment.
+    fn allow_in(&self, link: &Link, standing: Standing, wanted: Permission) -> Result<()> {
+        let Standing::Member(role) = standing else { return self.allow(standing, wanted) };
+        let otherwise = self.options().member_access;
+        if role.manages() || MemberAccess::of(role, link.granted, otherwise).allows(wanted) {
+            return Ok(());
+        }
+        Err(match wanted {
+            Permission::Manage => MANAGERS_ONLY,
+            Permission::Grant => ADMINS_ONLY,
+            _ => NO_ACCESS,
+        })
+    }
+
     /// The role table.
     fn allow(&self, standing: Standing, wanted: Permission) -> Result<()> {
         match (standing, &self.caller.who) {
-            (Standing::Member(role), _) => self.allow_member(role, wanted),
+            (Standing::Member(role), _) => match wanted {
+                Permission::See | Permission::Contribute => Ok(()),
+                _ if role.manages() => Ok(()),
+                Permission::Manage => Err(MANAGERS_ONLY),
+                Permission::Read | Permission::Write | Permission::Grant => Err(NO_ACCESS),
+            },
             (Standing::Token, Who::Token(token)) => match wanted {
                 Permission::See => Ok(()),
                 Permission::Read if token.can_read => Ok(()),
                 Permission::Write if token.can_write => Ok(()),
                 Permission::Read => Err(Error::Forbidden("this token may not read")),
                 Permission::Write => Err(Error::Forbidden("this token may not write")),
-                Permission::Contribute | Permission::Manage => {
+                Permission::Contribute | Permission::Grant | Permission::Manage => {
                     Err(Error::Forbidden("a service token may not do this"))
                 }
             },
@@ -156,26 +189,13 @@ impl<A: Access> Context<'_, A> {
             (Standing::Stranger | Standing::Token, _) => Err(NOT_A_MEMBER),
         }
     }
-
-    fn allow_member(&self, role: Role, wanted: Permission) -> Result<()> {
-        if role.manages() {
-            return Ok(());
-        }
-        let access = self.options().member_access;
-        match wanted {
-            Permission::See | Permission::Contribute => Ok(()),
-            Permission::Read if access >= MemberAccess::Read => Ok(()),
-            Permission::Write if access >= MemberAccess::Write => Ok(()),
-            Permission::Read | Permission::Write => {
-                Err(Error::Forbidden("you have no access to this environment"))
-            }
-            Permission::Manage => Err(MANAGERS_ONLY),
-        }
-    }
 }
 
 const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
 const MANAGERS_ONLY: Error = Error::Forbidden("only an owner or admin of the team may do this");
+const ADMINS_ONLY: Error =
+    Error::Forbidden("only an admin of this environment or of the team may do this");
+const NO_ACCESS: Error = Error::Forbidden("you have no access to this environment");
 const OUT_OF_SCOPE: Error = Error::Forbidden("outside of this token's scope");
 
 /// Refuses a chain that runs in a circle or is longer than one may be. Neither is ever stored; a

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{ProjectRecord, SecretRecord, Standing, StoreResult};
-use crate::access::EnvironmentPath;
+use crate::access::{EnvironmentPath, MemberAccess};
 use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
@@ -74,6 +74,9 @@ pub struct Link {
     pub environment: EnvironmentRecord,
     /// Whether the scope of the token that looks holds it; true for people.
     pub in_scope: bool,
+    /// What was said that the person who looks may do there: to them, or else by the project to all
+    /// its members. `None` where nobody said it, and for tokens.
+    pub granted: Option<MemberAccess>,
     /// Its own secrets, as far as wanted, ordered by key.
     pub secrets: Vec<SecretRecord>,
 }

@@ -21,6 +21,7 @@ mod audit;
 mod environments;
 mod instance;
 mod memory;
+mod permissions;
 mod projects;
 mod secrets;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -35,6 +36,7 @@ pub use environments::{
 };
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use memory::MemoryStore;
+pub use permissions::{PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites};
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
@@ -62,6 +64,7 @@ pub trait Reads:
     AuditReads
     + EnvironmentReads
     + InstanceReads
+    + PermissionReads
     + ProjectReads
     + SecretReads
     + TeamReads
@@ -75,6 +78,7 @@ impl<T> Reads for T where
     T: AuditReads
         + EnvironmentReads
         + InstanceReads
+        + PermissionReads
         + ProjectReads
         + SecretReads
         + TeamReads
@@ -91,6 +95,7 @@ pub trait Tx:
     + AuditWrites
     + EnvironmentWrites
     + InstanceWrites
+    + PermissionWrites
     + ProjectWrites
     + SecretWrites
     + TeamWrites

@@ -87,6 +87,9 @@ pub trait TeamWrites: Send {
     /// Fails with `Duplicate` if the person is a member already.
     async fn insert_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
 
+    /// Takes a person out of a team. Fails with `Stale` if they are not in it.
+    async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()>;
+
     /// Holds the team's row until the end of the transaction, so that what is counted stays so.
     /// Fails with `Stale` if the team is gone.
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()>;

@@ -2,6 +2,7 @@
 
 mod environments;
 mod eso;
+mod permissions;
 mod projects;
 mod public;
 mod secrets;
@@ -24,6 +25,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         teams::routes(api),
         projects::routes(api),
         environments::routes(api),
+        permissions::routes(api),
         secrets::routes(api),
         eso::routes(api),
         tokens::routes(api),

@@ -7,6 +7,7 @@
 mod audit;
 mod environments;
 mod instance;
+mod permissions;
 mod projects;
 mod secrets;
 mod state;

@@ -10,8 +10,9 @@ use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMa
 use crate::ids::{AuditId, EnvironmentId, ProjectId, SecretId, TeamId, TokenId, UserId};
 use crate::names::SecretKey;
 use crate::store::{
-    AuditRecord, EnvironmentRecord, MemberRecord, ProjectRecord, SecretRecord, SecretVersion,
-    StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    AuditRecord, EnvironmentRecord, MemberRecord, PermissionDefault, PermissionRecord,
+    ProjectRecord, SecretRecord, SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord,
+    TokenScope, UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -39,6 +40,9 @@ pub(super) struct State {
     pub(super) environments: Table<EnvironmentId, EnvironmentRecord>,
     /// Of each project, by the folded name.
     pub(super) environment_names: OrdMap<ProjectId, OrdMap<String, EnvironmentId>>,
+
+    pub(super) permissions: Table<(EnvironmentId, UserId), PermissionRecord>,
+    pub(super) permission_defaults: Table<ProjectId, PermissionDefault>,
 
     /// Of each environment.
     pub(super) secrets: OrdMap<EnvironmentId, Table<SecretKey, SecretRecord>>,

@@ -70,6 +70,14 @@ impl TeamWrites for Session<Pending> {
         Ok(())
     }
 
+    async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()> {
+        let state = self.state_mut();
+        let removed = state.members.remove(&(team, user));
+        removed.ok_or(StoreError::Stale(Subject::User))?;
+        state.forget_permissions(|permission| (permission.team, permission.user) == (team, user));
+        Ok(())
+    }
+
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()> {
         // The whole store is held already.
         let exists = self.state().teams.contains_key(&team);

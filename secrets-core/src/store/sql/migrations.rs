@@ -7,7 +7,7 @@ use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 /// Append only: a text that ran somewhere is never changed, its checksum is kept there.
-const HISTORY: [(&str, &str); 6] = [
+const HISTORY: [(&str, &str); 7] = [
     ("instance", include_str!("../../../migrations/0001_instance.sql")),
     ("users and teams", include_str!("../../../migrations/0002_users_and_teams.sql")),
     (
@@ -17,6 +17,7 @@ const HISTORY: [(&str, &str); 6] = [
     ("secrets", include_str!("../../../migrations/0004_secrets.sql")),
     ("tokens", include_str!("../../../migrations/0005_tokens.sql")),
     ("audit", include_str!("../../../migrations/0006_audit.sql")),
+    ("permissions", include_str!("../../../migrations/0009_permissions.sql")),
 ];
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {

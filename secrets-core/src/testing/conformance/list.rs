@@ -79,6 +79,18 @@ macro_rules! store_conformance {
             a_person_has_a_role_in_each_team
             a_team_that_exists_can_be_held
         }
+        permissions() {
+            everything_said_of_a_person_survives
+            what_is_said_again_takes_the_place
+            what_is_said_comes_oldest_first
+            what_is_said_of_a_person_is_found_by_project
+            what_is_taken_back_is_gone
+            nothing_is_said_of_a_stranger
+            an_environment_takes_what_was_said_along
+            who_comes_back_has_no_old_rights
+            what_is_said_of_a_project_is_kept
+            a_look_tells_what_was_granted
+        }
         projects() {
             a_project_is_found_by_id_and_by_slug
             an_unknown_project_is_not_found

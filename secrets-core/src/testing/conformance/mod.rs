@@ -21,6 +21,7 @@ pub mod audit;
 pub mod environments;
 pub mod instance;
 mod list;
+pub mod permissions;
 pub mod projects;
 pub mod races;
 pub mod scopes;

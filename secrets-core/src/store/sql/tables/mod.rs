@@ -69,6 +69,7 @@ macro_rules! standing {
 mod audit;
 mod environments;
 mod instance;
+mod permissions;
 mod projects;
 mod secrets;
 pub(super) mod sight;

@@ -91,6 +91,11 @@ impl TeamWrites for Session<Transaction> {
         self.insert(Subject::User, statement).await
     }
 
+    async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()> {
+        let statement = sqlx::query("DELETE FROM members WHERE team_id = $1 AND user_id = $2");
+        self.change(Subject::User, statement.bind(team.uuid()).bind(user.uuid())).await
+    }
+
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()> {
         let statement =
             sqlx::query("UPDATE teams SET updated_at = updated_at WHERE id = $1").bind(team.uuid());
