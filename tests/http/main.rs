@@ -9,6 +9,7 @@ mod environments;
 mod eso;
 mod limits;
 mod members;
+mod permissions;
 mod projects;
 mod public;
 mod races;

@@ -3,6 +3,7 @@
 mod accounts;
 mod environments;
 mod limits;
+mod permissions;
 mod projects;
 mod reads;
 mod secrets;

@@ -254,6 +254,14 @@ impl App {
         tx.commit().await.unwrap();
     }
 
+    /// Takes a person, by id, out of a team.
+    pub async fn part(&self, team: &str, person: &str) {
+        let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
+        let mut tx = self.store.begin().await.unwrap();
+        tx.delete_member(team, user).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
     /// Moves time.
     pub fn wait(&self, by: TimeDelta) {
         self.clock.advance(by);

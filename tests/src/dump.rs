@@ -92,8 +92,14 @@ impl Dump {
     }
 
     async fn project(&mut self, reads: &mut dyn Reads, whose: Principal, project: ProjectId) {
+        if let Some(said) = reads.permission_default(project).await.unwrap() {
+            self.row(("permission default", project), &said);
+        }
         for environment in reads.environments(project, whose).await.unwrap() {
             self.row(("environment", environment.id), &environment);
+            for said in reads.permissions(environment.id).await.unwrap() {
+                self.row(("permission", said.environment, said.user), &said);
+            }
             self.environment(reads, whose, (project, environment.id)).await;
         }
     }

@@ -11,7 +11,7 @@ use secrets_tests::{App, Kind};
 use super::policy::{POLICY, Who};
 
 /// The rows of the specification that are served so far.
-const SPECIFIED: [(&str, &str); 28] = [
+const SPECIFIED: [(&str, &str); 32] = [
     ("GET", "/health"),
     ("GET", "/api/v1"),
     ("POST", "/api/v1/auth/sync"),
@@ -35,11 +35,23 @@ const SPECIFIED: [(&str, &str); 28] = [
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
     ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
+    ("GET", "/api/v1/projects/{projectId}/my-permissions"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions"),
+    ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}"),
+    ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}"),
     ("GET", "/api/v1/eso/secret"),
     ("GET", "/api/v1/eso/secrets"),
     ("GET", "/api/v1/tokens"),
     ("POST", "/api/v1/tokens"),
     ("DELETE", "/api/v1/tokens/{id}"),
+];
+
+/// What we serve beyond it.
+const ADDED: [(&str, &str); 4] = [
+    ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions"),
+    ("GET", "/api/v1/projects/{projectId}/permissions/defaults"),
+    ("PUT", "/api/v1/projects/{projectId}/permissions/defaults"),
+    ("DELETE", "/api/v1/projects/{projectId}/permissions/defaults"),
 ];
 
 /// Method and template of each of the server's routes, and whether it asks for no credential.
@@ -64,11 +76,11 @@ async fn the_policy_names_the_endpoints_that_are_served_and_no_others() {
 }
 
 #[tokio::test]
-async fn the_endpoints_are_those_of_the_specification_each_once() {
+async fn the_endpoints_are_those_of_the_specification_and_ours_each_once() {
     let served = served().await;
     let mut served: Vec<_> =
         served.iter().map(|(method, template, _)| (method.as_str(), *template)).collect();
-    let mut specified = SPECIFIED.to_vec();
+    let mut specified = [SPECIFIED.as_slice(), &ADDED].concat();
     served.sort_unstable();
     specified.sort_unstable();
 

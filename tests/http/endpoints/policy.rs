@@ -1,7 +1,7 @@
 //! The policy: who may do what at which endpoint, as the specification and the decisions say. It is
 //! written out here and not taken from the server, so that a mistake there shows.
 
-use super::principals::{Caller, Reach};
+use super::principals::{Caller, May, Reach};
 use super::world::Home;
 
 /// An endpoint, and who may use it on what.
@@ -33,6 +33,8 @@ pub(super) enum Who {
     Members,
     /// Its owner and its admins.
     Managers,
+    /// They, and members who were made admins of the environment.
+    Granters,
     /// Members, and tokens whose scope holds it.
     Seers,
     /// Members, and tokens that may read it.
@@ -54,6 +56,8 @@ pub(super) enum Level {
     Project,
     Environment,
     Secret,
+    /// A person, in an environment.
+    Permission,
     Token,
 }
 
@@ -77,7 +81,7 @@ pub(super) enum Target {
     Nonsense,
     /// An unknown environment of the first team's project.
     UnknownEnvironment,
-    /// An unknown key of the first team's environment.
+    /// An unknown key of the first team's environment, or an unknown person in it.
     UnknownKey,
 }
 
@@ -103,8 +107,14 @@ const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/
 const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
 const SECRET: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
 
+const MINE: &str = "/api/v1/projects/{projectId}/my-permissions";
+const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
+const PERMISSIONS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions";
+const PERMISSION: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
+
 /// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named.
-pub(super) const POLICY: [Rule; 29] = [
+pub(super) const POLICY: [Rule; 37] = [
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
@@ -128,6 +138,14 @@ pub(super) const POLICY: [Rule; 29] = [
     rule("GET", SECRET, Who::Readers, Level::Secret, 200),
     change("PUT", SECRET, Who::Writers, Level::Secret, 200),
     change("DELETE", SECRET, Who::Writers, Level::Secret, 204),
+    rule("GET", MINE, Who::Members, Level::Project, 200),
+    rule("GET", DEFAULTS, Who::Members, Level::Project, 200),
+    change("PUT", DEFAULTS, Who::Managers, Level::Project, 200),
+    change("DELETE", DEFAULTS, Who::Managers, Level::Project, 204),
+    rule("GET", PERMISSIONS, Who::Granters, Level::Environment, 200),
+    change("PUT", PERMISSIONS, Who::Granters, Level::Environment, 200),
+    change("PUT", PERMISSION, Who::Granters, Level::Permission, 200),
+    change("DELETE", PERMISSION, Who::Granters, Level::Permission, 204),
     rule("GET", "/api/v1/eso/secret", Who::Machines, Level::Secret, 200),
     rule("GET", "/api/v1/eso/secrets", Who::Machines, Level::Environment, 200),
     rule("GET", "/api/v1/tokens", Who::People, Level::Nothing, 200),
@@ -146,7 +164,9 @@ impl Level {
             Self::NamedTeam => &[Own, Foreign, Unknown],
             Self::Team | Self::Project | Self::Token => &[Own, Foreign, Unknown, Nonsense],
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
-            Self::Secret => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey],
+            Self::Secret | Self::Permission => {
+                &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey]
+            }
         }
     }
 }
@@ -171,7 +191,7 @@ impl Rule {
         match caller {
             Caller::Unauthenticated | Caller::Unsynced => self.ok,
             _ if self.who == Who::Anyone => self.ok,
-            Caller::Person { home, manages } => self.status_of_person(home, manages, target),
+            Caller::Person { home, may } => self.status_of_person(home, may, target),
             Caller::Token { home, reach, read, write } => {
                 self.status_of_token(home, reach, (read, write), target)
             }
@@ -198,18 +218,29 @@ impl Rule {
 
     /// From outside in: is it there, may the caller see it, is there what is in it, may the caller
     /// do this to it.
-    fn status_of_person(&self, home: Home, manages: bool, target: Target) -> u16 {
+    fn status_of_person(&self, home: Option<Home>, may: May, target: Target) -> u16 {
         let Some(place) = target.place() else { return self.status_of_unknown() };
-        if self.on != Level::Nothing && place != home {
+        if self.on != Level::Nothing && Some(place) != home {
             return 403;
         }
         if target == Target::UnknownEnvironment {
             return 404;
         }
-        if self.who == Who::Managers && !manages {
+        if may < self.needed() {
             return 403;
         }
         if target == Target::UnknownKey { 404 } else { self.ok }
+    }
+
+    /// What a member must be allowed.
+    fn needed(&self) -> May {
+        match (self.who, self.on) {
+            (Who::Managers, _) => May::Manage,
+            (Who::Granters, _) => May::Grant,
+            (Who::Writers, _) => May::Write,
+            (Who::Readers, _) | (Who::Seers, Level::Environment) => May::Read,
+            _ => May::Belong,
+        }
     }
 
     fn status_of_token(

@@ -1,6 +1,6 @@
 //! The request of each endpoint, about a target.
 
-use secrets_tests::{Client, Reply};
+use secrets_tests::{Client, Reply, paths};
 use serde_json::{Value, json};
 
 use super::policy::{Level, Rule, Target};
@@ -13,6 +13,7 @@ pub(super) struct Names {
     environment: String,
     key: String,
     token: String,
+    member: String,
     /// Not used before, for what the request makes.
     new: u32,
 }
@@ -30,6 +31,7 @@ impl Names {
             environment: "development".to_owned(),
             key: "KEY".to_owned(),
             token: tenant.token.clone(),
+            member: tenant.member.clone(),
             new: world.draw(),
         };
         match target {
@@ -37,7 +39,10 @@ impl Names {
             Target::Unknown => names.set_all(NOBODYS),
             Target::Nonsense => names.set_all("no-such-thing"),
             Target::UnknownEnvironment => NOBODYS.clone_into(&mut names.environment),
-            Target::UnknownKey => "NO_SUCH_KEY".clone_into(&mut names.key),
+            Target::UnknownKey => {
+                "NO_SUCH_KEY".clone_into(&mut names.key);
+                NOBODYS.clone_into(&mut names.member);
+            }
         }
         names
     }
@@ -47,7 +52,12 @@ impl Names {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let mut names = Self::lasting(world, target);
         if rule.method == "DELETE" {
-            names.replace(world.tenant(home), rule.on).await;
+            let tenant = world.tenant(home);
+            names.replace(tenant, rule.on).await;
+            if rule.template.ends_with("/defaults") {
+                let path = names.path(rule);
+                tenant.owner.put(&path, &json!({ "role": "read" })).await.is(200);
+            }
         }
         names
     }
@@ -75,6 +85,10 @@ impl Names {
                 self.key = format!("DOOMED_{new}");
                 owner.secret(&project, "development", &self.key, "kvc_doomed").await;
             }
+            Level::Permission => {
+                let path = paths::permission(&project, &self.environment, &self.member);
+                owner.put(&path, &json!({ "role": "read" })).await.is(200);
+            }
             Level::Token => {
                 let name = format!("Doomed {new}");
                 let body = json!({ "name": name, "team_id": owner.team, "all_projects": true });
@@ -91,7 +105,8 @@ impl Names {
             .replace("{environmentId}", &self.environment)
             .replace("{key}", &self.key)
             .replace("{teamId}", &self.team)
-            .replace("{id}", &self.token);
+            .replace("{id}", &self.token)
+            .replace("{userId}", &self.member);
         let Self { team, project, environment, key, .. } = self;
         match (rule.method, rule.template) {
             (_, "/api/v1/eso/secret") => {
@@ -106,7 +121,7 @@ impl Names {
     }
 
     fn body(&self, rule: &Rule) -> Option<Value> {
-        let Self { team, new, .. } = self;
+        let Self { team, new, member, .. } = self;
         let name = format!("new-{new}");
         let secret = json!({ "key": format!("NEW_{new}"), "value": "kvc_new" });
         let last = rule.template.rsplit('/').next();
@@ -117,6 +132,11 @@ impl Names {
             ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
             ("POST", "secrets") => Some(secret),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
+            ("PUT", "permissions") => {
+                Some(json!({ "permissions": [{ "user_id": member, "role": "write" }] }))
+            }
+            // What holds for all without it, so that the others' cells stay as they are.
+            ("PUT", "{userId}" | "defaults") => Some(json!({ "role": "write" })),
             ("PUT", "{key}") => Some(json!({ "value": format!("kvc_put_{new}") })),
             ("POST", "tokens") => {
                 Some(json!({ "name": name, "team_id": team, "all_projects": true }))

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use secrets_core::access::Role;
-use secrets_tests::{App, Dump, Person};
+use secrets_tests::{App, Dump, Person, paths};
 use serde_json::json;
 
 use super::principals::{self, Principal};
@@ -21,6 +21,8 @@ pub(super) struct Tenant {
     pub(super) project: String,
     /// A service token that is only there to be deleted by whoever may.
     pub(super) token: String,
+    /// A member of whom permissions speak.
+    pub(super) member: String,
 }
 
 /// Both teams and all who knock.
@@ -32,18 +34,29 @@ pub(super) struct World {
 }
 
 /// All who have an account, and one who has none.
-const PEOPLE: [&str; 5] = ["owner", "admin", "member", "stranger", "unsynced"];
+const PEOPLE: [&str; 10] = [
+    "owner", "admin", "member", "barred", "reader", "writer", "keeper", "removed", "stranger",
+    "unsynced",
+];
 
 impl World {
     pub(super) async fn build(app: &App) -> Self {
-        let first = Tenant::build(app.person("owner").await).await;
-        let other = Tenant::build(app.person("stranger").await).await;
+        let first = Tenant::build(app, app.person("owner").await).await;
+        let other = Tenant::build(app, app.person("stranger").await).await;
         for (name, role) in [("admin", Role::Admin), ("member", Role::Member)] {
             app.join(&first.owner.team, &app.person(name).await.id, role).await;
         }
+        for (name, access) in
+            [("barred", "none"), ("reader", "read"), ("writer", "write"), ("keeper", "admin")]
+        {
+            first.admit(app, &app.person(name).await.id, access).await;
+        }
+        let removed = app.person("removed").await.id;
+        first.admit(app, &removed, "admin").await;
+        app.part(&first.owner.team, &removed).await;
         let principals = principals::all(app, &first, &other).await;
         // Signing in again now changes nothing.
-        for name in ["owner", "admin", "member", "stranger"] {
+        for name in PEOPLE.iter().filter(|name| **name != "unsynced") {
             app.person(name).await;
         }
         Self { first, other, principals, counter: AtomicU32::new(0) }
@@ -67,12 +80,22 @@ impl World {
 }
 
 impl Tenant {
-    async fn build(owner: Person) -> Self {
+    async fn build(app: &App, owner: Person) -> Self {
         let path = owner.project("main").await;
         owner.secret(&path, "development", "KEY", "kvc_table").await;
         let token = json!({ "name": "spare", "team_id": owner.team, "all_projects": true });
         let token = owner.post("/api/v1/tokens", &token).await.is(201).id();
-        Self { owner, project: id_in(&path), token }
+        let member = app.person(&format!("member-of-{}", owner.team)).await.id;
+        app.join(&owner.team, &member, Role::Member).await;
+        Self { owner, project: id_in(&path), token, member }
+    }
+
+    /// Makes somebody a member who may do this in `development`.
+    async fn admit(&self, app: &App, person: &str, access: &str) {
+        app.join(&self.owner.team, person, Role::Member).await;
+        let path = format!("/api/v1/projects/{}", self.project);
+        let path = paths::permission(&path, "development", person);
+        self.owner.put(&path, &json!({ "role": access })).await.is(200);
     }
 }
 
