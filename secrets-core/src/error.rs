@@ -26,6 +26,8 @@ pub enum Error {
     },
     /// No credential, or one that proves nothing. The text never says which part failed.
     Unauthenticated(&'static str),
+    /// The caller is known, and may not from where they are.
+    Elsewhere(&'static str),
     /// The caller is known and may not.
     Forbidden(&'static str),
     /// There is no such thing, or none that may be spoken of.
@@ -106,6 +108,8 @@ pub enum Code {
     Forbidden,
     /// Our fault.
     Internal,
+    /// The credential may not be used from this address.
+    IpNotAllowed,
     /// Not a secret key.
     InvalidKey,
     /// Not what the operation takes.
@@ -139,6 +143,7 @@ impl Code {
             Self::EnvironmentInUse => "environment_in_use",
             Self::Forbidden => "forbidden",
             Self::Internal => "internal",
+            Self::IpNotAllowed => "ip_not_allowed",
             Self::InvalidKey => "invalid_key",
             Self::InvalidRequest => "invalid_request",
             Self::NotFound => "not_found",
@@ -179,6 +184,7 @@ impl Error {
             }
             Self::Refused { code, .. } => *code,
             Self::Unauthenticated(_) => Code::Unauthorized,
+            Self::Elsewhere(_) => Code::IpNotAllowed,
             Self::Forbidden(_) => Code::Forbidden,
             Self::NotFound(_) => Code::NotFound,
             Self::Conflict(_) => Code::AlreadyExists,
@@ -213,7 +219,9 @@ impl fmt::Display for Error {
                 }
             },
             Self::Refused { reason, .. } => f.write_str(reason),
-            Self::Unauthenticated(reason) | Self::Forbidden(reason) => f.write_str(reason),
+            Self::Unauthenticated(reason) | Self::Elsewhere(reason) | Self::Forbidden(reason) => {
+                f.write_str(reason)
+            }
             Self::NotFound(subject) => write!(f, "{subject} not found"),
             Self::Conflict(Subject::Secret) => {
                 f.write_str("a secret with this key already exists in this environment")

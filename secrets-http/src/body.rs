@@ -56,15 +56,15 @@ impl Body {
 
     /// The body as a JSON document.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, Fault> {
-        if self.media_type().is_some_and(|kind| !kind.eq_ignore_ascii_case("application/json")) {
-            return Err(Error::invalid("Content-Type", "must be application/json").into());
-        }
+        self.is_json()?;
+        decode(&self.read().await?)
+    }
+
+    /// The body as a JSON document; what stands for none, if there is no body.
+    pub async fn json_if_any<T: DeserializeOwned + Default>(self) -> Result<T, Fault> {
+        let is_json = self.is_json();
         let bytes = self.read().await?;
-        let mut document = serde_json::Deserializer::from_slice(&bytes);
-        let Object(value) =
-            serde_path_to_error::deserialize(&mut document).map_err(|error| malformed(&error))?;
-        document.end().map_err(|_| not_json())?;
-        Ok(value)
+        if bytes.is_empty() { Ok(T::default()) } else { is_json.and_then(|()| decode(&bytes)) }
     }
 
     /// The body as text.
@@ -73,6 +73,13 @@ impl Body {
         let text =
             std::str::from_utf8(&bytes).map_err(|_| Error::invalid("body", "must be UTF-8"))?;
         Ok(Zeroizing::new(text.to_owned()))
+    }
+
+    fn is_json(&self) -> Result<(), Fault> {
+        if self.media_type().is_some_and(|kind| !kind.eq_ignore_ascii_case("application/json")) {
+            return Err(Error::invalid("Content-Type", "must be application/json").into());
+        }
+        Ok(())
     }
 
     fn media_type(&self) -> Option<&str> {
@@ -98,6 +105,14 @@ impl Body {
             bytes.extend_from_slice(&frame);
         }
     }
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    let mut document = serde_json::Deserializer::from_slice(bytes);
+    let Object(value) =
+        serde_path_to_error::deserialize(&mut document).map_err(|error| malformed(&error))?;
+    document.end().map_err(|_| not_json())?;
+    Ok(value)
 }
 
 fn not_json() -> Error {

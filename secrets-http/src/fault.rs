@@ -116,7 +116,7 @@ fn status(error: &Error) -> StatusCode {
     match error {
         Error::Invalid(_) | Error::Refused { .. } => StatusCode::BAD_REQUEST,
         Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        Error::Forbidden(_) => StatusCode::FORBIDDEN,
+        Error::Elsewhere(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,
         Error::NotFound(_) => StatusCode::NOT_FOUND,
         Error::Conflict(_) | Error::Stale(_) => StatusCode::CONFLICT,
         Error::PlanLimit(_) | Error::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,

@@ -34,6 +34,7 @@ impl Scheduler {
         loop {
             ticks.tick().await;
             service.health().await;
+            write_token_uses(&service).await;
             self.last.store(self.clock.now().timestamp(), Ordering::Relaxed);
         }
     }
@@ -42,5 +43,12 @@ impl Scheduler {
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.clock.now().timestamp() - self.last.load(Ordering::Relaxed) < STALE
+    }
+}
+
+/// Writes when tokens were last used; what cannot be written now is tried again.
+pub(crate) async fn write_token_uses(service: &Service) {
+    if let Err(error) = service.write_token_uses().await {
+        tracing::warn!(%error, "the last uses of tokens are not written yet");
     }
 }

@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::client_address::Networks;
 use crate::gate::{Gate, Rates};
 use crate::host::Host;
-use crate::jobs::Scheduler;
+use crate::jobs::{self, Scheduler};
 use crate::router::Router;
 use crate::routes;
 
@@ -53,13 +53,14 @@ impl Server {
         let host = Host::new(router, gate, self.clock, self.proxies, self.tls.is_some());
         let host = Arc::new(host);
 
-        let jobs = tokio::spawn(scheduler.run(self.service));
+        let jobs = tokio::spawn(scheduler.run(Arc::clone(&self.service)));
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);
             async move { host.answer(request, peer.ip()).await }
         };
         let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
         jobs.abort();
+        jobs::write_token_uses(&self.service).await;
         Ok(drained)
     }
 }

@@ -262,6 +262,15 @@ impl App {
         tx.commit().await.unwrap();
     }
 
+    /// The server, told to stop; what is kept is kept.
+    #[must_use]
+    pub fn stopped(mut self) -> Self {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        self
+    }
+
     /// Moves time.
     pub fn wait(&self, by: TimeDelta) {
         self.clock.advance(by);

@@ -26,8 +26,7 @@ impl Operation for ListPermissions {
         let scope = cx.environment(&self.at, Permission::Grant).await?;
         let said = cx.reads().permissions(scope.environment.id).await?;
         let members = cx.reads().members(&[scope.project.team]).await?;
-        let members: HashMap<_, _> =
-            members.iter().map(|member| (member.user, member)).collect();
+        let members: HashMap<_, _> = members.iter().map(|member| (member.user, member)).collect();
         let otherwise = cx.options().member_access;
         let permissions = said.iter().filter_map(|said| {
             let member = members.get(&said.user)?;

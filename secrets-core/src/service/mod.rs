@@ -2,21 +2,23 @@
 
 mod health;
 mod start;
+mod uses;
 
 use std::sync::Arc;
 
 pub use health::Health;
 pub use start::StartError;
 
+use self::uses::Uses;
 use crate::access::MemberAccess;
-use crate::audit::AuditQueue;
+use crate::audit::{AuditQueue, Note};
 use crate::caller::{Caller, Identity, IdentityVerifier, Origin, Person, Unverified, Who};
 use crate::clock::{Clock, Time};
 use crate::crypto::{Keyring, RootKeys, TokenMac, TokenText};
 use crate::error::{Error, Result};
 use crate::limits::Plan;
 use crate::operation::{Access, Audit, Context, Operation};
-use crate::store::{AuditRecord, Store};
+use crate::store::{AuditRecord, Store, TokenUse};
 
 /// The world outside, as the service needs it.
 #[derive(Clone)]
@@ -58,6 +60,7 @@ pub struct Service {
     options: Options,
     keyring: Keyring,
     audit: AuditQueue,
+    uses: Uses,
 }
 
 /// One text for every credential that proves nothing, so that it does not tell why.
@@ -68,7 +71,7 @@ impl Service {
     /// else, refuses where keys and data do not belong together.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
-        Ok(Self { ports, options, keyring, audit: AuditQueue::default() })
+        Ok(Self { ports, options, keyring, audit: AuditQueue::default(), uses: Uses::default() })
     }
 
     /// Says whose credential this is: a service token (`env_…`) or a token of the identity provider.
@@ -109,11 +112,38 @@ impl Service {
         let mac = TokenMac::of(&self.keyring, text);
         let mut reads = self.ports.store.read().await?;
         let token = reads.token_by_mac(&mac).await?.ok_or(INVALID)?;
-        let ended = token.expires_at.is_some_and(|end| end <= self.now());
-        if ended || token.mac != mac {
+        let now = self.now();
+        let ended = token.expires_at.is_some_and(|end| end <= now);
+        let previous = token.previous.filter(|previous| now < previous.until);
+        let is_known = token.mac == mac || previous.is_some_and(|previous| previous.mac == mac);
+        if ended || !is_known {
             return Err(INVALID);
         }
-        Ok(Caller { who: Who::Token(Arc::new(token)), origin })
+        drop(reads);
+        let caller = Caller { who: Who::Token(Arc::new(token)), origin };
+        self.admit_address(&caller, now).await?;
+        Ok(caller)
+    }
+
+    /// Refuses a token from where it may not be used, and remembers a use from where it may.
+    async fn admit_address(&self, caller: &Caller, now: Time) -> Result<()> {
+        let Who::Token(token) = &caller.who else { return Ok(()) };
+        let address = caller.origin.address.map(|address| address.to_canonical());
+        let is_within = |address| token.networks.iter().any(|network| network.contains(&address));
+        if token.networks.is_empty() || address.is_some_and(is_within) {
+            self.uses.remember(token, TokenUse { at: now, address });
+            return Ok(());
+        }
+        let resource = ("service_token", Some(token.id.uuid()), Some(token.name.to_string()));
+        let note = Note { team: Some(token.team), resource: Some(resource), ..Note::default() };
+        let entry = note.into_entry(caller, "token.used_denied", now);
+        self.record(AuditRecord { outcome: "denied".to_owned(), ..entry }).await?;
+        Err(Error::Elsewhere("this token may not be used from this address"))
+    }
+
+    /// Writes when tokens were last used. The host calls it now and then, and before it ends.
+    pub async fn write_token_uses(&self) -> Result<()> {
+        self.uses.write(self.ports.store.as_ref()).await.map_err(Into::into)
     }
 
     /// Performs an operation: entirely, or not at all.

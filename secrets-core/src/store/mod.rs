@@ -40,7 +40,9 @@ pub use permissions::{PermissionDefault, PermissionReads, PermissionRecord, Perm
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
-pub use tokens::{TokenReads, TokenRecord, TokenScope, TokenWrites};
+pub use tokens::{
+    PreviousToken, Rotation, TokenReads, TokenRecord, TokenScope, TokenUse, TokenWrites,
+};
 pub use users::{UserReads, UserRecord, UserWrites};
 
 /// What a store returns.

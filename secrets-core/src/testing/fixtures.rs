@@ -246,6 +246,10 @@ pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
         created_at: at(0),
         updated_at: at(0),
         expires_at: None,
+        networks: Vec::new(),
+        previous: None,
+        rotated_at: None,
+        last_use: None,
     }
 }
 

@@ -21,8 +21,7 @@ const ALL: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/per
 const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let mine =
-        target().map(|target: Target| known(GetMyPermissions { project: target.project() }));
+    let mine = target().map(|target: Target| known(GetMyPermissions { project: target.project() }));
     let list = target().map(|target: Target| known(ListPermissions { at: target.environment() }));
     let put_all = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
         Ok(PutPermissions { at: target.environment(), permissions: body.json().await? })

@@ -11,7 +11,7 @@ use secrets_tests::{App, Kind};
 use super::policy::{POLICY, Who};
 
 /// The rows of the specification that are served so far.
-const SPECIFIED: [(&str, &str); 32] = [
+const SPECIFIED: [(&str, &str); 33] = [
     ("GET", "/health"),
     ("GET", "/api/v1"),
     ("POST", "/api/v1/auth/sync"),
@@ -44,6 +44,7 @@ const SPECIFIED: [(&str, &str); 32] = [
     ("GET", "/api/v1/tokens"),
     ("POST", "/api/v1/tokens"),
     ("DELETE", "/api/v1/tokens/{id}"),
+    ("POST", "/api/v1/tokens/{id}/rotate"),
 ];
 
 /// What we serve beyond it.

@@ -114,7 +114,7 @@ const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 
 /// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named.
-pub(super) const POLICY: [Rule; 37] = [
+pub(super) const POLICY: [Rule; 38] = [
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
@@ -151,6 +151,7 @@ pub(super) const POLICY: [Rule; 37] = [
     rule("GET", "/api/v1/tokens", Who::People, Level::Nothing, 200),
     rule("GET", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 200),
     change("POST", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 201),
+    change("POST", "/api/v1/tokens/{id}/rotate", Who::Managers, Level::Token, 200),
     change("DELETE", "/api/v1/tokens/{id}", Who::Managers, Level::Token, 204),
 ];
 

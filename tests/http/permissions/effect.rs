@@ -11,9 +11,12 @@ async fn each_role_allows_what_it_says(app: App) {
     let secrets = paths::secrets(&team.web, "staging");
     let key = paths::secret(&team.web, "staging", "KEY");
 
-    for (role, reads, writes) in
-        [("none", false, false), ("read", true, false), ("write", true, true), ("admin", true, true)]
-    {
+    for (role, reads, writes) in [
+        ("none", false, false),
+        ("read", true, false),
+        ("write", true, true),
+        ("admin", true, true),
+    ] {
         team.grant("staging", role).await;
         let new = json!({ "key": format!("NEW_{role}"), "value": "kvc_new" });
         let read = if reads { 200 } else { 403 };

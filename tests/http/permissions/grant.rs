@@ -145,7 +145,8 @@ async fn many_are_said_at_once_or_none(app: App) {
     let listed = team.alice.get(&path).await.is(200).json();
     assert_eq!(listed, json!({ "permissions": [] }));
 
-    let both = team.alice.put(&path, &said(&[(bob, "none"), (carol, "admin")])).await.is(200).json();
+    let both =
+        team.alice.put(&path, &said(&[(bob, "none"), (carol, "admin")])).await.is(200).json();
 
     let roles = |listed: &Value| -> Vec<Value> {
         listed["permissions"].as_array().unwrap().iter().map(|one| one["role"].clone()).collect()

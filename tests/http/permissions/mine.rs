@@ -24,12 +24,18 @@ async fn everybody_is_told_what_they_may_in_each_environment(app: App) {
     let expected = [("development", "write"), ("staging", "write"), ("production", "none")];
     assert_eq!(roles(&mine), expected);
     let barred = &mine["permissions"][2];
-    assert_eq!([&barred["can_read"], &barred["can_write"], &barred["can_admin"]], [&json!(false); 3]);
+    assert_eq!(
+        [&barred["can_read"], &barred["can_write"], &barred["can_admin"]],
+        [&json!(false); 3]
+    );
     assert_eq!(barred["granted_by"], team.alice.id);
     let free = &mine["permissions"][0];
     assert_eq!([&free["can_read"], &free["can_write"]], [&json!(true); 2]);
     assert_eq!([&free["can_admin"], &free["granted_by"]], [&json!(false), &Value::Null]);
-    assert_eq!([&free["user_id"], &free["user_email"]], [&json!(team.bob.id), &json!("bob@example.com")]);
+    assert_eq!(
+        [&free["user_id"], &free["user_email"]],
+        [&json!(team.bob.id), &json!("bob@example.com")]
+    );
 }
 
 async fn who_runs_the_team_may_everything(app: App) {

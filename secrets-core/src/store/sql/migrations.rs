@@ -7,7 +7,7 @@ use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
 /// Append only: a text that ran somewhere is never changed, its checksum is kept there.
-const HISTORY: [(&str, &str); 7] = [
+const HISTORY: [(&str, &str); 8] = [
     ("instance", include_str!("../../../migrations/0001_instance.sql")),
     ("users and teams", include_str!("../../../migrations/0002_users_and_teams.sql")),
     (
@@ -18,6 +18,7 @@ const HISTORY: [(&str, &str); 7] = [
     ("tokens", include_str!("../../../migrations/0005_tokens.sql")),
     ("audit", include_str!("../../../migrations/0006_audit.sql")),
     ("permissions", include_str!("../../../migrations/0009_permissions.sql")),
+    ("token use", include_str!("../../../migrations/0010_token_use.sql")),
 ];
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {

@@ -208,6 +208,11 @@ macro_rules! store_conformance {
             a_deleted_token_is_gone_with_its_scope
             a_deleted_token_can_be_kept_again
             a_token_that_is_gone_is_stale
+            a_rotated_token_is_found_by_both_hashes
+            a_rotation_without_grace_leaves_one_hash
+            a_rotation_replaces_what_is_kept_at_that_moment
+            a_previous_hash_goes_with_its_token
+            a_use_is_kept_unless_one_stands
             a_scope_holds_everything_once
             a_scope_of_many_things_survives
         }

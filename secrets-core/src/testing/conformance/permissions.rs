@@ -82,7 +82,8 @@ pub async fn what_is_said_again_takes_the_place(store: &dyn Store) {
 /// What is said of an environment comes oldest first, and of no other.
 pub async fn what_is_said_comes_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
-    let later = PermissionRecord { created_at: at(5), ..said(&world, &world.owner, &world.staging) };
+    let later =
+        PermissionRecord { created_at: at(5), ..said(&world, &world.owner, &world.staging) };
     let first = said(&world, &world.member, &world.staging);
     let elsewhere = said(&world, &world.member, &world.production);
     let mut tx = begin(store).await;

@@ -109,10 +109,7 @@ impl PermissionWrites for Session<Transaction> {
 }
 
 /// The access that a column tells, if it tells any.
-pub(super) fn granted(
-    row: &Row<'_>,
-    column: &'static str,
-) -> StoreResult<Option<MemberAccess>> {
+pub(super) fn granted(row: &Row<'_>, column: &'static str) -> StoreResult<Option<MemberAccess>> {
     match row.get::<Option<&str>>(column)? {
         Some(_) => row.one_of(column, |name| name.parse().ok()).map(Some),
         None => Ok(None),
