@@ -57,6 +57,7 @@ async fn run_by(token: &Client, path: &str) -> Vec<String> {
             "INSERT INTO audit_log",
             "BEGIN",
             "COMMIT",
+            "UPDATE tokens SET last_used_at",
             "SELECT clock_timestamp()",
             "SELECT (SELECT NULL",
         ]

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::clock::Time;
 use crate::limits::Quota;
+use crate::names::PlanName;
 
 /// What an operation returns.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -65,7 +66,7 @@ pub struct PlanLimit {
     /// What is counted.
     pub quota: Quota,
     /// The plan's name.
-    pub plan: &'static str,
+    pub plan: PlanName,
     /// How many the plan allows.
     pub limit: u64,
     /// How many there are.

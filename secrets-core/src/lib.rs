@@ -8,6 +8,7 @@
 
 pub mod access;
 mod audit;
+pub mod billing;
 pub mod caller;
 pub mod clock;
 pub mod crypto;

@@ -71,7 +71,7 @@ pub struct LimitBody {
     /// What is counted.
     pub resource: &'static str,
     /// The plan's name.
-    pub plan: &'static str,
+    pub plan: String,
     /// How many it allows.
     pub limit: u64,
     /// How many there are.
@@ -153,7 +153,7 @@ fn body(error: &Error) -> ErrorBody {
     let limit = match error {
         Error::PlanLimit(limit) => Some(LimitBody {
             resource: limit.quota.as_str(),
-            plan: limit.plan,
+            plan: limit.plan.to_string(),
             limit: limit.limit,
             current: limit.current,
         }),

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 mod audit;
+mod billing;
 mod bodies;
 mod credentials;
 mod endpoints;

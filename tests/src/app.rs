@@ -11,7 +11,6 @@ use secrets_core::clock::{Clock, ManualClock};
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::ids;
 use secrets_core::jwt::DevKey;
-use secrets_core::limits::Plan;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::{Options, Ports, Service};
 use secrets_http::accept::AcceptOptions;
@@ -65,8 +64,8 @@ impl Build {
 
     /// New teams are on this plan.
     #[must_use]
-    pub fn plan(mut self, plan: Plan) -> Self {
-        self.options.default_plan = plan;
+    pub fn plan(mut self, plan: &str) -> Self {
+        self.options.plans = self.options.plans.by_default(plan).unwrap();
         self
     }
 

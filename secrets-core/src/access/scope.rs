@@ -1,6 +1,7 @@
 //! Scopes: what a caller may act on. They are made here and nowhere else.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{EnvironmentPath, MemberAccess, Permission, ProjectRef, Role};
 use crate::caller::Who;
@@ -21,6 +22,8 @@ pub struct TeamScope {
     pub team: TeamRecord,
     /// The caller's role in it.
     pub role: Role,
+    /// Its plan.
+    pub plan: Arc<Plan>,
 }
 
 /// A project the caller may act on.
@@ -29,7 +32,7 @@ pub struct ProjectScope {
     /// The project.
     pub project: ProjectRecord,
     /// The plan of its team.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// How the caller stands to it.
     pub standing: Standing,
 }
@@ -39,7 +42,7 @@ pub struct EnvironmentScope {
     /// The project.
     pub project: ProjectRecord,
     /// The plan of its team.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// The environment.
     pub environment: EnvironmentRecord,
     /// The project's newest key: seals what is new.
@@ -70,7 +73,21 @@ impl<A: Access> Context<'_, A> {
             return Err(MANAGERS_ONLY);
         }
         self.note.team = Some(team);
-        Ok(TeamScope { team: membership.team, role })
+        let plan = self.options().plans.of_team(&membership.team.plan);
+        Ok(TeamScope { team: membership.team, role, plan })
+    }
+
+    /// A team that the operator looks after, whoever it belongs to.
+    pub async fn operated_team(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
+        let caller = self.caller.person()?;
+        let is_operator = |email: &String| email.eq_ignore_ascii_case(&caller.email);
+        if !caller.email_verified || !self.options().operators.iter().any(is_operator) {
+            return Err(Error::Forbidden("only the operator of this service may do this"));
+        }
+        let unknown = || Error::NotFound(Subject::Team);
+        let found = self.reads().team(team.ok_or_else(unknown)?).await?.ok_or_else(unknown)?;
+        self.note.team = Some(found.id);
+        Ok(found)
     }
 
     /// The team that is meant where none is named: the caller's only one, or their personal one.
@@ -92,7 +109,8 @@ impl<A: Access> Context<'_, A> {
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
         self.allow(found.standing, wanted)?;
         self.enter_project(&found.project);
-        Ok(ProjectScope { project: found.project, plan: found.plan, standing: found.standing })
+        let plan = self.options().plans.of_team(&found.plan);
+        Ok(ProjectScope { project: found.project, plan, standing: found.standing })
     }
 
     /// The environment a path names, if the caller may act on it so.
@@ -143,6 +161,7 @@ impl<A: Access> Context<'_, A> {
         self.enter_project(&project);
         self.note.environment = Some((environment.id, environment.name.to_string()));
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
+        let plan = self.options().plans.of_team(&plan);
         let scope = EnvironmentScope { project, plan, environment, key };
         Ok((View { scope, chain }, standing))
     }

@@ -12,11 +12,12 @@ pub use start::StartError;
 use self::uses::Uses;
 use crate::access::MemberAccess;
 use crate::audit::{AuditQueue, Note};
+use crate::billing::{NoProvider, PaymentProvider};
 use crate::caller::{Caller, Identity, IdentityVerifier, Origin, Person, Unverified, Who};
 use crate::clock::{Clock, Time};
 use crate::crypto::{Keyring, RootKeys, TokenMac, TokenText};
 use crate::error::{Error, Result};
-use crate::limits::Plan;
+use crate::limits::Plans;
 use crate::operation::{Access, Audit, Context, Operation};
 use crate::store::{AuditRecord, Store, TokenUse};
 
@@ -36,8 +37,12 @@ pub struct Ports {
 /// The operator's choices.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The plan of new teams.
-    pub default_plan: Plan,
+    /// What teams may use.
+    pub plans: Plans,
+    /// How teams pay.
+    pub payments: Arc<dyn PaymentProvider>,
+    /// The addresses of those who may put a team on another plan.
+    pub operators: Vec<String>,
     /// What members may do in an environment that nobody restricted.
     pub member_access: MemberAccess,
     /// Whether reads of values are recorded. Exports always are.
@@ -47,7 +52,9 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            default_plan: Plan::Unlimited,
+            plans: Plans::default(),
+            payments: Arc::new(NoProvider),
+            operators: Vec::new(),
             member_access: MemberAccess::Write,
             audit_reads: true,
         }

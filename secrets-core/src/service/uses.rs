@@ -20,9 +20,9 @@ impl Uses {
         if token.last_use.is_some_and(|last| used.at < last.at + TokenUse::STANDS) {
             return;
         }
-        let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if uses.len() < REMEMBERED || uses.contains_key(&token.id) {
-            uses.insert(token.id, used);
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembered.len() < REMEMBERED || remembered.contains_key(&token.id) {
+            remembered.insert(token.id, used);
         }
     }
 

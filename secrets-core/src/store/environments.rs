@@ -9,8 +9,7 @@ use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
 use crate::ids::{EnvironmentId, ProjectId};
-use crate::limits::Plan;
-use crate::names::{EnvironmentName, SecretKey};
+use crate::names::{EnvironmentName, PlanName, SecretKey};
 
 /// An environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +56,7 @@ pub struct Sight {
     /// The project.
     pub project: ProjectRecord,
     /// The plan of its team.
-    pub plan: Plan,
+    pub plan: PlanName,
     /// How the one who looks stands to the project.
     pub standing: Standing,
     /// The project's newest key.

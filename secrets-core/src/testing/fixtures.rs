@@ -6,7 +6,6 @@ use crate::access::Role;
 use crate::clock::Time;
 use crate::crypto::{ProjectKeyRecord, Sealed, TokenMac, random};
 use crate::ids::{AuditId, EnvironmentId, ProjectId, SecretId, TeamId, TokenId, UserId};
-use crate::limits::Plan;
 use crate::store::{
     AuditRecord, Change, EnvironmentRecord, MemberRecord, ProjectRecord, SecretRecord, Store,
     TeamRecord, TokenRecord, UserRecord,
@@ -121,7 +120,7 @@ pub fn team(creator: &UserRecord, slug: &str) -> TeamRecord {
         name: slug.parse().unwrap(),
         slug: slug.parse().unwrap(),
         is_personal: false,
-        plan: Plan::Unlimited,
+        plan: "unlimited".parse().unwrap(),
         created_by: creator.id,
         created_at: at(0),
         updated_at: at(0),

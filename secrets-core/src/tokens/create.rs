@@ -122,7 +122,7 @@ impl Operation for CreateToken {
             None => cx.own_team().await?,
         };
         let unknown = Error::Forbidden("you are not a member of this team");
-        let plan = cx.team(team, Permission::Manage, unknown).await?.team.plan;
+        let plan = cx.team(team, Permission::Manage, unknown).await?.plan;
         let (can_read, can_write) = allowed(new.permissions.as_deref(), new.scopes.as_deref())?;
         let networks = networks(new.ip_allowlist)?;
         let expires_at = expiry(new.expires_in_days, new.expires_at, cx.now())?;

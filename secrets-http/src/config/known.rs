@@ -81,7 +81,7 @@ use Part::{Log, Service, Storage, Trust};
 use Sources::{Plain, PlainOrFile, Secret};
 
 /// In the order of the help.
-pub(super) static ALL: [Known; 17] = [
+pub(super) static ALL: [Known; 18] = [
     known(
         "listen",
         "ADDRESS",
@@ -157,7 +157,14 @@ pub(super) static ALL: [Known; 17] = [
         "PLAN",
         Service,
         Plain,
-        "Plan of new teams: unlimited, free, team or enterprise [default: unlimited]",
+        "Plan of new teams: unlimited, free, team, enterprise or one of the file's [plans] [default: unlimited]",
+    ),
+    known(
+        "operators",
+        "ADDRESSES",
+        Service,
+        Plain,
+        "E-mail addresses of those who may put a team on another plan, separated by commas [default: none]",
     ),
     known(
         "default_member_role",

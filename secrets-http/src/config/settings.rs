@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use hyper::Uri;
 use secrets_core::jwt::{Expectations, Key};
+use secrets_core::limits::Plans;
 use secrets_core::service::Options;
 use zeroize::Zeroizing;
 
@@ -181,9 +182,11 @@ fn settings(layers: &Layers) -> Result<Settings, Failure> {
 
 fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
     let options = Options {
-        default_plan: optional(layers, "default_plan", str::parse)?.unwrap_or_default(),
+        plans: plans(layers)?,
+        operators: optional(layers, "operators", values::emails)?.unwrap_or_default(),
         member_access: optional(layers, "default_member_role", str::parse)?.unwrap_or_default(),
         audit_reads: optional(layers, "audit_reads", values::switch)?.unwrap_or(true),
+        ..Options::default()
     };
     let rates = Rates {
         per_address: optional(layers, "rate_limit_per_ip", values::count)?.unwrap_or(100),
@@ -196,6 +199,14 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         trusted_proxies: optional(layers, "trusted_proxies", values::networks)?.unwrap_or_default(),
         options,
     })
+}
+
+/// The built-in plans and those of the file; new teams are on the one that is named.
+fn plans(layers: &Layers) -> Result<Plans, Failure> {
+    let plans = Plans::with(layers.plans().iter().cloned());
+    let Some(found) = layers.find("default_plan")? else { return Ok(plans) };
+    let named = plans.by_default(&found.value);
+    named.map_err(|unknown| found.breaks(&unknown.to_string()))
 }
 
 fn database(layers: &Layers) -> Result<Database, Failure> {

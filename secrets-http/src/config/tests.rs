@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use secrets_core::access::MemberAccess;
-use secrets_core::limits::Plan;
+use secrets_core::limits::Quota;
 use tempfile::NamedTempFile;
 
 use super::*;
@@ -68,7 +68,7 @@ fn what_is_not_given_has_its_default() {
     assert_eq!(service.listen.to_string(), "127.0.0.1:8080");
     assert_eq!((service.rates.per_address, service.rates.per_principal), (100, 60));
     assert!(service.trusted_proxies.is_empty());
-    assert_eq!(service.options.default_plan, Plan::Unlimited);
+    assert_eq!(service.options.plans.default_plan().name.as_str(), "unlimited");
     assert_eq!(service.options.member_access, MemberAccess::Write);
     assert!(service.options.audit_reads);
     assert!(matches!(settings.database, Database::Memory));
@@ -93,6 +93,7 @@ fn every_setting_can_be_a_variable() {
             "SECRETS_RATE_LIMIT_PER_PRINCIPAL=1000",
             "SECRETS_TRUSTED_PROXIES=10.0.0.0/8, ::1",
             "SECRETS_DEFAULT_PLAN=team",
+            "SECRETS_OPERATORS=ops@example.com, root@example.com",
             "SECRETS_DEFAULT_MEMBER_ROLE=none",
             "SECRETS_AUDIT_READS=off",
             "SECRETS_TLS_CERT=/tls/cert.pem",
@@ -107,8 +108,9 @@ fn every_setting_can_be_a_variable() {
     assert_eq!(service.listen.to_string(), "[::]:0");
     assert_eq!((service.rates.per_address, service.rates.per_principal), (0, 1000));
     assert!(service.trusted_proxies.contain("10.1.1.1".parse().unwrap()));
-    assert_eq!(service.options.default_plan, Plan::Team);
+    assert_eq!(service.options.plans.default_plan().name.as_str(), "team");
     assert_eq!(service.options.member_access, MemberAccess::None);
+    assert_eq!(service.options.operators, ["ops@example.com", "root@example.com"]);
     assert!(!service.options.audit_reads);
     let Database::Postgres(url) = settings.database else { panic!() };
     assert_eq!(url.reveal().as_str(), "postgres://u:kvc_p@db/secrets");
@@ -254,4 +256,31 @@ fn nothing_secret_is_printed() {
 
     assert!(!printed.contains("kvc_"), "{printed}");
     assert!(!printed.contains("107, 118, 99"), "{printed}");
+}
+
+#[test]
+fn the_file_describes_plans_of_its_own() {
+    let file = file(
+        "default_plan = 'small'
+         [plans.small]
+         members = 2
+         environments = 3
+         projects = 0
+         [plans.free]
+         secrets = 7",
+    );
+    let line = format!("--config {}", file.path().display());
+
+    let plans = served(&line, &[]).unwrap().service.options.plans;
+
+    let small = plans.default_plan();
+    assert_eq!(small.name.as_str(), "small");
+    let limits = [Quota::Members, Quota::Environments, Quota::Projects, Quota::Secrets]
+        .map(|quota| small.limit(quota));
+    assert_eq!(limits, [Some(2), Some(3), Some(0), None]);
+    let free = plans.find("free").unwrap();
+    assert_eq!((free.limit(Quota::Secrets), free.limit(Quota::Projects)), (Some(7), None));
+    assert!(plans.find("enterprise").is_some());
+    let flagged = served(&format!("{line} --default-plan team"), &[]).unwrap();
+    assert_eq!(flagged.service.options.plans.default_plan().name.as_str(), "team");
 }

@@ -1,5 +1,6 @@
 //! The endpoints, a file for each resource.
 
+mod billing;
 mod environments;
 mod eso;
 mod permissions;
@@ -23,6 +24,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         public::routes(api, scheduler),
         users::routes(api),
         teams::routes(api),
+        billing::routes(api),
         projects::routes(api),
         environments::routes(api),
         permissions::routes(api),

@@ -11,7 +11,7 @@ use secrets_tests::{App, Kind};
 use super::policy::{POLICY, Who};
 
 /// The rows of the specification that are served so far.
-const SPECIFIED: [(&str, &str); 33] = [
+const SPECIFIED: [(&str, &str); 35] = [
     ("GET", "/health"),
     ("GET", "/api/v1"),
     ("POST", "/api/v1/auth/sync"),
@@ -19,6 +19,8 @@ const SPECIFIED: [(&str, &str); 33] = [
     ("GET", "/api/v1/teams"),
     ("POST", "/api/v1/teams"),
     ("GET", "/api/v1/teams/{teamId}"),
+    ("GET", "/api/v1/teams/{teamId}/usage"),
+    ("GET", "/api/v1/teams/{teamId}/billing"),
     ("GET", "/api/v1/projects"),
     ("POST", "/api/v1/projects"),
     ("GET", "/api/v1/projects/{projectId}"),
@@ -48,7 +50,8 @@ const SPECIFIED: [(&str, &str); 33] = [
 ];
 
 /// What we serve beyond it.
-const ADDED: [(&str, &str); 4] = [
+const ADDED: [(&str, &str); 5] = [
+    ("PUT", "/api/v1/teams/{teamId}/billing"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions"),
     ("GET", "/api/v1/projects/{projectId}/permissions/defaults"),
     ("PUT", "/api/v1/projects/{projectId}/permissions/defaults"),

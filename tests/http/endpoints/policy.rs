@@ -35,6 +35,8 @@ pub(super) enum Who {
     Managers,
     /// They, and members who were made admins of the environment.
     Granters,
+    /// Those who run the service, of whom none is here.
+    Operators,
     /// Members, and tokens whose scope holds it.
     Seers,
     /// Members, and tokens that may read it.
@@ -114,7 +116,7 @@ const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 
 /// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named.
-pub(super) const POLICY: [Rule; 38] = [
+pub(super) const POLICY: [Rule; 41] = [
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
@@ -122,6 +124,9 @@ pub(super) const POLICY: [Rule; 38] = [
     rule("GET", "/api/v1/teams", Who::People, Level::Nothing, 200),
     change("POST", "/api/v1/teams", Who::People, Level::Nothing, 201),
     rule("GET", "/api/v1/teams/{teamId}", Who::Members, Level::Team, 200),
+    rule("GET", "/api/v1/teams/{teamId}/usage", Who::Members, Level::Team, 200),
+    rule("GET", "/api/v1/teams/{teamId}/billing", Who::Managers, Level::Team, 200),
+    rule("PUT", "/api/v1/teams/{teamId}/billing", Who::Operators, Level::Nothing, 403),
     rule("GET", "/api/v1/projects", Who::Accounts, Level::Nothing, 200),
     change("POST", "/api/v1/projects", Who::Members, Level::NamedTeam, 201),
     rule("GET", PROJECT, Who::Seers, Level::Project, 200),

@@ -132,6 +132,7 @@ impl Names {
             ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
             ("POST", "secrets") => Some(secret),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
+            ("PUT", "billing") => Some(json!({ "plan": "free" })),
             ("PUT", "permissions") => {
                 Some(json!({ "permissions": [{ "user_id": member, "role": "write" }] }))
             }

@@ -8,7 +8,6 @@ use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
 use crate::error::Subject;
 use crate::ids::{ProjectId, TeamId};
-use crate::limits::Plan;
 use crate::store::{
     ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Standing, StoreError, StoreResult,
 };
@@ -109,12 +108,9 @@ impl State {
             ProjectRef::Slug(slug) => self.project_slugs.get(slug.as_str())?,
         };
         let project = self.projects.get(id).map(owned)?;
-        let (plan, standing) = (self.plan(project.team), self.standing(&project, principal));
+        let plan = self.teams.get(&project.team)?.plan.clone();
+        let standing = self.standing(&project, principal);
         Some(ProjectStanding { project, plan, standing })
-    }
-
-    fn plan(&self, team: TeamId) -> Plan {
-        self.teams.get(&team).map(|team| team.plan).unwrap_or_default()
     }
 
     fn standing(&self, project: &ProjectRecord, principal: Principal) -> Standing {

@@ -4,11 +4,13 @@ use async_trait::async_trait;
 
 use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
+use crate::clock::Time;
 use crate::error::Subject;
 use crate::ids::{TeamId, UserId};
+use crate::names::PlanName;
 use crate::store::{
-    MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamWrites,
-    UserRecord,
+    MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamUsage,
+    TeamWrites, UserRecord,
 };
 
 #[async_trait]
@@ -41,6 +43,32 @@ impl<S: Snapshot> TeamReads for Session<S> {
         Ok(members)
     }
 
+    async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage> {
+        let state = self.state();
+        let projects = state.projects.values().filter(|project| project.team == team);
+        let mut usage = TeamUsage {
+            members: counted(state.members.keys().filter(|(of, _)| *of == team)),
+            service_tokens: counted(
+                state.tokens.values().filter(|token| token.record.team == team),
+            ),
+            ..TeamUsage::default()
+        };
+        for project in projects {
+            let environments = state.environments.values().filter(|at| at.project == project.id);
+            let mut in_project = 0;
+            for environment in environments {
+                let secrets = counted(state.secrets_of(environment.id).keys());
+                usage.secrets += secrets;
+                usage.most_secrets = usage.most_secrets.max(secrets);
+                in_project += 1;
+            }
+            usage.projects += 1;
+            usage.environments += in_project;
+            usage.most_environments = usage.most_environments.max(in_project);
+        }
+        Ok(usage)
+    }
+
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>> {
         Ok(self.state().teams.get(&team).map(owned))
     }
@@ -70,6 +98,15 @@ impl TeamWrites for Session<Pending> {
         Ok(())
     }
 
+    async fn set_plan(&mut self, team: TeamId, plan: &PlanName, now: Time) -> StoreResult<()> {
+        let state = self.state_mut();
+        let known = state.teams.get(&team).map(owned);
+        let known = known.ok_or(StoreError::Stale(Subject::Team))?;
+        let changed = TeamRecord { plan: plan.clone(), updated_at: now, ..known };
+        state.teams.insert(team, changed.into());
+        Ok(())
+    }
+
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()> {
         let state = self.state_mut();
         let removed = state.members.remove(&(team, user));
@@ -94,6 +131,10 @@ impl State {
             joined_at: member.map(|member| member.created_at),
         })
     }
+}
+
+fn counted(items: impl Iterator) -> u64 {
+    items.map(|_| 1).sum()
 }
 
 /// The member, with what the person says of themselves now.

@@ -78,6 +78,8 @@ macro_rules! store_conformance {
             a_person_is_in_a_team_once
             a_person_has_a_role_in_each_team
             a_team_that_exists_can_be_held
+            a_team_is_put_on_another_plan
+            what_a_team_has_is_counted
         }
         permissions() {
             everything_said_of_a_person_survives

@@ -12,7 +12,7 @@ use crate::access::EnvironmentPath;
 use crate::caller::Principal;
 use crate::crypto::ProjectKeyRecord;
 use crate::ids::{EnvironmentId, ProjectId};
-use crate::limits::Plan;
+use crate::names::PlanName;
 use crate::store::{
     EnvironmentRecord, Link, ProjectRecord, SecretRecord, Sight, Standing, StoreResult, Wanted,
 };
@@ -144,7 +144,7 @@ struct Pieces {
 
 struct Head {
     project: ProjectRecord,
-    plan: Plan,
+    plan: PlanName,
     standing: Standing,
     key: ProjectKeyRecord,
 }
