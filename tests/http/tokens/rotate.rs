@@ -116,8 +116,8 @@ async fn an_expired_token_is_not_rotated(app: App) {
     assert_eq!(owned.listed().await["status"], "expired");
 
     let path = format!("{TOKENS}/{}/rotate", owned.id);
-    let owner = app.person("alice").await;
-    owner.post(&path, &json!({})).await.is(400).says("this token has expired: make another");
+    let alice = app.person("alice").await;
+    alice.post(&path, &json!({})).await.is(400).says("this token has expired: make another");
 }
 
 async fn a_rotation_is_in_the_log_without_the_text(app: App) {
