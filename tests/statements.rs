@@ -45,7 +45,8 @@ async fn a_read_is_two_statements_at_any_depth() {
     }
 }
 
-/// What one read runs, without what writes the audit log and what looks after the store.
+/// What one read runs, without what writes the audit log, opens a connection and looks after the
+/// store.
 async fn run_by(token: &Client, path: &str) -> Vec<String> {
     // The first read prepares the statements.
     token.get(path).await.is(200);
@@ -57,6 +58,8 @@ async fn run_by(token: &Client, path: &str) -> Vec<String> {
             "INSERT INTO audit_log",
             "BEGIN",
             "COMMIT",
+            "PRAGMA foreign_keys",
+            "UPDATE tokens SET last_used_at",
             "SELECT clock_timestamp()",
             "SELECT (SELECT NULL",
         ]

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::clock::Time;
 use crate::limits::Quota;
+use crate::names::PlanName;
 
 /// What an operation returns.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -26,6 +27,8 @@ pub enum Error {
     },
     /// No credential, or one that proves nothing. The text never says which part failed.
     Unauthenticated(&'static str),
+    /// The caller is known, and may not from where they are.
+    Elsewhere(&'static str),
     /// The caller is known and may not.
     Forbidden(&'static str),
     /// There is no such thing, or none that may be spoken of.
@@ -63,7 +66,7 @@ pub struct PlanLimit {
     /// What is counted.
     pub quota: Quota,
     /// The plan's name.
-    pub plan: &'static str,
+    pub plan: PlanName,
     /// How many the plan allows.
     pub limit: u64,
     /// How many there are.
@@ -85,6 +88,8 @@ pub enum Subject {
     Invitation,
     /// Something a scan found.
     Finding,
+    /// What a person may do in an environment, where somebody said it.
+    Permission,
     /// A project.
     Project,
     /// A path that names nothing.
@@ -118,6 +123,8 @@ pub enum Code {
     Forbidden,
     /// Our fault.
     Internal,
+    /// The credential may not be used from this address.
+    IpNotAllowed,
     /// Not a secret key.
     InvalidKey,
     /// Not what the operation takes.
@@ -153,6 +160,7 @@ impl Code {
             Self::EnvironmentInUse => "environment_in_use",
             Self::Forbidden => "forbidden",
             Self::Internal => "internal",
+            Self::IpNotAllowed => "ip_not_allowed",
             Self::InvalidKey => "invalid_key",
             Self::InvalidRequest => "invalid_request",
             Self::NotFound => "not_found",
@@ -194,6 +202,7 @@ impl Error {
             }
             Self::Refused { code, .. } => *code,
             Self::Unauthenticated(_) => Code::Unauthorized,
+            Self::Elsewhere(_) => Code::IpNotAllowed,
             Self::Forbidden(_) => Code::Forbidden,
             Self::NotFound(_) => Code::NotFound,
             Self::Conflict(_) => Code::AlreadyExists,
@@ -228,7 +237,9 @@ impl fmt::Display for Error {
                 }
             },
             Self::Refused { reason, .. } => f.write_str(reason),
-            Self::Unauthenticated(reason) | Self::Forbidden(reason) => f.write_str(reason),
+            Self::Unauthenticated(reason) | Self::Elsewhere(reason) | Self::Forbidden(reason) => {
+                f.write_str(reason)
+            }
             Self::NotFound(subject) => write!(f, "{subject} not found"),
             Self::Conflict(Subject::Secret) => {
                 f.write_str("a secret with this key already exists in this environment")
@@ -265,6 +276,7 @@ impl fmt::Display for Subject {
             Self::Environment => "environment",
             Self::Invitation => "invitation",
             Self::Finding => "finding",
+            Self::Permission => "permission",
             Self::Project => "project",
             Self::Resource => "resource",
             Self::Scan => "scan",

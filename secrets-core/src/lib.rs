@@ -9,6 +9,7 @@
 pub mod access;
 pub mod account;
 pub mod audit;
+pub mod billing;
 pub mod caller;
 pub mod clock;
 pub mod crypto;
@@ -28,6 +29,7 @@ pub mod names;
 pub mod object;
 pub mod operation;
 pub mod outbox;
+pub mod permissions;
 pub mod projects;
 pub mod rule;
 pub mod scans;

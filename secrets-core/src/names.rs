@@ -55,6 +55,8 @@ names! {
     EmailAddress
     /// What an environment is called: 1 to 64 letters, digits, `_` or `-`; never a UUID.
     EnvironmentName
+    /// A plan: 1 to 64 lower-case letters, digits, `_` or `-`.
+    PlanName
     /// A secret's name: `[A-Za-z_][A-Za-z0-9_.-]{0,254}`, case kept; `export` and `bulk` belong to
     /// the interface.
     SecretKey
@@ -116,6 +118,27 @@ impl TryFrom<String> for EnvironmentName {
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
             && ids::parse(&text).is_none();
         if fits { Ok(Self(text)) } else { Err(ENVIRONMENT_NAME.broken()) }
+    }
+}
+
+impl TryFrom<String> for PlanName {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        const PLAN: Rule =
+            Rule::of("must be 1 to 64 lower-case letters, digits, underscores and hyphens");
+        let fits = (1..=64).contains(&text.len())
+            && text
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c));
+        if fits { Ok(Self(text)) } else { Err(PLAN.broken()) }
+    }
+}
+
+impl PlanName {
+    /// One that we give ourselves.
+    pub(crate) fn fixed(name: &'static str) -> Self {
+        Self(name.to_owned())
     }
 }
 

@@ -56,17 +56,15 @@ impl Body {
 
     /// The body as a JSON document.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, Fault> {
-        let kind = self.media_type().map(str::to_owned);
-        check_json(kind.as_deref())?;
-        let bytes = self.read().await?;
-        document(kind.as_deref(), &bytes)
+        self.is_json()?;
+        decode(&self.read().await?)
     }
 
-    /// The body as a JSON document; nothing if it is empty.
-    pub async fn json_if_any<T: DeserializeOwned>(self) -> Result<Option<T>, Fault> {
-        let kind = self.media_type().map(str::to_owned);
+    /// The body as a JSON document; what stands for none, if there is no body.
+    pub async fn json_if_any<T: DeserializeOwned + Default>(self) -> Result<T, Fault> {
+        let is_json = self.is_json();
         let bytes = self.read().await?;
-        if bytes.is_empty() { Ok(None) } else { document(kind.as_deref(), &bytes).map(Some) }
+        if bytes.is_empty() { Ok(T::default()) } else { is_json.and_then(|()| decode(&bytes)) }
     }
 
     /// The body as a JSON document or, as OAuth has it, as a form.
@@ -100,6 +98,13 @@ impl Body {
         Ok(Zeroizing::new(text.to_owned()))
     }
 
+    fn is_json(&self) -> Result<(), Fault> {
+        if self.media_type().is_some_and(|kind| !kind.eq_ignore_ascii_case("application/json")) {
+            return Err(Error::invalid("Content-Type", "must be application/json").into());
+        }
+        Ok(())
+    }
+
     fn media_type(&self) -> Option<&str> {
         let value = self.headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
         Some(value.split(';').next().unwrap_or_default().trim())
@@ -125,17 +130,7 @@ impl Body {
     }
 }
 
-fn check_json(kind: Option<&str>) -> Result<(), Error> {
-    match kind {
-        Some(kind) if !kind.eq_ignore_ascii_case("application/json") => {
-            Err(Error::invalid("Content-Type", "must be application/json"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn document<T: DeserializeOwned>(kind: Option<&str>, bytes: &[u8]) -> Result<T, Fault> {
-    check_json(kind)?;
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
     let mut document = serde_json::Deserializer::from_slice(bytes);
     let Object(value) =
         serde_path_to_error::deserialize(&mut document).map_err(|error| malformed(&error))?;

@@ -7,6 +7,7 @@ mod arguments;
 mod failure;
 mod known;
 mod layers;
+mod plans;
 mod settings;
 #[cfg(test)]
 mod tests;

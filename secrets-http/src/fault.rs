@@ -71,7 +71,7 @@ pub struct LimitBody {
     /// What is counted.
     pub resource: &'static str,
     /// The plan's name.
-    pub plan: &'static str,
+    pub plan: String,
     /// How many it allows.
     pub limit: u64,
     /// How many there are.
@@ -127,7 +127,7 @@ fn status(error: &Error) -> StatusCode {
     match error {
         Error::Invalid(_) | Error::Refused { .. } => StatusCode::BAD_REQUEST,
         Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        Error::Forbidden(_) => StatusCode::FORBIDDEN,
+        Error::Elsewhere(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,
         Error::NotFound(_) => StatusCode::NOT_FOUND,
         Error::Conflict(_) | Error::Stale(_) => StatusCode::CONFLICT,
         Error::PlanLimit(_) | Error::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
@@ -164,7 +164,7 @@ fn body(error: &Error) -> ErrorBody {
     let limit = match error {
         Error::PlanLimit(limit) => Some(LimitBody {
             resource: limit.quota.as_str(),
-            plan: limit.plan,
+            plan: limit.plan.to_string(),
             limit: limit.limit,
             current: limit.current,
         }),

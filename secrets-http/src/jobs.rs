@@ -50,6 +50,7 @@ impl Scheduler {
             report("seal the audit log", service.seal_audit().await.map(drop));
             report("prune the audit log", service.prune_audit().await);
             report("forget ended logins", service.forget_ended_logins().await);
+            report("write uses of tokens", service.write_token_uses().await);
             if tick % PURGE == FIRST_PURGE {
                 purge(&service).await;
             }
@@ -96,7 +97,7 @@ pub async fn deliver(service: Arc<Service>) {
 }
 
 /// A job that failed is tried again with the next tick.
-fn report<E: Error + 'static>(job: &str, outcome: Result<(), E>) {
+pub(crate) fn report<E: Error + 'static>(job: &str, outcome: Result<(), E>) {
     if let Err(error) = outcome {
         tracing::error!(job, error = &error as &dyn Error, "a job failed");
     }

@@ -64,7 +64,7 @@ impl Server {
             stopping.stop();
         };
         let deliveries = tokio::spawn(jobs::deliver(Arc::clone(&self.service)));
-        let jobs = tokio::spawn(scheduler.run(self.service));
+        let jobs = tokio::spawn(scheduler.run(Arc::clone(&self.service)));
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);
             async move { host.answer(request, peer.ip()).await }
@@ -72,6 +72,7 @@ impl Server {
         let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
         deliveries.abort();
         jobs.abort();
+        jobs::report("write uses of tokens", self.service.write_token_uses().await);
         Ok(drained)
     }
 }

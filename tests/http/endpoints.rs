@@ -28,7 +28,7 @@ struct Table<'a> {
 
 async fn each_endpoint_answers_everyone_as_the_policy_says(app: App) {
     let world = World::build(&app).await;
-    assert_eq!(world.principals.len(), 25);
+    assert_eq!(world.principals.len(), 30);
 
     let table = Table::fill(&app, &world).await;
 

@@ -3,6 +3,7 @@
 
 mod account;
 mod audit;
+mod billing;
 mod bodies;
 mod credentials;
 mod device_login;
@@ -12,6 +13,7 @@ mod eso;
 mod limits;
 mod members;
 mod people;
+mod permissions;
 mod projects;
 mod public;
 mod races;

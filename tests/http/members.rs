@@ -51,11 +51,13 @@ async fn members_who_may_read_cannot_write(kind: Kind) {
     bob.delete(&key).await.is(403).says(NO_ACCESS);
 }
 
-async fn members_who_may_nothing_see_environments_and_no_keys(kind: Kind) {
+async fn members_who_may_nothing_are_told_that_an_environment_is_there_and_no_more(kind: Kind) {
     let (_app, alice, bob, web) = world(kind, MemberAccess::None).await;
     let secrets = paths::secrets(&web, "staging");
 
-    bob.get(&paths::environment(&web, "staging")).await.is(200);
+    let all = bob.get(&paths::environments(&web)).await.is(200).json();
+    assert_eq!(all["environments"].as_array().unwrap().len(), 3);
+    bob.get(&paths::environment(&web, "staging")).await.is(403).says(NO_ACCESS);
 
     for path in ["", "/export", "/KEY", "/NONE"] {
         bob.get(&format!("{secrets}{path}")).await.is(403).says(NO_ACCESS);
@@ -80,6 +82,6 @@ async fn owners_and_admins_may_everything_everywhere(kind: Kind) {
 on_every_store![
     members_write_unless_the_operator_says_otherwise;
     members_who_may_read_cannot_write,
-    members_who_may_nothing_see_environments_and_no_keys,
+    members_who_may_nothing_are_told_that_an_environment_is_there_and_no_more,
     owners_and_admins_may_everything_everywhere,
 ];

@@ -4,6 +4,7 @@ mod accounts;
 mod environments;
 mod limits;
 mod members;
+mod permissions;
 mod projects;
 mod reads;
 mod secrets;

@@ -2,7 +2,6 @@
 
 use chrono::TimeDelta;
 use secrets_core::access::Role;
-use secrets_core::limits::Plan;
 use secrets_tests::{App, Build, Kind, STARTED, on_every_store};
 use serde_json::{Value, json};
 
@@ -141,7 +140,7 @@ async fn a_team_that_is_none_is_404(app: App) {
 }
 
 async fn new_teams_are_on_the_plan_the_operator_chose(kind: Kind) {
-    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;
 
     let team = alice.post(TEAMS, &json!({ "name": "Ops" })).await.is(201).json();

@@ -11,7 +11,6 @@ use secrets_core::clock::{Clock, ManualClock};
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::ids;
 use secrets_core::jwt::DevKey;
-use secrets_core::limits::Plan;
 use secrets_core::links::BaseUrl;
 use secrets_core::outbox::Mail;
 use secrets_core::store::{MemberRecord, Store};
@@ -81,8 +80,8 @@ impl Build {
 
     /// New teams are on this plan.
     #[must_use]
-    pub fn plan(mut self, plan: Plan) -> Self {
-        self.options.default_plan = plan;
+    pub fn plan(mut self, plan: &str) -> Self {
+        self.options.plans = self.options.plans.by_default(plan).unwrap();
         self
     }
 
@@ -304,6 +303,14 @@ impl App {
         let Stop { stop, running } = self.stop.take().unwrap();
         let _ = stop.send(());
         running.await.unwrap()
+    }
+
+    /// Takes a person, by id, out of a team.
+    pub async fn part(&self, team: &str, person: &str) {
+        let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
+        let mut tx = self.store.begin().await.unwrap();
+        tx.delete_member(team, user).await.unwrap();
+        tx.commit().await.unwrap();
     }
 
     /// Moves time.

@@ -85,7 +85,9 @@ impl Dump {
         for invitation in reads.invitations(team).await.unwrap() {
             self.row(("invitation", invitation.id), &invitation);
         }
-        for (token, scope) in reads.tokens(&[team]).await.unwrap() {
+        for (mut token, scope) in reads.tokens(&[team]).await.unwrap() {
+            // Written by the way, and not by the request that is looked at.
+            token.last_use = None;
             self.row(("token", token.id), &(token, scope));
         }
         for scan in reads.scans(&[team], None, 100_000).await.unwrap() {
@@ -102,8 +104,14 @@ impl Dump {
     }
 
     async fn project(&mut self, reads: &mut dyn Reads, whose: Principal, project: ProjectId) {
+        if let Some(said) = reads.permission_default(project).await.unwrap() {
+            self.row(("permission default", project), &said);
+        }
         for environment in reads.environments(project, whose).await.unwrap() {
             self.row(("environment", environment.id), &environment);
+            for said in reads.permissions(environment.id).await.unwrap() {
+                self.row(("permission", said.environment, said.user), &said);
+            }
             self.environment(reads, whose, (project, environment.id)).await;
         }
     }

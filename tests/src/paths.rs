@@ -30,6 +30,18 @@ pub fn secret(project: &str, environment: &str, key: &str) -> String {
     format!("{project}/environments/{environment}/secrets/{key}")
 }
 
+/// What is said of everybody in an environment.
+#[must_use]
+pub fn permissions(project: &str, environment: &str) -> String {
+    format!("{project}/environments/{environment}/permissions")
+}
+
+/// What is said of a person in an environment.
+#[must_use]
+pub fn permission(project: &str, environment: &str, person: &str) -> String {
+    format!("{project}/environments/{environment}/permissions/{person}")
+}
+
 /// What an operator for Kubernetes reads a secret by. `project` is a path, an id or a slug.
 #[must_use]
 pub fn eso_secret(project: &str, environment: &str, key: &str) -> String {

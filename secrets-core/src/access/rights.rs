@@ -19,11 +19,12 @@ pub enum Role {
     Owner,
 }
 
-/// What a member may do in an environment that nobody restricted. Owners and admins may everything.
+/// What a person may do in an environment. Owners and admins of the team may everything.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", try_from = "String")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum MemberAccess {
     /// Nothing.
     None,
@@ -45,6 +46,8 @@ pub enum Permission {
     Read,
     /// Change secrets.
     Write,
+    /// Say who may, in an environment: owners, admins, and who was made its admin.
+    Grant,
     /// Add to a project or team: any member.
     Contribute,
     /// Rename, delete, give access: owners and admins.
@@ -84,6 +87,35 @@ impl TryFrom<String> for Role {
     }
 }
 
+impl MemberAccess {
+    /// The name under which it is kept and told.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// What a member with this role may do: what was `granted`, or `otherwise` where nothing was.
+    #[must_use]
+    pub fn of(role: Role, granted: Option<Self>, otherwise: Self) -> Self {
+        if role.manages() { Self::Admin } else { granted.unwrap_or(otherwise) }
+    }
+
+    /// Whether it is enough for what somebody wants in an environment.
+    pub(super) fn allows(self, wanted: Permission) -> bool {
+        match wanted {
+            Permission::See | Permission::Read | Permission::Contribute => self >= Self::Read,
+            Permission::Write => self >= Self::Write,
+            Permission::Grant => self >= Self::Admin,
+            Permission::Manage => false,
+        }
+    }
+}
+
 impl FromStr for MemberAccess {
     type Err = &'static str;
 
@@ -93,7 +125,17 @@ impl FromStr for MemberAccess {
             "read" => Ok(Self::Read),
             "write" => Ok(Self::Write),
             "admin" => Ok(Self::Admin),
-            _ => Err("must be none, read, write or admin"),
+            _ => Err(ACCESS),
         }
+    }
+}
+
+const ACCESS: &str = "must be none, read, write or admin";
+
+impl TryFrom<String> for MemberAccess {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        text.parse().map_err(|_| Rule::of(ACCESS).broken())
     }
 }

@@ -1,6 +1,7 @@
 //! Scopes: what a caller may act on. They are made here and nowhere else.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{EnvironmentPath, MemberAccess, Permission, ProjectRef, Role};
 use crate::caller::Who;
@@ -22,6 +23,8 @@ pub struct TeamScope {
     pub team: TeamRecord,
     /// The caller's role in it.
     pub role: Role,
+    /// Its plan.
+    pub plan: Arc<Plan>,
 }
 
 /// A project the caller may act on.
@@ -30,7 +33,9 @@ pub struct ProjectScope {
     /// The project.
     pub project: ProjectRecord,
     /// The plan of its team.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
+    /// How the caller stands to it.
+    pub standing: Standing,
 }
 
 /// An environment the caller may act on.
@@ -38,7 +43,7 @@ pub struct EnvironmentScope {
     /// The project.
     pub project: ProjectRecord,
     /// The plan of its team.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// The environment.
     pub environment: EnvironmentRecord,
     /// Whether the caller may change its secrets as well.
@@ -71,7 +76,21 @@ impl<A: Access> Context<'_, A> {
             return Err(MANAGERS_ONLY);
         }
         self.note.team = Some(team);
-        Ok(TeamScope { team: membership.team, role })
+        let plan = self.options().plans.of_team(&membership.team.plan);
+        Ok(TeamScope { team: membership.team, role, plan })
+    }
+
+    /// A team that the operator looks after, whoever it belongs to.
+    pub async fn operated_team(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
+        let caller = self.caller.person()?;
+        let is_operator = |email: &String| email.eq_ignore_ascii_case(&caller.email);
+        if !caller.email_verified || !self.options().operators.iter().any(is_operator) {
+            return Err(Error::Forbidden("only the operator of this service may do this"));
+        }
+        let unknown = || Error::NotFound(Subject::Team);
+        let found = self.reads().team(team.ok_or_else(unknown)?).await?.ok_or_else(unknown)?;
+        self.note.team = Some(found.id);
+        Ok(found)
     }
 
     /// The team that is meant where none is named: the caller's only one, or their personal one.
@@ -109,7 +128,8 @@ impl<A: Access> Context<'_, A> {
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
         self.allow(found.standing, wanted)?;
         self.enter_project(&found.project);
-        Ok(ProjectScope { project: found.project, plan: found.plan })
+        let plan = self.options().plans.of_team(&found.plan);
+        Ok(ProjectScope { project: found.project, plan, standing: found.standing })
     }
 
     /// The project that was deleted under an id, if it can still be restored and the caller may.
@@ -121,7 +141,8 @@ impl<A: Access> Context<'_, A> {
         let found = self.reads().deleted_project(id, since, principal).await?.ok_or(unknown)?;
         self.allow(found.standing, Permission::Manage)?;
         self.enter_project(&found.project);
-        Ok(ProjectScope { project: found.project, plan: found.plan })
+        let plan = self.options().plans.of_team(&found.plan);
+        Ok(ProjectScope { project: found.project, plan, standing: found.standing })
     }
 
     /// The environment a path names, if the caller may act on it so.
@@ -130,13 +151,24 @@ impl<A: Access> Context<'_, A> {
         path: &EnvironmentPath,
         wanted: Permission,
     ) -> Result<EnvironmentScope> {
-        Ok(self.look(path, wanted, Wanted::Nothing).await?.scope)
+        Ok(self.look(path, wanted, Wanted::Nothing).await?.0.scope)
     }
 
     /// What the caller may read at a path, with the secrets wanted of each environment of its chain.
     pub async fn view(&mut self, path: &EnvironmentPath, wanted: Wanted<'_>) -> Result<View> {
-        let view = self.look(path, Permission::Read, wanted).await?;
+        let (view, _) = self.look(path, Permission::Read, wanted).await?;
         check_chain(&view.chain)?;
+        Ok(view)
+    }
+
+    /// What another environment may inherit, if the caller may read all of it: whoever reads the
+    /// heir from then on reads those values too.
+    pub async fn heritage(&mut self, path: &EnvironmentPath) -> Result<View> {
+        let (view, standing) = self.look(path, Permission::Read, Wanted::Nothing).await?;
+        check_chain(&view.chain)?;
+        for ancestor in &view.chain {
+            self.allow_in(ancestor, standing, Permission::Read)?;
+        }
         Ok(view)
     }
 
@@ -145,7 +177,7 @@ impl<A: Access> Context<'_, A> {
         path: &EnvironmentPath,
         permission: Permission,
         wanted: Wanted<'_>,
-    ) -> Result<View> {
+    ) -> Result<(View, Standing)> {
         let principal = self.caller.principal()?;
         let sight = self.reads().sight(path, principal, wanted).await?;
         let Sight { project, plan, standing, key, chain } =
@@ -155,14 +187,16 @@ impl<A: Access> Context<'_, A> {
         if !first.in_scope {
             return Err(OUT_OF_SCOPE);
         }
-        self.allow(standing, permission)?;
+        self.allow_in(first, standing, permission)?;
 
         let environment = first.environment.clone();
         self.enter_project(&project);
         self.note.environment = Some((environment.id, environment.name.to_string()));
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
         let may_write = self.allow(standing, Permission::Write).is_ok();
-        Ok(View { scope: EnvironmentScope { project, plan, environment, may_write, key }, chain })
+        let plan = self.options().plans.of_team(&plan);
+        let scope = EnvironmentScope { project, plan, environment, may_write, key };
+        Ok((View { scope, chain }, standing))
     }
 
     fn enter_project(&mut self, project: &ProjectRecord) {
@@ -170,38 +204,41 @@ impl<A: Access> Context<'_, A> {
         self.note.project = Some((project.id, project.name.to_string()));
     }
 
+    /// The role table, for one environment.
+    fn allow_in(&self, link: &Link, standing: Standing, wanted: Permission) -> Result<()> {
+        let Standing::Member(role) = standing else { return self.allow(standing, wanted) };
+        let otherwise = self.options().member_access;
+        if role.manages() || MemberAccess::of(role, link.granted, otherwise).allows(wanted) {
+            return Ok(());
+        }
+        Err(match wanted {
+            Permission::Manage => MANAGERS_ONLY,
+            Permission::Grant => ADMINS_ONLY,
+            _ => NO_ACCESS,
+        })
+    }
+
     /// The role table.
     fn allow(&self, standing: Standing, wanted: Permission) -> Result<()> {
         match (standing, &self.caller.who) {
-            (Standing::Member(role), _) => self.allow_member(role, wanted),
+            (Standing::Member(role), _) => match wanted {
+                Permission::See | Permission::Contribute => Ok(()),
+                _ if role.manages() => Ok(()),
+                Permission::Manage => Err(MANAGERS_ONLY),
+                Permission::Read | Permission::Write | Permission::Grant => Err(NO_ACCESS),
+            },
             (Standing::Token, Who::Token(token)) => match wanted {
                 Permission::See => Ok(()),
                 Permission::Read if token.can_read => Ok(()),
                 Permission::Write if token.can_write => Ok(()),
                 Permission::Read => Err(Error::Forbidden("this token may not read")),
                 Permission::Write => Err(Error::Forbidden("this token may not write")),
-                Permission::Contribute | Permission::Manage => {
+                Permission::Contribute | Permission::Grant | Permission::Manage => {
                     Err(Error::Forbidden("a service token may not do this"))
                 }
             },
             (Standing::Stranger, Who::Token(_)) => Err(OUT_OF_SCOPE),
             (Standing::Stranger | Standing::Token, _) => Err(NOT_A_MEMBER),
-        }
-    }
-
-    fn allow_member(&self, role: Role, wanted: Permission) -> Result<()> {
-        if role.manages() {
-            return Ok(());
-        }
-        let access = self.options().member_access;
-        match wanted {
-            Permission::See | Permission::Contribute => Ok(()),
-            Permission::Read if access >= MemberAccess::Read => Ok(()),
-            Permission::Write if access >= MemberAccess::Write => Ok(()),
-            Permission::Read | Permission::Write => {
-                Err(Error::Forbidden("you have no access to this environment"))
-            }
-            Permission::Manage => Err(MANAGERS_ONLY),
         }
     }
 }
@@ -225,6 +262,9 @@ impl Context<'_, Write> {
 /// What is said to whoever is in no team of that id.
 pub(crate) const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
 const MANAGERS_ONLY: Error = Error::Forbidden("only an owner or admin of the team may do this");
+const ADMINS_ONLY: Error =
+    Error::Forbidden("only an admin of this environment or of the team may do this");
+const NO_ACCESS: Error = Error::Forbidden("you have no access to this environment");
 const OUT_OF_SCOPE: Error = Error::Forbidden("outside of this token's scope");
 
 /// Refuses a chain that runs in a circle or is longer than one may be. Neither is ever stored; a

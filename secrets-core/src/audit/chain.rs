@@ -107,7 +107,7 @@ impl Service {
         const YEAR: i64 = 365;
         let Some(team) = team else { return Ok(YEAR) };
         let team = self.store().read().await?.team(team).await?;
-        Ok(team.map_or(YEAR, |team| i64::from(team.plan.audit_days())))
+        Ok(team.map_or(YEAR, |team| self.options().plans.of_team(&team.plan).audit_days.into()))
     }
 
     async fn prune_chain(&self, head: AuditHead, cutoff: crate::clock::Time) -> StoreResult<()> {

@@ -12,7 +12,7 @@ use crate::ids::EnvironmentId;
 use crate::limits::Quota;
 use crate::names::{EnvironmentName, Summary};
 use crate::operation::{Audit, Context, Operation, Write};
-use crate::store::{EnvironmentRecord, Wanted};
+use crate::store::EnvironmentRecord;
 
 /// What an environment begins with.
 #[derive(Debug, Deserialize)]
@@ -42,7 +42,7 @@ impl Operation for CreateEnvironment {
     type Output = Environment;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
-        let ProjectScope { project, plan } =
+        let ProjectScope { project, plan, .. } =
             cx.project(&self.project, Permission::Contribute).await?;
         // Held from here on, so that the chain stays as it was checked and the count as it was taken.
         cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
@@ -88,7 +88,7 @@ pub(super) async fn parent_of(
     parent: EnvironmentRef,
 ) -> Result<Vec<EnvironmentRecord>> {
     let path = EnvironmentPath { project: project.clone(), environment: parent };
-    let view = cx.view(&path, Wanted::Nothing).await.map_err(|error| match error {
+    let view = cx.heritage(&path).await.map_err(|error| match error {
         Error::NotFound(Subject::Environment) => {
             Error::invalid("inherits_from", "must be an environment of this project")
         }

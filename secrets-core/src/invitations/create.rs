@@ -61,7 +61,7 @@ impl Operation for InviteMember {
         let scope = cx.held_team(team, Permission::Manage, NOT_A_MEMBER).await?;
         let email = self.invitation.email;
         cx.check_new(team, &email).await?;
-        let plan = scope.team.plan;
+        let plan = &scope.plan;
         if plan.limit(Quota::Members).is_some() {
             let now = cx.now();
             let current = cx.reads().count_places(team, now).await?;

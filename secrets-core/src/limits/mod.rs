@@ -3,5 +3,5 @@
 mod plan;
 mod rate;
 
-pub use plan::{Plan, Quota};
+pub use plan::{NoSuchPlan, Plan, Plans, Quota};
 pub use rate::{RateLimiter, Window};

@@ -59,10 +59,10 @@ impl Operation for CreateProject {
         };
         let unknown = Error::Forbidden("you are not a member of this team");
         let scope = cx.team(team, Permission::Contribute, unknown).await?;
-        if scope.team.plan.limit(Quota::Projects).is_some() {
+        if scope.plan.limit(Quota::Projects).is_some() {
             cx.tx().lock_team(team).await?;
             let current = cx.tx().count_projects(team).await?;
-            scope.team.plan.admit(Quota::Projects, current, 1)?;
+            scope.plan.admit(Quota::Projects, current, 1)?;
         }
 
         let project = ProjectRecord {

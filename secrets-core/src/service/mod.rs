@@ -3,6 +3,7 @@
 mod health;
 mod purge;
 mod start;
+mod uses;
 mod verify;
 
 use std::sync::Arc;
@@ -13,18 +14,20 @@ pub use health::Health;
 pub use start::StartError;
 pub use verify::VerifiedRecords;
 
+use self::uses::Uses;
 use crate::access::MemberAccess;
-use crate::audit::AuditQueue;
+use crate::audit::{AuditQueue, Note};
+use crate::billing::{NoProvider, PaymentProvider};
 use crate::caller::{Caller, Identity, IdentityVerifier, Origin, Person, Unverified, Who};
 use crate::clock::{Clock, Time};
 use crate::crypto::{Keyring, RootKeys, TokenMac, TokenText};
 use crate::device_login::{GUESSES, Guesser};
 use crate::error::{Error, Result};
-use crate::limits::{Plan, RateLimiter};
+use crate::limits::{Plans, RateLimiter};
 use crate::operation::{Access, Audit, Context, Operation};
 use crate::outbox::Mail;
 use crate::scans::engine::Rules;
-use crate::store::{AuditRecord, Store};
+use crate::store::{AuditRecord, Store, TokenUse};
 
 /// The world outside, as the service needs it.
 #[derive(Clone)]
@@ -44,8 +47,12 @@ pub struct Ports {
 /// The operator's choices.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The plan of new teams.
-    pub default_plan: Plan,
+    /// What teams may use.
+    pub plans: Plans,
+    /// How teams pay.
+    pub payments: Arc<dyn PaymentProvider>,
+    /// The addresses of those who may put a team on another plan.
+    pub operators: Vec<String>,
     /// What members may do in an environment that nobody restricted.
     pub member_access: MemberAccess,
     /// Whether reads of values are recorded. Exports always are.
@@ -57,7 +64,9 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            default_plan: Plan::Unlimited,
+            plans: Plans::default(),
+            payments: Arc::new(NoProvider),
+            operators: Vec::new(),
             member_access: MemberAccess::Write,
             audit_reads: true,
             scan_rules: None,
@@ -72,6 +81,7 @@ pub struct Service {
     keyring: Keyring,
     audit: AuditQueue,
     guesses: RateLimiter<Guesser>,
+    uses: Uses,
 }
 
 /// One text for every credential that proves nothing, so that it does not tell why.
@@ -82,8 +92,14 @@ impl Service {
     /// else, refuses where keys and data do not belong together.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
-        let guesses = RateLimiter::new(GUESSES);
-        Ok(Self { ports, options, keyring, audit: AuditQueue::default(), guesses })
+        Ok(Self {
+            ports,
+            options,
+            keyring,
+            audit: AuditQueue::default(),
+            guesses: RateLimiter::new(GUESSES),
+            uses: Uses::default(),
+        })
     }
 
     /// Says whose credential this is: a service token (`env_…`) or a token of the identity provider.
@@ -127,11 +143,38 @@ impl Service {
         let mac = TokenMac::of(&self.keyring, text);
         let mut reads = self.ports.store.read().await?;
         let token = reads.token_by_mac(&mac).await?.ok_or(INVALID)?;
-        let ended = token.expires_at.is_some_and(|end| end <= self.now());
-        if ended || token.mac != mac {
+        let now = self.now();
+        let ended = token.expires_at.is_some_and(|end| end <= now);
+        let previous = token.previous.filter(|previous| now < previous.until);
+        let is_known = token.mac == mac || previous.is_some_and(|previous| previous.mac == mac);
+        if ended || !is_known {
             return Err(INVALID);
         }
-        Ok(Caller { who: Who::Token(Arc::new(token)), origin })
+        drop(reads);
+        let caller = Caller { who: Who::Token(Arc::new(token)), origin };
+        self.admit_address(&caller, now).await?;
+        Ok(caller)
+    }
+
+    /// Refuses a token from where it may not be used, and remembers a use from where it may.
+    async fn admit_address(&self, caller: &Caller, now: Time) -> Result<()> {
+        let Who::Token(token) = &caller.who else { return Ok(()) };
+        let address = caller.origin.address.map(|address| address.to_canonical());
+        let is_within = |address| token.networks.iter().any(|network| network.contains(&address));
+        if token.networks.is_empty() || address.is_some_and(is_within) {
+            self.uses.remember(token, TokenUse { at: now, address });
+            return Ok(());
+        }
+        let resource = ("service_token", Some(token.id.uuid()), Some(token.name.to_string()));
+        let note = Note { team: Some(token.team), resource: Some(resource), ..Note::default() };
+        let entry = note.into_entry(caller, "token.used_denied", now);
+        self.record(AuditRecord { outcome: "denied".to_owned(), ..entry }).await?;
+        Err(Error::Elsewhere("this token may not be used from this address"))
+    }
+
+    /// Writes when tokens were last used. The host calls it now and then, and before it ends.
+    pub async fn write_token_uses(&self) -> Result<()> {
+        self.uses.write(self.ports.store.as_ref()).await.map_err(Into::into)
     }
 
     async fn cli_session(&self, text: &str, origin: Origin) -> Result<Caller> {

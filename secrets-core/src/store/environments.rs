@@ -4,13 +4,12 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{ProjectRecord, SecretRecord, Standing, StoreResult};
-use crate::access::EnvironmentPath;
+use crate::access::{EnvironmentPath, MemberAccess};
 use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
 use crate::ids::{EnvironmentId, ProjectId};
-use crate::limits::Plan;
-use crate::names::{EnvironmentName, SecretKey};
+use crate::names::{EnvironmentName, PlanName, SecretKey};
 
 /// An environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +56,7 @@ pub struct Sight {
     /// The project.
     pub project: ProjectRecord,
     /// The plan of its team.
-    pub plan: Plan,
+    pub plan: PlanName,
     /// How the one who looks stands to the project.
     pub standing: Standing,
     /// The project's newest key.
@@ -74,6 +73,9 @@ pub struct Link {
     pub environment: EnvironmentRecord,
     /// Whether the scope of the token that looks holds it; true for people.
     pub in_scope: bool,
+    /// What was said that the person who looks may do there: to them, or else by the project to all
+    /// its members. `None` where nobody said it, and for tokens.
+    pub granted: Option<MemberAccess>,
     /// Its own secrets, as far as wanted, ordered by key.
     pub secrets: Vec<SecretRecord>,
 }

@@ -24,6 +24,7 @@ mod instance;
 mod invitations;
 mod memory;
 mod outbox;
+mod permissions;
 mod projects;
 mod scans;
 mod secrets;
@@ -48,12 +49,15 @@ pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
+pub use permissions::{PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites};
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing};
 pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub(crate) use teams::DELETED;
-pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamWrites};
-pub use tokens::{TokenReads, TokenRecord, TokenScope, TokenWrites};
+pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamUsage, TeamWrites};
+pub use tokens::{
+    PreviousToken, Rotation, TokenReads, TokenRecord, TokenScope, TokenUse, TokenWrites,
+};
 pub use users::{UserReads, UserRecord, UserWrites};
 
 /// What a store returns.
@@ -80,6 +84,7 @@ pub trait Reads:
     + InstanceReads
     + InvitationReads
     + OutboxReads
+    + PermissionReads
     + ProjectReads
     + ScanReads
     + SecretReads
@@ -97,6 +102,7 @@ impl<T> Reads for T where
         + InstanceReads
         + InvitationReads
         + OutboxReads
+        + PermissionReads
         + ProjectReads
         + ScanReads
         + SecretReads
@@ -117,6 +123,7 @@ pub trait Tx:
     + InstanceWrites
     + InvitationWrites
     + OutboxWrites
+    + PermissionWrites
     + ProjectWrites
     + ScanWrites
     + SecretWrites

@@ -9,8 +9,7 @@ use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
 use crate::ids::{ProjectId, TeamId};
-use crate::limits::Plan;
-use crate::names::{DisplayName, Slug};
+use crate::names::{DisplayName, PlanName, Slug};
 
 /// A project that is not deleted. Deleted ones are in no answer; only their slugs stay taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +49,7 @@ pub struct ProjectStanding {
     /// The project.
     pub project: ProjectRecord,
     /// The plan of its team.
-    pub plan: Plan,
+    pub plan: PlanName,
     /// How they stand.
     pub standing: Standing,
 }

@@ -6,8 +6,7 @@ use super::StoreResult;
 use crate::access::Role;
 use crate::clock::Time;
 use crate::ids::{TeamId, UserId};
-use crate::limits::Plan;
-use crate::names::{DisplayName, Slug};
+use crate::names::{DisplayName, PlanName, Slug};
 
 /// A team.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub struct TeamRecord {
     /// Whether it came with its owner's first sign-in.
     pub is_personal: bool,
     /// What it may use.
-    pub plan: Plan,
+    pub plan: PlanName,
     /// Who made it.
     pub created_by: UserId,
     /// When it was made.
@@ -72,6 +71,26 @@ pub struct Membership {
     pub joined_at: Option<Time>,
 }
 
+/// How much a team has. Of what a plan limits in each project or environment, `most` is what the
+/// fullest one has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TeamUsage {
+    /// Members.
+    pub members: u64,
+    /// Projects.
+    pub projects: u64,
+    /// Environments of all projects.
+    pub environments: u64,
+    /// Environments of the project that has most.
+    pub most_environments: u64,
+    /// Secrets of all environments, hidden ones included.
+    pub secrets: u64,
+    /// Secrets of the environment that has most.
+    pub most_secrets: u64,
+    /// Service tokens, those that have ended included.
+    pub service_tokens: u64,
+}
+
 /// Reading teams.
 #[async_trait]
 pub trait TeamReads: Send {
@@ -83,6 +102,9 @@ pub trait TeamReads: Send {
 
     /// The members of these teams, by team and then in the order they joined.
     async fn members(&mut self, teams: &[TeamId]) -> StoreResult<Vec<MemberRecord>>;
+
+    /// How much a team has.
+    async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage>;
 
     /// The team itself.
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>>;
@@ -99,6 +121,9 @@ pub trait TeamWrites: Send {
 
     /// Gives a member this role. Fails with `Stale` if the person is no member.
     async fn update_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
+
+    /// Puts a team on a plan. Fails with `Stale` if the team is gone.
+    async fn set_plan(&mut self, team: TeamId, plan: &PlanName, now: Time) -> StoreResult<()>;
 
     /// Takes a person out of a team. Fails with `Stale` if they are not in it.
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()>;

@@ -1,6 +1,10 @@
 //! Service tokens and their scopes.
 
+use std::net::IpAddr;
+
 use async_trait::async_trait;
+use chrono::TimeDelta;
+use ipnet::IpNet;
 
 use super::StoreResult;
 use crate::clock::Time;
@@ -39,6 +43,50 @@ pub struct TokenRecord {
     pub updated_at: Time,
     /// When it ends.
     pub expires_at: Option<Time>,
+    /// Where it may be used from; from everywhere if it is empty.
+    pub networks: Vec<IpNet>,
+    /// What it was before it was last rotated, if that may still be used.
+    pub previous: Option<PreviousToken>,
+    /// When it was last rotated.
+    pub rotated_at: Option<Time>,
+    /// When it was last used, as far as that was written.
+    pub last_use: Option<TokenUse>,
+}
+
+/// What a token was before it was rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PreviousToken {
+    /// The hash it was found by.
+    pub mac: TokenMac,
+    /// When it ends.
+    pub until: Time,
+}
+
+/// When a token was used, and from where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenUse {
+    /// When.
+    pub at: Time,
+    /// From where, if that was known.
+    pub address: Option<IpAddr>,
+}
+
+impl TokenUse {
+    /// How long a use that was written stands for those that follow it.
+    pub const STANDS: TimeDelta = TimeDelta::minutes(1);
+}
+
+/// What a token becomes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rotation {
+    /// The hash it is found by from now on.
+    pub mac: TokenMac,
+    /// Its first characters.
+    pub prefix: String,
+    /// Until when it is found by the hash it has now as well; `None` if that ends at once.
+    pub previous_until: Option<Time>,
+    /// When.
+    pub now: Time,
 }
 
 /// What a token is for, where it is not for all.
@@ -53,7 +101,7 @@ pub struct TokenScope {
 /// Reading tokens.
 #[async_trait]
 pub trait TokenReads: Send {
-    /// The token with this hash, expired or not.
+    /// The token that has this hash, or had it before it was last rotated; expired or not.
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>>;
 
     /// The token with this id.
@@ -74,6 +122,14 @@ pub trait TokenReads: Send {
 pub trait TokenWrites: Send {
     /// Keeps a token and its scope.
     async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()>;
+
+    /// Gives a token another hash and keeps the one it has, as the previous one. What was previous
+    /// until now is gone. Fails with `Stale` if the token is gone.
+    async fn rotate_token(&mut self, token: TokenId, rotation: &Rotation) -> StoreResult<()>;
+
+    /// Writes when a token was last used, unless that was written less than [`TokenUse::STANDS`]
+    /// before. Does nothing if the token is gone.
+    async fn use_token(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
 
     /// Deletes it. Fails with `Stale` if it is gone.
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()>;

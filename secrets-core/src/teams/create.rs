@@ -40,7 +40,7 @@ impl Operation for CreateTeam {
             slug: Slug::suggested(&name, "team"),
             name,
             is_personal: false,
-            plan: cx.options().default_plan,
+            plan: cx.options().plans.default_plan().name.clone(),
             created_by: owner.id,
             created_at: cx.now(),
             updated_at: cx.now(),

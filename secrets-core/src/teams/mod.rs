@@ -16,8 +16,7 @@ use crate::clock::Time;
 use crate::crypto::random;
 use crate::error::{Error, Result, Subject};
 use crate::ids::{InvitationId, TeamId, UserId};
-use crate::limits::Plan;
-use crate::names::{DisplayName, Slug};
+use crate::names::{DisplayName, PlanName, Slug};
 use crate::operation::{Context, Write};
 use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 
@@ -34,7 +33,7 @@ pub struct Team {
     /// Whether it came with its owner's first sign-in.
     pub is_personal: bool,
     /// What it may use.
-    pub plan: Plan,
+    pub plan: PlanName,
     /// Who made it.
     pub created_by: UserId,
     /// When it was made.

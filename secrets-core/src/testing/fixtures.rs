@@ -9,7 +9,6 @@ use crate::ids::{
     AuditId, DeliveryId, EnvironmentId, FindingId, InvitationId, ProjectId, ScanId, SecretId,
     TeamId, TokenId, UserId,
 };
-use crate::limits::Plan;
 use crate::scans::engine::Severity;
 use crate::scans::{FindingStatus, SourceKind};
 use crate::store::{
@@ -128,7 +127,7 @@ pub fn team(creator: &UserRecord, slug: &str) -> TeamRecord {
         name: slug.parse().unwrap(),
         slug: slug.parse().unwrap(),
         is_personal: false,
-        plan: Plan::Unlimited,
+        plan: "unlimited".parse().unwrap(),
         created_by: creator.id,
         created_at: at(0),
         updated_at: at(0),
@@ -286,6 +285,10 @@ pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
         created_at: at(0),
         updated_at: at(0),
         expires_at: None,
+        networks: Vec::new(),
+        previous: None,
+        rotated_at: None,
+        last_use: None,
     }
 }
 

@@ -1,8 +1,10 @@
 //! Creating a service token.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use chrono::TimeDelta;
+use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::ServiceToken;
@@ -41,6 +43,9 @@ pub struct NewToken {
     pub expires_in_days: Option<ExpiryDays>,
     /// When it ends.
     pub expires_at: Option<Time>,
+    /// The networks it may be used from, or single addresses: at most 32; from everywhere where
+    /// none are given.
+    pub ip_allowlist: Option<Vec<Network>>,
 }
 
 /// What a token may do.
@@ -80,6 +85,22 @@ impl TryFrom<i64> for ExpiryDays {
     }
 }
 
+/// A network a token may be used from (RFC 4632), or a single address.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Network(IpNet);
+
+impl TryFrom<String> for Network {
+    type Error = Broken;
+
+    fn try_from(text: String) -> std::result::Result<Self, Broken> {
+        const NETWORK: Rule = Rule::of("must be a network such as 192.0.2.0/24, or an address");
+        let address = || text.parse::<IpAddr>().ok().map(|one| IpNet::from(one.to_canonical()));
+        let network = text.parse::<IpNet>().ok().or_else(address);
+        network.map(|network| Self(network.trunc())).ok_or(NETWORK.broken())
+    }
+}
+
 /// Creates a service token. The answer holds the token itself, this once.
 #[derive(Debug)]
 pub struct CreateToken {
@@ -101,8 +122,9 @@ impl Operation for CreateToken {
             None => cx.own_team().await?,
         };
         let unknown = Error::Forbidden("you are not a member of this team");
-        let plan = cx.team(team, Permission::Manage, unknown).await?.team.plan;
+        let plan = cx.team(team, Permission::Manage, unknown).await?.plan;
         let (can_read, can_write) = allowed(new.permissions.as_deref(), new.scopes.as_deref())?;
+        let networks = networks(new.ip_allowlist)?;
         let expires_at = expiry(new.expires_in_days, new.expires_at, cx.now())?;
         let all_projects = new.all_projects.unwrap_or_default();
         let all_environments = new.environments.is_none();
@@ -131,6 +153,10 @@ impl Operation for CreateToken {
             created_at: cx.now(),
             updated_at: cx.now(),
             expires_at,
+            networks,
+            previous: None,
+            rotated_at: None,
+            last_use: None,
         };
         cx.tx().insert_token(&record, &scope).await?;
         cx.about("service_token", record.id.uuid(), record.name.as_str());
@@ -234,6 +260,20 @@ fn environments_of_scope(
         ids.extend(named);
     }
     Ok(ids.into_iter().collect())
+}
+
+/// The most networks a token names: each is compared with every request.
+const NETWORKS: usize = 32;
+
+fn networks(given: Option<Vec<Network>>) -> Result<Vec<IpNet>> {
+    let mut networks: Vec<_> =
+        given.unwrap_or_default().into_iter().map(|Network(network)| network).collect();
+    if networks.len() > NETWORKS {
+        return Err(Error::invalid("ip_allowlist", "must be at most 32 networks"));
+    }
+    networks.sort_unstable();
+    networks.dedup();
+    Ok(networks)
 }
 
 fn allowed(permissions: Option<&[Allowed]>, scopes: Option<&[Allowed]>) -> Result<(bool, bool)> {

@@ -3,12 +3,16 @@
 mod create;
 mod delete;
 mod list;
+mod rotate;
+
+use std::net::IpAddr;
 
 use serde::Serialize;
 
-pub use create::{CreateToken, ExpiryDays, NewToken};
+pub use create::{CreateToken, ExpiryDays, Network, NewToken};
 pub use delete::DeleteToken;
 pub use list::ListTokens;
+pub use rotate::{GracePeriod, RotateToken, TokenRotation};
 
 use crate::clock::Time;
 use crate::crypto::TokenText;
@@ -40,7 +44,7 @@ pub struct ServiceToken {
     /// The token's first characters.
     pub token_prefix: String,
     /// Addresses it may be used from: empty for all.
-    pub ip_allowlist: [String; 0],
+    pub ip_allowlist: Vec<String>,
     /// Who made it.
     pub created_by: UserId,
     /// When it was made.
@@ -50,7 +54,16 @@ pub struct ServiceToken {
     /// When it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// `active` or `expired`.
+    /// When it was last used: at most a minute and a few seconds behind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Time>,
+    /// From where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_used_ip: Option<IpAddr>,
+    /// When it was last rotated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotated_at: Option<Time>,
+    /// `active` or `expired`; one that is deleted is not told of.
     pub status: &'static str,
     /// The token itself.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
@@ -99,11 +112,14 @@ impl ServiceToken {
             scopes: permissions.clone(),
             permissions,
             token_prefix: token.prefix,
-            ip_allowlist: [],
+            ip_allowlist: token.networks.iter().map(ToString::to_string).collect(),
             created_by: token.created_by,
             created_at: token.created_at,
             updated_at: token.updated_at,
             expires_at: token.expires_at,
+            last_used_at: token.last_use.map(|last| last.at),
+            last_used_ip: token.last_use.and_then(|last| last.address),
+            rotated_at: token.rotated_at,
             status: if ended { "expired" } else { "active" },
             token: None,
         }

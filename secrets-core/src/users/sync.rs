@@ -139,7 +139,7 @@ fn personal_team(cx: &Context<'_, Write>, user: &UserRecord) -> TeamRecord {
         slug: Slug::suggested(&name, "team"),
         name,
         is_personal: true,
-        plan: cx.options().default_plan,
+        plan: cx.options().plans.default_plan().name.clone(),
         created_by: user.id,
         created_at: cx.now(),
         updated_at: cx.now(),

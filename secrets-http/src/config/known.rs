@@ -180,7 +180,14 @@ pub(super) static ALL: &[Known] = &[
         "PLAN",
         Service,
         Plain,
-        "Plan of new teams: unlimited, free, team or enterprise [default: unlimited]",
+        "Plan of new teams: unlimited, free, team, enterprise or one of the file's [plans] [default: unlimited]",
+    ),
+    known(
+        "operators",
+        "ADDRESSES",
+        Service,
+        Plain,
+        "E-mail addresses of those who may put a team on another plan, separated by commas [default: none]",
     ),
     known(
         "default_member_role",

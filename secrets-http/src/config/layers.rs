@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use secrets_core::limits::Plan;
 use zeroize::Zeroizing;
 
 use super::failure::Failure;
 use super::known::{self, Known};
+use super::plans;
 
 /// What was given, by whom.
 pub(super) struct Layers {
     layers: [(Source, BTreeMap<String, OsString>); 3],
+    plans: Vec<Plan>,
 }
 
 /// Who gave it.
@@ -39,13 +42,18 @@ impl Layers {
     ) -> Result<(Self, Vec<String>), Failure> {
         let (variables, unknown) = ours(variables);
         let path = file.map(Path::to_owned).unwrap_or_default();
-        let file = file.map(read_file).transpose()?.unwrap_or_default();
+        let (file, plans) = file.map(read_file).transpose()?.unwrap_or_default();
         let layers = [
             (Source::Flag, flags.clone()),
             (Source::Variable, variables),
             (Source::File(path), file),
         ];
-        Ok((Self { layers }, unknown))
+        Ok((Self { layers, plans }, unknown))
+    }
+
+    /// The plans that the file describes.
+    pub(super) fn plans(&self) -> &[Plan] {
+        &self.plans
     }
 
     /// The value of a setting, if somebody gave it.
@@ -153,16 +161,17 @@ fn twin(known: &Known) -> Option<String> {
 }
 
 /// Errors name a place in the file and never what stands there.
-fn read_file(path: &Path) -> Result<BTreeMap<String, OsString>, Failure> {
+fn read_file(path: &Path) -> Result<(BTreeMap<String, OsString>, Vec<Plan>), Failure> {
     let refused =
         |why: String| Failure::configuration(format!("the file {} {why}", path.display()));
     let text = std::fs::read_to_string(path)
         .map(Zeroizing::new)
         .map_err(|error| refused(format!("cannot be read: {}", error.kind())))?;
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+    let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
         refused(format!("is not TOML: line {line}: {}", error.message()))
     })?;
+    let plans = table.remove("plans").map(plans::read).transpose().map_err(refused)?;
     let names = names();
     let mut values = BTreeMap::new();
     for (key, value) in table {
@@ -174,7 +183,7 @@ fn read_file(path: &Path) -> Result<BTreeMap<String, OsString>, Failure> {
         })?;
         values.insert(key, value.into());
     }
-    Ok(values)
+    Ok((values, plans.unwrap_or_default()))
 }
 
 fn plain(value: toml::Value) -> Option<String> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hyper::Uri;
 use lettre::message::Mailbox;
 use secrets_core::jwt::{Expectations, Key};
+use secrets_core::limits::Plans;
 use secrets_core::links::BaseUrl;
 use secrets_core::scans::engine::{RuleFile, Rules};
 use secrets_core::service::Options;
@@ -217,10 +218,12 @@ fn settings(layers: &Layers) -> Result<Settings, Failure> {
 
 fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
     let options = Options {
-        default_plan: optional(layers, "default_plan", str::parse)?.unwrap_or_default(),
+        plans: plans(layers)?,
+        operators: optional(layers, "operators", values::emails)?.unwrap_or_default(),
         member_access: optional(layers, "default_member_role", str::parse)?.unwrap_or_default(),
         audit_reads: optional(layers, "audit_reads", values::switch)?.unwrap_or(true),
         scan_rules: scan_rules(layers)?,
+        ..Options::default()
     };
     let rates = Rates {
         per_address: optional(layers, "rate_limit_per_ip", values::count)?.unwrap_or(100),
@@ -266,6 +269,14 @@ fn mail(layers: &Layers, links: Option<BaseUrl>) -> Result<Option<MailSettings>,
             "SECRETS_SMTP_URL needs SECRETS_SMTP_FROM, and SECRETS_PUBLIC_URL for the links in mail",
         )),
     }
+}
+
+/// The built-in plans and those of the file; new teams are on the one that is named.
+fn plans(layers: &Layers) -> Result<Plans, Failure> {
+    let plans = Plans::with(layers.plans().iter().cloned());
+    let Some(found) = layers.find("default_plan")? else { return Ok(plans) };
+    let named = plans.by_default(&found.value);
+    named.map_err(|unknown| found.breaks(&unknown.to_string()))
 }
 
 fn database(layers: &Layers) -> Result<Database, Failure> {

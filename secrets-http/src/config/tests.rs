@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use secrets_core::access::MemberAccess;
-use secrets_core::limits::Plan;
+use secrets_core::limits::Quota;
 use secrets_core::scans::engine::scan;
 use tempfile::NamedTempFile;
 
@@ -89,7 +89,7 @@ fn what_is_not_given_has_its_default() {
     assert!(service.trusted_proxies.is_empty());
     assert_eq!(service.public_url, None);
     assert!(service.mail.is_none());
-    assert_eq!(service.options.default_plan, Plan::Unlimited);
+    assert_eq!(service.options.plans.default_plan().name.as_str(), "unlimited");
     assert_eq!(service.options.member_access, MemberAccess::Write);
     assert!(service.options.audit_reads);
     assert!(matches!(settings.database, Database::Memory));
@@ -117,6 +117,7 @@ fn every_setting_can_be_a_variable() {
             "SECRETS_SMTP_URL=smtps://u:kvc_p@mail.example",
             "SECRETS_SMTP_FROM=Secrets <secrets@secrets.example>",
             "SECRETS_DEFAULT_PLAN=team",
+            "SECRETS_OPERATORS=ops@example.com, root@example.com",
             "SECRETS_DEFAULT_MEMBER_ROLE=none",
             "SECRETS_AUDIT_READS=off",
             "SECRETS_TLS_CERT=/tls/cert.pem",
@@ -136,8 +137,9 @@ fn every_setting_can_be_a_variable() {
     assert_eq!(mail.from.email.to_string(), "secrets@secrets.example");
     assert_eq!(mail.links, *service.public_url.as_ref().unwrap());
     assert_eq!(service.public_url.unwrap().as_str(), "https://secrets.example");
-    assert_eq!(service.options.default_plan, Plan::Team);
+    assert_eq!(service.options.plans.default_plan().name.as_str(), "team");
     assert_eq!(service.options.member_access, MemberAccess::None);
+    assert_eq!(service.options.operators, ["ops@example.com", "root@example.com"]);
     assert!(!service.options.audit_reads);
     let Database::Postgres(url) = settings.database else { panic!() };
     assert_eq!(url.reveal().as_str(), "postgres://u:kvc_p@db/secrets");
@@ -260,7 +262,7 @@ fn variables_that_mean_nothing_are_reported() {
 fn the_help_names_every_setting() {
     let (top, serve) = (printed("--help"), printed("serve --help"));
 
-    for known in &known::ALL {
+    for known in known::ALL {
         assert!(serve.contains(&known.variable()), "{}", known.name);
         assert!(!known.has_file() || serve.contains(&known::variable(&known.file_name())));
     }
@@ -286,4 +288,31 @@ fn nothing_secret_is_printed() {
 
     assert!(!printed.contains("kvc_"), "{printed}");
     assert!(!printed.contains("107, 118, 99"), "{printed}");
+}
+
+#[test]
+fn the_file_describes_plans_of_its_own() {
+    let file = file(
+        "default_plan = 'small'
+         [plans.small]
+         members = 2
+         environments = 3
+         projects = 0
+         [plans.free]
+         secrets = 7",
+    );
+    let line = format!("--config {}", file.path().display());
+
+    let plans = served(&line, &[]).unwrap().service.options.plans;
+
+    let small = plans.default_plan();
+    assert_eq!(small.name.as_str(), "small");
+    let limits = [Quota::Members, Quota::Environments, Quota::Projects, Quota::Secrets]
+        .map(|quota| small.limit(quota));
+    assert_eq!(limits, [Some(2), Some(3), Some(0), None]);
+    let free = plans.find("free").unwrap();
+    assert_eq!((free.limit(Quota::Secrets), free.limit(Quota::Projects)), (Some(7), None));
+    assert!(plans.find("enterprise").is_some());
+    let flagged = served(&format!("{line} --default-plan team"), &[]).unwrap();
+    assert_eq!(flagged.service.options.plans.default_plan().name.as_str(), "team");
 }

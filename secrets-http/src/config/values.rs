@@ -129,6 +129,12 @@ pub(super) fn log_format(text: &str) -> Result<LogFormat, Rule> {
     }
 }
 
+pub(super) fn emails(text: &str) -> Result<Vec<String>, Rule> {
+    let emails = text.split(',').map(|part| email(part.trim()));
+    let rule = "must be e-mail addresses separated by commas";
+    emails.collect::<Result<_, _>>().map_err(|_| rule)
+}
+
 /// The least an address must look like; whether it exists is for its owner to know.
 pub(super) fn email(text: &str) -> Result<String, Rule> {
     match text.split_once('@') {

@@ -56,7 +56,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         known(LookUpDeviceLogin { code: UserCode::new(target.parameter("userCode")) })
     });
     let revoke = body(LIMIT).map(|body: Body| async {
-        let named: SessionBody = body.json_if_any().await?.unwrap_or_default();
+        let named: SessionBody = body.json_if_any().await?;
         Ok(RevokeCliSession { session: named.id })
     });
     let sessions = target().map(|_| known(ListCliSessions));

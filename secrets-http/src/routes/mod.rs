@@ -2,6 +2,7 @@
 
 mod account;
 mod audit;
+mod billing;
 mod device_login;
 mod device_page;
 mod environments;
@@ -9,6 +10,7 @@ mod eso;
 mod import;
 mod invitations;
 mod members;
+mod permissions;
 mod projects;
 mod public;
 mod scans;
@@ -34,8 +36,10 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         teams::routes(api),
         members::routes(api),
         invitations::routes(api),
+        billing::routes(api),
         projects::routes(api),
         environments::routes(api),
+        permissions::routes(api),
         secrets::routes(api),
         watch::routes(api, scheduler),
         eso::routes(api),

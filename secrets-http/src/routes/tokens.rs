@@ -4,7 +4,7 @@ use std::future::ready;
 
 use secrets_core::error::Error;
 use secrets_core::ids;
-use secrets_core::tokens::{CreateToken, DeleteToken, ListTokens};
+use secrets_core::tokens::{CreateToken, DeleteToken, ListTokens, RotateToken};
 use warp::Filter as _;
 use warp::http::Method;
 
@@ -21,9 +21,13 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let create =
         body(LIMIT).map(|body: Body| async { Ok(CreateToken { token: body.json().await? }) });
     let delete = target().map(|target: Target| known(DeleteToken { token: target.id("id") }));
+    let rotate = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(RotateToken { token: target.id("id"), rotation: body.json_if_any().await? })
+    });
     vec![
         api.route(Method::GET, "/api/v1/tokens", Shape::Named("tokens"), list),
         api.route(Method::POST, "/api/v1/tokens", Shape::Created, create),
+        api.route(Method::POST, "/api/v1/tokens/{id}/rotate", Shape::Bare, rotate),
         api.route(Method::DELETE, "/api/v1/tokens/{id}", Shape::Empty, delete),
     ]
 }

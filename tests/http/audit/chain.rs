@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use secrets_core::Options;
 use secrets_core::ids::{self, TeamId};
-use secrets_core::limits::Plan;
 use secrets_core::store::AuditFilter;
 use secrets_tests::{App, Build, Kind, Person, on_every_store, on_sql_stores, paths};
 use tokio::task::JoinSet;
@@ -124,8 +122,7 @@ async fn names_of_actors_may_be_erased(app: App) {
 }
 
 async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
-    let options = Options { default_plan: Plan::Free, ..Options::default() };
-    let app = Build::on(kind).options(options).start().await;
+    let app = Build::on(kind).plan("free").start().await;
     let alice = sealed(&app).await;
     app.wait(TimeDelta::days(7) - TimeDelta::seconds(1));
 

@@ -1,7 +1,6 @@
 //! Changes: an entry for each that happened, in its own transaction, and none for one that did not.
 
 use secrets_core::access::Role;
-use secrets_core::limits::Plan;
 use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
 use serde_json::{Value, json};
 
@@ -103,7 +102,7 @@ async fn changes_of_tokens_and_teams_are_recorded(app: App) {
 }
 
 async fn a_change_that_is_refused_is_not_recorded(kind: Kind) {
-    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let app = Build::on(kind).plan("free").start().await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
     let web = alice.project("Web").await;

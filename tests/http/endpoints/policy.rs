@@ -1,7 +1,7 @@
 //! The policy: who may do what at which endpoint, as the specification and the decisions say. It is
 //! written out here and not taken from the server, so that a mistake there shows.
 
-use super::principals::{Caller, Reach};
+use super::principals::{Caller, May, Reach};
 use super::world::Home;
 
 /// An endpoint, and who may use it on what.
@@ -33,6 +33,10 @@ pub(super) enum Who {
     Members,
     /// Its owner and its admins.
     Managers,
+    /// They, and members who were made admins of the environment.
+    Granters,
+    /// Those who run the service, of whom none is here.
+    Operators,
     /// Members, and tokens whose scope holds it.
     Seers,
     /// Members, and tokens that may read it.
@@ -60,6 +64,8 @@ pub(super) enum Level {
     Project,
     Environment,
     Secret,
+    /// A person, in an environment.
+    Permission,
     Token,
     /// A scan, and perhaps something it found.
     Scan,
@@ -85,7 +91,7 @@ pub(super) enum Target {
     Nonsense,
     /// An unknown environment of the first team's project.
     UnknownEnvironment,
-    /// An unknown key of the first team's environment.
+    /// An unknown key of the first team's environment, or an unknown person in it.
     UnknownKey,
 }
 
@@ -124,6 +130,12 @@ const HISTORY: &str =
 const ROLLBACK: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
 
+const MINE: &str = "/api/v1/projects/{projectId}/my-permissions";
+const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
+const PERMISSIONS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions";
+const PERMISSION: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
+
 /// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named. The token of
 /// an invitation is of one to somebody who is not here, and so nobody's.
 pub(super) const POLICY: &[Rule] = &[
@@ -150,6 +162,9 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/api/v1/invitations/{token}", Who::People, Level::Nothing, 404),
     rule("POST", "/api/v1/invitations/{token}/accept", Who::People, Level::Nothing, 404),
     rule("GET", "/invitations/{token}", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/api/v1/teams/{teamId}/usage", Who::Members, Level::Team, 200),
+    rule("GET", "/api/v1/teams/{teamId}/billing", Who::Managers, Level::Team, 200),
+    rule("PUT", "/api/v1/teams/{teamId}/billing", Who::Operators, Level::Nothing, 403),
     rule("GET", "/api/v1/projects", Who::Accounts, Level::Nothing, 200),
     change("POST", "/api/v1/projects", Who::Members, Level::NamedTeam, 201),
     rule("GET", PROJECT, Who::Seers, Level::Project, 200),
@@ -171,11 +186,20 @@ pub(super) const POLICY: &[Rule] = &[
     change("DELETE", SECRET, Who::Writers, Level::Secret, 204),
     rule("GET", HISTORY, Who::Readers, Level::Secret, 200),
     change("POST", ROLLBACK, Who::Writers, Level::Secret, 200),
+    rule("GET", MINE, Who::Members, Level::Project, 200),
+    rule("GET", DEFAULTS, Who::Members, Level::Project, 200),
+    change("PUT", DEFAULTS, Who::Managers, Level::Project, 200),
+    change("DELETE", DEFAULTS, Who::Managers, Level::Project, 204),
+    rule("GET", PERMISSIONS, Who::Granters, Level::Environment, 200),
+    change("PUT", PERMISSIONS, Who::Granters, Level::Environment, 200),
+    change("PUT", PERMISSION, Who::Granters, Level::Permission, 200),
+    change("DELETE", PERMISSION, Who::Granters, Level::Permission, 204),
     rule("GET", "/api/v1/eso/secret", Who::Machines, Level::Secret, 200),
     rule("GET", "/api/v1/eso/secrets", Who::Machines, Level::Environment, 200),
     rule("GET", "/api/v1/tokens", Who::People, Level::Nothing, 200),
     rule("GET", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 200),
     change("POST", "/api/v1/tokens", Who::Managers, Level::NamedTeam, 201),
+    change("POST", "/api/v1/tokens/{id}/rotate", Who::Managers, Level::Token, 200),
     change("DELETE", "/api/v1/tokens/{id}", Who::Managers, Level::Token, 204),
     rule("GET", "/api/v1/audit", Who::People, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/cli/device", Who::Anyone, Level::Nothing, 200),
@@ -214,7 +238,9 @@ impl Level {
             | Self::Scan
             | Self::Token => &[Own, Foreign, Unknown, Nonsense],
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
-            Self::Secret => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey],
+            Self::Secret | Self::Permission => {
+                &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey]
+            }
         }
     }
 }
@@ -239,7 +265,7 @@ impl Rule {
         match caller {
             Caller::Unauthenticated | Caller::Unsynced => self.ok,
             _ if self.who == Who::Anyone => self.ok,
-            Caller::Person { home, manages } => self.status_of_person(home, manages, target),
+            Caller::Person { home, may } => self.status_of_person(home, may, target),
             Caller::Token { home, reach, read, write } => {
                 self.status_of_token(home, reach, (read, write), target)
             }
@@ -266,18 +292,29 @@ impl Rule {
 
     /// From outside in: is it there, may the caller see it, is there what is in it, may the caller
     /// do this to it.
-    fn status_of_person(&self, home: Home, manages: bool, target: Target) -> u16 {
+    fn status_of_person(&self, home: Option<Home>, may: May, target: Target) -> u16 {
         let Some(place) = target.place() else { return self.status_of_unknown() };
-        if self.on != Level::Nothing && place != home {
+        if self.on != Level::Nothing && Some(place) != home {
             return 403;
         }
         if target == Target::UnknownEnvironment {
             return 404;
         }
-        if self.who == Who::Managers && !manages {
+        if may < self.needed() {
             return 403;
         }
         if target == Target::UnknownKey { 404 } else { self.ok }
+    }
+
+    /// What a member must be allowed.
+    fn needed(&self) -> May {
+        match (self.who, self.on) {
+            (Who::Managers, _) => May::Manage,
+            (Who::Granters, _) => May::Grant,
+            (Who::Writers, _) => May::Write,
+            (Who::Readers, _) | (Who::Seers, Level::Environment) => May::Read,
+            _ => May::Belong,
+        }
     }
 
     fn status_of_token(

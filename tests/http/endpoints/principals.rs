@@ -17,9 +17,9 @@ pub(super) enum Caller {
     /// A person who has never signed in here.
     Unsynced,
     Person {
-        home: Home,
-        /// Whether they are an owner or admin.
-        manages: bool,
+        /// Their team, if it is one of the two.
+        home: Option<Home>,
+        may: May,
     },
     Token {
         home: Home,
@@ -27,6 +27,19 @@ pub(super) enum Caller {
         read: bool,
         write: bool,
     },
+}
+
+/// What a person may do in their team and in the environment that requests name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum May {
+    /// Nothing but be a member.
+    Belong,
+    Read,
+    Write,
+    /// Say who may.
+    Grant,
+    /// Run the team.
+    Manage,
 }
 
 /// What a token's scope holds of its team.
@@ -70,8 +83,8 @@ impl Principal {
         }
     }
 
-    fn person(app: &App, name: &'static str, home: Home, manages: bool) -> Self {
-        let caller = Caller::Person { home, manages };
+    fn person(app: &App, name: &'static str, home: Option<Home>, may: May) -> Self {
+        let caller = Caller::Person { home, may };
         Self { name, caller, credential: Some(app.jwt(name)), token: None }
     }
 
@@ -89,12 +102,18 @@ impl Principal {
 }
 
 fn people(app: &App) -> Vec<Principal> {
-    let unsynced = Principal::person(app, "unsynced", Home::First, false);
+    let here = Some(Home::First);
+    let unsynced = Principal::person(app, "unsynced", None, May::Belong);
     vec![
-        Principal::person(app, "owner", Home::First, true),
-        Principal::person(app, "admin", Home::First, true),
-        Principal::person(app, "member", Home::First, false),
-        Principal::person(app, "stranger", Home::Other, true),
+        Principal::person(app, "owner", here, May::Manage),
+        Principal::person(app, "admin", here, May::Manage),
+        Principal::person(app, "member", here, May::Write),
+        Principal::person(app, "barred", here, May::Belong),
+        Principal::person(app, "reader", here, May::Read),
+        Principal::person(app, "writer", here, May::Write),
+        Principal::person(app, "keeper", here, May::Grant),
+        Principal::person(app, "removed", None, May::Belong),
+        Principal::person(app, "stranger", Some(Home::Other), May::Manage),
         Principal { caller: Caller::Unsynced, ..unsynced },
     ]
 }

@@ -1,7 +1,7 @@
 //! The request of each endpoint, about a target.
 
 use secrets_core::access::Role;
-use secrets_tests::{App, Client, Reply};
+use secrets_tests::{App, Client, Reply, paths};
 use serde_json::{Value, json};
 
 use super::policy::{Level, Rule, Target};
@@ -49,7 +49,10 @@ impl Names {
             Target::Unknown => names.set_all(NOBODYS),
             Target::Nonsense => names.set_all("no-such-thing"),
             Target::UnknownEnvironment => NOBODYS.clone_into(&mut names.environment),
-            Target::UnknownKey => "NO_SUCH_KEY".clone_into(&mut names.key),
+            Target::UnknownKey => {
+                "NO_SUCH_KEY".clone_into(&mut names.key);
+                NOBODYS.clone_into(&mut names.member);
+            }
         }
         names
     }
@@ -65,7 +68,12 @@ impl Names {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let mut names = Self::lasting(world, target);
         if Self::takes_away(rule) {
-            names.replace(app, world.tenant(home), rule.on).await;
+            let tenant = world.tenant(home);
+            names.replace(app, tenant, rule.on).await;
+            if rule.template.ends_with("/defaults") {
+                let path = names.path(rule);
+                tenant.owner.put(&path, &json!({ "role": "read" })).await.is(200);
+            }
         }
         names
     }
@@ -96,6 +104,10 @@ impl Names {
             Level::Secret => {
                 self.key = format!("DOOMED_{new}");
                 owner.secret(&project, "development", &self.key, "kvc_doomed").await;
+            }
+            Level::Permission => {
+                let path = paths::permission(&project, &self.environment, &self.member);
+                owner.put(&path, &json!({ "role": "read" })).await.is(200);
             }
             Level::Token => {
                 let name = format!("Doomed {new}");
@@ -148,7 +160,7 @@ impl Names {
     }
 
     fn body(&self, rule: &Rule) -> Option<Value> {
-        let Self { team, new, .. } = self;
+        let Self { team, new, member, .. } = self;
         let name = format!("new-{new}");
         let secret = json!({ "key": format!("NEW_{new}"), "value": "kvc_new" });
         let last = rule.template.rsplit('/').next();
@@ -167,6 +179,12 @@ impl Names {
             ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
             ("POST", "secrets") => Some(secret),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
+            ("PUT", "billing") => Some(json!({ "plan": "free" })),
+            ("PUT", "permissions") => {
+                Some(json!({ "permissions": [{ "user_id": member, "role": "write" }] }))
+            }
+            // What holds for all without it, so that the others' cells stay as they are.
+            ("PUT", "{userId}" | "defaults") => Some(json!({ "role": "write" })),
             ("PUT", "{key}") => Some(json!({ "value": format!("kvc_put_{new}") })),
             ("POST", "device") if rule.template.starts_with("/api") => {
                 Some(json!({ "client_id": "cli" }))

@@ -41,7 +41,10 @@ pub(super) struct World {
 }
 
 /// All who have an account, and one who has none.
-const PEOPLE: [&str; 5] = ["owner", "admin", "member", "stranger", "unsynced"];
+const PEOPLE: [&str; 10] = [
+    "owner", "admin", "member", "barred", "reader", "writer", "keeper", "removed", "stranger",
+    "unsynced",
+];
 
 impl World {
     pub(super) async fn build(app: &App) -> Self {
@@ -50,9 +53,17 @@ impl World {
         for (name, role) in [("admin", Role::Admin), ("member", Role::Member)] {
             app.join(&first.owner.team, &app.person(name).await.id, role).await;
         }
+        for (name, access) in
+            [("barred", "none"), ("reader", "read"), ("writer", "write"), ("keeper", "admin")]
+        {
+            first.admit(app, &app.person(name).await.id, access).await;
+        }
+        let removed = app.person("removed").await.id;
+        first.admit(app, &removed, "admin").await;
+        app.part(&first.owner.team, &removed).await;
         let principals = principals::all(app, &first, &other).await;
         // Signing in again now changes nothing.
-        for name in ["owner", "admin", "member", "stranger"] {
+        for name in PEOPLE.iter().filter(|name| **name != "unsynced") {
             app.person(name).await;
         }
         Self { first, other, principals, counter: AtomicU32::new(0) }
@@ -95,6 +106,14 @@ impl Tenant {
         let finding = found.json()["findings"][0]["id"].as_str().unwrap().to_owned();
         let scan = found.id();
         Self { owner, project, deleted, token, member, invitation, scan, finding }
+    }
+
+    /// Makes somebody a member who may do this in `development`.
+    async fn admit(&self, app: &App, person: &str, access: &str) {
+        app.join(&self.owner.team, person, Role::Member).await;
+        let path = format!("/api/v1/projects/{}", self.project);
+        let path = paths::permission(&path, "development", person);
+        self.owner.put(&path, &json!({ "role": access })).await.is(200);
     }
 }
 

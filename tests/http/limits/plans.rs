@@ -2,14 +2,13 @@
 
 use chrono::TimeDelta;
 use secrets_core::access::Role;
-use secrets_core::limits::Plan;
 use secrets_tests::{App, Build, Kind, Person, Reply, canary, on_every_store, paths};
 use serde_json::{Value, json};
 
 /// A server whose teams are on the free plan: 3 projects, 5 environments in each, 250 secrets in
 /// each of these, 5 service tokens.
 async fn free(kind: Kind) -> (App, Person) {
-    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;
     (app, alice)
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use hyper::Method;
 use secrets_core::access::Role;
-use secrets_core::limits::Plan;
 use secrets_http::api::Api;
 use secrets_http::jobs::Scheduler;
 use secrets_http::routes;
@@ -139,7 +138,7 @@ async fn after_thirty_days_it_is_too_late(app: App) {
 }
 
 async fn a_plan_must_have_room(kind: Kind) {
-    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;
     let web = full(&alice).await;
     alice.delete(&web).await.is(204);

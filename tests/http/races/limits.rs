@@ -1,7 +1,6 @@
 //! A plan is never exceeded, and used up to the last place.
 
 use secrets_core::ids::{self, TeamId};
-use secrets_core::limits::Plan;
 use secrets_core::store::Reads;
 use secrets_tests::{App, Build, Kind, Person, Reply, paths};
 use serde_json::{Value, json};
@@ -111,7 +110,7 @@ secrets_tests::on_every_store!(;
 
 /// A server that gives new teams the smallest plan, and somebody who has one.
 async fn free(kind: Kind) -> (App, Person) {
-    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let app = Build::on(kind).plan("free").start().await;
     let person = app.person("ann").await;
     (app, person)
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use secrets_core::limits::Plan;
 use secrets_tests::{App, Build, Client, Kind, Reply, paths};
 use serde_json::json;
 
@@ -103,7 +102,7 @@ async fn of_many_restorations_of_a_project_one_happens(app: App) {
 }
 
 async fn a_plan_is_not_exceeded_by_restoring(kind: Kind) {
-    let app = Build::on(kind).plan(Plan::Free).start().await;
+    let app = Build::on(kind).plan("free").start().await;
     let person = app.person("ann").await;
     let mut projects = Vec::new();
     for number in 0..8 {

@@ -56,6 +56,88 @@ async fn of_many_deletions_of_a_token_one_happens(app: App) {
     outcome(&replies, (204, 1), (404, 63));
 }
 
+async fn of_many_rotations_at_once_one_text_is_left(app: App) {
+    let person = app.person("ann").await;
+    let body = json!({ "name": "race", "team_id": person.team, "all_projects": true });
+    let token = person.post("/api/v1/tokens", &body).await.is(201).json();
+    let id = token["id"].as_str().unwrap();
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|_, client| {
+            let path = format!("/api/v1/tokens/{id}/rotate");
+            async move { client.post(&path, &json!({})).await }
+        })
+        .await;
+
+    let mut texts = vec![token["token"].as_str().unwrap().to_owned()];
+    for reply in &replies {
+        texts.push(reply.is(200).json()["token"].as_str().unwrap().to_owned());
+    }
+    let mut good = 0;
+    for text in &texts {
+        let status = app.bearer(text).get("/api/v1/users/me").await.status;
+        assert!([200, 401].contains(&status));
+        good += usize::from(status == 200);
+    }
+    assert_eq!(good, 1);
+}
+
+async fn of_many_rotations_with_grace_two_texts_are_left(app: App) {
+    let person = app.person("ann").await;
+    let body = json!({ "name": "race", "team_id": person.team, "all_projects": true });
+    let id = person.post("/api/v1/tokens", &body).await.is(201).id();
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|_, client| {
+            let path = format!("/api/v1/tokens/{id}/rotate");
+            async move { client.post(&path, &json!({ "grace_period_seconds": 60 })).await }
+        })
+        .await;
+
+    let mut good = 0;
+    for reply in &replies {
+        let text = reply.is(200).json()["token"].as_str().unwrap().to_owned();
+        let status = app.bearer(&text).get("/api/v1/users/me").await.status;
+        good += usize::from(status == 200);
+    }
+    assert_eq!(good, 2);
+}
+
+async fn a_token_that_is_rotated_and_deleted_is_gone(app: App) {
+    let person = app.person("ann").await;
+    let mut ids = Vec::new();
+    for _ in 0..CROWD / 2 {
+        let body = json!({ "name": "race", "team_id": person.team, "all_projects": true });
+        ids.push(person.post("/api/v1/tokens", &body).await.is(201).id());
+    }
+    let crowd = Crowd::of(&app, &app.jwt("ann")).await;
+
+    let replies = crowd
+        .race(|number, client| {
+            let path = format!("/api/v1/tokens/{}", ids[number / 2]);
+            async move {
+                if number % 2 == 0 {
+                    return client.delete(&path).await;
+                }
+                client.post(&format!("{path}/rotate"), &json!({})).await
+            }
+        })
+        .await;
+
+    for pair in replies.chunks(2) {
+        pair[0].is(204);
+        if pair[1].status == 200 {
+            let text = pair[1].json()["token"].as_str().unwrap().to_owned();
+            app.bearer(&text).get("/api/v1/users/me").await.is(401);
+        } else {
+            pair[1].is(404);
+        }
+    }
+    assert!(tokens(&person).await.is_empty());
+}
+
 async fn a_token_is_made_for_an_environment_only_while_that_is_there(app: App) {
     let person = app.person("ann").await;
     let project = person.project("web").await;
@@ -133,6 +215,9 @@ async fn a_token_is_made_for_a_project_only_while_that_is_there(app: App) {
 secrets_tests::on_every_store!(
     a_token_proves_nothing_once_it_is_deleted,
     of_many_deletions_of_a_token_one_happens,
+    of_many_rotations_at_once_one_text_is_left,
+    of_many_rotations_with_grace_two_texts_are_left,
+    a_token_that_is_rotated_and_deleted_is_gone,
     a_token_is_made_for_an_environment_only_while_that_is_there,
     a_token_is_made_for_a_project_only_while_that_is_there,
 );

@@ -157,7 +157,7 @@ async fn a_token_without_an_expiry_does_not_end(app: App) {
 async fn a_field_that_is_not_known_is_400(app: App) {
     let alice = app.person("alice").await;
 
-    for field in ["ip_allowlist", "kvc_field", "environment_ids", "expires"] {
+    for field in ["allowed_ips", "kvc_field", "environment_ids", "expires"] {
         let mut body = json!({ "name": "test", "all_projects": true });
         body[field] = json!(["10.0.0.0/8"]);
         let reply = alice.post(TOKENS, &body).await;

@@ -32,6 +32,7 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
             .chain(project.id, &path.environment)
             .map(|environment| Link {
                 in_scope: state.is_in_scope(environment, principal),
+                granted: state.granted(environment, principal),
                 secrets: state.wanted_of(environment.id, wanted),
                 environment: environment.clone(),
             })
@@ -135,6 +136,7 @@ impl EnvironmentWrites for Session<Pending> {
         state.environments.remove(&environment);
         state.environment_names.entry(record.project).or_default().remove(&record.name.folded());
         state.erase_secrets(environment);
+        state.forget_permissions(|permission| permission.environment == environment);
         state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
         Ok(())
     }

@@ -10,6 +10,7 @@ mod environments;
 mod instance;
 mod invitations;
 mod outbox;
+mod permissions;
 mod projects;
 mod scans;
 mod secrets;

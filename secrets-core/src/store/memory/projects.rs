@@ -8,7 +8,6 @@ use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
 use crate::error::Subject;
 use crate::ids::{ProjectId, TeamId};
-use crate::limits::Plan;
 use crate::store::{
     ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreError,
     StoreResult,
@@ -33,7 +32,7 @@ impl<S: Snapshot> ProjectReads for Session<S> {
         let state = self.state();
         let deleted = state.deleted_projects.get(&project).filter(|deleted| deleted.0 > since);
         let record = deleted.map(|deleted| deleted.1.clone());
-        Ok(record.map(|project| state.standing_to(project, principal)))
+        Ok(record.and_then(|project| state.standing_to(project, principal)))
     }
 
     async fn doomed_projects(
@@ -201,16 +200,14 @@ impl State {
             ProjectRef::Id(id) => id,
             ProjectRef::Slug(slug) => self.project_slugs.get(slug.as_str())?,
         };
-        self.projects.get(id).map(owned).map(|project| self.standing_to(project, principal))
+        let project = self.projects.get(id).map(owned)?;
+        self.standing_to(project, principal)
     }
 
-    fn standing_to(&self, project: ProjectRecord, principal: Principal) -> ProjectStanding {
-        let (plan, standing) = (self.plan(project.team), self.standing(&project, principal));
-        ProjectStanding { project, plan, standing }
-    }
-
-    fn plan(&self, team: TeamId) -> Plan {
-        self.teams.get(&team).map(|team| team.plan).unwrap_or_default()
+    fn standing_to(&self, project: ProjectRecord, principal: Principal) -> Option<ProjectStanding> {
+        let plan = self.teams.get(&project.team)?.plan.clone();
+        let standing = self.standing(&project, principal);
+        Some(ProjectStanding { project, plan, standing })
     }
 
     fn standing(&self, project: &ProjectRecord, principal: Principal) -> Standing {

@@ -15,8 +15,9 @@ use crate::names::SecretKey;
 use crate::scans::FindingStatus;
 use crate::store::{
     AuditHead, AuditRecord, CliSessionRecord, DeliveryRecord, DeviceLoginRecord, EnvironmentRecord,
-    FindingRecord, InvitationRecord, MemberRecord, ProjectRecord, ScanRecord, SecretRecord,
-    SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    FindingRecord, InvitationRecord, MemberRecord, PermissionDefault, PermissionRecord,
+    ProjectRecord, ScanRecord, SecretRecord, SecretVersion, StoreError, StoreResult, TeamRecord,
+    TokenRecord, TokenScope, UserRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -50,6 +51,9 @@ pub(super) struct State {
     pub(super) environments: Table<EnvironmentId, EnvironmentRecord>,
     /// Of each project, by the folded name.
     pub(super) environment_names: OrdMap<ProjectId, OrdMap<String, EnvironmentId>>,
+
+    pub(super) permissions: Table<(EnvironmentId, UserId), PermissionRecord>,
+    pub(super) permission_defaults: Table<ProjectId, PermissionDefault>,
 
     /// Of each environment.
     pub(super) secrets: OrdMap<EnvironmentId, Table<SecretKey, SecretRecord>>,

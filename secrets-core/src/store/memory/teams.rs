@@ -7,10 +7,11 @@ use super::{Pending, Session, Snapshot};
 use crate::clock::Time;
 use crate::error::Subject;
 use crate::ids::{TeamId, UserId};
+use crate::names::PlanName;
 use crate::rule::Broken;
 use crate::store::{
-    DELETED, MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamWrites,
-    UserRecord,
+    DELETED, MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamUsage,
+    TeamWrites, UserRecord,
 };
 
 #[async_trait]
@@ -41,6 +42,32 @@ impl<S: Snapshot> TeamReads for Session<S> {
             .collect();
         members.sort_by_key(|member| (member.team, member.created_at, member.user));
         Ok(members)
+    }
+
+    async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage> {
+        let state = self.state();
+        let projects = state.projects.values().filter(|project| project.team == team);
+        let mut usage = TeamUsage {
+            members: counted(state.members.keys().filter(|(of, _)| *of == team)),
+            service_tokens: counted(
+                state.tokens.values().filter(|token| token.record.team == team),
+            ),
+            ..TeamUsage::default()
+        };
+        for project in projects {
+            let environments = state.environments.values().filter(|at| at.project == project.id);
+            let mut in_project = 0;
+            for environment in environments {
+                let secrets = counted(state.secrets_of(environment.id).keys());
+                usage.secrets += secrets;
+                usage.most_secrets = usage.most_secrets.max(secrets);
+                in_project += 1;
+            }
+            usage.projects += 1;
+            usage.environments += in_project;
+            usage.most_environments = usage.most_environments.max(in_project);
+        }
+        Ok(usage)
     }
 
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>> {
@@ -81,15 +108,28 @@ impl TeamWrites for Session<Pending> {
         Ok(())
     }
 
+    async fn set_plan(&mut self, team: TeamId, plan: &PlanName, now: Time) -> StoreResult<()> {
+        let state = self.state_mut();
+        let known = state.teams.get(&team).map(owned);
+        let known = known.ok_or(StoreError::Stale(Subject::Team))?;
+        let changed = TeamRecord { plan: plan.clone(), updated_at: now, ..known };
+        state.teams.insert(team, changed.into());
+        Ok(())
+    }
+
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()> {
-        let removed = self.state_mut().members.remove(&(team, user));
-        removed.map(drop).ok_or(StoreError::Stale(Subject::User))
+        let state = self.state_mut();
+        let removed = state.members.remove(&(team, user));
+        removed.ok_or(StoreError::Stale(Subject::User))?;
+        state.forget_permissions(|permission| (permission.team, permission.user) == (team, user));
+        Ok(())
     }
 
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()> {
         let state = self.state_mut();
         state.members = kept(&state.members, |member| member.team != team);
         state.invitations = kept(&state.invitations, |invitation| invitation.team != team);
+        state.forget_permissions(|permission| permission.team == team);
         let tokens: Vec<_> = state.tokens.values().map(|token| token.record.clone()).collect();
         for token in tokens.into_iter().filter(|token| token.team == team) {
             state.tokens.remove(&token.id);
@@ -137,6 +177,10 @@ fn kept<K: Clone + Ord, V>(table: &Table<K, V>, stays: impl Fn(&V) -> bool) -> T
 /// The names of what is deleted are names.
 fn never(broken: Broken) -> StoreError {
     StoreError::Broken(broken.into())
+}
+
+fn counted(items: impl Iterator) -> u64 {
+    items.map(|_| 1).sum()
 }
 
 /// The member, with what the person says of themselves now.

@@ -3,12 +3,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::state::{State, Token, refers};
+use super::state::{State, Token, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::TokenMac;
 use crate::error::Subject;
 use crate::ids::{TeamId, TokenId};
-use crate::store::{StoreError, StoreResult, TokenReads, TokenRecord, TokenScope, TokenWrites};
+use crate::store::{
+    PreviousToken, Rotation, StoreError, StoreResult, TokenReads, TokenRecord, TokenScope,
+    TokenUse, TokenWrites,
+};
 
 #[async_trait]
 impl<S: Snapshot> TokenReads for Session<S> {
@@ -53,6 +56,7 @@ impl TokenWrites for Session<Pending> {
             "environment",
         )?;
         state.token_macs.insert(token.mac.0, token.id);
+        state.token_macs.extend(token.previous.map(|previous| (previous.mac.0, token.id)));
         state
             .tokens
             .insert(token.id, Token { record: token.clone(), scope: ordered(scope) }.into());
@@ -61,11 +65,48 @@ impl TokenWrites for Session<Pending> {
 
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()> {
         let state = self.state_mut();
-        let token = state.tokens.remove(&token).ok_or(StoreError::Stale(Subject::Token))?;
+        let token = state.tokens.remove(&token).ok_or(GONE)?;
         state.token_macs.remove(&token.record.mac.0);
+        if let Some(previous) = token.record.previous {
+            state.token_macs.remove(&previous.mac.0);
+        }
+        Ok(())
+    }
+
+    async fn rotate_token(&mut self, token: TokenId, rotation: &Rotation) -> StoreResult<()> {
+        let state = self.state_mut();
+        let Token { record: old, scope } = state.tokens.get(&token).map(owned).ok_or(GONE)?;
+        let previous = rotation.previous_until.map(|until| PreviousToken { mac: old.mac, until });
+        for ended in [Some(old.mac), old.previous.map(|before| before.mac)].into_iter().flatten() {
+            state.token_macs.remove(&ended.0);
+        }
+        let record = TokenRecord {
+            mac: rotation.mac,
+            prefix: rotation.prefix.clone(),
+            previous,
+            rotated_at: Some(rotation.now),
+            updated_at: rotation.now,
+            ..old
+        };
+        state.token_macs.insert(record.mac.0, token);
+        state.token_macs.extend(previous.map(|previous| (previous.mac.0, token)));
+        state.tokens.insert(token, Token { record, scope }.into());
+        Ok(())
+    }
+
+    async fn use_token(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()> {
+        let state = self.state_mut();
+        let Some(mut known) = state.tokens.get(&token).map(owned) else { return Ok(()) };
+        let last = known.record.last_use;
+        if last.is_none_or(|last| last.at <= used.at - TokenUse::STANDS) {
+            known.record.last_use = Some(used);
+            state.tokens.insert(token, known.into());
+        }
         Ok(())
     }
 }
+
+const GONE: StoreError = StoreError::Stale(Subject::Token);
 
 impl State {
     /// Takes something out of every token's scope.

@@ -22,6 +22,8 @@ const HISTORY: &[(&str, &str)] = &[
     ("people", include_str!("../../../migrations/0009_people.sql")),
     ("scans", include_str!("../../../migrations/0010_scans.sql")),
     ("outbox", include_str!("../../../migrations/0011_outbox.sql")),
+    ("permissions", include_str!("../../../migrations/0012_permissions.sql")),
+    ("token use", include_str!("../../../migrations/0013_token_use.sql")),
 ];
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {

@@ -84,6 +84,8 @@ macro_rules! store_conformance {
             a_member_can_be_given_another_role
             a_member_can_be_taken_out
             a_deleted_team_is_empty_and_its_slug_is_free
+            a_team_is_put_on_another_plan
+            what_a_team_has_is_counted
         }
         projects() {
             a_project_is_found_by_id_and_by_slug
@@ -222,6 +224,11 @@ macro_rules! store_conformance {
             a_token_that_is_gone_is_stale
             a_scope_holds_everything_once
             a_scope_of_many_things_survives
+            a_rotated_token_is_found_by_both_hashes
+            a_rotation_without_grace_leaves_one_hash
+            a_rotation_replaces_what_is_kept_at_that_moment
+            a_previous_hash_goes_with_its_token
+            a_use_is_kept_unless_one_stands
         }
         audit() {
             everything_of_an_entry_survives
@@ -307,6 +314,18 @@ macro_rules! store_conformance {
             a_claimed_delivery_is_not_due
             a_claim_that_was_lost_settles_nothing
             a_delivery_is_postponed_or_deleted
+        }
+        permissions() {
+            everything_said_of_a_person_survives
+            what_is_said_again_takes_the_place
+            what_is_said_comes_oldest_first
+            what_is_said_of_a_person_is_found_by_project
+            what_is_taken_back_is_gone
+            nothing_is_said_of_a_stranger
+            an_environment_takes_what_was_said_along
+            who_comes_back_has_no_old_rights
+            what_is_said_of_a_project_is_kept
+            a_look_tells_what_was_granted
         }
     } };
 

@@ -27,6 +27,7 @@ pub mod instance;
 pub mod invitations;
 mod list;
 pub mod outbox;
+pub mod permissions;
 pub mod projects;
 pub mod races;
 pub mod restoring;

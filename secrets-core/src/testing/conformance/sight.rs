@@ -5,7 +5,6 @@ use std::slice::from_ref;
 use super::{begin, committed, read};
 use crate::access::EnvironmentPath;
 use crate::caller::Principal;
-use crate::limits::Plan;
 use crate::names::SecretKey;
 use crate::store::{EnvironmentRecord, SecretRecord, Sight, Standing, Store, TeamRecord, Wanted};
 use crate::testing::fixtures::{
@@ -257,7 +256,8 @@ pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
 /// A look tells the project, its team's plan and its newest key.
 pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
     let world = World::build(store).await;
-    let limited = TeamRecord { plan: Plan::Enterprise, ..team(&world.owner, "limited") };
+    let limited =
+        TeamRecord { plan: "enterprise".parse().unwrap(), ..team(&world.owner, "limited") };
     let second = project(&limited, "second");
     let mut key = project_key(&second);
     (key.version, key.kek_id) = (u32::MAX, 7);

@@ -4,10 +4,9 @@ use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::access::Role;
 use crate::caller::Principal;
 use crate::error::Subject;
-use crate::limits::Plan;
 use crate::store::{
-    EnvironmentRecord, MemberRecord, Membership, Store, StoreError, TeamRecord, TokenScope,
-    UserRecord,
+    EnvironmentRecord, MemberRecord, Membership, Store, StoreError, TeamRecord, TeamUsage,
+    TokenScope, UserRecord,
 };
 use crate::testing::fixtures::{
     World, at, environment, invitation, member, next_version, project, project_key, secret, team,
@@ -37,8 +36,9 @@ pub async fn a_team_is_found_by_id(store: &dyn Store) {
 /// A team keeps the plan it was made with, whichever it is.
 pub async fn every_plan_survives(store: &dyn Store) {
     let world = World::build(store).await;
-    let plans = [Plan::Unlimited, Plan::Free, Plan::Team, Plan::Enterprise];
-    let teams = plans.map(|plan| TeamRecord { plan, ..team(&world.owner, plan.as_str()) });
+    let plans = ["unlimited", "free", "team", "of-our-own"];
+    let teams =
+        plans.map(|plan| TeamRecord { plan: plan.parse().unwrap(), ..team(&world.owner, plan) });
     let mut tx = begin(store).await;
 
     for team in &teams {
@@ -297,4 +297,60 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     assert_duplicate(tx.insert_project(&again, &project_key(&again)).await, Subject::Project);
     tx.delete_team(world.other_team.id, at(60)).await.unwrap();
     tx.commit().await.unwrap();
+}
+
+/// A team is put on another plan, and nothing else of it changes; one that is gone is not.
+pub async fn a_team_is_put_on_another_plan(store: &dyn Store) {
+    let world = World::build(store).await;
+    let plan = "custom".parse().unwrap();
+    let mut tx = begin(store).await;
+
+    tx.set_plan(world.team.id, &plan, at(7)).await.unwrap();
+
+    let gone = team(&world.owner, "gone").id;
+    assert_stale(tx.set_plan(gone, &plan, at(7)).await, Subject::Team);
+    let mut seen = committed(store, tx).await;
+    let changed = TeamRecord { plan, updated_at: at(7), ..world.team };
+    assert_eq!(seen.team(changed.id).await.unwrap(), Some(changed));
+    assert_eq!(seen.team(world.other_team.id).await.unwrap(), Some(world.other_team));
+}
+
+/// What a team has is counted, of all and where there is most; what is deleted is not.
+pub async fn what_a_team_has_is_counted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (other, gone) = (project(&world.team, "other"), project(&world.team, "gone"));
+    let [far, nowhere] =
+        [(&other, "far"), (&gone, "nowhere")].map(|(of, name)| environment(of, name));
+    let mut tx = begin(store).await;
+    for (project, environment) in [(&other, &far), (&gone, &nowhere)] {
+        tx.insert_project(project, &project_key(project)).await.unwrap();
+        tx.insert_environment(environment).await.unwrap();
+    }
+    let secrets = [
+        secret(&world.staging, "A"),
+        secret(&world.staging, "B"),
+        secret(&far, "A"),
+        secret(&nowhere, "A"),
+    ];
+    tx.insert_secrets(&secrets).await.unwrap();
+    let machine = token(&world.team, &world.owner);
+    tx.insert_token(&machine, &TokenScope::default()).await.unwrap();
+    tx.delete_project(gone.id, at(1)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    let usage = TeamUsage {
+        members: 2,
+        projects: 2,
+        environments: 4,
+        most_environments: 3,
+        secrets: 3,
+        most_secrets: 2,
+        service_tokens: 1,
+    };
+    assert_eq!(seen.team_usage(world.team.id).await.unwrap(), usage);
+    let alone = TeamUsage { members: 1, ..TeamUsage::default() };
+    assert_eq!(seen.team_usage(world.other_team.id).await.unwrap(), alone);
+    let unknown = team(&world.owner, "unknown").id;
+    assert_eq!(seen.team_usage(unknown).await.unwrap(), TeamUsage::default());
 }

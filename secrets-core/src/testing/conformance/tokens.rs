@@ -3,7 +3,7 @@
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::{TokenMac, random};
 use crate::error::Subject;
-use crate::store::{Store, TokenRecord, TokenScope};
+use crate::store::{PreviousToken, Rotation, Store, TokenRecord, TokenScope, TokenUse};
 use crate::testing::fixtures::{World, at, environment, project, project_key, team, token};
 
 /// A token is found by its hash and by its id, with all that is kept of it.
@@ -16,6 +16,10 @@ pub async fn a_token_is_found_by_hash_and_by_id(store: &dyn Store) {
         created_at: at(1),
         updated_at: at(2),
         expires_at: Some(at(3)),
+        networks: ["10.0.0.0/8", "2001:db8::/32"].map(|text| text.parse().unwrap()).to_vec(),
+        previous: Some(PreviousToken { mac: TokenMac(random()), until: at(4) }),
+        rotated_at: Some(at(5)),
+        last_use: Some(TokenUse { at: at(6), address: Some("192.0.2.1".parse().unwrap()) }),
         ..token(&world.team, &world.owner)
     };
     let bare = token(&world.team, &world.owner);
@@ -287,4 +291,110 @@ fn ordered(mut scope: TokenScope) -> TokenScope {
     scope.projects.sort();
     scope.environments.sort();
     scope
+}
+
+fn rotation(mac: TokenMac, until: Option<i64>) -> Rotation {
+    let prefix = "env_rotated0".to_owned();
+    Rotation { mac, prefix, previous_until: until.map(at), now: at(60) }
+}
+
+/// A token that was rotated is found by its new hash and by the previous one, and keeps the rest.
+pub async fn a_rotated_token_is_found_by_both_hashes(store: &dyn Store) {
+    let world = World::build(store).await;
+    let old = token(&world.team, &world.owner);
+    let mac = TokenMac(random());
+    let mut tx = begin(store).await;
+    tx.insert_token(&old, &TokenScope::default()).await.unwrap();
+
+    tx.rotate_token(old.id, &rotation(mac, Some(90))).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let rotated = TokenRecord {
+        mac,
+        prefix: "env_rotated0".to_owned(),
+        updated_at: at(60),
+        previous: Some(PreviousToken { mac: old.mac, until: at(90) }),
+        rotated_at: Some(at(60)),
+        ..old.clone()
+    };
+    assert_eq!(seen.token_by_mac(&mac).await.unwrap().as_ref(), Some(&rotated));
+    assert_eq!(seen.token_by_mac(&old.mac).await.unwrap().as_ref(), Some(&rotated));
+    assert_eq!(seen.token(old.id).await.unwrap(), Some(rotated));
+}
+
+/// A token that was rotated without grace is found by its new hash alone.
+pub async fn a_rotation_without_grace_leaves_one_hash(store: &dyn Store) {
+    let world = World::build(store).await;
+    let old = token(&world.team, &world.owner);
+    let mac = TokenMac(random());
+    let mut tx = begin(store).await;
+    tx.insert_token(&old, &TokenScope::default()).await.unwrap();
+
+    tx.rotate_token(old.id, &rotation(mac, None)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token_by_mac(&old.mac).await.unwrap(), None);
+    assert_eq!(seen.token_by_mac(&mac).await.unwrap().unwrap().previous, None);
+}
+
+/// A second rotation keeps the hash of the first as the previous one, and ends the oldest.
+pub async fn a_rotation_replaces_what_is_kept_at_that_moment(store: &dyn Store) {
+    let world = World::build(store).await;
+    let old = token(&world.team, &world.owner);
+    let [second, third] = [0, 1].map(|_| TokenMac(random()));
+    let mut tx = begin(store).await;
+    tx.insert_token(&old, &TokenScope::default()).await.unwrap();
+
+    tx.rotate_token(old.id, &rotation(second, Some(90))).await.unwrap();
+    tx.rotate_token(old.id, &rotation(third, Some(99))).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token_by_mac(&old.mac).await.unwrap(), None);
+    let found = seen.token_by_mac(&second).await.unwrap().unwrap();
+    assert_eq!(found.mac, third);
+    assert_eq!(found.previous, Some(PreviousToken { mac: second, until: at(99) }));
+}
+
+/// A deleted token is found by neither hash, and cannot be rotated.
+pub async fn a_previous_hash_goes_with_its_token(store: &dyn Store) {
+    let world = World::build(store).await;
+    let old = token(&world.team, &world.owner);
+    let mac = TokenMac(random());
+    let mut tx = begin(store).await;
+    tx.insert_token(&old, &TokenScope::default()).await.unwrap();
+    tx.rotate_token(old.id, &rotation(mac, Some(90))).await.unwrap();
+
+    tx.delete_token(old.id).await.unwrap();
+
+    assert_stale(tx.rotate_token(old.id, &rotation(mac, None)).await, Subject::Token);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token_by_mac(&old.mac).await.unwrap(), None);
+    assert_eq!(seen.token_by_mac(&mac).await.unwrap(), None);
+}
+
+/// A use is kept unless one was kept less than a minute before; of a token that is gone, none is.
+pub async fn a_use_is_kept_unless_one_stands(store: &dyn Store) {
+    let world = World::build(store).await;
+    let used = token(&world.team, &world.owner);
+    let mut tx = begin(store).await;
+    tx.insert_token(&used, &TokenScope::default()).await.unwrap();
+    let address = Some("2001:db8::1".parse().unwrap());
+
+    for (seconds, kept) in [(0, 0), (59, 0), (60, 60), (-5, 60), (119, 60), (130, 130)] {
+        tx.use_token(used.id, TokenUse { at: at(seconds), address }).await.unwrap();
+
+        let last = tx.token(used.id).await.unwrap().unwrap().last_use;
+        assert_eq!(last, Some(TokenUse { at: at(kept), address }), "{seconds}");
+    }
+    tx.use_token(used.id, TokenUse { at: at(500), address: None }).await.unwrap();
+    let gone = token(&world.team, &world.owner).id;
+    tx.use_token(gone, TokenUse { at: at(0), address }).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let last = TokenUse { at: at(500), address: None };
+    assert_eq!(
+        seen.token(used.id).await.unwrap(),
+        Some(TokenRecord { last_use: Some(last), ..used })
+    );
+    assert_eq!(seen.token(gone).await.unwrap(), None);
 }

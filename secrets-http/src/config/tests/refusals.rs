@@ -55,7 +55,8 @@ fn a_value_that_breaks_its_rule_is_not_repeated() {
         ("SECRETS_SMTP_URL=http://kvc_", "SECRETS_SMTP_URL must be smtps://"),
         ("SECRETS_SMTP_URL=smtp://u:kvc_@h", "SECRETS_SMTP_URL needs SECRETS_SMTP_FROM, and"),
         ("SECRETS_SMTP_FROM=kvc_", "SECRETS_SMTP_FROM must be an address such as"),
-        ("SECRETS_DEFAULT_PLAN=kvc_", "SECRETS_DEFAULT_PLAN must be unlimited, free, team or"),
+        ("SECRETS_DEFAULT_PLAN=kvc_", "SECRETS_DEFAULT_PLAN must name a plan: unlimited, free"),
+        ("SECRETS_OPERATORS=ops@example.com,kvc_", "SECRETS_OPERATORS must be e-mail addresses"),
         ("SECRETS_DEFAULT_MEMBER_ROLE=owner", "SECRETS_DEFAULT_MEMBER_ROLE must be none, read"),
         ("SECRETS_AUDIT_READS=maybe", "SECRETS_AUDIT_READS must be on or off"),
         ("SECRETS_LOG=a=kvc_=b", "SECRETS_LOG must be error, warn, info"),
@@ -185,4 +186,27 @@ fn a_bad_rule_for_scans_is_named() {
     }
     let missing = message("", &["SECRETS_SCAN_RULES=/missing.toml"]);
     assert!(missing.starts_with("SECRETS_SCAN_RULES (/missing.toml): "), "{missing}");
+}
+
+#[test]
+fn a_plan_that_makes_no_sense_is_named() {
+    let cases = [
+        (
+            "[plans.small]\nenvironments = 2",
+            "plans.small.environments as a whole number, 3 or more",
+        ),
+        ("[plans.small]\nmembers = 0", "plans.small.members as a whole number, 1 or more"),
+        ("[plans.small]\nsecrets = -1", "plans.small.secrets as a whole number, 0 or more"),
+        ("[plans.small]\nsecrets = 'kvc_'", "plans.small.secrets as a whole number, 0 or more"),
+        ("[plans.small]\nrotations = 1", "a key that means nothing: plans.small.rotations"),
+        ("[plans.'A B']\nsecrets = 1", "a plan whose name must be"),
+        ("[plans]\nsmall = 1", "plans.small as a table"),
+        ("plans = 1", "plans as tables: [plans.NAME]"),
+    ];
+
+    for (text, expected) in cases {
+        let file = file(text);
+        let message = message(&format!("--config {}", file.path().display()), &[]);
+        assert!(message.contains(expected), "{text}: {message}");
+    }
 }

@@ -49,7 +49,9 @@ macro_rules! columns {
     };
     (tokens) => {
         "k.id, k.team_id, k.name, k.mac, k.prefix, k.can_read, k.can_write, k.all_projects,
-         k.all_environments, k.created_by, k.created_at, k.updated_at, k.expires_at"
+         k.all_environments, k.created_by, k.created_at, k.updated_at, k.expires_at,
+         k.previous_mac, k.previous_until, k.rotated_at, k.ip_allowlist, k.last_used_at,
+         k.last_used_ip"
     };
 }
 
@@ -99,6 +101,7 @@ mod environments;
 mod instance;
 mod invitations;
 mod outbox;
+mod permissions;
 mod projects;
 mod scans;
 mod secrets;

@@ -8,7 +8,7 @@ use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
 use crate::error::Subject;
 use crate::ids::{ProjectId, TeamId};
-use crate::limits::Plan;
+use crate::names::PlanName;
 use crate::store::{
     ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreResult,
 };
@@ -253,8 +253,8 @@ fn project_standing(row: &Row<'_>) -> StoreResult<ProjectStanding> {
     Ok(ProjectStanding { project: record(row)?, plan: plan(row)?, standing })
 }
 
-pub(super) fn plan(row: &Row<'_>) -> StoreResult<Plan> {
-    row.one_of("plan", |name| name.parse().ok())
+pub(super) fn plan(row: &Row<'_>) -> StoreResult<PlanName> {
+    row.name("plan")
 }
 
 pub(super) fn standing(row: &Row<'_>, is_token: bool) -> StoreResult<Standing> {

@@ -7,12 +7,12 @@
 use futures_util::TryStreamExt;
 
 use super::super::super::findable;
-use super::{Connection, Row, failed, projects, secrets, user_or_token};
+use super::{Connection, Row, failed, permissions, projects, secrets, user_or_token};
 use crate::access::EnvironmentPath;
 use crate::caller::Principal;
 use crate::crypto::ProjectKeyRecord;
 use crate::ids::{EnvironmentId, ProjectId};
-use crate::limits::Plan;
+use crate::names::PlanName;
 use crate::store::{
     EnvironmentRecord, Link, ProjectRecord, SecretRecord, Sight, Standing, StoreResult, Wanted,
 };
@@ -63,7 +63,12 @@ macro_rules! sight {
                  NULL, c.position, NULL,
                  NULL, NULL,
                  c.created_by, c.project_id, c.created_at, c.updated_at,
-                 c.description, NULL, NULL, c.revision,
+                 c.description, NULL,
+                 CASE WHEN $4 IS NULL THEN COALESCE(
+                     (SELECT g.access FROM permissions g
+                      WHERE g.environment_id = c.id AND g.user_id = $3),
+                     (SELECT d.access FROM permission_defaults d WHERE d.project_id = p.id)) END,
+                 c.revision,
                  $4 IS NULL OR COALESCE(p.all_environments, FALSE) OR
                      (SELECT COUNT(*) FROM token_environments x
                       WHERE x.token_id = p.token_id AND x.environment_id = c.id) > 0
@@ -139,7 +144,7 @@ struct Pieces {
 
 struct Head {
     project: ProjectRecord,
-    plan: Plan,
+    plan: PlanName,
     standing: Standing,
     key: ProjectKeyRecord,
 }
@@ -206,5 +211,6 @@ fn link(row: &Row<'_>) -> StoreResult<Link> {
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     };
-    Ok(Link { environment, in_scope: row.get("in_scope")?, secrets: Vec::new() })
+    let granted = permissions::granted(row, "role")?;
+    Ok(Link { environment, in_scope: row.get("in_scope")?, granted, secrets: Vec::new() })
 }

@@ -1,13 +1,15 @@
 use async_trait::async_trait;
 use sqlx::QueryBuilder;
 
+use super::super::super::error::broken;
 use super::{Connected, Db, Row, Session, Transaction, push_ids};
 use crate::access::Role;
 use crate::clock::Time;
 use crate::error::Subject;
 use crate::ids::{TeamId, UserId};
+use crate::names::PlanName;
 use crate::store::{
-    DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamWrites,
+    DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
 };
 
 /// What deletes a team's things, in this order; secrets and versions go with their environments.
@@ -64,6 +66,31 @@ impl<C: Connected> TeamReads for Session<C> {
         self.all("members", statement.build(), member).await
     }
 
+    async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage> {
+        let statement = sqlx::query(
+            "WITH
+             places AS (
+                 SELECT e.id, e.project_id FROM projects p
+                 JOIN environments e ON e.project_id = p.id
+                 WHERE p.team_id = $1 AND p.deleted_at IS NULL),
+             of_projects AS (SELECT COUNT(*) AS n FROM places GROUP BY project_id),
+             of_places AS (
+                 SELECT COUNT(*) AS n FROM places x JOIN secrets s ON s.environment_id = x.id
+                 GROUP BY x.id)
+             SELECT
+                 (SELECT COUNT(*) FROM members WHERE team_id = $1) AS members,
+                 (SELECT COUNT(*) FROM projects WHERE team_id = $1 AND deleted_at IS NULL)
+                     AS projects,
+                 (SELECT COUNT(*) FROM places) AS environments,
+                 (SELECT COALESCE(MAX(n), 0) FROM of_projects) AS most_environments,
+                 (SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM of_places) AS secrets,
+                 (SELECT COALESCE(MAX(n), 0) FROM of_places) AS most_secrets,
+                 (SELECT COUNT(*) FROM tokens WHERE team_id = $1) AS service_tokens",
+        );
+        let usage = self.one("usage", statement.bind(team.uuid()), usage).await?;
+        usage.ok_or_else(|| broken("a count gave no row"))
+    }
+
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>> {
         let statement =
             sqlx::query(concat!("SELECT ", columns!(teams), " FROM teams t WHERE t.id = $1"));
@@ -116,6 +143,12 @@ impl TeamWrites for Session<Transaction> {
         self.change(Subject::User, statement).await
     }
 
+    async fn set_plan(&mut self, team: TeamId, plan: &PlanName, now: Time) -> StoreResult<()> {
+        let statement = sqlx::query("UPDATE teams SET plan = $2, updated_at = $3 WHERE id = $1");
+        let statement = statement.bind(team.uuid()).bind(plan.as_str()).bind(now);
+        self.change(Subject::Team, statement).await
+    }
+
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()> {
         let statement = sqlx::query("DELETE FROM members WHERE team_id = $1 AND user_id = $2");
         self.change(Subject::User, statement.bind(team.uuid()).bind(user.uuid())).await
@@ -150,13 +183,25 @@ impl TeamWrites for Session<Transaction> {
     }
 }
 
+fn usage(row: &Row<'_>) -> StoreResult<TeamUsage> {
+    Ok(TeamUsage {
+        members: row.number("members")?,
+        projects: row.number("projects")?,
+        environments: row.number("environments")?,
+        most_environments: row.number("most_environments")?,
+        secrets: row.number("secrets")?,
+        most_secrets: row.number("most_secrets")?,
+        service_tokens: row.number("service_tokens")?,
+    })
+}
+
 fn record(row: &Row<'_>) -> StoreResult<TeamRecord> {
     Ok(TeamRecord {
         id: row.id("id")?,
         name: row.name("name")?,
         slug: row.name("slug")?,
         is_personal: row.get("is_personal")?,
-        plan: row.one_of("plan", |name| name.parse().ok())?,
+        plan: row.name("plan")?,
         created_by: row.id("created_by")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,

@@ -1,19 +1,26 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use ipnet::IpNet;
 use sqlx::QueryBuilder;
 
 use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::TokenMac;
 use crate::error::Subject;
 use crate::ids::{EnvironmentId, ProjectId, TeamId, TokenId};
-use crate::store::{StoreResult, TokenReads, TokenRecord, TokenScope, TokenWrites};
+use crate::store::{
+    PreviousToken, Rotation, StoreResult, TokenReads, TokenRecord, TokenScope, TokenUse,
+    TokenWrites,
+};
 
 #[async_trait]
 impl<C: Connected> TokenReads for Session<C> {
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>> {
-        let statement =
-            sqlx::query(concat!("SELECT ", columns!(tokens), " FROM tokens k WHERE k.mac = $1"));
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(tokens),
+            " FROM tokens k WHERE k.mac = $1 OR k.previous_mac = $1"
+        ));
         self.one("tokens", statement.bind(mac.0.as_slice()), record).await
     }
 
@@ -91,8 +98,11 @@ impl TokenWrites for Session<Transaction> {
         let statement = sqlx::query(
             "INSERT INTO tokens
                  (id, team_id, name, mac, prefix, can_read, can_write, all_projects,
-                  all_environments, created_by, created_at, updated_at, expires_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                  all_environments, created_by, created_at, updated_at, expires_at,
+                  previous_mac, previous_until, rotated_at, ip_allowlist, last_used_at,
+                  last_used_ip)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+                 $18, $19)
              ON CONFLICT DO NOTHING",
         )
         .bind(token.id.uuid())
@@ -107,7 +117,13 @@ impl TokenWrites for Session<Transaction> {
         .bind(token.created_by.uuid())
         .bind(token.created_at)
         .bind(token.updated_at)
-        .bind(token.expires_at);
+        .bind(token.expires_at)
+        .bind(token.previous.map(|previous| previous.mac.0.to_vec()))
+        .bind(token.previous.map(|previous| previous.until))
+        .bind(token.rotated_at)
+        .bind(list(&token.networks))
+        .bind(token.last_use.map(|last| last.at))
+        .bind(token.last_use.and_then(|last| last.address).map(|address| address.to_string()));
         self.insert(Subject::Token, statement).await?;
 
         for project in &scope.projects {
@@ -125,6 +141,35 @@ impl TokenWrites for Session<Transaction> {
             self.write(statement.bind(token.id.uuid()).bind(environment.uuid())).await?;
         }
         Ok(())
+    }
+
+    async fn rotate_token(&mut self, token: TokenId, rotation: &Rotation) -> StoreResult<()> {
+        // What was written last is what becomes previous, not what was read before.
+        let statement = sqlx::query(
+            "UPDATE tokens SET
+                 previous_mac = CASE WHEN $4 THEN mac END, previous_until = $5, mac = $2,
+                 prefix = $3, rotated_at = $6, updated_at = $6
+             WHERE id = $1",
+        )
+        .bind(token.uuid())
+        .bind(rotation.mac.0.as_slice())
+        .bind(&rotation.prefix)
+        .bind(rotation.previous_until.is_some())
+        .bind(rotation.previous_until)
+        .bind(rotation.now);
+        self.change(Subject::Token, statement).await
+    }
+
+    async fn use_token(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE tokens SET last_used_at = $2, last_used_ip = $3
+             WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $4)",
+        )
+        .bind(token.uuid())
+        .bind(used.at)
+        .bind(used.address.map(|address| address.to_string()))
+        .bind(used.at - TokenUse::STANDS);
+        self.write(statement).await.map(drop)
     }
 
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()> {
@@ -149,7 +194,37 @@ fn record(row: &Row<'_>) -> StoreResult<TokenRecord> {
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
         expires_at: row.get("expires_at")?,
+        networks: row.one_of("ip_allowlist", networks)?,
+        previous: previous(row)?,
+        rotated_at: row.get("rotated_at")?,
+        last_use: last_use(row)?,
     })
+}
+
+fn previous(row: &Row<'_>) -> StoreResult<Option<PreviousToken>> {
+    let mac: Option<Vec<u8>> = row.get("previous_mac")?;
+    let (Some(mac), Some(until)) = (mac, row.get("previous_until")?) else { return Ok(None) };
+    let mac = mac.try_into().map_err(|_| row.unreadable("previous_mac"))?;
+    Ok(Some(PreviousToken { mac: TokenMac(mac), until }))
+}
+
+fn last_use(row: &Row<'_>) -> StoreResult<Option<TokenUse>> {
+    let Some(at) = row.get("last_used_at")? else { return Ok(None) };
+    let address = match row.get::<Option<&str>>("last_used_ip")? {
+        Some(_) => Some(row.one_of("last_used_ip", |text| text.parse().ok())?),
+        None => None,
+    };
+    Ok(Some(TokenUse { at, address }))
+}
+
+/// Networks as they are kept: separated by commas.
+fn list(networks: &[IpNet]) -> String {
+    let texts: Vec<_> = networks.iter().map(IpNet::to_string).collect();
+    texts.join(",")
+}
+
+fn networks(text: &str) -> Option<Vec<IpNet>> {
+    text.split(',').filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
 }
 
 fn part(row: &Row<'_>) -> StoreResult<(TokenId, Option<ProjectId>, Option<EnvironmentId>)> {

@@ -1,0 +1,52 @@
+//! Putting a team on another plan.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::Billing;
+use crate::caller::Callers;
+use crate::error::{Error, Result, Subject};
+use crate::ids::TeamId;
+use crate::names::PlanName;
+use crate::operation::{Audit, Context, Operation, Write};
+
+/// A plan to be on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NewPlan {
+    /// Which.
+    pub plan: PlanName,
+}
+
+/// Puts a team on another plan. What it has beyond that stays, and nothing more can be made.
+#[derive(Debug)]
+pub struct SetPlan {
+    /// Which team; `None` if what was given is no id and names nothing.
+    pub team: Option<TeamId>,
+    /// On which plan.
+    pub plan: NewPlan,
+}
+
+impl Operation for SetPlan {
+    const NAME: &'static str = "billing.set_plan";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("team.updated");
+    type Access = Write;
+    type Output = Billing;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Billing> {
+        let team = cx.operated_team(self.team).await?;
+        let plan = cx.options().plans.find(self.plan.plan.as_str()).map(Arc::clone);
+        let plan =
+            plan.ok_or_else(|| Error::invalid("plan", "must name a plan of this service"))?;
+        let now = cx.now();
+        let set = cx.tx().set_plan(team.id, &plan.name, now).await;
+        set.map_err(|error| error.gone(Subject::Team))?;
+        cx.about("team", team.id.uuid(), team.name.as_str());
+        cx.detail("plan", plan.name.as_str());
+        cx.detail("plan_before", team.plan.as_str());
+        cx.billing(team.id, &plan).await
+    }
+}

@@ -1,0 +1,40 @@
+//! Listing permissions.
+
+use std::collections::HashMap;
+
+use super::EnvironmentPermission;
+use crate::access::{EnvironmentPath, MemberAccess, Permission};
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+
+/// Lists what was said of people in an environment, oldest first.
+#[derive(Debug)]
+pub struct ListPermissions {
+    /// In which environment.
+    pub at: EnvironmentPath,
+}
+
+impl Operation for ListPermissions {
+    const NAME: &'static str = "permission.list";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<EnvironmentPermission>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<EnvironmentPermission>> {
+        let scope = cx.environment(&self.at, Permission::Grant).await?;
+        let said = cx.reads().permissions(scope.environment.id).await?;
+        let members = cx.reads().members(&[scope.project.team]).await?;
+        let members: HashMap<_, _> = members.iter().map(|member| (member.user, member)).collect();
+        let otherwise = cx.options().member_access;
+        let permissions = said.iter().filter_map(|said| {
+            let member = members.get(&said.user)?;
+            // Whoever was made an admin of the team since may everything.
+            let access = MemberAccess::of(member.role, Some(said.access), otherwise);
+            let person = (member.user, member.email.as_str(), member.name.as_str());
+            Some(EnvironmentPermission::new(&scope.environment, person, access, Some(said)))
+        });
+        Ok(permissions.collect())
+    }
+}

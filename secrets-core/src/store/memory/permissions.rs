@@ -1,0 +1,107 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::state::{State, owned, refers};
+use super::{Pending, Session, Snapshot};
+use crate::access::MemberAccess;
+use crate::caller::Principal;
+use crate::clock::Time;
+use crate::error::Subject;
+use crate::ids::{EnvironmentId, ProjectId, UserId};
+use crate::store::{
+    EnvironmentRecord, PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites,
+    StoreError, StoreResult,
+};
+
+#[async_trait]
+impl<S: Snapshot> PermissionReads for Session<S> {
+    async fn permissions(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<Vec<PermissionRecord>> {
+        let state = self.state();
+        let said = state.permissions.values().filter(|said| said.environment == environment);
+        let mut permissions: Vec<_> = said.map(owned).collect();
+        permissions.sort_by_key(|permission| (permission.created_at, permission.user));
+        Ok(permissions)
+    }
+
+    async fn permissions_of(
+        &mut self,
+        project: ProjectId,
+        user: UserId,
+    ) -> StoreResult<Vec<PermissionRecord>> {
+        let state = self.state();
+        let is_in_project = |said: &PermissionRecord| {
+            let environment = state.environments.get(&said.environment);
+            environment.is_some_and(|environment| environment.project == project)
+        };
+        let said = state.permissions.values().filter(|said| said.user == user);
+        Ok(said.filter(|said| is_in_project(said)).map(owned).collect())
+    }
+
+    async fn permission_default(
+        &mut self,
+        project: ProjectId,
+    ) -> StoreResult<Option<PermissionDefault>> {
+        Ok(self.state().permission_defaults.get(&project).map(owned))
+    }
+}
+
+#[async_trait]
+impl PermissionWrites for Session<Pending> {
+    async fn put_permission(&mut self, permission: &PermissionRecord) -> StoreResult<Time> {
+        let state = self.state_mut();
+        refers(state.environments.contains_key(&permission.environment), "environment")?;
+        refers(state.members.contains_key(&(permission.team, permission.user)), "member")?;
+        let key = (permission.environment, permission.user);
+        let first = state.permissions.get(&key).map(|said| said.created_at);
+        let created_at = first.unwrap_or(permission.created_at);
+        let said = PermissionRecord { created_at, ..permission.clone() };
+        state.permissions.insert(key, said.into());
+        Ok(created_at)
+    }
+
+    async fn delete_permission(
+        &mut self,
+        environment: EnvironmentId,
+        user: UserId,
+    ) -> StoreResult<()> {
+        let said = self.state_mut().permissions.remove(&(environment, user));
+        said.map(drop).ok_or(NOTHING)
+    }
+
+    async fn put_permission_default(&mut self, default: &PermissionDefault) -> StoreResult<()> {
+        let state = self.state_mut();
+        refers(state.project_keys.contains_key(&default.project), "project")?;
+        state.permission_defaults.insert(default.project, default.clone().into());
+        Ok(())
+    }
+
+    async fn delete_permission_default(&mut self, project: ProjectId) -> StoreResult<()> {
+        self.state_mut().permission_defaults.remove(&project).map(drop).ok_or(NOTHING)
+    }
+}
+
+const NOTHING: StoreError = StoreError::Stale(Subject::Permission);
+
+impl State {
+    /// What was said that somebody may do in an environment.
+    pub(super) fn granted(
+        &self,
+        environment: &EnvironmentRecord,
+        principal: Principal,
+    ) -> Option<MemberAccess> {
+        let Principal::User(user) = principal else { return None };
+        let own = self.permissions.get(&(environment.id, user)).map(|said| said.access);
+        let of_all = || self.permission_defaults.get(&environment.project).map(|said| said.access);
+        own.or_else(of_all)
+    }
+
+    /// Takes back what was said, where it is this.
+    pub(super) fn forget_permissions(&mut self, is_this: impl Fn(&PermissionRecord) -> bool) {
+        let others = self.permissions.iter().filter(|(_, permission)| !is_this(permission));
+        self.permissions = others.map(|(key, permission)| (*key, Arc::clone(permission))).collect();
+    }
+}

@@ -1,0 +1,28 @@
+//! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`
+
+use secrets_core::billing::{GetBilling, GetUsage, SetPlan};
+use warp::Filter as _;
+use warp::http::Method;
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::{Target, target};
+
+const USAGE: &str = "/api/v1/teams/{teamId}/usage";
+const BILLING: &str = "/api/v1/teams/{teamId}/billing";
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let usage = target().map(|target: Target| known(GetUsage { team: target.id("teamId") }));
+    let billing = target().map(|target: Target| known(GetBilling { team: target.id("teamId") }));
+    let set_plan = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(SetPlan { team: target.id("teamId"), plan: body.json().await? })
+    });
+    vec![
+        api.route(Method::GET, USAGE, Shape::Bare, usage),
+        api.route(Method::GET, BILLING, Shape::Bare, billing),
+        api.route(Method::PUT, BILLING, Shape::Bare, set_plan),
+    ]
+}

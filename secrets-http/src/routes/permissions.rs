@@ -1,0 +1,53 @@
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/permissions`, and what concerns all
+//! environments of a project.
+
+use secrets_core::permissions::{
+    DeletePermission, DeletePermissionDefault, GetMyPermissions, GetPermissionDefault,
+    ListPermissions, PutPermission, PutPermissionDefault, PutPermissions,
+};
+use warp::Filter as _;
+use warp::http::Method;
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::{Target, target};
+
+const MINE: &str = "/api/v1/projects/{projectId}/my-permissions";
+const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
+const ALL: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions";
+const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let mine = target().map(|target: Target| known(GetMyPermissions { project: target.project() }));
+    let list = target().map(|target: Target| known(ListPermissions { at: target.environment() }));
+    let put_all = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(PutPermissions { at: target.environment(), permissions: body.json().await? })
+    });
+    let put = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        let (at, user) = (target.environment(), target.id("userId"));
+        Ok(PutPermission { at, user, permission: body.json().await? })
+    });
+    let delete = target().map(|target: Target| {
+        known(DeletePermission { at: target.environment(), user: target.id("userId") })
+    });
+    let get_default =
+        target().map(|target: Target| known(GetPermissionDefault { project: target.project() }));
+    let put_default = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(PutPermissionDefault { project: target.project(), permission: body.json().await? })
+    });
+    let delete_default =
+        target().map(|target: Target| known(DeletePermissionDefault { project: target.project() }));
+    vec![
+        api.route(Method::GET, MINE, Shape::Bare, mine),
+        api.route(Method::GET, ALL, Shape::Named("permissions"), list),
+        api.route(Method::PUT, ALL, Shape::Named("permissions"), put_all),
+        api.route(Method::PUT, ONE, Shape::Bare, put),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete),
+        api.route(Method::GET, DEFAULTS, Shape::Bare, get_default),
+        api.route(Method::PUT, DEFAULTS, Shape::Bare, put_default),
+        api.route(Method::DELETE, DEFAULTS, Shape::Empty, delete_default),
+    ]
+}

@@ -1,0 +1,207 @@
+//! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`.
+
+use secrets_core::Options;
+use secrets_core::access::Role;
+use secrets_core::ids;
+use secrets_core::limits::{Plan, Plans, Quota};
+use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
+use serde_json::{Value, json};
+
+fn usage(person: &Person) -> String {
+    format!("/api/v1/teams/{}/usage", person.team)
+}
+
+fn billing(person: &Person) -> String {
+    format!("/api/v1/teams/{}/billing", person.team)
+}
+
+/// A server that `ops@example.com` looks after.
+async fn operated(kind: Kind) -> App {
+    let options = Options { operators: vec!["ops@example.com".to_owned()], ..Options::default() };
+    Build::on(kind).options(options).start().await
+}
+
+async fn a_member_is_told_what_the_team_uses(kind: Kind) {
+    let app = Build::on(kind).plan("free").start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    let (web, api) = (alice.project("Web").await, alice.project("Api").await);
+    alice.environment(&web, "preview", None).await;
+    for (project, key) in [(&web, "ONE"), (&web, "TWO"), (&api, "ONE")] {
+        alice.secret(project, "staging", key, "kvc_used").await;
+    }
+    alice.token(&json!({ "all_projects": true })).await;
+
+    let told = bob.get(&usage(&alice)).await.is(200).json();
+
+    assert_eq!(
+        told,
+        json!({
+            "team_id": alice.team,
+            "plan": "free",
+            "period_start": "2026-11-01T00:00:00Z",
+            "period_end": "2026-12-01T00:00:00Z",
+            "usage": {
+                "members": { "used": 2, "limit": 5 },
+                "projects": { "used": 2, "limit": 3 },
+                "environments": { "used": 4, "total": 7, "limit": 5 },
+                "secrets": { "used": 2, "total": 3, "limit": 250 },
+                "service_tokens": { "used": 1, "limit": 5 },
+                "rotations": { "used": 0, "limit": null },
+                "api_requests": { "limit": null },
+            },
+        })
+    );
+}
+
+async fn what_is_not_limited_has_no_limit(app: App) {
+    let alice = app.person("alice").await;
+
+    let told = alice.get(&usage(&alice)).await.is(200).json();
+
+    assert_eq!(told["plan"], "unlimited");
+    assert_eq!(told["usage"]["projects"], json!({ "used": 0, "limit": null }));
+    assert_eq!(told["usage"]["members"], json!({ "used": 1, "limit": null }));
+}
+
+async fn who_runs_a_team_is_told_what_it_pays(kind: Kind) {
+    let app = Build::on(kind).plan("free").start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+
+    let told = alice.get(&billing(&alice)).await.is(200).json();
+
+    let limits = json!({
+        "members": 5, "projects": 3, "environments": 5, "secrets": 250, "service_tokens": 5,
+    });
+    assert_eq!(
+        told,
+        json!({
+            "team_id": alice.team,
+            "plan": "free",
+            "status": "none",
+            "provider": "none",
+            "seats": 2,
+            "cancel_at_period_end": false,
+            "limits": limits,
+            "invoices": [],
+        })
+    );
+    bob.get(&billing(&alice)).await.is(403).code("forbidden");
+}
+
+async fn an_operator_puts_any_team_on_another_plan(kind: Kind) {
+    let app = operated(kind).await;
+    let (alice, ops) = (app.person("alice").await, app.person("ops").await);
+
+    let told = ops.put(&billing(&alice), &json!({ "plan": "free" })).await.is(200).json();
+
+    assert_eq!([&told["plan"], &told["team_id"]], ["free", alice.team.as_str()]);
+    assert_eq!(alice.get(&billing(&alice)).await.is(200).json(), told);
+    let entry = app.entry(&alice.team, "team.updated").await;
+    let detail: Value = serde_json::from_str(&entry.metadata).unwrap();
+    assert_eq!(detail, json!({ "plan": "free", "plan_before": "unlimited" }));
+    // What belongs to the team is none of the operator's business.
+    ops.get(&usage(&alice)).await.is(403);
+}
+
+async fn nobody_else_changes_a_plan(kind: Kind) {
+    let app = operated(kind).await;
+    let alice = app.person("alice").await;
+    let claims = json!({
+        "iss": secrets_core::jwt::DEV_ISSUER,
+        "aud": secrets_core::jwt::DEV_AUDIENCE,
+        "sub": "somebody-else",
+        "email": "ops@example.com",
+        "email_verified": false,
+        "exp": 1_900_000_000,
+    });
+    let pretender = app.bearer(&app.forged(&claims));
+    pretender.post("/api/v1/auth/sync", &json!({})).await.is(200);
+    let free = json!({ "plan": "enterprise" });
+
+    let only = "only the operator of this service may do this";
+    alice.put(&billing(&alice), &free).await.is(403).says(only);
+    pretender.put(&billing(&alice), &free).await.is(403).says(only);
+    assert_eq!(alice.get(&billing(&alice)).await.json()["plan"], "unlimited");
+}
+
+async fn a_plan_is_one_of_this_service(kind: Kind) {
+    let app = operated(kind).await;
+    let (alice, ops) = (app.person("alice").await, app.person("ops").await);
+
+    for plan in [json!("gold"), json!(""), json!("Free"), json!(7), Value::Null] {
+        ops.put(&billing(&alice), &json!({ "plan": plan })).await.is(400).names("plan");
+    }
+    let unknown = "/api/v1/teams/0191d0a0-0000-7000-8000-000000000000/billing";
+    for path in [unknown, "/api/v1/teams/acme/billing"] {
+        ops.put(path, &json!({ "plan": "free" })).await.is(404).says("team not found");
+    }
+}
+
+async fn what_is_beyond_a_smaller_plan_stays(kind: Kind) {
+    let app = operated(kind).await;
+    let (alice, ops) = (app.person("alice").await, app.person("ops").await);
+    let mut projects = Vec::new();
+    for name in ["One", "Two", "Three", "Four"] {
+        projects.push(alice.project(name).await);
+    }
+    ops.put(&billing(&alice), &json!({ "plan": "free" })).await.is(200);
+
+    for project in &projects {
+        alice.secret(project, "staging", "KEY", "kvc_kept").await;
+        alice.get(&paths::secret(project, "staging", "KEY")).await.is(200);
+    }
+    let more = json!({ "name": "Five" });
+    let refused = alice.post("/api/v1/projects", &more).await.is(429).json();
+    assert_eq!([&refused["limit"], &refused["current"]], [3, 4]);
+    ops.put(&billing(&alice), &json!({ "plan": "team" })).await.is(200);
+    alice.post("/api/v1/projects", &more).await.is(201);
+}
+
+async fn a_plan_of_the_operators_own_is_held(kind: Kind) {
+    let small = Plan::new("small".parse().unwrap(), [(Quota::Projects, 1)]).unwrap();
+    let plans = Plans::with([small]).by_default("small").unwrap();
+    let app = Build::on(kind).options(Options { plans, ..Options::default() }).start().await;
+    let alice = app.person("alice").await;
+    alice.project("One").await;
+
+    let refused = alice.post("/api/v1/projects", &json!({ "name": "Two" })).await;
+
+    let told = refused.is(429).code("plan_limit_exceeded").json();
+    assert_eq!([&told["plan"], &told["resource"]], ["small", "projects"]);
+    assert_eq!(alice.get(&usage(&alice)).await.json()["usage"]["secrets"]["limit"], Value::Null);
+}
+
+async fn a_team_whose_plan_is_gone_has_that_of_new_teams(kind: Kind) {
+    let app = Build::on(kind).plan("free").start().await;
+    let alice = app.person("alice").await;
+    let team = ids::parse(&alice.team).unwrap().into();
+    let mut tx = app.store.begin().await.unwrap();
+    tx.set_plan(team, &"no-longer-there".parse().unwrap(), team_time(&app)).await.unwrap();
+    tx.commit().await.unwrap();
+
+    for name in ["One", "Two", "Three"] {
+        alice.project(name).await;
+    }
+
+    let refused = alice.post("/api/v1/projects", &json!({ "name": "Four" })).await;
+    assert_eq!(refused.is(429).json()["plan"], "free");
+    assert_eq!(alice.get(&usage(&alice)).await.is(200).json()["plan"], "free");
+}
+
+fn team_time(app: &App) -> secrets_core::clock::Time {
+    secrets_core::clock::Clock::now(app.clock.as_ref())
+}
+
+on_every_store![
+    what_is_not_limited_has_no_limit;
+    a_member_is_told_what_the_team_uses,
+    who_runs_a_team_is_told_what_it_pays,
+    an_operator_puts_any_team_on_another_plan,
+    nobody_else_changes_a_plan,
+    a_plan_is_one_of_this_service,
+    what_is_beyond_a_smaller_plan_stays,
+    a_plan_of_the_operators_own_is_held,
+    a_team_whose_plan_is_gone_has_that_of_new_teams,
+];

@@ -1,0 +1,80 @@
+//! `GET /api/v1/projects/{projectId}/my-permissions`.
+
+use secrets_core::Options;
+use secrets_core::access::MemberAccess;
+use secrets_tests::{App, Build, Kind, STARTED, on_every_store};
+use serde_json::{Value, json};
+
+use super::Team;
+
+fn roles(mine: &Value) -> Vec<(&str, &str)> {
+    let text = |value: &'_ Value, key| value[key].as_str().unwrap().to_owned().leak() as &str;
+    let all = mine["permissions"].as_array().unwrap();
+    all.iter().map(|one| (text(one, "environment_name"), text(one, "role"))).collect()
+}
+
+async fn everybody_is_told_what_they_may_in_each_environment(app: App) {
+    let team = Team::of(&app).await;
+    team.grant("production", "none").await;
+    let path = format!("{}/my-permissions", team.web);
+
+    let mine = team.bob.get(&path).await.is(200).json();
+
+    assert_eq!(mine["is_team_admin"], false);
+    let expected = [("development", "write"), ("staging", "write"), ("production", "none")];
+    assert_eq!(roles(&mine), expected);
+    let barred = &mine["permissions"][2];
+    assert_eq!(
+        [&barred["can_read"], &barred["can_write"], &barred["can_admin"]],
+        [&json!(false); 3]
+    );
+    assert_eq!(barred["granted_by"], team.alice.id);
+    let free = &mine["permissions"][0];
+    assert_eq!([&free["can_read"], &free["can_write"]], [&json!(true); 2]);
+    assert_eq!([&free["can_admin"], &free["granted_by"]], [&json!(false), &Value::Null]);
+    assert_eq!(
+        [&free["user_id"], &free["user_email"]],
+        [&json!(team.bob.id), &json!("bob@example.com")]
+    );
+}
+
+async fn who_runs_the_team_may_everything(app: App) {
+    let team = Team::of(&app).await;
+
+    let mine = team.alice.get(&format!("{}/my-permissions", team.web)).await.is(200).json();
+
+    assert_eq!(mine["is_team_admin"], true);
+    let expected = [("development", "admin"), ("staging", "admin"), ("production", "admin")];
+    assert_eq!(roles(&mine), expected);
+    assert!(mine["permissions"][0]["created_at"].as_str().unwrap() >= STARTED);
+}
+
+async fn a_permission_keeps_its_id_whoever_tells_it(app: App) {
+    let team = Team::of(&app).await;
+    let before = team.mine("staging").await;
+
+    let said = team.grant("staging", "read").await;
+    let again = team.grant("staging", "admin").await;
+
+    for other in [&said, &again, &team.mine("staging").await] {
+        assert_eq!(other["id"], before["id"]);
+    }
+    assert_ne!(team.mine("production").await["id"], before["id"]);
+}
+
+async fn what_the_operator_chose_holds_where_nothing_is_said(kind: Kind) {
+    let options = Options { member_access: MemberAccess::Read, ..Options::default() };
+    let app = Build::on(kind).options(options).start().await;
+    let team = Team::of(&app).await;
+    team.grant("staging", "admin").await;
+
+    assert_eq!(team.mine("production").await["role"], "read");
+    assert_eq!(team.mine("staging").await["role"], "admin");
+}
+
+on_every_store![
+    everybody_is_told_what_they_may_in_each_environment,
+    who_runs_the_team_may_everything,
+    a_permission_keeps_its_id_whoever_tells_it;
+    what_the_operator_chose_holds_where_nothing_is_said,
+];

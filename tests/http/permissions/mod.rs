@@ -1,0 +1,50 @@
+//! What people may do in environments: said of each, of a project, or by the operator.
+
+mod defaults;
+mod effect;
+mod grant;
+mod mine;
+
+use secrets_core::access::Role;
+use secrets_tests::{App, Person, paths};
+use serde_json::{Value, json};
+
+const NO_ACCESS: &str = "you have no access to this environment";
+
+/// Alice's project `Web` with `KEY` in staging, and Bob, a member of her team.
+struct Team {
+    alice: Person,
+    bob: Person,
+    web: String,
+}
+
+impl Team {
+    async fn of(app: &App) -> Self {
+        let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+        app.join(&alice.team, &bob.id, Role::Member).await;
+        let web = alice.project("Web").await;
+        alice.secret(&web, "staging", "KEY", "kvc_staging").await;
+        Self { alice, bob, web }
+    }
+
+    /// Alice says what Bob may do in an environment.
+    async fn grant(&self, environment: &str, role: &str) -> Value {
+        let path = paths::permission(&self.web, environment, &self.bob.id);
+        self.alice.put(&path, &json!({ "role": role })).await.is(200).json()
+    }
+
+    /// Another member.
+    async fn member(&self, app: &App, name: &str) -> Person {
+        let person = app.person(name).await;
+        app.join(&self.alice.team, &person.id, Role::Member).await;
+        person
+    }
+
+    /// What Bob is told of himself in an environment.
+    async fn mine(&self, environment: &str) -> Value {
+        let mine = self.bob.get(&format!("{}/my-permissions", self.web)).await.is(200).json();
+        let all = mine["permissions"].as_array().unwrap();
+        let here = all.iter().find(|one| one["environment_name"] == environment).unwrap();
+        here.clone()
+    }
+}
