@@ -126,6 +126,28 @@ async fn owners_who_all_go_at_once_leave_one(app: App) {
     replies.iter().find(|reply| reply.status == 400).unwrap().code("sole_owner");
 }
 
+/// A team with a member in it keeps an owner, however many of its owners delete their accounts.
+async fn owners_who_all_delete_their_accounts_leave_one(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    app.join(&alice.team, &bob.id, Role::Member).await;
+    let mut clients = vec![app.bearer(&app.jwt("alice"))];
+    for name in ["owner1", "owner2", "owner3"] {
+        app.join(&alice.team, &app.person(name).await.id, Role::Owner).await;
+        clients.push(app.bearer(&app.jwt(name)));
+    }
+
+    let replies = Crowd(clients)
+        .race(|number, client| {
+            let name = if number == 0 { "alice".to_owned() } else { format!("owner{number}") };
+            let body = json!({ "confirm": format!("{name}@example.com") });
+            async move { client.json(hyper::Method::DELETE, "/api/v1/account", &body).await }
+        })
+        .await;
+
+    outcome(&replies, (204, 3), (400, 1));
+    assert_eq!(team(&bob, &alice.team).await["member_count"], 2);
+}
+
 /// Two owners take each other out: whoever comes second is no owner any more.
 async fn owners_who_remove_each_other_do_not_both(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
@@ -205,6 +227,7 @@ secrets_tests::on_every_store!(
     of_many_invitations_of_one_address_one_is_made,
     an_invitation_is_sent_again_once_a_minute,
     owners_who_all_go_at_once_leave_one,
+    owners_who_all_delete_their_accounts_leave_one,
     owners_who_remove_each_other_do_not_both;
     a_team_never_has_more_members_than_its_plan_allows,
     joining_makes_no_room,
