@@ -15,6 +15,7 @@ use secrets_http::accept::AcceptOptions;
 use secrets_http::client_address::Networks;
 use secrets_http::gate::Rates;
 use secrets_http::identity::FixedVerifier;
+use secrets_http::reply::Envelope;
 use secrets_http::server::Server;
 use tokio::net::TcpListener;
 
@@ -36,6 +37,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         rates: Rates { per_address: 0, per_principal: 0 },
         proxies: Networks::default(),
         public_url: None,
+        envelope: Envelope::Named,
         options: AcceptOptions::default(),
         tls: None,
     };

@@ -28,6 +28,7 @@ use secrets_http::accept::{self, AcceptOptions};
 use secrets_http::client_address::Networks;
 use secrets_http::gate::Rates;
 use secrets_http::identity::FixedVerifier;
+use secrets_http::reply::Envelope;
 use secrets_http::server::Server;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -106,6 +107,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
         rates: Rates { per_address: 0, per_principal: 0 },
         proxies: Networks::default(),
         public_url: None,
+        envelope: Envelope::Named,
         options: AcceptOptions::default(),
         tls: None,
     };

@@ -10,9 +10,9 @@ use crate::rule::{Broken, RESERVED_KEY, Rule, SECRET_KEY, SUMMARY};
 
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
-        $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        $(#[$doc])*
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 
@@ -49,21 +49,27 @@ macro_rules! names {
 names! {
     /// What a team, project or token is called: 1 to 100 characters, without control or
     /// direction-changing characters; surrounding space is cut off.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 100))]
     DisplayName
     /// An e-mail address as it is kept: lower case, at most 254 bytes. Whether it exists is for its
     /// owner to know.
+    #[cfg_attr(feature = "openapi", schema(max_length = 254, format = "email"))]
     EmailAddress
     /// What an environment is called: 1 to 64 letters, digits, `_` or `-`; never a UUID.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"))]
     EnvironmentName
     /// A plan: 1 to 64 lower-case letters, digits, `_` or `-`.
     PlanName
     /// A secret's name: `[A-Za-z_][A-Za-z0-9_.-]{0,254}`, case kept; `export` and `bulk` belong to
     /// the interface.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z_][A-Za-z0-9_.-]{0,254}$"))]
     SecretKey
     /// A project's or team's name in addresses: lower-case words joined by `-`, at most 64
     /// characters; never a UUID.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$"))]
     Slug
     /// What something is for: at most 500 characters on any number of lines.
+    #[cfg_attr(feature = "openapi", schema(max_length = 500))]
     Summary
 }
 

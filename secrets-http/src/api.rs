@@ -12,7 +12,8 @@ use warp::reply::Response;
 use warp::{Filter, Rejection};
 
 use crate::fault::Fault;
-use crate::reply::Render;
+use crate::openapi::Doc;
+use crate::reply::{Envelope, Render};
 use crate::router::Route;
 
 /// Makes routes.
@@ -22,6 +23,8 @@ pub struct Api {
     pub service: Arc<Service>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// Under which names clients find what answers hold.
+    pub envelope: Envelope,
 }
 
 impl Api {
@@ -47,6 +50,7 @@ impl Api {
             template,
             operation: O::NAME,
             callers: Some(O::CALLERS),
+            doc: Doc::of(shape.answers()),
             filter: self.answer(shape, request, warp::ext::get::<Caller>()),
         }
     }
@@ -65,8 +69,9 @@ impl Api {
         W: Future<Output = Result<O, Fault>> + Send + 'static,
     {
         let nobody = warp::ext::get::<Origin>().map(Caller::anonymous);
+        let doc = Doc::of(shape.answers());
         let filter = self.answer(shape, request, nobody);
-        Route::public(method, template, O::NAME, filter)
+        Route { doc, ..Route::public(method, template, O::NAME, filter) }
     }
 
     fn answer<O, F, W>(
@@ -87,7 +92,7 @@ impl Api {
                 let (api, shape) = (api.clone(), shape.clone());
                 async move {
                     match api.perform(operation, caller).await {
-                        Ok(output) => shape.render(&output),
+                        Ok(output) => shape.render(&output, api.envelope),
                         Err(fault) => fault.into_response(api.clock.now()),
                     }
                 }

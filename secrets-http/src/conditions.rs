@@ -10,7 +10,8 @@ use warp::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use warp::http::{HeaderMap, HeaderValue, StatusCode};
 use warp::reply::Response;
 
-use crate::reply::Render;
+use crate::openapi::Answer;
+use crate::reply::{Envelope, Render};
 
 /// The conditions of a request.
 #[derive(Debug, Clone)]
@@ -79,16 +80,25 @@ fn entity_tags(list: &str) -> Vec<String> {
 }
 
 /// An answer in this shape with its tag, or 304 for a client that holds it.
-pub fn tagged<T: 'static>(shape: impl Render<T>) -> impl Render<Tagged<T>> {
-    move |output: &Tagged<T>| {
+#[derive(Debug, Clone, Copy)]
+pub struct WithTag<S>(pub S);
+
+impl<T, S: Render<T>> Render<Tagged<T>> for WithTag<S> {
+    fn render(&self, output: &Tagged<T>, envelope: Envelope) -> Response {
         let mut response = match &output.answer {
-            Some(answer) => shape.render(answer),
+            Some(answer) => self.0.render(answer, envelope),
             None => not_modified(),
         };
         if let Ok(tag) = entity_tag(&output.tag) {
             response.headers_mut().insert(ETAG, tag);
         }
         response
+    }
+
+    fn answers(&self) -> Vec<Answer> {
+        let mut answers = self.0.answers();
+        answers.push(Answer::new(304, Vec::new()));
+        answers
     }
 }
 

@@ -34,6 +34,8 @@ pub enum Command {
     Serve(Box<Settings>),
     /// Say whether `serve` would start.
     Check(Box<Settings>),
+    /// Print the document of the interface.
+    OpenApi,
     /// Look at everything that is stored.
     Doctor(Doctor),
     /// Bring the database up to date.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use secrets_core::clock::Time;
 use secrets_core::error::{Code, Error, FieldError};
 use serde::Serialize;
+use utoipa::ToSchema;
 use warp::http::header::{ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use warp::http::{HeaderValue, StatusCode};
 use warp::reply::Response;
@@ -29,7 +30,7 @@ pub enum Fault {
 pub struct Logged(pub Arc<Error>);
 
 /// The body of an answer that is an error.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct ErrorBody {
     /// What is wrong, for people.
     pub error: String,
@@ -44,14 +45,14 @@ pub struct ErrorBody {
 }
 
 /// Fields that break rules.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct Details {
     /// Each field and its rule.
     pub fields: Vec<FieldBody>,
 }
 
 /// A field and the rule it breaks.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct FieldBody {
     /// The field.
     pub field: String,
@@ -66,7 +67,7 @@ pub struct FieldBody {
 }
 
 /// What `LimitError` adds to an error.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub struct LimitBody {
     /// What is counted.
     pub resource: &'static str,

@@ -20,6 +20,7 @@ pub mod jobs;
 pub mod links;
 pub mod logs;
 pub mod mail;
+pub mod openapi;
 pub mod path;
 pub mod reply;
 pub mod router;

@@ -9,6 +9,8 @@ use warp::filters::BoxedFilter;
 use warp::http::Method;
 use warp::reply::Response;
 
+use crate::openapi::Doc;
+
 /// One endpoint.
 pub struct Route {
     /// Its method.
@@ -19,6 +21,8 @@ pub struct Route {
     pub operation: &'static str,
     /// Who may call it; `None` for whoever likes.
     pub callers: Option<Callers>,
+    /// What the document of the interface tells of it.
+    pub(crate) doc: Doc,
     pub(crate) filter: BoxedFilter<(Response,)>,
 }
 
@@ -30,7 +34,7 @@ impl Route {
         operation: &'static str,
         filter: BoxedFilter<(Response,)>,
     ) -> Self {
-        Self { method, template, operation, callers: None, filter }
+        Self { method, template, operation, callers: None, doc: Doc::default(), filter }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::gate::{Gate, Rates};
 use crate::host::Host;
 use crate::jobs::{self, Scheduler};
 use crate::links::Links;
+use crate::reply::Envelope;
 use crate::router::Router;
 use crate::routes;
 
@@ -33,6 +34,8 @@ pub struct Server {
     pub proxies: Networks,
     /// Where links begin; where the request was sent, if that is not said.
     pub public_url: Option<BaseUrl>,
+    /// Under which names clients find what answers hold.
+    pub envelope: Envelope,
     /// The bounds on connections.
     pub options: AcceptOptions,
     /// TLS, where the server speaks it itself.
@@ -50,7 +53,11 @@ impl Server {
         listener: TcpListener,
         stop: impl Future<Output = ()>,
     ) -> Result<Drained, matchit::InsertError> {
-        let api = Api { service: Arc::clone(&self.service), clock: Arc::clone(&self.clock) };
+        let api = Api {
+            service: Arc::clone(&self.service),
+            clock: Arc::clone(&self.clock),
+            envelope: self.envelope,
+        };
         let scheduler = Scheduler::new(Arc::clone(&self.clock));
         let router = Router::new(routes::table(&api, &scheduler))?;
         let gate = Gate::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);

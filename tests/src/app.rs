@@ -16,9 +16,11 @@ use secrets_core::outbox::Mail;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::{Options, Ports, Service};
 use secrets_http::accept::{AcceptOptions, Drained};
+use secrets_http::api::Api;
 use secrets_http::client_address::Networks;
 use secrets_http::gate::Rates;
 use secrets_http::identity::FixedVerifier;
+use secrets_http::reply::Envelope;
 use secrets_http::server::Server;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -66,6 +68,7 @@ pub struct Build {
     rates: Rates,
     proxies: Networks,
     public_url: Option<BaseUrl>,
+    envelope: Envelope,
     sends_mail: bool,
 }
 
@@ -75,7 +78,15 @@ impl Build {
     pub fn on(kind: Kind) -> Self {
         let rates = Rates { per_address: 0, per_principal: 0 };
         let (options, proxies) = (Options::default(), Networks::default());
-        Self { kind, options, rates, proxies, public_url: None, sends_mail: false }
+        Self {
+            kind,
+            options,
+            rates,
+            proxies,
+            public_url: None,
+            envelope: Envelope::Named,
+            sends_mail: false,
+        }
     }
 
     /// New teams are on this plan.
@@ -103,6 +114,13 @@ impl Build {
     #[must_use]
     pub fn proxies(mut self, list: &str) -> Self {
         self.proxies = Networks::parse(list).unwrap();
+        self
+    }
+
+    /// Answers hold things under these names.
+    #[must_use]
+    pub fn envelope(mut self, envelope: Envelope) -> Self {
+        self.envelope = envelope;
         self
     }
 
@@ -139,7 +157,7 @@ impl Build {
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
-        let seen = (self.proxies, self.public_url);
+        let seen = (self.proxies, self.public_url, self.envelope);
         let (address, stop) = serve(&service, clock.clone(), self.rates, seen).await;
         App {
             kind: self.kind,
@@ -168,7 +186,7 @@ async fn serve(
     service: &Arc<Service>,
     clock: Arc<ManualClock>,
     rates: Rates,
-    (proxies, public_url): (Networks, Option<BaseUrl>),
+    (proxies, public_url, envelope): (Networks, Option<BaseUrl>, Envelope),
 ) -> (SocketAddr, Stop) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -179,6 +197,7 @@ async fn serve(
         rates,
         proxies,
         public_url,
+        envelope,
         options: AcceptOptions::default(),
         tls: None,
     };
@@ -226,7 +245,7 @@ impl App {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
         let rates = Rates { per_address: 0, per_principal: 0 };
-        let seen = (Networks::default(), None);
+        let seen = (Networks::default(), None, Envelope::Named);
         let (address, stop) = serve(&service, self.clock.clone(), rates, seen).await;
         Self {
             kind: self.kind,
@@ -242,6 +261,16 @@ impl App {
             options: self.options.clone(),
             stop: Some(stop),
             guard: Arc::clone(&self.guard),
+        }
+    }
+
+    /// What routes are made with.
+    #[must_use]
+    pub fn api(&self) -> Api {
+        Api {
+            service: Arc::clone(&self.service),
+            clock: self.clock.clone(),
+            envelope: Envelope::Named,
         }
     }
 

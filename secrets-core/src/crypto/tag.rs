@@ -13,6 +13,7 @@ use super::Keyring;
 /// Names what an answer was made of, and tells nothing of it: a keyed hash (HMAC-SHA256, its first
 /// 128 bits, in base64url). Alike on all nodes of an installation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Tag(String);
 
 impl Tag {

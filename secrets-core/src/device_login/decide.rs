@@ -19,6 +19,7 @@ pub struct DecideDeviceLogin {
 
 /// What a person says to a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
     /// Yes.

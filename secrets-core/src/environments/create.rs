@@ -16,6 +16,7 @@ use crate::store::EnvironmentRecord;
 
 /// What an environment begins with.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewEnvironment {
     /// Its name.
     pub name: EnvironmentName,

@@ -24,6 +24,7 @@ use crate::store::EnvironmentRecord;
 
 /// An environment.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Environment {
     /// Which environment.
     pub id: EnvironmentId,

@@ -22,6 +22,7 @@ pub struct WatchEnvironment {
 
 /// How what an environment shows stands.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Watched {
     /// Which environment.
     pub environment: EnvironmentId,

@@ -20,6 +20,7 @@ pub struct GetEsoSecret {
 
 /// A value.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecret {
     /// The value.
     #[serde(serialize_with = "Plaintext::serialize_revealed")]

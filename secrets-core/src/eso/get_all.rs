@@ -21,9 +21,11 @@ pub struct GetEsoSecrets {
 
 /// Values by key.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecrets {
     /// The values, ordered by key.
     #[serde(serialize_with = "revealed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, String>))]
     pub secrets: Vec<(SecretKey, Plaintext)>,
 }
 

@@ -15,6 +15,7 @@ use crate::store::{EnvironmentRecord, ProjectRecord, StoreError};
 
 /// What a project begins with.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewProject {
     /// What people call it.
     pub name: DisplayName,

@@ -18,6 +18,7 @@ pub struct GetProject {
 
 /// A project and its environments.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProjectWithEnvironments {
     /// The project.
     #[serde(flatten)]

@@ -28,6 +28,7 @@ pub(crate) const RESTORABLE: TimeDelta = TimeDelta::days(30);
 
 /// A project.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Project {
     /// Which project.
     pub id: ProjectId,

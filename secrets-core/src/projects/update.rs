@@ -11,6 +11,7 @@ use crate::operation::{Audit, Context, Operation, Write};
 
 /// What changes. At least one thing must.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProjectChange {
     /// What people call it. Its slug stays, so that addresses do.
     pub name: Option<DisplayName>,

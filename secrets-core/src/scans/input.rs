@@ -72,7 +72,9 @@ pub enum SourceKind {
 
 /// A text to scan. It may hold anything, so it is shown nowhere and wiped when dropped.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(from = "String")]
+#[cfg_attr(feature = "openapi", schema(value_type = String))]
 pub struct Content(Zeroizing<String>);
 
 /// A file to scan.

@@ -8,6 +8,7 @@ use crate::store::{Change, SecretRecord};
 
 /// A change to a secret. At least one of value, description and hidden must be given.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SecretChange {
     /// A new value; the secret is then no longer hidden.
     pub value: Option<Plaintext>,

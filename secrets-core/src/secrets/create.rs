@@ -16,6 +16,7 @@ use crate::store::{Change, SecretRecord};
 
 /// What a secret begins with.
 #[derive(Debug)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewSecret {
     /// Its key.
     pub key: SecretKey,

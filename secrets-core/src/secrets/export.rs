@@ -27,6 +27,7 @@ pub struct ExportSecrets {
 
 /// What is exported.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Export {
     /// The secrets with all that is told of them.
@@ -37,12 +38,14 @@ pub enum Export {
 
 /// Secrets as a text.
 #[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ExportedText {
     /// In which format.
     #[serde(skip)]
     pub format: Format,
     /// The text, which holds the values.
     #[serde(serialize_with = "revealed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub text: Zeroizing<String>,
 }
 

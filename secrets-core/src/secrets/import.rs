@@ -40,6 +40,7 @@ pub struct ImportedSecret {
 
 /// What an import did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImportResult {
     /// Keys the environment did not have.
     pub created: usize,

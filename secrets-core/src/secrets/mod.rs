@@ -43,6 +43,7 @@ use crate::store::SecretRecord;
 
 /// A secret, with its value only where the operation gives values.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Secret {
     /// Which secret.
     pub id: SecretId,

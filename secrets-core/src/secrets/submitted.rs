@@ -14,16 +14,22 @@ const TOLD: usize = 100;
 
 /// An import whose fields are there and text, and may still break rules.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SubmittedImport {
     #[serde(deserialize_with = "object::list")]
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     secrets: Vec<SubmittedSecret>,
     overwrite: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct SubmittedSecret {
+    #[cfg_attr(feature = "openapi", schema(value_type = SecretKey))]
     key: Checked<SecretKey>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Plaintext))]
     value: Checked<Plaintext>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Description>))]
     description: Option<Checked<Description>>,
 }
 

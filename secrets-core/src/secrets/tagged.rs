@@ -23,6 +23,7 @@ pub enum Held {
 
 /// An answer and its tag.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Tagged<T> {
     /// Changes whenever the answer does.
     pub tag: Tag,

@@ -13,6 +13,7 @@ use crate::store::{MemberRecord, TeamRecord};
 
 /// What a team begins with.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewTeam {
     /// What people call it.
     pub name: DisplayName,

@@ -44,6 +44,7 @@ pub struct Team {
 
 /// A team as one of its members sees it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamWithMembers {
     /// The team.
     #[serde(flatten)]

@@ -23,6 +23,7 @@ use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
 /// What a service token begins with. A field it does not know is refused: one that restricted the
 /// token would otherwise be lost in silence.
 #[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     /// What people call it.
@@ -50,6 +51,7 @@ pub struct NewToken {
 
 /// What a token may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String")]
 pub enum Allowed {
     /// Read secrets.
@@ -73,6 +75,7 @@ impl TryFrom<String> for Allowed {
 
 /// How long a token lasts: 1 to 3,650 days.
 #[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "i64")]
 pub struct ExpiryDays(i64);
 
@@ -87,7 +90,9 @@ impl TryFrom<i64> for ExpiryDays {
 
 /// A network a token may be used from (RFC 4632), or a single address.
 #[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String")]
+#[cfg_attr(feature = "openapi", schema(value_type = String, example = "10.0.0.0/8"))]
 pub struct Network(IpNet);
 
 impl TryFrom<String> for Network {

@@ -22,6 +22,7 @@ use crate::store::{TokenRecord, TokenScope};
 
 /// A service token. The token itself is there once, when it is made.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ServiceToken {
     /// Which token.
     pub id: TokenId,
@@ -59,6 +60,7 @@ pub struct ServiceToken {
     pub last_used_at: Option<Time>,
     /// From where.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub last_used_ip: Option<IpAddr>,
     /// When it was last rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,11 +69,13 @@ pub struct ServiceToken {
     pub status: &'static str,
     /// The token itself.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub token: Option<TokenText>,
 }
 
 /// A service token, as it sees itself.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TokenSelf {
     /// Which token.
     pub id: TokenId,

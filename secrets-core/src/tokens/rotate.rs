@@ -15,6 +15,7 @@ use crate::store::Rotation;
 
 /// How a token is rotated.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TokenRotation {
     /// How long the old text is taken as well; it is not, where nothing is said.
@@ -23,6 +24,7 @@ pub struct TokenRotation {
 
 /// How long the old text of a token is taken beside the new: 0 to 604,800 seconds, a week.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "i64")]
 pub struct GracePeriod(i64);
 

@@ -14,6 +14,7 @@ pub struct ReadMe;
 
 /// The caller.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Me {
     /// A person.

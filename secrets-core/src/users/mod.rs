@@ -16,6 +16,7 @@ use crate::store::{Membership, UserRecord};
 
 /// A person and their teams.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct User {
     /// Which person.
     pub id: UserId,
@@ -49,6 +50,7 @@ pub struct User {
 
 /// A person's place in a team.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UserTeam {
     /// Which team.
     pub team_id: TeamId,
@@ -64,6 +66,7 @@ pub struct UserTeam {
 
 /// A team's names.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamName {
     /// Which team.
     pub id: TeamId,

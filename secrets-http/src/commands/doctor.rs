@@ -11,7 +11,7 @@ use super::{open, say};
 use crate::config::{Doctor, Exit, Failure};
 
 /// Nobody signs in to be looked at.
-struct Nobody;
+pub(super) struct Nobody;
 
 #[async_trait]
 impl IdentityVerifier for Nobody {

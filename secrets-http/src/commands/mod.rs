@@ -5,6 +5,7 @@ mod dev;
 mod doctor;
 mod migrate;
 mod open;
+mod openapi;
 mod serve;
 
 use std::io::{self, Write as _};
@@ -23,6 +24,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::DevToken(token) => dev::token(&token, clock.as_ref()),
         Command::Serve(settings) => serve::run(*settings, unknown, clock).await,
         Command::Check(settings) => check::run(*settings, unknown, clock).await,
+        Command::OpenApi => openapi::print(clock).await,
         Command::Doctor(doctor) => doctor::verify(doctor, unknown, clock).await,
         Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
         Command::Print(text) => {

@@ -57,6 +57,7 @@ pub(super) async fn until_stopped(
         rates: settings.rates,
         proxies: settings.trusted_proxies,
         public_url: settings.public_url,
+        envelope: settings.envelope,
         options: AcceptOptions { uncounted, ..AcceptOptions::default() },
         tls,
     };

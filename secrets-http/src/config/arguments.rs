@@ -19,6 +19,7 @@ pub(super) enum Name {
     Check,
     Migrate,
     Doctor,
+    OpenApi,
 }
 
 /// What the command line says.
@@ -113,6 +114,7 @@ fn program() -> Command {
                     &[Part::Storage, Part::Key, Part::Log],
                 )),
         )
+        .subcommand(Command::new("openapi").about("Print the document of the interface"))
         .subcommand(with_settings(
             Command::new("migrate").about("Bring the database up to date"),
             &[Part::Storage, Part::Log],
@@ -179,6 +181,7 @@ fn given(matches: &ArgMatches) -> Given {
         ("dev", None) => (Name::Dev, matches),
         ("check", _) => (Name::Check, matches),
         ("migrate", _) => (Name::Migrate, matches),
+        ("openapi", _) => (Name::OpenApi, matches),
         ("doctor", Some((_, matches))) => (Name::Doctor, matches),
         // One is required, and there is no other.
         _ => (Name::Serve, matches),

@@ -162,6 +162,13 @@ pub(super) static ALL: &[Known] = &[
         "Where the links that people are given begin [default: where the request was sent]",
     ),
     known(
+        "envelope",
+        "NAMES",
+        Service,
+        Plain,
+        "named, or both to give lists and objects under `data` as well [default: named]",
+    ),
+    known(
         "smtp_url",
         "URL",
         Service,

@@ -25,6 +25,7 @@ use crate::client_address::Networks;
 use crate::gate::Rates;
 use crate::identity::{OidcSettings, Timings};
 use crate::logs::LogFormat;
+use crate::reply::Envelope;
 
 /// What `serve` and `check` need.
 #[derive(Debug)]
@@ -94,6 +95,8 @@ pub struct ServiceSettings {
     pub trusted_proxies: Networks,
     /// Where links begin; where the request was sent, if that is not said.
     pub public_url: Option<BaseUrl>,
+    /// Under which names clients find what answers hold.
+    pub envelope: Envelope,
     /// How mail is sent, if it is.
     pub mail: Option<MailSettings>,
     /// The choices core knows.
@@ -183,6 +186,7 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         Name::Migrate => {
             Ok(Command::Migrate(Migrate { database: database(layers)?, logs: logs(layers)? }))
         }
+        Name::OpenApi => Ok(Command::OpenApi),
         Name::Doctor => Ok(Command::Doctor(Doctor {
             database: database(layers)?,
             root_key: required(layers, "root_key", values::root_key)?,
@@ -237,6 +241,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         trusted_proxies: optional(layers, "trusted_proxies", values::networks)?.unwrap_or_default(),
         mail: mail(layers, public_url.clone())?,
         public_url,
+        envelope: optional(layers, "envelope", values::envelope)?.unwrap_or_default(),
         options,
     })
 }

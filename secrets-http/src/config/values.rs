@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use super::settings::{Database, Hidden};
 use crate::client_address::Networks;
 use crate::logs::LogFormat;
+use crate::reply::Envelope;
 
 /// A rule that is broken.
 pub(super) type Rule = &'static str;
@@ -49,6 +50,14 @@ pub(super) fn mail_server(text: &str) -> Result<Hidden<Zeroizing<String>>, Rule>
     AsyncSmtpTransport::<Tokio1Executor>::from_url(text)
         .map_err(|_| "must be smtps://USER:PASSWORD@HOST, or smtp://HOST?tls=required")?;
     Ok(Hidden::new(Zeroizing::new(text.to_owned())))
+}
+
+pub(super) fn envelope(text: &str) -> Result<Envelope, Rule> {
+    match text {
+        "named" => Ok(Envelope::Named),
+        "both" => Ok(Envelope::Both),
+        _ => Err("must be named or both"),
+    }
 }
 
 pub(super) fn mailbox(text: &str) -> Result<Mailbox, Rule> {

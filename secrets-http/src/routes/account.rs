@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use secrets_core::account::{
-    AccountArchive, AccountData, DeleteAccount, ExportAccount, ExportAccountSecrets, GetAccount,
-    UpdateAccount,
+    AccountArchive, AccountChange, AccountData, Confirmation, DeleteAccount, ExportAccount,
+    ExportAccountSecrets, GetAccount, UpdateAccount,
 };
 use secrets_core::caller::Caller;
 use secrets_core::clock::Clock;
@@ -14,6 +14,7 @@ use secrets_core::ids::UserId;
 use secrets_core::limits::RateLimiter;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
+use utoipa::ToSchema;
 use warp::Filter as _;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use warp::http::{HeaderValue, Method, StatusCode};
@@ -24,6 +25,7 @@ use crate::api::Api;
 use crate::body::{Body, LIMIT, body};
 use crate::fault::Fault;
 use crate::gate::within;
+use crate::openapi::{Content, Described};
 use crate::reply::{self, Shape};
 use crate::router::Route;
 use crate::target::target;
@@ -38,7 +40,7 @@ const EXPORTS: u32 = 5;
 const DERIVATIONS: usize = 2;
 
 /// What is asked for when values are exported.
-#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[derive(Debug, Deserialize, ToSchema)]
 struct SecretsExport {
     /// `true`: that values are meant.
     include_secrets: bool,
@@ -80,11 +82,20 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             async move { exports.archive(body, &caller).await }
         });
     vec![
-        api.route(Method::GET, ACCOUNT, Shape::Bare, get),
-        api.route(Method::PATCH, ACCOUNT, Shape::Bare, update),
-        api.route(Method::DELETE, ACCOUNT, Shape::Empty, delete),
-        api.route(Method::GET, EXPORT, document, export),
-        api.route(Method::POST, EXPORT, file, archive),
+        api.route(Method::GET, ACCOUNT, Shape::Bare, get).says("See the account"),
+        api.route(Method::PATCH, ACCOUNT, Shape::Bare, update)
+            .says("Rename it")
+            .takes::<AccountChange>(),
+        api.route(Method::DELETE, ACCOUNT, Shape::Empty, delete)
+            .says("Delete it, with the teams that nobody else is in")
+            .takes::<Confirmation>(),
+        api.route(Method::GET, EXPORT, document, export)
+            .says("Take along what is kept of one, without values")
+            .gives(200, vec![Content::json(Described::of::<AccountData>())]),
+        api.route(Method::POST, EXPORT, file, archive)
+            .says("Take along what one may read, under a passphrase")
+            .takes::<SecretsExport>()
+            .gives(200, vec![Content::text("application/octet-stream")]),
     ]
 }
 

@@ -10,6 +10,7 @@ use warp::reply::Response;
 
 use crate::api::Api;
 use crate::fault::Fault;
+use crate::openapi::{Content, Described};
 use crate::reply;
 use crate::router::Route;
 use crate::target::{Target, target};
@@ -24,8 +25,10 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let of_team =
         target().map(|target: Target| ready(list(&target, AuditOf::Team(target.id("teamId")))));
     vec![
-        api.route(Method::GET, "/api/v1/audit", render, managed),
-        api.route(Method::GET, OF_TEAM, render, of_team),
+        documented(api.route(Method::GET, "/api/v1/audit", render, managed))
+            .says("Read the logs of the teams one runs")
+            .query("team_id", "Of this team"),
+        documented(api.route(Method::GET, OF_TEAM, render, of_team)).says("Read a team's log"),
     ]
 }
 
@@ -74,3 +77,32 @@ fn render(page: &AuditPage) -> Response {
     }
     response
 }
+
+/// What both lists take and give.
+fn documented(route: Route) -> Route {
+    let formats = vec![
+        Content::json(Described::of::<AuditPage>()),
+        Content::text("application/x-ndjson"),
+        Content::text("text/csv"),
+    ];
+    QUERY.iter().fold(route.gives(200, formats), |route, (name, about)| route.query(name, about))
+}
+
+const QUERY: [(&str, &str); 16] = [
+    ("action", "Any of these actions, such as secret.read or secret.*; may be repeated"),
+    ("actor_id", "By this user or token"),
+    ("actor_type", "user, service_token, system or anonymous"),
+    ("project_id", "Of this project"),
+    ("environment_id", "Of this environment"),
+    ("resource_type", "About this kind of thing"),
+    ("resource_id", "About this thing"),
+    ("key", "About the secret of this key"),
+    ("outcome", "success, denied or failure"),
+    ("ip", "From this address"),
+    ("from", "Not before; 30 days ago where nothing is said"),
+    ("to", "Before"),
+    ("limit", "1 to 200 entries a page; 50"),
+    ("cursor", "The next_cursor of the page before"),
+    ("order", "desc or asc"),
+    ("format", "json, ndjson or csv"),
+];

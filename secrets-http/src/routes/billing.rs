@@ -1,6 +1,6 @@
 //! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`
 
-use secrets_core::billing::{GetBilling, GetUsage, SetPlan};
+use secrets_core::billing::{GetBilling, GetUsage, NewPlan, SetPlan};
 use warp::Filter as _;
 use warp::http::Method;
 
@@ -21,8 +21,10 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         Ok(SetPlan { team: target.id("teamId"), plan: body.json().await? })
     });
     vec![
-        api.route(Method::GET, USAGE, Shape::Bare, usage),
-        api.route(Method::GET, BILLING, Shape::Bare, billing),
-        api.route(Method::PUT, BILLING, Shape::Bare, set_plan),
+        api.route(Method::GET, USAGE, Shape::Bare, usage).says("See how much of the plan is used"),
+        api.route(Method::GET, BILLING, Shape::Bare, billing).says("See the plan"),
+        api.route(Method::PUT, BILLING, Shape::Bare, set_plan)
+            .says("Put a team on a plan; for operators")
+            .takes::<NewPlan>(),
     ]
 }

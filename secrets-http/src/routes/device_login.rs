@@ -1,7 +1,7 @@
 //! `/api/v1/auth/cli`
 
 use secrets_core::device_login::{
-    DecideDeviceLogin, Decision, ListCliSessions, LookUpDeviceLogin, NewDeviceLogin,
+    CliGrant, DecideDeviceLogin, Decision, ListCliSessions, LookUpDeviceLogin, NewDeviceLogin,
     PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode,
 };
 use secrets_core::error::Error;
@@ -18,6 +18,7 @@ use crate::api::Api;
 use crate::body::{Body, LIMIT, body};
 use crate::fault::Fault;
 use crate::links::base_url;
+use crate::openapi::{Content, Described};
 use crate::reply::{self, Shape};
 use crate::router::Route;
 use crate::target::{Target, target};
@@ -36,6 +37,16 @@ struct CodeBody {
     /// The code that the client shows.
     #[schema(value_type = String, example = "BCDF-GHJK")]
     user_code: UserCode,
+}
+
+/// Why there is no session, in the way of OAuth.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes what `Refusal` is written as")]
+struct GrantError {
+    /// The reason, for machines.
+    error: String,
+    /// The reason, for people.
+    error_description: String,
 }
 
 /// A session that is ended.
@@ -61,13 +72,28 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     });
     let sessions = target().map(|_| known(ListCliSessions));
     vec![
-        api.public(Method::POST, START, Shape::Bare, start),
-        api.public(Method::POST, POLL, granted, poll),
-        api.route(Method::GET, LOOK_UP, Shape::Bare, look_up),
-        api.route(Method::POST, APPROVE, Shape::Bare, decide(Decision::Approve)),
-        api.route(Method::POST, DENY, Shape::Bare, decide(Decision::Deny)),
-        api.route(Method::POST, REVOKE, Shape::Empty, revoke),
-        api.route(Method::GET, SESSIONS, Shape::Named("sessions"), sessions),
+        api.public(Method::POST, START, Shape::Bare, start)
+            .says("Begin a login from a command line (RFC 8628)")
+            .takes::<NewDeviceLogin>()
+            .takes_form::<NewDeviceLogin>(),
+        api.public(Method::POST, POLL, granted, poll)
+            .says("Ask how the login stands")
+            .takes::<PollDeviceLogin>()
+            .takes_form::<PollDeviceLogin>()
+            .gives(200, vec![Content::json(Described::of::<CliGrant>())])
+            .gives(400, vec![Content::json(Described::of::<GrantError>())]),
+        api.route(Method::GET, LOOK_UP, Shape::Bare, look_up).says("See who asks"),
+        api.route(Method::POST, APPROVE, Shape::Bare, decide(Decision::Approve))
+            .says("Let a command line in")
+            .takes::<CodeBody>(),
+        api.route(Method::POST, DENY, Shape::Bare, decide(Decision::Deny))
+            .says("Refuse it")
+            .takes::<CodeBody>(),
+        api.route(Method::POST, REVOKE, Shape::Empty, revoke)
+            .says("End a session")
+            .may_take::<SessionBody>(),
+        api.route(Method::GET, SESSIONS, Shape::Named("sessions"), sessions)
+            .says("List the sessions of command lines"),
     ]
 }
 

@@ -1,7 +1,8 @@
 //! `/api/v1/projects/{projectId}/environments`
 
 use secrets_core::environments::{
-    CreateEnvironment, DeleteEnvironment, GetEnvironment, ListEnvironments, UpdateEnvironment,
+    CreateEnvironment, DeleteEnvironment, EnvironmentChange, GetEnvironment, ListEnvironments,
+    NewEnvironment, UpdateEnvironment,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -28,10 +29,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let delete =
         target().map(|target: Target| known(DeleteEnvironment { at: target.environment() }));
     vec![
-        api.route(Method::GET, ALL, Shape::Named("environments"), list),
-        api.route(Method::POST, ALL, Shape::Created, create),
-        api.route(Method::GET, ONE, Shape::Bare, get),
-        api.route(Method::PATCH, ONE, Shape::Bare, update),
-        api.route(Method::DELETE, ONE, Shape::Empty, delete),
+        api.route(Method::GET, ALL, Shape::Named("environments"), list)
+            .says("List the environments of a project"),
+        api.route(Method::POST, ALL, Shape::Created, create)
+            .says("Create an environment")
+            .takes::<NewEnvironment>(),
+        api.route(Method::GET, ONE, Shape::Bare, get).says("See an environment"),
+        api.route(Method::PATCH, ONE, Shape::Bare, update)
+            .says("Change an environment: its name, parent or description")
+            .takes::<EnvironmentChange>(),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .says("Delete an environment and its secrets"),
     ]
 }

@@ -9,7 +9,7 @@ use warp::Filter as _;
 use warp::http::Method;
 
 use crate::api::Api;
-use crate::conditions::{Conditions, conditions, tagged};
+use crate::conditions::{Conditions, WithTag, conditions};
 use crate::fault::Fault;
 use crate::reply::Shape;
 use crate::router::Route;
@@ -21,8 +21,15 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .and(conditions())
         .map(|target: Target, conditions: Conditions| ready(secrets(&target, &conditions)));
     vec![
-        api.route(Method::GET, "/api/v1/eso/secret", Shape::Bare, one),
-        api.route(Method::GET, "/api/v1/eso/secrets", tagged(Shape::Bare), all),
+        api.route(Method::GET, "/api/v1/eso/secret", Shape::Bare, one)
+            .says("Read one value, for an operator of a container orchestrator")
+            .needs("project", "A project's id or slug")
+            .needs("env", "An environment's name or id")
+            .needs("key", "A secret's key"),
+        api.route(Method::GET, "/api/v1/eso/secrets", WithTag(Shape::Bare), all)
+            .says("Read all values of an environment")
+            .needs("project", "A project's id or slug")
+            .needs("env", "An environment's name or id"),
     ]
 }
 

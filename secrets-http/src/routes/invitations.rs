@@ -49,12 +49,15 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let page = target().map(|_| page());
     let sent = |(): &()| Response::default();
     vec![
-        api.route(Method::GET, OF_TEAM, Shape::Bare, list),
-        api.route(Method::DELETE, ONE_OF_TEAM, Shape::Empty, revoke),
-        api.route(Method::POST, RESEND, sent, resend),
-        api.route(Method::GET, MINE, Shape::Bare, mine),
-        api.route(Method::GET, ONE, Shape::Bare, look_up),
-        api.route(Method::POST, ACCEPT, Shape::Bare, accept),
+        api.route(Method::GET, OF_TEAM, Shape::Bare, list)
+            .says("List the pending invitations of a team"),
+        api.route(Method::DELETE, ONE_OF_TEAM, Shape::Empty, revoke).says("Revoke an invitation"),
+        api.route(Method::POST, RESEND, sent, resend)
+            .says("Send an invitation again, with a new token")
+            .gives(200, Vec::new()),
+        api.route(Method::GET, MINE, Shape::Bare, mine).says("List one's own pending invitations"),
+        api.route(Method::GET, ONE, Shape::Bare, look_up).says("See an invitation"),
+        api.route(Method::POST, ACCEPT, Shape::Bare, accept).says("Accept an invitation"),
         Route::public(Method::GET, PAGE, "invitation.page", page.boxed()),
     ]
 }

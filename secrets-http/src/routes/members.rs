@@ -1,7 +1,7 @@
 //! `/api/v1/teams/{teamId}/members`
 
-use secrets_core::invitations::InviteMember;
-use secrets_core::members::{RemoveMember, UpdateMember};
+use secrets_core::invitations::{InviteMember, NewInvitation};
+use secrets_core::members::{MemberChange, RemoveMember, UpdateMember};
 use warp::Filter as _;
 use warp::http::Method;
 
@@ -37,8 +37,12 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         known(RemoveMember { team: target.id("teamId"), user: target.id("userId") })
     });
     vec![
-        api.route(Method::POST, ALL, Shape::Created, invite),
-        api.route(Method::PATCH, ONE, Shape::Bare, update),
-        api.route(Method::DELETE, ONE, Shape::Empty, remove),
+        api.route(Method::POST, ALL, Shape::Created, invite)
+            .says("Invite somebody to a team")
+            .takes::<NewInvitation>(),
+        api.route(Method::PATCH, ONE, Shape::Bare, update)
+            .says("Give a member another role")
+            .takes::<MemberChange>(),
+        api.route(Method::DELETE, ONE, Shape::Empty, remove).says("Remove a member, or leave"),
     ]
 }

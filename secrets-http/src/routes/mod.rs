@@ -5,6 +5,7 @@ mod audit;
 mod billing;
 mod device_login;
 mod device_page;
+mod docs;
 mod environments;
 mod eso;
 mod import;
@@ -47,6 +48,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         audit::routes(api),
         device_login::routes(api),
         device_page::routes(api),
+        docs::routes(api, scheduler),
         scans::routes(api),
     ]
     .into_iter()

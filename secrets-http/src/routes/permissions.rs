@@ -3,7 +3,8 @@
 
 use secrets_core::permissions::{
     DeletePermission, DeletePermissionDefault, GetMyPermissions, GetPermissionDefault,
-    ListPermissions, PutPermission, PutPermissionDefault, PutPermissions,
+    ListPermissions, NewPermission, NewPermissions, PutPermission, PutPermissionDefault,
+    PutPermissions,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -41,13 +42,22 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let delete_default =
         target().map(|target: Target| known(DeletePermissionDefault { project: target.project() }));
     vec![
-        api.route(Method::GET, MINE, Shape::Bare, mine),
-        api.route(Method::GET, ALL, Shape::Named("permissions"), list),
-        api.route(Method::PUT, ALL, Shape::Named("permissions"), put_all),
-        api.route(Method::PUT, ONE, Shape::Bare, put),
-        api.route(Method::DELETE, ONE, Shape::Empty, delete),
-        api.route(Method::GET, DEFAULTS, Shape::Bare, get_default),
-        api.route(Method::PUT, DEFAULTS, Shape::Bare, put_default),
-        api.route(Method::DELETE, DEFAULTS, Shape::Empty, delete_default),
+        api.route(Method::GET, MINE, Shape::Bare, mine).says("See what one may do in a project"),
+        api.route(Method::GET, ALL, Shape::Named("permissions"), list)
+            .says("List what members may do in an environment"),
+        api.route(Method::PUT, ALL, Shape::Named("permissions"), put_all)
+            .says("Say what several members may do in an environment")
+            .takes::<NewPermissions>(),
+        api.route(Method::PUT, ONE, Shape::Bare, put)
+            .says("Say what a member may do in an environment")
+            .takes::<NewPermission>(),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .says("Take back what was said of a member"),
+        api.route(Method::GET, DEFAULTS, Shape::Bare, get_default)
+            .says("See what members may do where nothing is said"),
+        api.route(Method::PUT, DEFAULTS, Shape::Bare, put_default)
+            .says("Say what members may do where nothing is said")
+            .takes::<NewPermission>(),
+        api.route(Method::DELETE, DEFAULTS, Shape::Empty, delete_default).says("Take that back"),
     ]
 }

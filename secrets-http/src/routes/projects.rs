@@ -1,7 +1,8 @@
 //! `/api/v1/projects`
 
 use secrets_core::projects::{
-    CreateProject, DeleteProject, GetProject, ListProjects, RestoreProject, UpdateProject,
+    CreateProject, DeleteProject, GetProject, ListProjects, NewProject, ProjectChange,
+    RestoreProject, UpdateProject,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -29,11 +30,17 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let restore =
         target().map(|target: Target| known(RestoreProject { project: target.project() }));
     vec![
-        api.route(Method::GET, ALL, Shape::Named("projects"), list),
-        api.route(Method::POST, ALL, Shape::Created, create),
-        api.route(Method::GET, ONE, Shape::Bare, get),
-        api.route(Method::PATCH, ONE, Shape::Bare, update),
-        api.route(Method::DELETE, ONE, Shape::Empty, delete),
-        api.route(Method::POST, RESTORE, Shape::Bare, restore),
+        api.route(Method::GET, ALL, Shape::Named("projects"), list)
+            .says("List the projects one can reach"),
+        api.route(Method::POST, ALL, Shape::Created, create)
+            .says("Create a project with its three environments")
+            .takes::<NewProject>(),
+        api.route(Method::GET, ONE, Shape::Bare, get).says("See a project and its environments"),
+        api.route(Method::PATCH, ONE, Shape::Bare, update)
+            .says("Rename a project or describe it")
+            .takes::<ProjectChange>(),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .says("Delete a project; it can be restored for 30 days"),
+        api.route(Method::POST, RESTORE, Shape::Bare, restore).says("Restore a deleted project"),
     ]
 }

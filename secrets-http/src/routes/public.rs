@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use secrets_core::Service;
 use serde::Serialize;
+use utoipa::ToSchema;
 use warp::Filter as _;
 use warp::http::{Method, StatusCode};
 use warp::reply::Response;
 
 use crate::api::Api;
 use crate::jobs::Scheduler;
-use crate::reply::{self, Render as _, Shape};
+use crate::openapi::{Content, Described};
+use crate::reply;
 use crate::router::Route;
 use crate::target::target;
 
 /// Whether the service works, and which build of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct HealthResponse {
     status: &'static str,
     service: &'static str,
@@ -25,7 +27,7 @@ struct HealthResponse {
     checks: BTreeMap<&'static str, &'static str>,
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 struct Greeting {
     message: &'static str,
     version: &'static str,
@@ -38,11 +40,20 @@ pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         async move { health(&service, &scheduler).await }
     });
     let greeting = Greeting { message: "secrets API", version: "1.0.0" };
-    let greet = target().map(move |_| Shape::Bare.render(&greeting));
+    let greet = target().map(move |_| reply::json(StatusCode::OK, &greeting));
     vec![
-        Route::public(Method::GET, "/health", "health", health.boxed()),
-        Route::public(Method::GET, "/api/v1", "greeting", greet.boxed()),
+        Route::public(Method::GET, "/health", "health", health.boxed())
+            .says("Whether the service works")
+            .gives(200, health_body())
+            .gives(503, health_body()),
+        Route::public(Method::GET, "/api/v1", "greeting", greet.boxed())
+            .says("Greet")
+            .gives(200, vec![Content::json(Described::of::<Greeting>())]),
     ]
+}
+
+fn health_body() -> Vec<Content> {
+    vec![Content::json(Described::of::<HealthResponse>())]
 }
 
 async fn health(service: &Service, scheduler: &Scheduler) -> Response {

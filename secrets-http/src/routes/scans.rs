@@ -8,7 +8,8 @@ use secrets_core::caller::Caller;
 use secrets_core::error::Error;
 use secrets_core::ids;
 use secrets_core::scans::{
-    BeginScan, DeleteScan, GetScan, KeepScan, ListScans, NewScan, UpdateFinding,
+    BeginScan, DeleteScan, FindingChange, GetScan, KeepScan, ListScans, NewScan, ScanWithFindings,
+    UpdateFinding,
 };
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -19,6 +20,7 @@ use super::known;
 use crate::api::Api;
 use crate::body::{BULK_LIMIT, Body, LIMIT, body};
 use crate::fault::Fault;
+use crate::openapi::{Content, Described};
 use crate::reply::Shape;
 use crate::router::Route;
 use crate::target::{Target, target};
@@ -42,11 +44,19 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     });
     let delete = target().map(|target: Target| known(DeleteScan { scan: target.id("id") }));
     vec![
-        api.route(Method::GET, ALL, Shape::Named("scans"), list),
-        api.route(Method::POST, ALL, Shape::Created, create),
-        api.route(Method::GET, ONE, Shape::Bare, get),
-        api.route(Method::DELETE, ONE, Shape::Empty, delete),
-        api.route(Method::PATCH, FINDING, Shape::Bare, update),
+        api.route(Method::GET, ALL, Shape::Named("scans"), list)
+            .says("List scans")
+            .query("team_id", "Of this team")
+            .query("project_id", "Of this project"),
+        api.route(Method::POST, ALL, Shape::Created, create)
+            .says("Look for credentials in a text or files")
+            .takes::<NewScan>()
+            .gives(201, vec![Content::json(Described::of::<ScanWithFindings>())]),
+        api.route(Method::GET, ONE, Shape::Bare, get).says("See a scan and what it found"),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete).says("Delete a scan"),
+        api.route(Method::PATCH, FINDING, Shape::Bare, update)
+            .says("Say what became of a finding")
+            .takes::<FindingChange>(),
     ]
 }
 

@@ -7,8 +7,9 @@ use secrets_core::error::Error;
 use secrets_core::formats::Format;
 use secrets_core::rule::Broken;
 use secrets_core::secrets::{
-    CreateSecret, DeleteSecret, Export, ExportSecrets, GetSecret, ImportSecrets, KeyRef,
-    ListSecrets, ReadHistory, RollBackSecret, Rollback, SecretChange, UpdateSecret,
+    CreateSecret, DeleteSecret, Export, ExportSecrets, ExportedText, GetSecret, ImportSecrets,
+    KeyRef, ListSecrets, NewSecret, ReadHistory, RollBackSecret, Rollback, Secret, SecretChange,
+    SubmittedImport, UpdateSecret,
 };
 use warp::Filter as _;
 use warp::http::header::CONTENT_TYPE;
@@ -18,9 +19,10 @@ use warp::reply::Response;
 use super::{import, known};
 use crate::api::Api;
 use crate::body::{BULK_LIMIT, Body, LIMIT, body};
-use crate::conditions::{Conditions, conditions, tagged};
+use crate::conditions::{Conditions, WithTag, conditions};
 use crate::fault::Fault;
-use crate::reply::{Render as _, Shape};
+use crate::openapi::{Content, Described};
+use crate::reply::{Envelope, Render, Shape};
 use crate::router::Route;
 use crate::target::{Target, target};
 
@@ -55,15 +57,44 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let history = target().map(|target: Target| ready(history(&target)));
     let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
     vec![
-        api.route(Method::GET, ALL, tagged(Shape::Named("secrets")), list),
-        api.route(Method::POST, ALL, Shape::CreatedNamed("secret"), create),
-        api.route(Method::GET, EXPORT, tagged(exported), export),
-        api.route(Method::POST, BULK, Shape::Bare, import),
-        api.route(Method::GET, ONE, Shape::Named("secret"), get),
-        api.route(Method::PUT, ONE, Shape::Named("secret"), update),
-        api.route(Method::DELETE, ONE, Shape::Empty, delete),
-        api.route(Method::GET, HISTORY, Shape::Named("history"), history),
-        api.route(Method::POST, ROLLBACK, Shape::Named("secret"), roll_back),
+        api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list)
+            .says("List the secrets an environment sees, without values"),
+        api.route(Method::POST, ALL, Shape::CreatedNamed("secret"), create)
+            .says("Create a secret")
+            .takes::<NewSecret>()
+            .conflicts(),
+        api.route(Method::GET, EXPORT, WithTag(Exported), export)
+            .says("Read all values an environment sees")
+            .query(
+                "format",
+                "dotenv, docker, shell, json, yaml, csv or k8s; a JSON list where nothing is said",
+            )
+            .query("name", "The name of the Kubernetes Secret")
+            .gives(200, exports()),
+        api.route(Method::POST, BULK, Shape::Bare, import)
+            .says("Import up to 100 secrets, or none")
+            .takes::<SubmittedImport>()
+            .takes_text("text/plain")
+            .takes_text("application/yaml")
+            .query("format", "json, yaml or dotenv, where the body is a file of keys and values"),
+        api.route(Method::GET, ONE, Shape::Named("secret"), get).says("Read a secret"),
+        api.route(Method::PUT, ONE, Shape::Named("secret"), update)
+            .says("Change a secret; what it held is kept")
+            .takes::<SecretChange>()
+            .conflicts(),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .says("Delete a secret for good")
+            .query("expected_version", "The version the secret must have")
+            .conflicts(),
+        api.route(Method::GET, HISTORY, Shape::Named("history"), history)
+            .says("List the versions a secret has replaced")
+            .query("values", "true to be given values")
+            .query("before", "Versions before this one")
+            .query("limit", "1 to 100 versions; 100"),
+        api.route(Method::POST, ROLLBACK, Shape::Named("secret"), roll_back)
+            .says("Give a secret the value of an older version")
+            .takes::<Rollback>()
+            .conflicts(),
     ]
 }
 
@@ -112,11 +143,25 @@ fn export(target: &Target, conditions: &Conditions) -> Result<ExportSecrets, Fau
 }
 
 /// The list as JSON, or the bare text in its own media type.
-fn exported(export: &Export) -> Response {
-    let exported = match export {
-        Export::List(secrets) => return Shape::Named("secrets").render(secrets),
-        Export::Text(exported) => exported,
-    };
+#[derive(Debug, Clone, Copy)]
+struct Exported;
+
+impl Render<Export> for Exported {
+    fn render(&self, export: &Export, envelope: Envelope) -> Response {
+        match export {
+            Export::List(secrets) => Shape::Named("secrets").render(secrets, envelope),
+            Export::Text(exported) => text(exported),
+        }
+    }
+}
+
+fn exports() -> Vec<Content> {
+    let list = Described::of::<Vec<Secret>>().under("secrets");
+    let texts = ["text/plain", "application/yaml", "text/csv"].map(Content::text);
+    [Content::json(list)].into_iter().chain(texts).collect()
+}
+
+fn text(exported: &ExportedText) -> Response {
     let mut response = Response::new(Bytes::from(exported.text.as_bytes().to_vec()).into());
     let media_type = HeaderValue::from_static(media_type(exported.format));
     response.headers_mut().insert(CONTENT_TYPE, media_type);

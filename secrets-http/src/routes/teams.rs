@@ -1,6 +1,6 @@
 //! `/api/v1/teams`
 
-use secrets_core::teams::{CreateTeam, GetTeam, ListTeams};
+use secrets_core::teams::{CreateTeam, GetTeam, ListTeams, NewTeam};
 use warp::Filter as _;
 use warp::http::Method;
 
@@ -17,8 +17,12 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         body(LIMIT).map(|body: Body| async { Ok(CreateTeam { team: body.json().await? }) });
     let get = target().map(|target: Target| known(GetTeam { team: target.id("teamId") }));
     vec![
-        api.route(Method::GET, "/api/v1/teams", Shape::Named("teams"), list),
-        api.route(Method::POST, "/api/v1/teams", Shape::Created, create),
-        api.route(Method::GET, "/api/v1/teams/{teamId}", Shape::Bare, get),
+        api.route(Method::GET, "/api/v1/teams", Shape::Named("teams"), list)
+            .says("List one's teams"),
+        api.route(Method::POST, "/api/v1/teams", Shape::Created, create)
+            .says("Create a team")
+            .takes::<NewTeam>(),
+        api.route(Method::GET, "/api/v1/teams/{teamId}", Shape::Bare, get)
+            .says("See a team and its members"),
     ]
 }

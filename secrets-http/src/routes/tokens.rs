@@ -4,7 +4,9 @@ use std::future::ready;
 
 use secrets_core::error::Error;
 use secrets_core::ids;
-use secrets_core::tokens::{CreateToken, DeleteToken, ListTokens, RotateToken};
+use secrets_core::tokens::{
+    CreateToken, DeleteToken, ListTokens, NewToken, RotateToken, TokenRotation,
+};
 use warp::Filter as _;
 use warp::http::Method;
 
@@ -25,10 +27,17 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         Ok(RotateToken { token: target.id("id"), rotation: body.json_if_any().await? })
     });
     vec![
-        api.route(Method::GET, "/api/v1/tokens", Shape::Named("tokens"), list),
-        api.route(Method::POST, "/api/v1/tokens", Shape::Created, create),
-        api.route(Method::POST, "/api/v1/tokens/{id}/rotate", Shape::Bare, rotate),
-        api.route(Method::DELETE, "/api/v1/tokens/{id}", Shape::Empty, delete),
+        api.route(Method::GET, "/api/v1/tokens", Shape::Named("tokens"), list)
+            .says("List service tokens")
+            .query("team_id", "Of this team"),
+        api.route(Method::POST, "/api/v1/tokens", Shape::Created, create)
+            .says("Create a service token; it is shown this once")
+            .takes::<NewToken>(),
+        api.route(Method::POST, "/api/v1/tokens/{id}/rotate", Shape::Bare, rotate)
+            .says("Give a service token another text; it is shown this once")
+            .may_take::<TokenRotation>(),
+        api.route(Method::DELETE, "/api/v1/tokens/{id}", Shape::Empty, delete)
+            .says("Delete a service token"),
     ]
 }
 

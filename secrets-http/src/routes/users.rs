@@ -14,7 +14,8 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let sync = target().map(|_| known(SyncUser));
     let me = target().map(|_| known(ReadMe));
     vec![
-        api.route(Method::POST, "/api/v1/auth/sync", Shape::Bare, sync),
-        api.route(Method::GET, "/api/v1/users/me", Shape::Bare, me),
+        api.route(Method::POST, "/api/v1/auth/sync", Shape::Bare, sync)
+            .says("Sign in: make or refresh one's account"),
+        api.route(Method::GET, "/api/v1/users/me", Shape::Bare, me).says("See who one is"),
     ]
 }

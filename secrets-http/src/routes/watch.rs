@@ -24,6 +24,7 @@ use crate::api::Api;
 use crate::fault::Fault;
 use crate::gate::credential;
 use crate::jobs::Scheduler;
+use crate::openapi::{Content, Doc};
 use crate::router::Route;
 use crate::target::{Target, target};
 use crate::watches::{Seat, Watches};
@@ -53,13 +54,18 @@ pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
             }
         },
     );
-    vec![Route {
-        method: Method::GET,
-        template: WATCH,
-        operation: WatchEnvironment::NAME,
-        callers: Some(WatchEnvironment::CALLERS),
-        filter: filter.boxed(),
-    }]
+    vec![
+        Route {
+            method: Method::GET,
+            template: WATCH,
+            operation: WatchEnvironment::NAME,
+            callers: Some(WatchEnvironment::CALLERS),
+            doc: Doc::default(),
+            filter: filter.boxed(),
+        }
+        .says("Watch an environment: an event whenever what it sees changes")
+        .gives(200, vec![Content::text("text/event-stream")]),
+    ]
 }
 
 /// One who watches, as long as the connection lasts.

@@ -1,9 +1,7 @@
 //! The policy, the server's routes and the specification name the same endpoints.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use secrets_http::api::Api;
 use secrets_http::jobs::Scheduler;
 use secrets_http::routes;
 use secrets_tests::{App, Kind};
@@ -97,7 +95,7 @@ const ADDED: &[(&str, &str)] = &[
 /// Method and template of each of the server's routes, and whether it asks for no credential.
 async fn served() -> Vec<(String, &'static str, bool)> {
     let app = App::start(Kind::Memory).await;
-    let api = Api { service: Arc::clone(&app.service), clock: app.clock.clone() };
+    let api = app.api();
     let table = routes::table(&api, &Scheduler::new(app.clock.clone()));
     table
         .iter()

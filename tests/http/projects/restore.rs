@@ -1,12 +1,10 @@
 //! Restoring deleted projects.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use chrono::TimeDelta;
 use hyper::Method;
 use secrets_core::access::Role;
-use secrets_http::api::Api;
 use secrets_http::jobs::Scheduler;
 use secrets_http::routes;
 use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
@@ -255,7 +253,7 @@ impl Names {
 /// The templates whose answers show something of a project. Reads only: what writes is judged by
 /// its status, which must then be that of something unknown.
 async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTreeSet<&'static str> {
-    let api = Api { service: Arc::clone(&app.service), clock: app.clock.clone() };
+    let api = app.api();
     let table = routes::table(&api, &Scheduler::new(app.clock.clone()));
     let is_gone = alice.get(&format!("{PROJECTS}/{}", names.project[0])).await.status == 404;
     let mut found = BTreeSet::new();

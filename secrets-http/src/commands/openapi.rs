@@ -1,0 +1,33 @@
+//! `openapi`: prints the document of the interface.
+
+use std::sync::Arc;
+
+use secrets_core::clock::Clock;
+use secrets_core::crypto::{Key, StaticRootKey};
+use secrets_core::store::MemoryStore;
+use secrets_core::{Options, Ports};
+
+use super::doctor::Nobody;
+use super::{open, say};
+use crate::api::Api;
+use crate::config::Failure;
+use crate::jobs::Scheduler;
+use crate::openapi::document;
+use crate::reply::Envelope;
+use crate::routes;
+
+/// The document is made of the routes, and they are made for a service: here one that is empty.
+pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
+    let ports = Ports {
+        store: Arc::new(MemoryStore::new()),
+        clock: Arc::clone(&clock),
+        root: Arc::new(StaticRootKey::new(&Key::generate())),
+        identity: Arc::new(Nobody),
+        mail: None,
+    };
+    let service = open::service(ports, Options::default()).await?;
+    let scheduler = Scheduler::new(Arc::clone(&clock));
+    let api = Api { service, clock, envelope: Envelope::Named };
+    say(&format!("{:#}", document(&routes::table(&api, &scheduler))));
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! What the document tells of a route beyond its row in the table.
+
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::router::Route;
+
+/// What the document tells of a route.
+#[derive(Debug, Clone, Default)]
+pub struct Doc {
+    pub(super) summary: &'static str,
+    pub(super) answers: Vec<Answer>,
+    pub(super) bodies: Vec<Content>,
+    pub(super) is_body_optional: bool,
+    pub(super) query: Vec<Query>,
+    /// Whether a plan or a second record of the same name can refuse it.
+    pub(super) conflicts: bool,
+}
+
+/// An answer that is no error.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub(super) status: u16,
+    pub(super) contents: Vec<Content>,
+}
+
+/// A body and its media type.
+#[derive(Debug, Clone)]
+pub struct Content {
+    pub(super) media: &'static str,
+    pub(super) described: Described,
+}
+
+/// A type, and those it is made of.
+#[derive(Debug, Clone)]
+pub struct Described {
+    pub(super) schema: Value,
+    pub(super) named: Vec<(String, Value)>,
+}
+
+/// A parameter of the query.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Query {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) is_required: bool,
+}
+
+impl Doc {
+    /// Of a route that gives these answers.
+    pub(crate) fn of(answers: Vec<Answer>) -> Self {
+        Self { answers, ..Self::default() }
+    }
+}
+
+impl Described {
+    /// A type of ours.
+    #[must_use]
+    pub fn of<T: ToSchema>() -> Self {
+        let mut parts = Vec::new();
+        T::schemas(&mut parts);
+        let mut named: Vec<_> =
+            parts.into_iter().map(|(name, schema)| (name, value(&schema))).collect();
+        let schema = value(&T::schema());
+        let name = T::name().into_owned();
+        // Lists and options have no name of their own.
+        if ["Vec", "Option", "TupleUnit", "String"].contains(&name.as_str()) {
+            return Self { schema, named };
+        }
+        named.push((name.clone(), schema));
+        Self {
+            schema: serde_json::json!({ "$ref": format!("#/components/schemas/{name}") }),
+            named,
+        }
+    }
+
+    /// Whatever JSON holds.
+    #[must_use]
+    pub fn anything() -> Self {
+        Self { schema: serde_json::json!({ "type": "object" }), named: Vec::new() }
+    }
+
+    /// It, as the one field of an object.
+    #[must_use]
+    pub fn under(self, name: &str) -> Self {
+        let schema = serde_json::json!({
+            "type": "object", "required": [name], "properties": { name: self.schema },
+        });
+        Self { schema, named: self.named }
+    }
+}
+
+impl Content {
+    /// A type of ours as JSON.
+    #[must_use]
+    pub fn json(described: Described) -> Self {
+        Self { media: "application/json", described }
+    }
+
+    /// Text of this media type.
+    #[must_use]
+    pub fn text(media: &'static str) -> Self {
+        let schema = serde_json::json!({ "type": "string" });
+        Self { media, described: Described { schema, named: Vec::new() } }
+    }
+}
+
+impl Answer {
+    /// An answer with any of these bodies.
+    #[must_use]
+    pub fn new(status: u16, contents: Vec<Content>) -> Self {
+        Self { status, contents }
+    }
+}
+
+impl Route {
+    /// What it does, in a few words.
+    #[must_use]
+    pub(crate) fn says(mut self, summary: &'static str) -> Self {
+        self.doc.summary = summary;
+        self
+    }
+
+    /// The JSON it takes.
+    #[must_use]
+    pub(crate) fn takes<T: ToSchema>(mut self) -> Self {
+        self.doc.bodies.push(Content::json(Described::of::<T>()));
+        self
+    }
+
+    /// The JSON it takes where there is any.
+    #[must_use]
+    pub(crate) fn may_take<T: ToSchema>(mut self) -> Self {
+        self.doc.is_body_optional = true;
+        self.takes::<T>()
+    }
+
+    /// The same as a form.
+    #[must_use]
+    pub(crate) fn takes_form<T: ToSchema>(mut self) -> Self {
+        let media = "application/x-www-form-urlencoded";
+        self.doc.bodies.push(Content { media, described: Described::of::<T>() });
+        self
+    }
+
+    /// Text that it takes instead.
+    #[must_use]
+    pub(crate) fn takes_text(mut self, media: &'static str) -> Self {
+        self.doc.bodies.push(Content::text(media));
+        self
+    }
+
+    /// What it gives, where its shape does not tell.
+    #[must_use]
+    pub(crate) fn gives(mut self, status: u16, contents: Vec<Content>) -> Self {
+        self.doc.answers.retain(|answer| answer.status != status);
+        self.doc.answers.push(Answer::new(status, contents));
+        self
+    }
+
+    /// A parameter of the query that may be there.
+    #[must_use]
+    pub(crate) fn query(mut self, name: &'static str, about: &'static str) -> Self {
+        self.doc.query.push(Query { name, about, is_required: false });
+        self
+    }
+
+    /// A parameter of the query that must be there.
+    #[must_use]
+    pub(crate) fn needs(mut self, name: &'static str, about: &'static str) -> Self {
+        self.doc.query.push(Query { name, about, is_required: true });
+        self
+    }
+
+    /// It can be refused with 409.
+    #[must_use]
+    pub(crate) fn conflicts(mut self) -> Self {
+        self.doc.conflicts = true;
+        self
+    }
+}
+
+fn value(schema: &impl serde::Serialize) -> Value {
+    // A schema is made of what JSON holds.
+    serde_json::to_value(schema).unwrap_or_default()
+}

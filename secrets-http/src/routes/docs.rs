@@ -1,0 +1,91 @@
+//! `/api/v1/openapi.json`, `/api/docs`: the interface, for machines and for people.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use secrets_core::error::{Error, Subject};
+use utoipa_swagger_ui::Config;
+use warp::Filter as _;
+use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use warp::http::{HeaderValue, Method};
+use warp::reply::Response;
+
+use crate::api::Api;
+use crate::fault::Fault;
+use crate::jobs::Scheduler;
+use crate::openapi::{Content, Described, document};
+use crate::router::Route;
+use crate::target::{Target, target};
+
+const DOCUMENT: &str = "/api/v1/openapi.json";
+const PAGE: &str = "/api/docs";
+const FILE: &str = "/api/docs/{file}";
+
+/// The files of Swagger UI that its page loads. They come with the program.
+const FILES: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
+
+/// Our own script, because the page may run none that stands in it.
+const START: &str = "start.js";
+
+const SCRIPT: &str = "SwaggerUIBundle({ url: 'v1/openapi.json', dom_id: '#interface' });\n";
+
+const TEXT: &str = "<!doctype html>
+<html lang=\"en\">
+<meta charset=\"utf-8\">
+<title>secrets: the interface</title>
+<link rel=\"stylesheet\" href=\"docs/swagger-ui.css\">
+<div id=\"interface\"></div>
+<script src=\"docs/swagger-ui-bundle.js\"></script>
+<script src=\"docs/start.js\"></script>
+</html>
+";
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                      img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
+                      form-action 'none'; frame-ancestors 'none'";
+
+pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
+    let clock = Arc::clone(&api.clock);
+    let (api, scheduler) = (api.clone(), scheduler.clone());
+    // Made when somebody asks, so that nobody waits for it at start.
+    let made = Arc::new(OnceLock::new());
+    let describe = target().map(move |_| {
+        let text: &Bytes =
+            made.get_or_init(|| Bytes::from(document(&super::table(&api, &scheduler)).to_string()));
+        answer("application/json", text.clone())
+    });
+    let page = target().map(|_| {
+        let mut response = answer("text/html; charset=utf-8", Bytes::from_static(TEXT.as_bytes()));
+        let policy = HeaderValue::from_static(POLICY);
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+        response
+    });
+    let file = target().map(move |target: Target| {
+        file(target.parameter("file")).unwrap_or_else(|| {
+            Fault::from(Error::NotFound(Subject::Resource)).into_response(clock.now())
+        })
+    });
+    vec![
+        Route::public(Method::GET, DOCUMENT, "openapi.document", describe.boxed())
+            .says("This document")
+            .gives(200, vec![Content::json(Described::anything())]),
+        Route::public(Method::GET, PAGE, "openapi.page", page.boxed()),
+        Route::public(Method::GET, FILE, "openapi.file", file.boxed()),
+    ]
+}
+
+fn file(name: &str) -> Option<Response> {
+    if name == START {
+        return Some(answer("text/javascript", Bytes::from_static(SCRIPT.as_bytes())));
+    }
+    FILES.contains(&name).then_some(())?;
+    let file = utoipa_swagger_ui::serve(name, Arc::new(Config::from(DOCUMENT))).ok()??;
+    let kind = if name.ends_with(".css") { "text/css" } else { "text/javascript" };
+    Some(answer(kind, Bytes::from(file.bytes.into_owned())))
+}
+
+fn answer(kind: &'static str, body: Bytes) -> Response {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
