@@ -17,6 +17,7 @@ pub(super) struct Names {
     key: String,
     token: String,
     member: String,
+    colleague: String,
     invitation: String,
     scan: String,
     finding: String,
@@ -39,6 +40,7 @@ impl Names {
             key: "KEY".to_owned(),
             token: tenant.token.clone(),
             member: tenant.member.clone(),
+            colleague: tenant.colleague.clone(),
             invitation: tenant.invitation.clone(),
             scan: tenant.scan.clone(),
             finding: tenant.finding.clone(),
@@ -52,6 +54,7 @@ impl Names {
             Target::UnknownKey => {
                 "NO_SUCH_KEY".clone_into(&mut names.key);
                 NOBODYS.clone_into(&mut names.member);
+                NOBODYS.clone_into(&mut names.colleague);
             }
         }
         names
@@ -106,7 +109,7 @@ impl Names {
                 owner.secret(&project, "development", &self.key, "kvc_doomed").await;
             }
             Level::Permission => {
-                let path = paths::permission(&project, &self.environment, &self.member);
+                let path = paths::permission(&project, &self.environment, &self.colleague);
                 owner.put(&path, &json!({ "role": "read" })).await.is(200);
             }
             Level::Token => {
@@ -132,6 +135,8 @@ impl Names {
     pub(super) fn path(&self, rule: &Rule) -> String {
         let is_restore = rule.template.ends_with("/restore");
         let project = if is_restore { &self.deleted } else { &self.project };
+        let is_permission = rule.template.contains("/permissions/");
+        let user = if is_permission { &self.colleague } else { &self.member };
         let id = if rule.on == Level::Scan { &self.scan } else { &self.token };
         let path = rule
             .template
@@ -141,7 +146,7 @@ impl Names {
             .replace("{teamId}", &self.team)
             .replace("{id}", id)
             .replace("{findingId}", &self.finding)
-            .replace("{userId}", &self.member)
+            .replace("{userId}", user)
             .replace("{invitationId}", &self.invitation)
             .replace("{token}", "a-token-of-nobody-here");
         let Self { team, project, environment, key, .. } = self;
@@ -160,7 +165,7 @@ impl Names {
     }
 
     fn body(&self, rule: &Rule) -> Option<Value> {
-        let Self { team, new, member, .. } = self;
+        let Self { team, new, colleague, .. } = self;
         let name = format!("new-{new}");
         let secret = json!({ "key": format!("NEW_{new}"), "value": "kvc_new" });
         let last = rule.template.rsplit('/').next();
@@ -181,7 +186,7 @@ impl Names {
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
             ("PUT", "billing") => Some(json!({ "plan": "free" })),
             ("PUT", "permissions") => {
-                Some(json!({ "permissions": [{ "user_id": member, "role": "write" }] }))
+                Some(json!({ "permissions": [{ "user_id": colleague, "role": "write" }] }))
             }
             // What holds for all without it, so that the others' cells stay as they are.
             ("PUT", "{userId}" | "defaults") => Some(json!({ "role": "write" })),

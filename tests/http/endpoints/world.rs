@@ -25,6 +25,8 @@ pub(super) struct Tenant {
     pub(super) token: String,
     /// A member whose role is theirs to change.
     pub(super) member: String,
+    /// A member of whom permissions speak.
+    pub(super) colleague: String,
     /// An invitation to somebody who is not here.
     pub(super) invitation: String,
     /// A scan of a text in which something was found.
@@ -98,6 +100,8 @@ impl Tenant {
         let token = owner.post("/api/v1/tokens", &token).await.is(201).id();
         let member = app.person(&format!("member-of-{}", owner.team)).await.id;
         app.join(&owner.team, &member, Role::Member).await;
+        let colleague = app.person(&format!("colleague-of-{}", owner.team)).await.id;
+        app.join(&owner.team, &colleague, Role::Member).await;
         let invited = json!({ "email": "absent@example.com" });
         let members = format!("/api/v1/teams/{}/members", owner.team);
         let invitation = owner.post(&members, &invited).await.is(201).id();
@@ -105,7 +109,7 @@ impl Tenant {
         let found = owner.scan_text(&credential()).await;
         let finding = found.json()["findings"][0]["id"].as_str().unwrap().to_owned();
         let scan = found.id();
-        Self { owner, project, deleted, token, member, invitation, scan, finding }
+        Self { owner, project, deleted, token, member, colleague, invitation, scan, finding }
     }
 
     /// Makes somebody a member who may do this in `development`.
