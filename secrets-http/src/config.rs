@@ -27,7 +27,7 @@ use self::layers::Layers;
 #[derive(Debug)]
 pub enum Command {
     /// Run everything from one folder, for development.
-    Dev(Dev),
+    Dev(Box<Dev>),
     /// Sign a token for the development service.
     DevToken(DevToken),
     /// Serve.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use secrets_core::scans::engine::{Rules, scan};
+use secrets_core::scans::engine::{Rule, Rules, scan};
 
 /// A line, and the rule that should find something in it.
 struct Line {
@@ -53,7 +53,7 @@ fn the_corpus_is_large_and_hard_and_knows_every_rule() {
     let lines = lines();
     let harmless = lines.iter().filter(|line| line.expected.is_none()).count();
     let labels: BTreeSet<_> = lines.iter().filter_map(|line| line.expected).collect();
-    let rules: BTreeSet<_> = Rules::built_in().iter().map(|rule| rule.id()).collect();
+    let rules: BTreeSet<_> = Rules::built_in().iter().map(Rule::id).collect();
 
     assert!(lines.len() >= 300, "{} lines", lines.len());
     assert!(harmless * 10 >= lines.len() * 4, "{harmless} of {} are harmless", lines.len());
@@ -72,7 +72,9 @@ fn precision_and_recall_are_at_least_95_percent() {
     let precision = right as f64 / (right + wrong) as f64;
     let recall = right as f64 / (right + missed) as f64;
     println!("{} lines: precision {precision:.4}, recall {recall:.4}", lines.len());
-    remarks.iter().for_each(|remark| println!("{remark}"));
+    for remark in &remarks {
+        println!("{remark}");
+    }
     assert!(precision >= 0.95, "precision {precision:.4}: {remarks:#?}");
     assert!(recall >= 0.95, "recall {recall:.4}: {remarks:#?}");
 }

@@ -56,9 +56,9 @@ impl<A: Access> Context<'_, A> {
     /// The login of a code that a person typed, unless it is over. Wrong codes are counted, and after
     /// too many of them right ones are not looked at either.
     async fn login_of(&mut self, code: &UserCode) -> Result<DeviceLoginRecord> {
-        let (guesser, now) = (Guesser::User(self.caller.person()?.id.uuid()), self.now());
+        let (whose, now) = (Guesser::User(self.caller.person()?.id.uuid()), self.now());
         let guesses = self.guesses();
-        if let Some(window) = guesses.look(guesser, now).filter(|window| !window.admitted) {
+        if let Some(window) = guesses.look(whose, now).filter(|window| !window.admitted) {
             return Err(Error::RateLimited(window.resets_at));
         }
         let found = match code.mac(self.keyring()) {
@@ -66,7 +66,7 @@ impl<A: Access> Context<'_, A> {
             None => None,
         };
         found.filter(|login| login.expires_at > now).ok_or_else(|| {
-            guesses.count(guesser, now);
+            guesses.count(whose, now);
             UNKNOWN
         })
     }

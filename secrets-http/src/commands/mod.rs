@@ -20,7 +20,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let unknown = configured.unknown;
     match configured.command {
-        Command::Dev(dev) => dev::run(dev, unknown, clock).await,
+        Command::Dev(dev) => dev::run(*dev, unknown, clock).await,
         Command::DevToken(token) => dev::token(&token, clock.as_ref()),
         Command::Serve(settings) => serve::run(*settings, unknown, clock).await,
         Command::Check(settings) => check::run(*settings, unknown, clock).await,

@@ -199,7 +199,7 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
                 let rule = "`dev` listens on this machine only: give --listen as 127.0.0.1:PORT";
                 return Err(Failure::new(Exit::Usage, rule));
             }
-            Ok(Command::Dev(Dev { service, data_dir, logs }))
+            Ok(Command::Dev(Box::new(Dev { service, data_dir, logs })))
         }
         Name::DevToken => {
             let email = values::email(&given.email)

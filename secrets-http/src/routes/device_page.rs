@@ -39,10 +39,10 @@ struct Form {
 }
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let (opened, sent) = (api.clone(), api.clone());
+    let (for_open, for_send) = (api.clone(), api.clone());
     let open = target().and(warp::header::headers_cloned()).and(warp::ext::get::<Origin>()).then(
         move |target: Target, headers, origin| {
-            let api = opened.clone();
+            let api = for_open.clone();
             async move {
                 let user_code = target.query("user_code").ok().flatten().unwrap_or_default();
                 let form = Form { user_code: user_code.to_owned(), ..Form::default() };
@@ -54,7 +54,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .and(warp::header::headers_cloned())
         .and(warp::ext::get::<Origin>())
         .then(move |body: Body, headers: HeaderMap, origin| {
-            let api = sent.clone();
+            let api = for_send.clone();
             async move {
                 if is_foreign(&headers) {
                     return page(

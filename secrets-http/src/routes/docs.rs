@@ -80,7 +80,7 @@ fn file(name: &str) -> Option<Response> {
     }
     FILES.contains(&name).then_some(())?;
     let file = utoipa_swagger_ui::serve(name, Arc::new(Config::from(DOCUMENT))).ok()??;
-    let kind = if name.ends_with(".css") { "text/css" } else { "text/javascript" };
+    let kind = if name == FILES[0] { "text/css" } else { "text/javascript" };
     Some(answer(kind, Bytes::from(file.bytes.into_owned())))
 }
 

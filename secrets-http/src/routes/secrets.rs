@@ -54,9 +54,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let delete = target()
         .and(conditions())
         .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
-    let history = target().map(|target: Target| ready(history(&target)));
-    let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
-    vec![
+    let routes = [
         api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list)
             .says("List the secrets an environment sees, without values"),
         api.route(Method::POST, ALL, Shape::CreatedNamed("secret"), create)
@@ -65,10 +63,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .conflicts(),
         api.route(Method::GET, EXPORT, WithTag(Exported), export)
             .says("Read all values an environment sees")
-            .query(
-                "format",
-                "dotenv, docker, shell, json, yaml, csv or k8s; a JSON list where nothing is said",
-            )
+            .query("format", "dotenv, docker, shell, json, yaml, csv or k8s; else a list")
             .query("name", "The name of the Kubernetes Secret")
             .gives(200, exports()),
         api.route(Method::POST, BULK, Shape::Bare, import)
@@ -76,7 +71,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .takes::<SubmittedImport>()
             .takes_text("text/plain")
             .takes_text("application/yaml")
-            .query("format", "json, yaml or dotenv, where the body is a file of keys and values"),
+            .query("format", "json, yaml or dotenv, where the body is such a file"),
         api.route(Method::GET, ONE, Shape::Named("secret"), get).says("Read a secret"),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update)
             .says("Change a secret; what it held is kept")
@@ -86,6 +81,14 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .says("Delete a secret for good")
             .query("expected_version", "The version the secret must have")
             .conflicts(),
+    ];
+    routes.into_iter().chain(of_versions(api)).collect()
+}
+
+fn of_versions(api: &Api) -> [Route; 2] {
+    let history = target().map(|target: Target| ready(history(&target)));
+    let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
+    [
         api.route(Method::GET, HISTORY, Shape::Named("history"), history)
             .says("List the versions a secret has replaced")
             .query("values", "true to be given values")

@@ -19,7 +19,9 @@ async fn sixteen_mebibytes_are_scanned_while_others_are_answered(app: App) {
     alice.secret(&project, "development", "KEY", &value).await;
     let line = "let total = items.iter().map(|item| item.price * item.count).sum();\n";
     let mut text = line.repeat(15 * MIB / line.len());
-    text.push_str(&format!("{}\n{value}", credential()));
+    text.push_str(&credential());
+    text.push('\n');
+    text.push_str(&value);
     let body = of_project(&project, &text);
     assert!(body.to_string().len() > 15 * MIB && body.to_string().len() <= 16 * MIB);
     let done = AtomicBool::new(false);
