@@ -43,7 +43,7 @@ fn the_walk_through_works_as_it_stands() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{stdout}{stderr}");
     let lines: Vec<_> = stdout.lines().collect();
-    assert_eq!(lines.len(), 8, "{stdout}{stderr}");
+    assert_eq!(lines.len(), 9, "{stdout}{stderr}");
     assert!(lines[0].contains(r#""slug":"web-api""#), "{stdout}");
     assert_eq!(lines[1], r#"{"created":3,"updated":0,"skipped":0}"#);
     assert!(lines[3].contains(r#""key":"LOG_LEVEL""#), "{stdout}");
@@ -54,6 +54,7 @@ fn the_walk_through_works_as_it_stands() {
         r#"{"secrets":{"DATABASE_URL":"postgres://app:kvc_s3cr3t@db.internal/app","LOG_LEVEL":"kvc_debug"}}"#
     );
     assert_eq!(lines[7], r#"{"value":"postgres://app:kvc_s3cr3t@db.internal/app"}"#);
+    assert!(lines[8].contains(r#""action":"eso.secret_read""#), "{stdout}");
     // The file that was imported is the reader's own.
     fs::remove_file(folder.join("example.env")).unwrap();
 }

@@ -211,3 +211,13 @@ async fn dev_keeps_its_files_to_its_owner_and_signs_tokens() {
 fn contents(database: &Path) -> Vec<u8> {
     fs::read(database).unwrap()
 }
+
+#[test]
+fn the_document_of_the_interface_is_printed() {
+    let ended = Program::new("openapi", &["openapi"]).run();
+
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let document: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(document["paths"]["/api/v1/eso/secret"]["get"].is_object());
+}
