@@ -188,12 +188,12 @@ impl<A: Access> Context<'_, A> {
             return Err(OUT_OF_SCOPE);
         }
         self.allow_in(first, standing, permission)?;
+        let may_write = self.allow_in(first, standing, Permission::Write).is_ok();
 
         let environment = first.environment.clone();
         self.enter_project(&project);
         self.note.environment = Some((environment.id, environment.name.to_string()));
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
-        let may_write = self.allow(standing, Permission::Write).is_ok();
         let plan = self.options().plans.of_team(&plan);
         let scope = EnvironmentScope { project, plan, environment, may_write, key };
         Ok((View { scope, chain }, standing))

@@ -111,6 +111,9 @@ async fn values_are_for_those_who_may_write_or_ask(kind: Kind) {
     assert_eq!(value(&alice, "?values=false").await, None);
     assert_eq!(value(&bob, "").await, None);
     assert_eq!(value(&bob, "?values=true").await, Some(json!("kvc_one")));
+    let role = paths::permission(&web, "staging", &bob.id);
+    alice.put(&role, &json!({ "role": "write" })).await.is(200);
+    assert_eq!(value(&bob, "").await, Some(json!("kvc_one")));
 }
 
 async fn a_history_with_values_is_recorded_as_a_read_and_one_without_is_not(app: App) {

@@ -158,6 +158,8 @@ impl ProjectWrites for Session<Pending> {
         if !secrets.is_empty() {
             return Ok(Purge::Some);
         }
+        state.forget_scans(|scan| scan.project == Some(project));
+        state.forget_permissions(|permission| environments.contains(&permission.environment));
         for environment in environments {
             state.environments.remove(&environment);
             state.secrets.remove(&environment);

@@ -122,6 +122,16 @@ impl ScanWrites for Session<Pending> {
 }
 
 impl State {
+    /// Forgets scans with what they found.
+    pub(super) fn forget_scans(&mut self, is_meant: impl Fn(&ScanRecord) -> bool) {
+        let meant: Vec<_> =
+            self.scans.values().filter(|scan| is_meant(scan)).map(|scan| scan.id).collect();
+        for scan in meant {
+            self.scans.remove(&scan);
+            self.findings.remove(&scan);
+        }
+    }
+
     /// Whether a scan's project, if it has one, is there.
     fn shows(&self, scan: &ScanRecord) -> bool {
         scan.project.is_none_or(|project| self.projects.contains_key(&project))

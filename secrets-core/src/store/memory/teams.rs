@@ -130,6 +130,13 @@ impl TeamWrites for Session<Pending> {
         state.members = kept(&state.members, |member| member.team != team);
         state.invitations = kept(&state.invitations, |invitation| invitation.team != team);
         state.forget_permissions(|permission| permission.team == team);
+        state.forget_scans(|scan| scan.team == team);
+        state.finding_marks = state
+            .finding_marks
+            .iter()
+            .filter(|((of, _), _)| *of != team)
+            .map(|(mark, status)| (*mark, *status))
+            .collect();
         let tokens: Vec<_> = state.tokens.values().map(|token| token.record.clone()).collect();
         for token in tokens.into_iter().filter(|token| token.team == team) {
             state.tokens.remove(&token.id);

@@ -9,8 +9,8 @@ use crate::store::{
     TokenScope, UserRecord,
 };
 use crate::testing::fixtures::{
-    World, at, environment, invitation, member, next_version, project, project_key, secret, team,
-    token, user,
+    World, at, environment, finding, invitation, member, next_version, project, project_key, scan,
+    secret, team, token, user,
 };
 
 /// A team is found by its id with all that is kept of it, and none by an unknown one.
@@ -278,6 +278,8 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     tx.replace_secret(&next_version(&secret)).await.unwrap();
     tx.insert_token(&token, &scope).await.unwrap();
     tx.insert_invitation(&invitation(&world.team, &world.owner, "x@example.com")).await.unwrap();
+    let scan = scan(&world.team, &world.owner);
+    tx.insert_scan(&scan, &[finding(&scan, 0)]).await.unwrap();
 
     tx.delete_team(world.team.id, at(60)).await.unwrap();
 
@@ -290,6 +292,8 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     assert_eq!(seen.secret_range().await.unwrap(), None);
     assert_eq!(seen.token(token.id).await.unwrap(), None);
     assert_eq!(seen.invitations(world.team.id).await.unwrap(), []);
+    assert_eq!(seen.scans(&[world.team.id], None, 10).await.unwrap(), []);
+    assert_eq!(seen.findings(scan.id).await.unwrap(), []);
     assert_eq!(seen.members(&[world.other_team.id]).await.unwrap().len(), 1);
     let mut tx = begin(store).await;
     tx.insert_team(&team(&world.owner, "acme")).await.unwrap();

@@ -205,6 +205,7 @@ impl ProjectWrites for Session<Transaction> {
                 return Ok(Purge::Some);
             }
         }
+        self.write(sqlx::query(PURGE_SCANS).bind(project.uuid())).await?;
         self.write(sqlx::query(PURGE_ENVIRONMENTS).bind(project.uuid())).await?;
         let keys = self.write(sqlx::query(PURGE_KEYS).bind(project.uuid())).await?;
         Ok(if keys > 0 { Purge::Rest } else { Purge::Nothing })
@@ -229,6 +230,8 @@ const PURGE_SOME: [&str; 2] = [
          (SELECT s.id FROM secrets s JOIN environments e ON e.id = s.environment_id
           WHERE e.project_id = $1 LIMIT $2)",
 ];
+
+const PURGE_SCANS: &str = "DELETE FROM scans WHERE project_id = $1";
 
 const PURGE_ENVIRONMENTS: &str = "DELETE FROM environments WHERE project_id = $1";
 
