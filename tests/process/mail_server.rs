@@ -41,9 +41,9 @@ impl MailServer {
         files.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
     }
 
-    /// Waits until it has taken so many: what a killed program had claimed is free after two minutes.
+    /// Waits until it has taken so many.
     pub(crate) async fn wait_for(&self, number: usize) -> Vec<String> {
-        for _ in 0..1_800 {
+        for _ in 0..400 {
             let messages = self.messages();
             if messages.len() >= number {
                 return messages;

@@ -34,6 +34,15 @@ impl Service {
         Ok(claimed.len())
     }
 
+    /// Ends all claims. Only where no other process has the store: what one that died had claimed
+    /// need not wait then.
+    pub async fn end_claims(&self) -> StoreResult<()> {
+        let now = self.now();
+        let mut tx = self.store().begin().await?;
+        tx.hasten_deliveries(now, now + CLAIM).await?;
+        tx.commit().await
+    }
+
     async fn claim_due(&self) -> StoreResult<Vec<DeliveryRecord>> {
         let now = self.now();
         let due = self.store().read().await?.due_deliveries(now, BATCH).await?;

@@ -44,6 +44,9 @@ pub trait OutboxWrites: Send {
     /// Ends a claim before its time. Fails with `Stale` if it is not ours any more.
     async fn postpone_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
+    /// Makes due now what would be due until `by`.
+    async fn hasten_deliveries(&mut self, now: Time, by: Time) -> StoreResult<()>;
+
     /// Deletes what was sent, or given up. Fails with `Stale` if the claim is not ours any more.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 }

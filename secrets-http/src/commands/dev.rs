@@ -52,7 +52,7 @@ pub(super) async fn run(
         identity: Arc::new(verifier),
         mail: open::mail(dev.service.mail.as_ref())?,
     };
-    let service = open::service(ports, dev.service.options.clone()).await?;
+    let service = open::only_service(ports, dev.service.options.clone()).await?;
     let token = sign(&signer, PERSON, clock.as_ref())?;
     sign_in(&service, &token).await?;
     let listener = open::listener(dev.service.listen).await?;

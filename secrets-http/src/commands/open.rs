@@ -107,6 +107,13 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
     })
 }
 
+/// The same over a SQLite file, which one process has: what another had begun to send is free.
+pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
+    let service = service(ports, options).await?;
+    service.end_claims().await.map_err(|error| unusable(&error))?;
+    Ok(service)
+}
+
 pub(super) async fn listener(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|error| {
         let reason = match error.kind() {

@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use super::open;
 use crate::accept::AcceptOptions;
 use crate::client_address::Networks;
-use crate::config::{Exit, Failure, ServiceSettings, Settings};
+use crate::config::{Database, Exit, Failure, ServiceSettings, Settings};
 use crate::server::Server;
 
 pub(super) async fn run(
@@ -30,7 +30,11 @@ pub(super) async fn run(
         identity: open::identity(settings.issuer, Arc::clone(&clock))?,
         mail: open::mail(settings.service.mail.as_ref())?,
     };
-    let service = open::service(ports, settings.service.options.clone()).await?;
+    let options = settings.service.options.clone();
+    let service = match settings.database {
+        Database::Sqlite(_) => open::only_service(ports, options).await?,
+        Database::Postgres(_) | Database::Memory => open::service(ports, options).await?,
+    };
     let listener = open::listener(settings.service.listen).await?;
     if tls.is_none() && !settings.service.listen.ip().is_loopback() {
         tracing::warn!(

@@ -47,6 +47,18 @@ impl OutboxWrites for Session<Pending> {
         Ok(())
     }
 
+    async fn hasten_deliveries(&mut self, now: Time, by: Time) -> StoreResult<()> {
+        let state = self.state_mut();
+        let waiting: Vec<_> = state.outbox.values().map(owned).collect();
+        for delivery in waiting {
+            if delivery.next_attempt_at > now && delivery.next_attempt_at <= by {
+                let hastened = DeliveryRecord { next_attempt_at: now, ..delivery };
+                state.outbox.insert(hastened.id, hastened.into());
+            }
+        }
+        Ok(())
+    }
+
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
         let state = self.state_mut();
         state.attempted(delivery, delivery.attempts)?;

@@ -314,6 +314,7 @@ macro_rules! store_conformance {
             a_claimed_delivery_is_not_due
             a_claim_that_was_lost_settles_nothing
             a_delivery_is_postponed_or_deleted
+            deliveries_are_hastened
         }
         permissions() {
             everything_said_of_a_person_survives

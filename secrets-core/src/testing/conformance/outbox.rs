@@ -85,3 +85,19 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     assert_eq!(seen.due_deliveries(at(4), 10).await.unwrap(), []);
     assert_eq!(seen.due_deliveries(at(5), 10).await.unwrap(), [later]);
 }
+
+/// What would be due soon is due at once; what was put off for longer is not.
+pub async fn deliveries_are_hastened(store: &dyn Store) {
+    let [due, soon, late] = [at(0), at(120), at(121)].map(delivery);
+    let mut tx = begin(store).await;
+    for delivery in [&due, &soon, &late] {
+        tx.insert_delivery(delivery).await.unwrap();
+    }
+
+    tx.hasten_deliveries(at(1), at(120)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let hastened = DeliveryRecord { next_attempt_at: at(1), ..soon };
+    assert_eq!(seen.due_deliveries(at(1), 10).await.unwrap(), [due.clone(), hastened.clone()]);
+    assert_eq!(seen.due_deliveries(at(121), 10).await.unwrap(), [due, hastened, late]);
+}

@@ -55,6 +55,14 @@ impl OutboxWrites for Session<Transaction> {
         self.change(Subject::Resource, statement).await
     }
 
+    async fn hasten_deliveries(&mut self, now: Time, by: Time) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE outbox SET next_attempt_at = $1
+             WHERE next_attempt_at > $1 AND next_attempt_at <= $2",
+        );
+        self.write(statement.bind(now).bind(by)).await.map(drop)
+    }
+
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
         let statement = sqlx::query("DELETE FROM outbox WHERE id = $1 AND attempts = $2")
             .bind(delivery.id.uuid())
