@@ -12,13 +12,16 @@ use crate::rule::{Broken, Rule, SUMMARY, VALUE_SIZE};
 /// A secret's value: UTF-8 without NUL, at most 65,536 bytes.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String, max_length = 65_536))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, max_length = 65_536, pattern = "^[^\\x00]*$"))]
 pub struct Plaintext(Zeroizing<String>);
 
 /// A secret's description: at most 500 characters, sealed like a value.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String, max_length = 500))]
+#[cfg_attr(feature = "openapi", schema(
+    value_type = String, max_length = 500,
+    pattern = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
+))]
 pub struct Description(Zeroizing<String>);
 
 const NO_NUL: Rule = Rule::of("must not contain the character NUL");

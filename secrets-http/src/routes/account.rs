@@ -43,9 +43,10 @@ const DERIVATIONS: usize = 2;
 #[derive(Debug, Deserialize, ToSchema)]
 struct SecretsExport {
     /// `true`: that values are meant.
+    #[schema(example = true)]
     include_secrets: bool,
     /// What the file is protected with: 12 to 1,024 characters.
-    #[schema(value_type = String)]
+    #[schema(value_type = String, min_length = 12, max_length = 1_024, example = "correct horse battery staple")]
     passphrase: Passphrase,
 }
 

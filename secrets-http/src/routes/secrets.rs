@@ -21,7 +21,7 @@ use crate::api::Api;
 use crate::body::{BULK_LIMIT, Body, LIMIT, body};
 use crate::conditions::{Conditions, WithTag, conditions};
 use crate::fault::Fault;
-use crate::openapi::{Content, Described};
+use crate::openapi::{Content, Described, Form};
 use crate::reply::{Envelope, Render, Shape};
 use crate::router::Route;
 use crate::target::{Target, target};
@@ -34,6 +34,9 @@ const HISTORY: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history";
 const ROLLBACK: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
+
+/// What a Kubernetes Secret may be called.
+const MANIFEST: &str = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let list = target().and(conditions()).map(|target: Target, conditions: Conditions| {
@@ -67,16 +70,18 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .says("Read all values an environment sees")
             .query(
                 "format",
+                Form::OneOf(&["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"]),
                 "dotenv, docker, shell, json, yaml, csv or k8s; a JSON list where nothing is said",
             )
-            .query("name", "The name of the Kubernetes Secret")
+            .query("name", Form::Pattern(MANIFEST), "The name of the Kubernetes Secret")
             .gives(200, exports()),
         api.route(Method::POST, BULK, Shape::Bare, import)
             .says("Import up to 100 secrets, or none")
             .takes::<SubmittedImport>()
             .takes_text("text/plain")
             .takes_text("application/yaml")
-            .query("format", "json, yaml or dotenv, where the body is a file of keys and values"),
+            .query("overwrite", Form::Flag, "Of a file: whether what is there is changed")
+            .query("format", Form::OneOf(&["json", "yaml", "dotenv"]), "json, yaml or dotenv, where the body is a file of keys and values"),
         api.route(Method::GET, ONE, Shape::Named("secret"), get).says("Read a secret"),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update)
             .says("Change a secret; what it held is kept")
@@ -84,13 +89,13 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .conflicts(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
             .says("Delete a secret for good")
-            .query("expected_version", "The version the secret must have")
+            .query("expected_version", Form::Number(0, u32::MAX), "The version the secret must have")
             .conflicts(),
         api.route(Method::GET, HISTORY, Shape::Named("history"), history)
             .says("List the versions a secret has replaced")
-            .query("values", "true to be given values")
-            .query("before", "Versions before this one")
-            .query("limit", "1 to 100 versions; 100"),
+            .query("values", Form::Flag, "true to be given values")
+            .query("before", Form::Number(0, u32::MAX), "Versions before this one")
+            .query("limit", Form::Number(1, 100), "1 to 100 versions; 100"),
         api.route(Method::POST, ROLLBACK, Shape::Named("secret"), roll_back)
             .says("Give a secret the value of an older version")
             .takes::<Rollback>()
