@@ -7,6 +7,7 @@ mod billing;
 mod bodies;
 mod credentials;
 mod device_login;
+mod document;
 mod endpoints;
 mod environments;
 mod eso;

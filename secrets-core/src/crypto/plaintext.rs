@@ -12,7 +12,7 @@ use crate::rule::{Broken, Rule, SUMMARY, VALUE_SIZE};
 /// A secret's value: UTF-8 without NUL, at most 65,536 bytes.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String, max_length = 65_536, pattern = "^[^\\x00]*$"))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, max_length = 65_536))]
 pub struct Plaintext(Zeroizing<String>);
 
 /// A secret's description: at most 500 characters, sealed like a value.

@@ -29,8 +29,8 @@ pub struct Answer {
 /// A body and its media type.
 #[derive(Debug, Clone)]
 pub struct Content {
-    pub(super) media: &'static str,
-    pub(super) described: Described,
+    pub(crate) media: &'static str,
+    pub(crate) described: Described,
 }
 
 /// A type, and those it is made of.
@@ -137,6 +137,23 @@ impl Described {
         Self { schema: json!({ "type": "object" }), named: Vec::new() }
     }
 
+    /// An object of texts.
+    #[must_use]
+    pub fn texts() -> Self {
+        let schema = json!({
+            "type": "object", "additionalProperties": { "type": "string" },
+            "example": { "DATABASE_URL": "postgres://app@db.internal/app" },
+        });
+        Self { schema, named: Vec::new() }
+    }
+
+    /// Either.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        self.named.extend(other.named);
+        Self { schema: json!({ "anyOf": [self.schema, other.schema] }), named: self.named }
+    }
+
     /// It, as the one field of an object.
     #[must_use]
     pub fn under(self, name: &str) -> Self {
@@ -190,6 +207,16 @@ impl Route {
     pub(crate) fn may_take<T: ToSchema>(mut self) -> Self {
         self.doc.is_body_optional = true;
         self.takes::<T>()
+    }
+
+    /// An object of texts in JSON that it takes instead, and the same in YAML.
+    #[must_use]
+    pub(crate) fn takes_texts(mut self) -> Self {
+        for body in self.doc.bodies.iter_mut().filter(|body| body.media == "application/json") {
+            body.described = body.described.clone().or(Described::texts());
+        }
+        self.doc.bodies.push(Content { media: "application/yaml", described: Described::texts() });
+        self
     }
 
     /// The same as a form.

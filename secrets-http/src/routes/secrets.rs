@@ -78,8 +78,8 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         api.route(Method::POST, BULK, Shape::Bare, import)
             .says("Import up to 100 secrets, or none")
             .takes::<SubmittedImport>()
+            .takes_texts()
             .takes_text("text/plain")
-            .takes_text("application/yaml")
             .query("overwrite", Form::Flag, "Of a file: whether what is there is changed")
             .query("format", Form::OneOf(&["json", "yaml", "dotenv"]), "json, yaml or dotenv, where the body is a file of keys and values"),
         api.route(Method::GET, ONE, Shape::Named("secret"), get).says("Read a secret"),
@@ -162,8 +162,9 @@ impl Render<Export> for Exported {
 
 fn exports() -> Vec<Content> {
     let list = Described::of::<Vec<Secret>>().under("secrets");
-    let texts = ["text/plain", "application/yaml", "text/csv"].map(Content::text);
-    [Content::json(list)].into_iter().chain(texts).collect()
+    let yaml = Content { media: "application/yaml", described: Described::anything() };
+    let json = Content::json(list.or(Described::texts()));
+    vec![json, yaml, Content::text("text/plain"), Content::text("text/csv")]
 }
 
 fn text(exported: &ExportedText) -> Response {
