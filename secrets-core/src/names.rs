@@ -49,7 +49,10 @@ macro_rules! names {
 names! {
     /// What a team, project or token is called: 1 to 100 characters, without control or
     /// direction-changing characters; surrounding space is cut off.
-    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 100))]
+    #[cfg_attr(feature = "openapi", schema(
+        min_length = 1, max_length = 100,
+        pattern = "^[^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*[^\\s\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff][^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
+    ))]
     DisplayName
     /// An e-mail address as it is kept: lower case, at most 254 bytes. Whether it exists is for its
     /// owner to know.
@@ -59,6 +62,7 @@ names! {
     #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"))]
     EnvironmentName
     /// A plan: 1 to 64 lower-case letters, digits, `_` or `-`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[a-z0-9_-]{1,64}$"))]
     PlanName
     /// A secret's name: `[A-Za-z_][A-Za-z0-9_.-]{0,254}`, case kept; `export` and `bulk` belong to
     /// the interface.
@@ -69,7 +73,10 @@ names! {
     #[cfg_attr(feature = "openapi", schema(pattern = "^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$"))]
     Slug
     /// What something is for: at most 500 characters on any number of lines.
-    #[cfg_attr(feature = "openapi", schema(max_length = 500))]
+    #[cfg_attr(feature = "openapi", schema(
+        max_length = 500,
+        pattern = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
+    ))]
     Summary
 }
 

@@ -41,6 +41,7 @@ pub struct ErrorBody {
     pub details: Option<Details>,
     /// The plan that has no room.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = LimitBody)]
     pub limit: Option<LimitBody>,
 }
 
@@ -70,12 +71,16 @@ pub struct FieldBody {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LimitBody {
     /// What is counted.
+    #[schema(required = false)]
     pub resource: &'static str,
     /// The plan's name.
+    #[schema(required = false)]
     pub plan: String,
     /// How many it allows.
+    #[schema(required = false)]
     pub limit: u64,
     /// How many there are.
+    #[schema(required = false)]
     pub current: u64,
 }
 

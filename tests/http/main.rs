@@ -8,6 +8,7 @@ mod bodies;
 mod credentials;
 mod device_login;
 mod docs;
+mod document;
 mod endpoints;
 mod envelope;
 mod environments;

@@ -1,9 +1,11 @@
-# Sets `venv` to a Python environment that has what tests/requirements.txt names. Sourced by suites.
+# Sets `venv` to a Python environment that has what `requirements` names; where neither is set, it is
+# the one of tests/requirements.txt. Sourced by suites.
 
-venv=$SECRETS_TEST_TOOLS/venv
+requirements=${requirements:-tests/requirements.txt}
+venv=${venv:-$SECRETS_TEST_TOOLS/venv}
 
-if ! cmp -s tests/requirements.txt "$venv/requirements.txt" || ! "$venv/bin/python" -c ''; then
+if ! cmp -s "$requirements" "$venv/requirements.txt" || ! "$venv/bin/python" -c ''; then
     python3 -m venv --clear "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/requirements.txt
-    cp tests/requirements.txt "$venv/requirements.txt"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
+    cp "$requirements" "$venv/requirements.txt"
 fi

@@ -6,7 +6,6 @@ use crate::ids::{self, EnvironmentId, ProjectId};
 
 /// A project, by id or slug. What reads as a UUID is an id and never falls back to a slug.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(from = "String", into = "String")]
 pub enum ProjectRef {
     /// By id.
@@ -17,7 +16,6 @@ pub enum ProjectRef {
 
 /// An environment of a project, by id or name. What reads as a UUID is an id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(from = "String", into = "String")]
 pub enum EnvironmentRef {
     /// By id.
@@ -28,7 +26,6 @@ pub enum EnvironmentRef {
 
 /// An environment, from the outside in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EnvironmentPath {
     /// The project.
     pub project: ProjectRef,

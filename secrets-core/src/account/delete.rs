@@ -15,6 +15,7 @@ use crate::store::{Membership, TeamRecord};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Confirmation {
     /// The address of the account.
+    #[cfg_attr(feature = "openapi", schema(example = "alice@example.com"))]
     pub confirm: String,
 }
 

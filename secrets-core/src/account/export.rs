@@ -24,17 +24,14 @@ pub struct AccountData {
     /// When it was put together.
     pub generated_at: Time,
     /// The person.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub user: User,
     /// Their teams.
     pub memberships: Vec<AccountTeam>,
     /// Their pending invitations.
     pub invitations: Vec<InvitationPublicInfo>,
     /// The projects they can reach.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub projects: Vec<Project>,
     /// The service tokens they made.
-    #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub service_tokens: Vec<ServiceToken>,
     /// What they did, the newest 10,000 entries, newest first.
     pub audit_logs: Vec<AuditEntry>,

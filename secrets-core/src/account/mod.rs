@@ -28,7 +28,6 @@ use crate::users::User;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Account {
     /// The person.
-    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub user: User,
     /// Their teams.
     pub teams: Vec<AccountTeam>,

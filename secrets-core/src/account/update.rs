@@ -14,6 +14,7 @@ use crate::store::UserRecord;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountChange {
     /// What the person is called from now on, whatever their identity provider says.
+    #[cfg_attr(feature = "openapi", schema(value_type = DisplayName))]
     pub name: Option<DisplayName>,
 }
 

@@ -18,7 +18,10 @@ pub struct Plaintext(Zeroizing<String>);
 /// A secret's description: at most 500 characters, sealed like a value.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(value_type = String, max_length = 500))]
+#[cfg_attr(feature = "openapi", schema(
+    value_type = String, max_length = 500,
+    pattern = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
+))]
 pub struct Description(Zeroizing<String>);
 
 const NO_NUL: Rule = Rule::of("must not contain the character NUL");

@@ -25,10 +25,15 @@ const LONGEST_POLL_SECONDS: u32 = 60;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PollDeviceLogin {
     /// `urn:ietf:params:oauth:grant-type:device_code`.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(example = "urn:ietf:params:oauth:grant-type:device_code")
+    )]
     pub grant_type: Option<String>,
     /// The code that the client kept.
     pub device_code: Option<String>,
     /// `cli`.
+    #[cfg_attr(feature = "openapi", schema(example = "cli"))]
     pub client_id: Option<String>,
 }
 

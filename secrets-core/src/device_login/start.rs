@@ -19,6 +19,7 @@ use crate::store::{DeviceClient, DeviceLoginRecord, DeviceStatus, StoreError};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewDeviceLogin {
     /// `cli`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^cli$", example = "cli"))]
     pub client_id: String,
     /// What the client calls itself: 1 to 100 characters.
     pub client_name: Option<DisplayName>,

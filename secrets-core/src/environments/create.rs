@@ -21,6 +21,7 @@ pub struct NewEnvironment {
     /// Its name.
     pub name: EnvironmentName,
     /// The environment it inherits from, by id or name: one of the same project.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]
     pub inherits_from: Option<EnvironmentRef>,
     /// What it is for.
     pub description: Option<Summary>,

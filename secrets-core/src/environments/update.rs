@@ -18,14 +18,14 @@ use crate::store::EnvironmentRecord;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EnvironmentChange {
     /// Its name, unless it is a default environment.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<EnvironmentName>))]
     pub name: Option<EnvironmentName>,
     /// The environment it inherits from, by id or name; `null` for none.
     #[serde(default)]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]
     pub inherits_from: Parent,
     /// What it is for.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Summary>))]
     pub description: Option<Summary>,
 }
 

@@ -31,6 +31,7 @@ pub struct NewPermission {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewPermissions {
     /// 1 to 100 of them, each person once.
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     pub permissions: Vec<Granted>,
 }
 

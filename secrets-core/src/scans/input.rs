@@ -22,6 +22,9 @@ pub(super) const FINDINGS: usize = 1_000;
 /// What is to be scanned.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(example = json!({
+    "source": { "type": "text", "name": "deploy.sh" }, "content": "export TOKEN=…",
+})))]
 pub struct NewScan {
     /// Whose scan; the project's team, or the caller's only one, or their personal one.
     pub team_id: Option<TeamId>,

@@ -19,7 +19,7 @@ pub struct FindingChange {
     /// What it is.
     pub status: FindingStatus,
     /// Why: at most 500 characters. What was said before stays where nothing is given.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Summary>))]
     pub comment: Option<Summary>,
 }
 

@@ -25,16 +25,22 @@ use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", schema(example = json!({
+    "name": "deploy", "project_ids": ["web"], "environments": ["production"],
+    "permissions": ["read"], "expires_in_days": 90,
+})))]
 pub struct NewToken {
     /// What people call it.
     pub name: DisplayName,
     /// Whose token; the caller's only team, or their personal one.
     pub team_id: Option<TeamId>,
     /// The projects it reaches, by id or slug.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, max_items = 100))]
     pub project_ids: Option<Vec<ProjectRef>>,
     /// Whether it reaches all projects of the team, later ones too.
     pub all_projects: Option<bool>,
     /// The environments it reaches, by id or name; all of its projects where they are not given.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, max_items = 100))]
     pub environments: Option<Vec<EnvironmentRef>>,
     /// What it may do; read, where nothing is said.
     pub permissions: Option<Vec<Allowed>>,
@@ -46,12 +52,14 @@ pub struct NewToken {
     pub expires_at: Option<Time>,
     /// The networks it may be used from, or single addresses: at most 32; from everywhere where
     /// none are given.
+    #[cfg_attr(feature = "openapi", schema(max_items = 32))]
     pub ip_allowlist: Option<Vec<Network>>,
 }
 
-/// What a token may do.
+/// What a token may do; also written `secrets:read` and `secrets:write`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(rename_all = "lowercase"))]
 #[serde(try_from = "String")]
 pub enum Allowed {
     /// Read secrets.
@@ -77,6 +85,7 @@ impl TryFrom<String> for Allowed {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "i64")]
+#[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 3_650))]
 pub struct ExpiryDays(i64);
 
 impl TryFrom<i64> for ExpiryDays {

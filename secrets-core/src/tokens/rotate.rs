@@ -26,6 +26,7 @@ pub struct TokenRotation {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "i64")]
+#[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 604_800))]
 pub struct GracePeriod(i64);
 
 impl TryFrom<i64> for GracePeriod {

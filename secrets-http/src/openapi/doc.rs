@@ -1,6 +1,6 @@
 //! What the document tells of a route beyond its row in the table.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::router::Route;
@@ -13,8 +13,10 @@ pub struct Doc {
     pub(super) bodies: Vec<Content>,
     pub(super) is_body_optional: bool,
     pub(super) query: Vec<Query>,
-    /// Whether a plan or a second record of the same name can refuse it.
+    /// Whether a second record of the same name, or another version, can refuse it.
     pub(super) conflicts: bool,
+    /// Whether it looks for something that its path does not name.
+    pub(super) looks_up: bool,
 }
 
 /// An answer that is no error.
@@ -27,8 +29,8 @@ pub struct Answer {
 /// A body and its media type.
 #[derive(Debug, Clone)]
 pub struct Content {
-    pub(super) media: &'static str,
-    pub(super) described: Described,
+    pub(crate) media: &'static str,
+    pub(crate) described: Described,
 }
 
 /// A type, and those it is made of.
@@ -43,7 +45,62 @@ pub struct Described {
 pub(super) struct Query {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
+    pub(super) form: Form,
     pub(super) is_required: bool,
+}
+
+/// What a parameter's text must be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Form {
+    /// Anything.
+    Text,
+    /// A UUID.
+    Id,
+    /// A project's id or slug.
+    Project,
+    /// An environment's id or name.
+    Environment,
+    /// A secret's key.
+    Key,
+    /// An address of the internet.
+    Address,
+    /// A time (RFC 3339).
+    Time,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number within these bounds.
+    Number(u32, u32),
+    /// One of these.
+    OneOf(&'static [&'static str]),
+    /// What this regular expression matches.
+    Pattern(&'static str),
+    /// Any number of these.
+    Many(&'static str),
+}
+
+impl Form {
+    pub(super) fn schema(self) -> Value {
+        match self {
+            Self::Text => json!({ "type": "string" }),
+            Self::Id => json!({ "type": "string", "format": "uuid" }),
+            Self::Project => Self::Pattern("^[A-Za-z0-9-]{1,64}$").schema(),
+            Self::Environment => Self::Pattern("^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$").schema(),
+            Self::Key => Self::Pattern("^[A-Za-z_][A-Za-z0-9_.-]{0,254}$").schema(),
+            Self::Address => json!({
+                "type": "string", "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }],
+            }),
+            Self::Time => json!({ "type": "string", "format": "date-time" }),
+            Self::Flag => json!({ "type": "boolean" }),
+            Self::Number(least, most) => {
+                json!({ "type": "integer", "minimum": least, "maximum": most })
+            }
+            Self::OneOf(known) => json!({ "type": "string", "enum": known }),
+            Self::Pattern(pattern) => json!({ "type": "string", "pattern": pattern }),
+            Self::Many(pattern) => {
+                json!({ "type": "array", "maxItems": 20, "items": Self::Pattern(pattern).schema() })
+            }
+        }
+    }
 }
 
 impl Doc {
@@ -68,22 +125,36 @@ impl Described {
             return Self { schema, named };
         }
         named.push((name.clone(), schema));
-        Self {
-            schema: serde_json::json!({ "$ref": format!("#/components/schemas/{name}") }),
-            named,
-        }
+        Self { schema: json!({ "$ref": format!("#/components/schemas/{name}") }), named }
     }
 
     /// Whatever JSON holds.
     #[must_use]
     pub fn anything() -> Self {
-        Self { schema: serde_json::json!({ "type": "object" }), named: Vec::new() }
+        Self { schema: json!({ "type": "object" }), named: Vec::new() }
+    }
+
+    /// An object of texts.
+    #[must_use]
+    pub fn texts() -> Self {
+        let schema = json!({
+            "type": "object", "additionalProperties": { "type": "string" },
+            "example": { "DATABASE_URL": "postgres://app@db.internal/app" },
+        });
+        Self { schema, named: Vec::new() }
+    }
+
+    /// Either.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        self.named.extend(other.named);
+        Self { schema: json!({ "anyOf": [self.schema, other.schema] }), named: self.named }
     }
 
     /// It, as the one field of an object.
     #[must_use]
     pub fn under(self, name: &str) -> Self {
-        let schema = serde_json::json!({
+        let schema = json!({
             "type": "object", "required": [name], "properties": { name: self.schema },
         });
         Self { schema, named: self.named }
@@ -100,7 +171,7 @@ impl Content {
     /// Text of this media type.
     #[must_use]
     pub fn text(media: &'static str) -> Self {
-        let schema = serde_json::json!({ "type": "string" });
+        let schema = json!({ "type": "string" });
         Self { media, described: Described { schema, named: Vec::new() } }
     }
 }
@@ -135,6 +206,16 @@ impl Route {
         self.takes::<T>()
     }
 
+    /// An object of texts in JSON that it takes instead, and the same in YAML.
+    #[must_use]
+    pub(crate) fn takes_texts(mut self) -> Self {
+        for body in self.doc.bodies.iter_mut().filter(|body| body.media == "application/json") {
+            body.described = body.described.clone().or(Described::texts());
+        }
+        self.doc.bodies.push(Content { media: "application/yaml", described: Described::texts() });
+        self
+    }
+
     /// The same as a form.
     #[must_use]
     pub(crate) fn takes_form<T: ToSchema>(mut self) -> Self {
@@ -160,15 +241,15 @@ impl Route {
 
     /// A parameter of the query that may be there.
     #[must_use]
-    pub(crate) fn query(mut self, name: &'static str, about: &'static str) -> Self {
-        self.doc.query.push(Query { name, about, is_required: false });
+    pub(crate) fn query(mut self, name: &'static str, form: Form, about: &'static str) -> Self {
+        self.doc.query.push(Query { name, about, form, is_required: false });
         self
     }
 
     /// A parameter of the query that must be there.
     #[must_use]
-    pub(crate) fn needs(mut self, name: &'static str, about: &'static str) -> Self {
-        self.doc.query.push(Query { name, about, is_required: true });
+    pub(crate) fn needs(mut self, name: &'static str, form: Form, about: &'static str) -> Self {
+        self.doc.query.push(Query { name, about, form, is_required: true });
         self
     }
 
@@ -176,6 +257,13 @@ impl Route {
     #[must_use]
     pub(crate) fn conflicts(mut self) -> Self {
         self.doc.conflicts = true;
+        self
+    }
+
+    /// It can be refused with 404, though its path names nothing.
+    #[must_use]
+    pub(crate) fn looks_up(mut self) -> Self {
+        self.doc.looks_up = true;
         self
     }
 }

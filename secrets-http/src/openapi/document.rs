@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use secrets_core::caller::Callers;
 use serde_json::{Map, Value, json};
 
-use super::doc::{Content, Described};
+use super::doc::{Content, Described, Form};
 use super::example;
 use crate::fault::ErrorBody;
 use crate::router::Route;
@@ -80,13 +80,13 @@ fn parameters(route: &Route) -> Vec<Value> {
     let in_path = route.template.split(['{', '}']).skip(1).step_by(2).map(|name| {
         json!({
             "name": name, "in": "path", "required": true, "description": of_path(name),
-            "schema": { "type": "string" },
+            "schema": form_in_path(name).schema(),
         })
     });
     let in_query = route.doc.query.iter().map(|query| {
         json!({
             "name": query.name, "in": "query", "required": query.is_required,
-            "description": query.about, "schema": { "type": "string" },
+            "description": query.about, "schema": query.form.schema(),
         })
     });
     in_path.chain(in_query).collect()
@@ -100,6 +100,17 @@ fn of_path(name: &str) -> &'static str {
         "token" => "An invitation's token",
         "userCode" => "The code that a command line shows",
         _ => "An id",
+    }
+}
+
+fn form_in_path(name: &str) -> Form {
+    match name {
+        "projectId" => Form::Project,
+        "environmentId" => Form::Environment,
+        "key" => Form::Key,
+        "token" => Form::Pattern("^[A-Za-z0-9_-]{1,100}$"),
+        "userCode" => Form::Pattern("^[A-Za-z]{4}-?[A-Za-z]{4}$"),
+        _ => Form::Id,
     }
 }
 
@@ -122,17 +133,11 @@ fn responses(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Va
 
 /// The errors that a route can answer with.
 fn refusals(route: &Route) -> Vec<u16> {
-    let mut statuses = vec![400, 429, 503];
+    let mut statuses = vec![400, 429, 500, 503];
     if route.callers.is_some() {
         statuses.extend([401, 403]);
     }
-    if route.template.contains('{') || route.operation.starts_with("eso.") {
-        statuses.push(404);
-    }
-    if route.operation == "user.me"
-        || route.operation == "cli_session.revoke"
-        || !route.doc.bodies.is_empty()
-    {
+    if route.template.contains('{') || route.doc.looks_up {
         statuses.push(404);
     }
     if !route.doc.bodies.is_empty() {
@@ -157,6 +162,7 @@ fn meaning(status: u16) -> &'static str {
         409 => "Something of that name is there already, or is at another version",
         413 => "The body is too large",
         429 => "Too many requests, or the plan has no room",
+        500 => "A fault of the service, such as a record that cannot be decrypted",
         503 => "Not now; try again later",
         _ => "An answer",
     }
@@ -178,6 +184,7 @@ fn contents(contents: &[Content], named: &mut Map<String, Value>) -> Value {
 /// Keeps the types that a schema names, and gives the schema.
 fn keep(named: &mut Map<String, Value>, described: &Described) -> Value {
     for (name, schema) in &described.named {
+        debug_assert_eq!(named.get(name).unwrap_or(schema), schema, "two types are called {name}");
         named.entry(name.clone()).or_insert_with(|| schema.clone());
     }
     described.schema.clone()

@@ -5,5 +5,6 @@ mod doc;
 mod document;
 mod example;
 
+pub(crate) use doc::Form;
 pub use doc::{Answer, Content, Described, Doc};
 pub use document::document;

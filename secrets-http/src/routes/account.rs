@@ -15,6 +15,7 @@ use secrets_core::limits::RateLimiter;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use warp::Filter as _;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use warp::http::{HeaderValue, Method, StatusCode};
@@ -43,10 +44,15 @@ const DERIVATIONS: usize = 2;
 #[derive(Debug, Deserialize, ToSchema)]
 struct SecretsExport {
     /// `true`: that values are meant.
+    #[schema(schema_with = agreed)]
     include_secrets: bool,
     /// What the file is protected with: 12 to 1,024 characters.
-    #[schema(value_type = String)]
+    #[schema(value_type = String, min_length = 12, max_length = 1_024, example = "correct horse battery staple")]
     passphrase: Passphrase,
+}
+
+fn agreed() -> Object {
+    ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).build()
 }
 
 /// What exports have in common.

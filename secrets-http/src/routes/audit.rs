@@ -10,7 +10,7 @@ use warp::reply::Response;
 
 use crate::api::Api;
 use crate::fault::Fault;
-use crate::openapi::{Content, Described};
+use crate::openapi::{Content, Described, Form};
 use crate::reply;
 use crate::router::Route;
 use crate::target::{Target, target};
@@ -27,7 +27,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
         documented(api.route(Method::GET, "/api/v1/audit", render, managed))
             .says("Read the logs of the teams one runs")
-            .query("team_id", "Of this team"),
+            .query("team_id", Form::Id, "Of this team"),
         documented(api.route(Method::GET, OF_TEAM, render, of_team)).says("Read a team's log"),
     ]
 }
@@ -85,24 +85,34 @@ fn documented(route: Route) -> Route {
         Content::text("application/x-ndjson"),
         Content::text("text/csv"),
     ];
-    QUERY.iter().fold(route.gives(200, formats), |route, (name, about)| route.query(name, about))
+    QUERY.iter().fold(route.gives(200, formats), |route, (name, form, about)| {
+        route.query(name, *form, about)
+    })
 }
 
-const QUERY: [(&str, &str); 16] = [
-    ("action", "Any of these actions, such as secret.read or secret.*; may be repeated"),
-    ("actor_id", "By this user or token"),
-    ("actor_type", "user, service_token, system or anonymous"),
-    ("project_id", "Of this project"),
-    ("environment_id", "Of this environment"),
-    ("resource_type", "About this kind of thing"),
-    ("resource_id", "About this thing"),
-    ("key", "About the secret of this key"),
-    ("outcome", "success, denied or failure"),
-    ("ip", "From this address"),
-    ("from", "Not before; 30 days ago where nothing is said"),
-    ("to", "Before"),
-    ("limit", "1 to 200 entries a page; 50"),
-    ("cursor", "The next_cursor of the page before"),
-    ("order", "desc or asc"),
-    ("format", "json, ndjson or csv"),
+const QUERY: [(&str, Form, &str); 16] = [
+    (
+        "action",
+        Form::Many("^([a-z._]{1,64}|[a-z._]{0,63}[.][*])$"),
+        "Any of these actions, such as secret.read or secret.*; may be repeated",
+    ),
+    ("actor_id", Form::Id, "By this user or token"),
+    (
+        "actor_type",
+        Form::OneOf(&["user", "service_token", "system", "anonymous"]),
+        "user, service_token, system or anonymous",
+    ),
+    ("project_id", Form::Id, "Of this project"),
+    ("environment_id", Form::Id, "Of this environment"),
+    ("resource_type", Form::Text, "About this kind of thing"),
+    ("resource_id", Form::Id, "About this thing"),
+    ("key", Form::Text, "About the secret of this key"),
+    ("outcome", Form::OneOf(&["success", "denied", "failure"]), "success, denied or failure"),
+    ("ip", Form::Address, "From this address"),
+    ("from", Form::Time, "Not before; 30 days ago where nothing is said"),
+    ("to", Form::Time, "Before"),
+    ("limit", Form::Number(1, 200), "1 to 200 entries a page; 50"),
+    ("cursor", Form::Pattern("^[A-Za-z0-9_-]{32}$"), "The next_cursor of the page before"),
+    ("order", Form::OneOf(&["desc", "asc"]), "desc or asc"),
+    ("format", Form::OneOf(&["json", "ndjson", "csv"]), "json, ndjson or csv"),
 ];

@@ -46,7 +46,7 @@ struct GrantError {
     /// The reason, for machines.
     error: String,
     /// The reason, for people.
-    error_description: String,
+    error_description: Option<String>,
 }
 
 /// A session that is ended.
@@ -85,13 +85,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         api.route(Method::GET, LOOK_UP, Shape::Bare, look_up).says("See who asks"),
         api.route(Method::POST, APPROVE, Shape::Bare, decide(Decision::Approve))
             .says("Let a command line in")
+            .looks_up()
             .takes::<CodeBody>(),
         api.route(Method::POST, DENY, Shape::Bare, decide(Decision::Deny))
             .says("Refuse it")
+            .looks_up()
             .takes::<CodeBody>(),
         api.route(Method::POST, REVOKE, Shape::Empty, revoke)
             .says("End a session")
-            .may_take::<SessionBody>(),
+            .may_take::<SessionBody>()
+            .looks_up(),
         api.route(Method::GET, SESSIONS, Shape::Named("sessions"), sessions)
             .says("List the sessions of command lines"),
     ]

@@ -11,6 +11,7 @@ use warp::http::Method;
 use crate::api::Api;
 use crate::conditions::{Conditions, WithTag, conditions};
 use crate::fault::Fault;
+use crate::openapi::Form;
 use crate::reply::Shape;
 use crate::router::Route;
 use crate::target::{Target, target};
@@ -23,13 +24,15 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
         api.route(Method::GET, "/api/v1/eso/secret", Shape::Bare, one)
             .says("Read one value, for an operator of a container orchestrator")
-            .needs("project", "A project's id or slug")
-            .needs("env", "An environment's name or id")
-            .needs("key", "A secret's key"),
+            .looks_up()
+            .needs("project", Form::Project, "A project's id or slug")
+            .needs("env", Form::Environment, "An environment's name or id")
+            .needs("key", Form::Key, "A secret's key"),
         api.route(Method::GET, "/api/v1/eso/secrets", WithTag(Shape::Bare), all)
             .says("Read all values of an environment")
-            .needs("project", "A project's id or slug")
-            .needs("env", "An environment's name or id"),
+            .looks_up()
+            .needs("project", Form::Project, "A project's id or slug")
+            .needs("env", Form::Environment, "An environment's name or id"),
     ]
 }
 

@@ -20,10 +20,11 @@ enum Form {
 /// Secrets to import: a request in JSON, or, as `?format=` or the media type says, a `.env` file or
 /// a plain object in JSON or YAML, with `?overwrite=`.
 pub(super) async fn read(target: &Target, body: Body) -> Result<Import, Fault> {
-    let Some(form) = form(target, &body)? else {
+    let form = form(target, &body)?;
+    let overwrite = target.flag("overwrite")?.unwrap_or_default();
+    let Some(form) = form else {
         return Ok(body.json::<SubmittedImport>().await?.try_into()?);
     };
-    let overwrite = target.flag("overwrite")?.unwrap_or_default();
     let text = body.text().await?;
     let secrets = match form {
         Form::Dotenv => {

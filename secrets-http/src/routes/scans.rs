@@ -20,7 +20,7 @@ use super::known;
 use crate::api::Api;
 use crate::body::{BULK_LIMIT, Body, LIMIT, body};
 use crate::fault::Fault;
-use crate::openapi::{Content, Described};
+use crate::openapi::{Content, Described, Form};
 use crate::reply::Shape;
 use crate::router::Route;
 use crate::target::{Target, target};
@@ -46,10 +46,12 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
         api.route(Method::GET, ALL, Shape::Named("scans"), list)
             .says("List scans")
-            .query("team_id", "Of this team")
-            .query("project_id", "Of this project"),
+            .query("team_id", Form::Id, "Of this team")
+            .looks_up()
+            .query("project_id", Form::Project, "Of this project"),
         api.route(Method::POST, ALL, Shape::Created, create)
             .says("Look for credentials in a text or files")
+            .looks_up()
             .takes::<NewScan>()
             .gives(201, vec![Content::json(Described::of::<ScanWithFindings>())]),
         api.route(Method::GET, ONE, Shape::Bare, get).says("See a scan and what it found"),

@@ -21,7 +21,7 @@ use crate::api::Api;
 use crate::body::{BULK_LIMIT, Body, LIMIT, body};
 use crate::conditions::{Conditions, WithTag, conditions};
 use crate::fault::Fault;
-use crate::openapi::{Content, Described};
+use crate::openapi::{Content, Described, Form};
 use crate::reply::{Envelope, Render, Shape};
 use crate::router::Route;
 use crate::target::{Target, target};
@@ -35,7 +35,18 @@ const HISTORY: &str =
 const ROLLBACK: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
 
+/// What a Kubernetes Secret may be called.
+const MANIFEST: &str = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
+
+/// The formats of an export and of an import.
+const EXPORTED: &[&str] = &["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"];
+const IMPORTED: &[&str] = &["json", "yaml", "dotenv"];
+
 pub(super) fn routes(api: &Api) -> Vec<Route> {
+    of_environment(api).into_iter().chain(of_one(api)).chain(of_versions(api)).collect()
+}
+
+fn of_environment(api: &Api) -> Vec<Route> {
     let list = target().and(conditions()).map(|target: Target, conditions: Conditions| {
         known(ListSecrets { at: target.environment(), held: conditions.held() })
     });
@@ -48,13 +59,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let import = target().and(body(BULK_LIMIT)).map(|target: Target, body: Body| async move {
         Ok(ImportSecrets { at: target.environment(), import: import::read(&target, body).await? })
     });
-    let get = target()
-        .map(|target: Target| known(GetSecret { at: target.environment(), key: key(&target) }));
-    let update = target().and(conditions()).and(body(LIMIT)).map(update);
-    let delete = target()
-        .and(conditions())
-        .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
-    let routes = [
+    vec![
         api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list)
             .says("List the secrets an environment sees, without values"),
         api.route(Method::POST, ALL, Shape::CreatedNamed("secret"), create)
@@ -63,15 +68,27 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .conflicts(),
         api.route(Method::GET, EXPORT, WithTag(Exported), export)
             .says("Read all values an environment sees")
-            .query("format", "dotenv, docker, shell, json, yaml, csv or k8s; else a list")
-            .query("name", "The name of the Kubernetes Secret")
+            .query("format", Form::OneOf(EXPORTED), "A format; a JSON list where nothing is said")
+            .query("name", Form::Pattern(MANIFEST), "The name of the Kubernetes Secret")
             .gives(200, exports()),
         api.route(Method::POST, BULK, Shape::Bare, import)
             .says("Import up to 100 secrets, or none")
             .takes::<SubmittedImport>()
+            .takes_texts()
             .takes_text("text/plain")
-            .takes_text("application/yaml")
-            .query("format", "json, yaml or dotenv, where the body is such a file"),
+            .query("overwrite", Form::Flag, "Of a file: whether what is there is changed")
+            .query("format", Form::OneOf(IMPORTED), "The format of a file"),
+    ]
+}
+
+fn of_one(api: &Api) -> [Route; 3] {
+    let get = target()
+        .map(|target: Target| known(GetSecret { at: target.environment(), key: key(&target) }));
+    let update = target().and(conditions()).and(body(LIMIT)).map(update);
+    let delete = target()
+        .and(conditions())
+        .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
+    [
         api.route(Method::GET, ONE, Shape::Named("secret"), get).says("Read a secret"),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update)
             .says("Change a secret; what it held is kept")
@@ -79,10 +96,13 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .conflicts(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
             .says("Delete a secret for good")
-            .query("expected_version", "The version the secret must have")
+            .query(
+                "expected_version",
+                Form::Number(0, u32::MAX),
+                "The version the secret must have",
+            )
             .conflicts(),
-    ];
-    routes.into_iter().chain(of_versions(api)).collect()
+    ]
 }
 
 fn of_versions(api: &Api) -> [Route; 2] {
@@ -91,9 +111,9 @@ fn of_versions(api: &Api) -> [Route; 2] {
     [
         api.route(Method::GET, HISTORY, Shape::Named("history"), history)
             .says("List the versions a secret has replaced")
-            .query("values", "true to be given values")
-            .query("before", "Versions before this one")
-            .query("limit", "1 to 100 versions; 100"),
+            .query("values", Form::Flag, "true to be given values")
+            .query("before", Form::Number(0, u32::MAX), "Versions before this one")
+            .query("limit", Form::Number(1, 100), "1 to 100 versions; 100"),
         api.route(Method::POST, ROLLBACK, Shape::Named("secret"), roll_back)
             .says("Give a secret the value of an older version")
             .takes::<Rollback>()
@@ -160,8 +180,9 @@ impl Render<Export> for Exported {
 
 fn exports() -> Vec<Content> {
     let list = Described::of::<Vec<Secret>>().under("secrets");
-    let texts = ["text/plain", "application/yaml", "text/csv"].map(Content::text);
-    [Content::json(list)].into_iter().chain(texts).collect()
+    let yaml = Content { media: "application/yaml", described: Described::anything() };
+    let json = Content::json(list.or(Described::texts()));
+    vec![json, yaml, Content::text("text/plain"), Content::text("text/csv")]
 }
 
 fn text(exported: &ExportedText) -> Response {

@@ -14,6 +14,7 @@ use super::known;
 use crate::api::Api;
 use crate::body::{Body, LIMIT, body};
 use crate::fault::Fault;
+use crate::openapi::Form;
 use crate::reply::Shape;
 use crate::router::Route;
 use crate::target::{Target, target};
@@ -29,7 +30,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
         api.route(Method::GET, "/api/v1/tokens", Shape::Named("tokens"), list)
             .says("List service tokens")
-            .query("team_id", "Of this team"),
+            .query("team_id", Form::Id, "Of this team"),
         api.route(Method::POST, "/api/v1/tokens", Shape::Created, create)
             .says("Create a service token; it is shown this once")
             .takes::<NewToken>(),

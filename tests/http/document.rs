@@ -1,0 +1,113 @@
+//! The document of the interface (OpenAPI 3.1) and the table of routes tell the same.
+
+use std::collections::BTreeSet;
+
+use secrets_http::jobs::Scheduler;
+use secrets_http::openapi::document;
+use secrets_http::routes;
+use secrets_tests::{App, Kind};
+use serde_json::{Map, Value};
+
+/// An operation of the document: method, path, and what is said of it.
+type Described<'a> = (String, &'a str, &'a Map<String, Value>);
+
+/// The document, and method, template and whether it is public of each route.
+async fn told() -> (Value, Vec<(String, &'static str, bool)>) {
+    let app = App::start(Kind::Memory).await;
+    let table = routes::table(&app.api(), &Scheduler::new(app.clock.clone()));
+    let served = table
+        .iter()
+        .map(|route| (route.method.to_string(), route.template, route.callers.is_none()))
+        .collect();
+    // Two types of one name stop it here.
+    (document(&table), served)
+}
+
+fn operations(document: &Value) -> Vec<Described<'_>> {
+    let paths = document["paths"].as_object().unwrap();
+    let methods = paths.iter().flat_map(|(path, methods)| {
+        methods.as_object().unwrap().iter().map(move |(method, told)| (method, path, told))
+    });
+    methods
+        .map(|(method, path, told)| (method.to_uppercase(), &**path, told.as_object().unwrap()))
+        .collect()
+}
+
+/// The bodies of a request or an answer, by media type.
+fn contents(message: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    message["content"].as_object().into_iter().flatten()
+}
+
+#[tokio::test]
+async fn the_document_tells_of_the_endpoints_that_are_served_and_of_no_others() {
+    let (document, served) = told().await;
+    let described: BTreeSet<_> =
+        operations(&document).into_iter().map(|(method, path, _)| (method, path)).collect();
+    let served: BTreeSet<_> = served
+        .into_iter()
+        .filter(|(_, template, _)| template.starts_with("/api/v1") || *template == "/health")
+        .map(|(method, template, _)| (method, template))
+        .collect();
+
+    assert!(described.len() > 70, "{described:?}");
+    assert_eq!(described, served);
+}
+
+#[tokio::test]
+async fn the_document_says_of_each_operation_what_it_does_and_how_it_ends_well() {
+    let (document, _) = told().await;
+
+    for (method, path, told) in operations(&document) {
+        let place = format!("{method} {path}");
+        assert!(!told["summary"].as_str().unwrap().is_empty(), "{place}");
+        let answers = told["responses"].as_object().unwrap();
+        assert!(answers.keys().any(|status| status.starts_with('2')), "{place}");
+        assert!(answers.values().all(|answer| answer["description"] != ""), "{place}");
+    }
+}
+
+#[tokio::test]
+async fn an_operation_needs_no_credential_in_the_document_where_it_needs_none() {
+    let (document, served) = told().await;
+
+    assert_eq!(document["security"], serde_json::json!([{ "bearer": [] }]));
+    for (method, path, told) in operations(&document) {
+        let route = served.iter().find(|(known, at, _)| *known == method && *at == path).unwrap();
+        let is_public = told.get("security") == Some(&serde_json::json!([]));
+        assert_eq!(is_public, route.2, "{method} {path}");
+        let refused = told["responses"].get("401").is_some();
+        assert_eq!(refused, !is_public, "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn each_body_in_json_has_an_example() {
+    let (document, _) = told().await;
+    let mut examples = 0;
+
+    for (method, path, told) in operations(&document) {
+        let answers = told["responses"].as_object().unwrap().iter();
+        let request = told.get("requestBody").map(|body| ("request", body));
+        let messages = answers.map(|(status, answer)| (&**status, answer)).chain(request);
+        for (name, message) in messages.filter(|(name, _)| !name.starts_with(['4', '5'])) {
+            for (media, content) in contents(message) {
+                if media == "application/json" {
+                    assert!(!content["example"].is_null(), "{method} {path}: {name}");
+                    examples += 1;
+                }
+            }
+        }
+    }
+    assert!(examples > 70);
+}
+
+#[tokio::test]
+async fn each_operation_has_an_id_of_its_own() {
+    let (document, _) = told().await;
+    let operations = operations(&document);
+
+    let ids: BTreeSet<_> =
+        operations.iter().map(|(.., told)| told["operationId"].as_str().unwrap()).collect();
+
+    assert_eq!(ids.len(), operations.len());
+}

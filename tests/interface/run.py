@@ -1,0 +1,92 @@
+"""Holds the program against the document it serves, as each kind of caller.
+
+Usage: run.py PROGRAM LOG FOLDER. The reports are left in the folder.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from service import Service, World
+
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+BIN = Path(sys.executable).parent
+
+# How many cases all callers together must have made.
+LEAST = 10_000
+
+# It never ends: it sends events until the client goes away. tests/http/watch.rs is about it.
+ENDLESS = "GET /api/v1/projects/{projectId}/environments/{environmentId}/watch"
+
+
+def callers(world):
+    """The credential of each kind of caller."""
+    return {
+        "nobody": None,
+        "person": world.person,
+        "token": world.service_token,
+        "session": world.session(),
+    }
+
+
+def settings(world, credential):
+    """Ours, with the names that are somebody's in this world."""
+    text = CONFIG.read_text()
+    for name, values in world.names.items():
+        text += f"\n[dictionaries.{name}]\nvalues = {json.dumps(values)}\n"
+    if credential:
+        text += f'\n[auth.openapi.bearer]\nbearer = "{credential}"\n'
+    return text
+
+
+def run(service, name, folder):
+    """Runs Schemathesis as one kind of caller, and gives how many cases passed and failed."""
+    world = World(service, name)
+    credential = callers(world)[name]
+    config, report = folder / f"{name}.toml", folder / f"{name}.ndjson"
+    config.write_text(settings(world, credential))
+    command = [
+        BIN / "st", "--config-file", config, "--no-color", "run",
+        f"{service.url}/api/v1/openapi.json", "--checks", "all", "--exclude-operation-id", ENDLESS,
+        "--report", "ndjson", "--report-ndjson-path", report,
+    ]
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(f"== {name}\n{result.stdout}", flush=True)
+    return counts(result)
+
+
+def counts(result):
+    """How many cases passed and failed, by the summary. What broke otherwise counts as a case."""
+    made = re.search(r"^  (\d+) generated", result.stdout, re.MULTILINE)
+    found = re.search(r" (\d+) found ", result.stdout)
+    made, failed = int(made[1]) if made else 0, int(found[1]) if found else 0
+    failed = max(failed, result.returncode != 0)
+    return max(made - failed, 0), failed
+
+
+def main(program, log, folder):
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    passed = failed = 0
+    with Service(program, log) as service:
+        with urllib.request.urlopen(service.url + "/api/v1/openapi.json") as answer:
+            document = json.load(answer)
+        for error in OpenAPIV31SpecValidator(document).iter_errors():
+            print(f"the document is no OpenAPI 3.1: {error}")
+            failed += 1
+        for name in ("nobody", "person", "token", "session"):
+            more_passed, more_failed = run(service, name, folder)
+            passed, failed = passed + more_passed, failed + more_failed
+    if passed + failed < LEAST:
+        print(f"{passed + failed} cases are too few: there must be {LEAST}")
+        failed += 1
+    print(f"interface: {passed} passed, {failed} failed")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
