@@ -43,7 +43,7 @@ pub(super) struct Found {
 }
 
 impl BegunScan {
-    /// Searches. Takes as long as the text is long (16 MiB: about a second), so a host runs it where
+    /// Searches. Takes as long as the text is long, so a host runs it where
     /// nothing else waits for it.
     #[must_use]
     pub fn work(self) -> FinishedScan {
