@@ -4,6 +4,7 @@ Usage: run.py PROGRAM LOG FOLDER. The reports are left in the folder.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -24,14 +25,20 @@ LEAST = 10_000
 ENDLESS = "GET /api/v1/projects/{projectId}/environments/{environmentId}/watch"
 
 
-def callers(world):
-    """The credential of each kind of caller."""
-    return {
-        "nobody": None,
-        "person": world.person,
-        "token": world.service_token,
-        "session": world.session(),
-    }
+# Ends the session that it is sent with, and so the run of a session.
+REVOKE = "POST /api/v1/auth/cli/revoke"
+
+# Who asks, by name: how they come by their credential, and for what they ask.
+CALLERS = {
+    "nobody": (lambda world: None, ["--exclude-operation-id", ENDLESS]),
+    "person": (lambda world: world.person, ["--exclude-operation-id", ENDLESS]),
+    "token": (lambda world: world.service_token, ["--exclude-operation-id", ENDLESS]),
+    "session": (
+        World.session,
+        ["--exclude-operation-id", ENDLESS, "--exclude-operation-id", REVOKE],
+    ),
+    "session-that-ends": (World.session, ["--include-operation-id", REVOKE]),
+}
 
 
 def settings(world, credential):
@@ -46,18 +53,24 @@ def settings(world, credential):
 
 def run(service, name, folder):
     """Runs Schemathesis as one kind of caller, and gives how many cases passed and failed."""
+    credential_of, operations = CALLERS[name]
     world = World(service, name)
-    credential = callers(world)[name]
     config, report = folder / f"{name}.toml", folder / f"{name}.ndjson"
-    config.write_text(settings(world, credential))
+    config.write_text(settings(world, credential_of(world)))
     command = [
         BIN / "st", "--config-file", config, "--no-color", "run",
-        f"{service.url}/api/v1/openapi.json", "--checks", "all", "--exclude-operation-id", ENDLESS,
-        "--report", "ndjson", "--report-ndjson-path", report,
+        f"{service.url}/api/v1/openapi.json", "--checks", "all", *operations,
+        "--report", "ndjson", "--report-ndjson-path", report, *seed(),
     ]
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(f"== {name}\n{result.stdout}", flush=True)
     return counts(result)
+
+
+def seed():
+    """The seed to begin with again, where one was named."""
+    named = os.environ.get("SECRETS_TEST_SEED")
+    return ["--seed", named] if named else []
 
 
 def counts(result):
@@ -79,7 +92,7 @@ def main(program, log, folder):
         for error in OpenAPIV31SpecValidator(document).iter_errors():
             print(f"the document is no OpenAPI 3.1: {error}")
             failed += 1
-        for name in ("nobody", "person", "token", "session"):
+        for name in CALLERS:
             more_passed, more_failed = run(service, name, folder)
             passed, failed = passed + more_passed, failed + more_failed
     if passed + failed < LEAST:

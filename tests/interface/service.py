@@ -91,51 +91,78 @@ def _base64url(data):
 
 
 class World:
-    """A person with one of everything, and what the names in paths may stand for."""
+    """A person with a few of everything, and what the names in paths may stand for."""
 
     def __init__(self, service, name):
-        self.service, self.person = service, jwt(name)
-        user = self.call("POST", "/api/v1/auth/sync")
-        team = self.call("GET", "/api/v1/teams")["teams"][0]["id"]
-        project = self._project(name, team)
-        environments = f"/api/v1/projects/{project}/environments"
-        secrets = f"{environments}/development/secrets"
-        for key in ("DATABASE_URL", "API_KEY"):
-            self.call("POST", secrets, {"key": key, "value": "kvc_first"})
-            self.call("PUT", f"{secrets}/{key}", {"value": "kvc_second"})
-        invited = {"email": f"friend.of.{name}@example.com", "role": "member"}
-        self.call("POST", f"/api/v1/teams/{team}/members", invited)
-        invitation = self.call("GET", f"/api/v1/teams/{team}/invitations")[0]["id"]
-        text = {"team_id": team, "source": {"type": "text"}, "content": "nothing"}
-        scan = self.call("POST", "/api/v1/scans", text)["id"]
-        spare = self.call("POST", "/api/v1/tokens", self._token(team, "spare"))
-        self.service_token = self.call("POST", "/api/v1/tokens", self._token(team, "used"))["token"]
+        self.service, self.name, self.person = service, name, jwt(name)
+        user = self.call("POST", "/api/v1/auth/sync")["id"]
+        self.team = self.call("GET", "/api/v1/teams")["teams"][0]["id"]
+        self.project = self._project("of")
+        doomed = range(DOOMED)
+        scan = self._scan("token = ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5")
+        login = [self._login() for _ in doomed]
+        self.service_token = self._token("used")["token"]
         self.names = {
-            "project": [project], "environment": ["development"], "key": ["DATABASE_URL"],
-            "team": [team], "user": [user["id"]], "invitation": [invitation],
-            "scan": [scan], "token": [spare["id"]],
+            "project": [self.project], "environment": ["development"], "key": [self._key("KEY")],
+            "team": [self.team], "user": [user], "friend": [self._friend()],
+            "invitation": [self._invitation("invited")],
+            "scan": [scan["id"]], "finding": [found["id"] for found in scan["findings"]],
+            "token": [self._token("rotated")["id"]],
+            "user_code": [one["user_code"] for one in login],
+            "device_code": [one["device_code"] for one in login],
             # Those that requests that delete take, so that what the others need stays.
-            "doomed_project": [self._project(f"{name} doomed {n}", team) for n in range(DOOMED)],
-            "doomed_environment": [self._environment(environments, n) for n in range(DOOMED)],
+            "doomed_project": [self._project(f"doomed {n}") for n in doomed],
+            "doomed_environment": [self._environment(f"doomed-{n}") for n in doomed],
+            "doomed_key": [self._key(f"DOOMED_{n}") for n in doomed],
+            "doomed_scan": [self._scan("nothing")["id"] for n in doomed],
+            "doomed_token": [self._token(f"doomed {n}")["id"] for n in doomed],
+            "doomed_invitation": [self._invitation(f"doomed.{n}") for n in doomed],
         }
 
-    def _project(self, name, team):
-        return self.call("POST", "/api/v1/projects", {"name": name, "team_id": team})["slug"]
+    def _project(self, name):
+        body = {"name": f"{name} {self.name}", "team_id": self.team}
+        return self.call("POST", "/api/v1/projects", body)["slug"]
 
-    def _environment(self, environments, number):
-        return self.call("POST", environments, {"name": f"doomed-{number}"})["name"]
+    def _environment(self, name):
+        environments = f"/api/v1/projects/{self.project}/environments"
+        return self.call("POST", environments, {"name": name})["name"]
 
-    @staticmethod
-    def _token(team, name):
-        permissions = ["read", "write"]
-        return {"name": name, "team_id": team, "all_projects": True, "permissions": permissions}
+    def _key(self, key):
+        secrets = f"/api/v1/projects/{self.project}/environments/development/secrets"
+        self.call("POST", secrets, {"key": key, "value": "kvc_first"})
+        self.call("PUT", f"{secrets}/{key}", {"value": "kvc_second"})
+        return key
+
+    def _scan(self, text):
+        body = {"team_id": self.team, "source": {"type": "text"}, "content": text}
+        return self.call("POST", "/api/v1/scans", body)
+
+    def _token(self, name):
+        body = {"name": name, "team_id": self.team, "all_projects": True}
+        return self.call("POST", "/api/v1/tokens", body | {"permissions": ["read", "write"]})
+
+    def _invitation(self, name):
+        body = {"email": f"{name}.{self.name}@example.com"}
+        invited = self.call("POST", f"/api/v1/teams/{self.team}/members", body)
+        return invited["invitation_id"]
+
+    def _friend(self):
+        friend = jwt(f"friend.{self.name}")
+        user = self.service.call("POST", "/api/v1/auth/sync", friend)["id"]
+        self._invitation("friend")
+        token = self.service.call("GET", "/api/v1/invitations", friend)[0]["token"]
+        self.service.call("POST", f"/api/v1/invitations/{token}/accept", friend)
+        return user
+
+    def _login(self):
+        return self.service.call("POST", "/api/v1/auth/cli/device", body={"client_id": "cli"})
 
     def call(self, method, path, body=None):
         return self.service.call(method, path, self.person, body)
 
     def session(self):
         """The credential of a command line that the person let in."""
-        login = self.service.call("POST", "/api/v1/auth/cli/device", body={"client_id": "cli"})
+        login = self._login()
         self.call("POST", "/api/v1/auth/cli/approve", {"user_code": login["user_code"]})
         poll = {"grant_type": GRANT, "device_code": login["device_code"], "client_id": "cli"}
         return self.service.call("POST", "/api/v1/auth/cli/token", body=poll)["access_token"]
