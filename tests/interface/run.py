@@ -62,7 +62,10 @@ def run(service, name, folder):
         f"{service.url}/api/v1/openapi.json", "--checks", "all", *operations,
         "--report", "ndjson", "--report-ndjson-path", report, *seed(),
     ]
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # In the folder, where it keeps what it found.
+    result = subprocess.run(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     print(f"== {name}\n{result.stdout}", flush=True)
     return counts(result)
 
@@ -75,14 +78,14 @@ def seed():
 def counts(result):
     """How many cases passed and failed, by the summary. What broke otherwise counts as a case."""
     made = re.search(r"^  (\d+) generated", result.stdout, re.MULTILINE)
-    found = re.search(r" (\d+) found ", result.stdout)
+    found = re.search(r"^  \d+ generated, (\d+) found ", result.stdout, re.MULTILINE)
     made, failed = int(made[1]) if made else 0, int(found[1]) if found else 0
     failed = max(failed, result.returncode != 0)
     return max(made - failed, 0), failed
 
 
 def main(program, log, folder):
-    folder = Path(folder)
+    folder = Path(folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     passed = failed = 0
     with Service(program, log) as service:

@@ -28,7 +28,7 @@ use crate::users::User;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Account {
     /// The person.
-        pub user: User,
+    pub user: User,
     /// Their teams.
     pub teams: Vec<AccountTeam>,
     /// When they first signed in.

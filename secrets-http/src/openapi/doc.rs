@@ -133,10 +133,7 @@ impl Described {
             return Self { schema, named };
         }
         named.push((name.clone(), schema));
-        Self {
-            schema: json!({ "$ref": format!("#/components/schemas/{name}") }),
-            named,
-        }
+        Self { schema: json!({ "$ref": format!("#/components/schemas/{name}") }), named }
     }
 
     /// Whatever JSON holds.
@@ -252,24 +249,14 @@ impl Route {
 
     /// A parameter of the query that may be there.
     #[must_use]
-    pub(crate) fn query(
-        mut self,
-        name: &'static str,
-        form: Form,
-        about: &'static str,
-    ) -> Self {
+    pub(crate) fn query(mut self, name: &'static str, form: Form, about: &'static str) -> Self {
         self.doc.query.push(Query { name, about, form, is_required: false });
         self
     }
 
     /// A parameter of the query that must be there.
     #[must_use]
-    pub(crate) fn needs(
-        mut self,
-        name: &'static str,
-        form: Form,
-        about: &'static str,
-    ) -> Self {
+    pub(crate) fn needs(mut self, name: &'static str, form: Form, about: &'static str) -> Self {
         self.doc.query.push(Query { name, about, form, is_required: true });
         self
     }

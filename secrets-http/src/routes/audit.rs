@@ -91,9 +91,17 @@ fn documented(route: Route) -> Route {
 }
 
 const QUERY: [(&str, Form, &str); 16] = [
-    ("action", Form::Many("^([a-z._]{1,64}|[a-z._]{0,63}[.][*])$"), "Any of these actions, such as secret.read or secret.*; may be repeated"),
+    (
+        "action",
+        Form::Many("^([a-z._]{1,64}|[a-z._]{0,63}[.][*])$"),
+        "Any of these actions, such as secret.read or secret.*; may be repeated",
+    ),
     ("actor_id", Form::Id, "By this user or token"),
-    ("actor_type", Form::OneOf(&["user", "service_token", "system", "anonymous"]), "user, service_token, system or anonymous"),
+    (
+        "actor_type",
+        Form::OneOf(&["user", "service_token", "system", "anonymous"]),
+        "user, service_token, system or anonymous",
+    ),
     ("project_id", Form::Id, "Of this project"),
     ("environment_id", Form::Id, "Of this environment"),
     ("resource_type", Form::Text, "About this kind of thing"),

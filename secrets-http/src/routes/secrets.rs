@@ -81,7 +81,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .takes_texts()
             .takes_text("text/plain")
             .query("overwrite", Form::Flag, "Of a file: whether what is there is changed")
-            .query("format", Form::OneOf(&["json", "yaml", "dotenv"]), "json, yaml or dotenv, where the body is a file of keys and values"),
+            .query(
+                "format",
+                Form::OneOf(&["json", "yaml", "dotenv"]),
+                "json, yaml or dotenv, where the body is a file of keys and values",
+            ),
         api.route(Method::GET, ONE, Shape::Named("secret"), get).says("Read a secret"),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update)
             .says("Change a secret; what it held is kept")
@@ -89,7 +93,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .conflicts(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
             .says("Delete a secret for good")
-            .query("expected_version", Form::Number(0, u32::MAX), "The version the secret must have")
+            .query(
+                "expected_version",
+                Form::Number(0, u32::MAX),
+                "The version the secret must have",
+            )
             .conflicts(),
         api.route(Method::GET, HISTORY, Shape::Named("history"), history)
             .says("List the versions a secret has replaced")

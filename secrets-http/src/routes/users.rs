@@ -16,6 +16,8 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
         api.route(Method::POST, "/api/v1/auth/sync", Shape::Bare, sync)
             .says("Sign in: make or refresh one's account"),
-        api.route(Method::GET, "/api/v1/users/me", Shape::Bare, me).says("See who one is").looks_up(),
+        api.route(Method::GET, "/api/v1/users/me", Shape::Bare, me)
+            .says("See who one is")
+            .looks_up(),
     ]
 }
