@@ -97,13 +97,15 @@ class World:
         self.service, self.name, self.person = service, name, jwt(name)
         user = self.call("POST", "/api/v1/auth/sync")["id"]
         self.team = self.call("GET", "/api/v1/teams")["teams"][0]["id"]
-        self.project = self._project("of")
+        # Named as the examples of the document are.
+        self.project = self._project("Web API")
         doomed = range(DOOMED)
         scan = self._scan("token = ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5")
         login = [self._login() for _ in doomed]
         self.service_token = self._token("used")["token"]
         self.names = {
-            "project": [self.project], "environment": ["development"], "key": [self._key("KEY")],
+            "project": [self.project], "environment": ["production"],
+            "key": [self._key("DATABASE_URL")],
             "team": [self.team], "user": [user], "friend": [self._friend()],
             "invitation": [self._invitation("invited")],
             "scan": [scan["id"]], "finding": [found["id"] for found in scan["findings"]],
@@ -111,16 +113,15 @@ class World:
             "user_code": [one["user_code"] for one in login],
             "device_code": [one["device_code"] for one in login],
             # Those that requests that delete take, so that what the others need stays.
-            "doomed_project": [self._project(f"doomed {n}") for n in doomed],
+            "doomed_project": [self._project("doomed 0")], "doomed_key": [self._key("DOOMED_0")],
             "doomed_environment": [self._environment(f"doomed-{n}") for n in doomed],
-            "doomed_key": [self._key(f"DOOMED_{n}") for n in doomed],
             "doomed_scan": [self._scan("nothing")["id"] for n in doomed],
             "doomed_token": [self._token(f"doomed {n}")["id"] for n in doomed],
             "doomed_invitation": [self._invitation(f"doomed.{n}") for n in doomed],
         }
 
     def _project(self, name):
-        body = {"name": f"{name} {self.name}", "team_id": self.team}
+        body = {"name": name, "team_id": self.team}
         return self.call("POST", "/api/v1/projects", body)["slug"]
 
     def _environment(self, name):
@@ -128,7 +129,7 @@ class World:
         return self.call("POST", environments, {"name": name})["name"]
 
     def _key(self, key):
-        secrets = f"/api/v1/projects/{self.project}/environments/development/secrets"
+        secrets = f"/api/v1/projects/{self.project}/environments/production/secrets"
         self.call("POST", secrets, {"key": key, "value": "kvc_first"})
         self.call("PUT", f"{secrets}/{key}", {"value": "kvc_second"})
         return key

@@ -39,7 +39,7 @@ find_missing() {
     need git git has git
     need 'Node.js 18 or later (node)' nodejs has_node
     need npm npm has npm
-    need 'Python 3.10 or later with venv (python3)' python3-venv has_python
+    need 'Python 3.11 or later with venv (python3)' python3-venv has_python
     need 'the PostgreSQL server (initdb, postgres)' postgresql has_postgres
     need 'dash and bash' 'dash bash' has_shells
     need 'setpriv and timeout' 'util-linux coreutils' has_basics_of_linux
@@ -85,7 +85,7 @@ has_node() {
 }
 
 has_python() {
-    has python3 && python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
+    has python3 && python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
 has_postgres() {

@@ -83,9 +83,17 @@ impl Form {
         match self {
             Self::Text => json!({ "type": "string" }),
             Self::Id => json!({ "type": "string", "format": "uuid" }),
-            Self::Project => Self::Pattern("^[A-Za-z0-9-]{1,64}$").schema(),
-            Self::Environment => Self::Pattern("^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$").schema(),
-            Self::Key => Self::Pattern("^[A-Za-z_][A-Za-z0-9_.-]{0,254}$").schema(),
+            Self::Project => json!({
+                "type": "string", "pattern": "^[A-Za-z0-9-]{1,64}$", "example": "web-api",
+            }),
+            Self::Environment => json!({
+                "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+                "example": "production",
+            }),
+            Self::Key => json!({
+                "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_.-]{0,254}$",
+                "example": "DATABASE_URL",
+            }),
             Self::Address => json!({
                 "type": "string", "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }],
             }),
