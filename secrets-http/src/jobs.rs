@@ -38,20 +38,19 @@ impl Scheduler {
     }
 
     /// Runs the jobs for ever: looks after the store, so that a fault and a clock that runs away
-    /// are in the log before somebody asks; seals what the audit log took, and removes what it kept
-    /// long enough.
+    /// are in the log before somebody asks; seals what the audit log took.
     ///
-    /// What was deleted long ago goes for good a minute after the start, and every hour.
+    /// What was deleted or kept long enough goes for good a minute after the start, and every hour.
     pub async fn run(self, service: Arc<Service>) {
         let mut ticks = tokio::time::interval(TICK);
         for tick in 0_u64.. {
             ticks.tick().await;
             service.health().await;
             report("seal the audit log", service.seal_audit().await.map(drop));
-            report("prune the audit log", service.prune_audit().await);
             report("forget ended logins", service.forget_ended_logins().await);
             report("write uses of tokens", service.write_token_uses().await);
             if tick % PURGE == FIRST_PURGE {
+                report("prune the audit log", service.prune_audit().await);
                 purge(&service).await;
             }
             self.last.store(self.clock.now().timestamp(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The document of the interface (OpenAPI 3.1) and the table of routes tell the same.
+//! The document of the interface (`OpenAPI` 3.1) and the table of routes tell the same.
 
 use std::collections::BTreeSet;
 

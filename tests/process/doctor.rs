@@ -20,6 +20,9 @@ async fn filled(name: &str) -> PathBuf {
     let path = format!("{project}/environments/production/secrets/KEY");
     let change = json!({ "value": canary("again"), "description": canary("described") });
     alice.put(&path, &change).await.is(200);
+    let gone = alice.project("Gone").await;
+    alice.secret(&gone, "production", "KEY", &canary("gone")).await;
+    alice.delete(&gone).await.is(204);
     // The sealer comes by when the next one starts.
     program.terminate(Duration::from_secs(10));
     let mut program = Program::serve(name, &database).start();
@@ -42,8 +45,8 @@ async fn a_database_that_nobody_changed_is_found_well() {
     let ended = verify("doctor_well", &database);
 
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("secrets: 1 with 3 records open"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("4 entries in 1 chains"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("secrets: 2 with 4 records open"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("7 entries in 1 chains"), "{}", ended.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

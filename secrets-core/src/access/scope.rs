@@ -99,7 +99,7 @@ impl<A: Access> Context<'_, A> {
         let memberships = self.reads().memberships(user).await?;
         let only = (memberships.len() == 1).then(|| memberships.first()).flatten();
         let own = only.or_else(|| {
-            memberships.iter().find(|m| m.team.is_personal && m.role == Some(Role::Owner))
+            memberships.iter().find(|m| m.is_personal_of(user) && m.role == Some(Role::Owner))
         });
         own.map(|membership| membership.team.id)
             .ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
@@ -109,7 +109,7 @@ impl<A: Access> Context<'_, A> {
     pub(crate) async fn personal_team(&mut self) -> Result<Option<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
-        Ok(memberships.iter().find(|own| own.team.is_personal).map(|own| own.team.id))
+        Ok(memberships.iter().find(|own| own.is_personal_of(user)).map(|own| own.team.id))
     }
 
     /// The teams that the caller runs.

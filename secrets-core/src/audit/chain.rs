@@ -51,14 +51,20 @@ impl Service {
             for entry in found {
                 by_team.entry(entry.team).or_default().push(entry);
             }
+            let before = sealed;
             for (team, entries) in by_team {
                 match self.seal_entries(team, &entries).await {
                     Ok(()) => sealed += entries.len() as u64,
-                    Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => return Ok(sealed),
-                    Err(error) => return Err(error),
+                    Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
+                    // What is wrong with one chain holds up no other.
+                    Err(error) => tracing::error!(
+                        team = team.map(tracing::field::display),
+                        error = &error as &dyn std::error::Error,
+                        "the audit log of a team cannot be sealed"
+                    ),
                 }
             }
-            if is_last {
+            if is_last || sealed == before {
                 return Ok(sealed);
             }
         }
@@ -66,14 +72,17 @@ impl Service {
 
     async fn seal_entries(&self, team: Option<TeamId>, entries: &[AuditRecord]) -> StoreResult<()> {
         let mut tx = self.store().begin().await?;
-        let head = tx.audit_head(team).await?.unwrap_or(AuditHead {
-            team,
-            base: 0,
-            base_hash: [0; 32],
-            position: 0,
-            hash: [0; 32],
-            mac: [0; 32],
-        });
+        let head = match tx.audit_head(team).await? {
+            Some(head) => self.genuine(head)?,
+            None => AuditHead {
+                team,
+                base: 0,
+                base_hash: [0; 32],
+                position: 0,
+                hash: [0; 32],
+                mac: [0; 32],
+            },
+        };
         let mut end = head;
         let mut seals: Vec<(AuditId, AuditSeal)> = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -87,6 +96,14 @@ impl Service {
         tx.commit().await
     }
 
+    /// The end of a chain, if it is as we wrote it: a chain is not made good by going on with it.
+    fn genuine(&self, head: AuditHead) -> StoreResult<AuditHead> {
+        if is_same(&head.mac, &head_mac(self.keyring(), &head)) {
+            return Ok(head);
+        }
+        Err(StoreError::Broken("the end of a chain of the audit log was changed".into()))
+    }
+
     /// Removes entries that are older than the plan of their team keeps them; those of no team after
     /// a year. What is left still proves that nothing else is missing.
     pub async fn prune_audit(&self) -> StoreResult<()> {
@@ -97,7 +114,11 @@ impl Service {
             match self.prune_chain(head, cutoff).await {
                 // Somebody sealed or removed entries meanwhile; there is a next time.
                 Ok(()) | Err(StoreError::Stale(_)) => {}
-                Err(error) => return Err(error),
+                Err(error) => tracing::error!(
+                    team = head.team.map(tracing::field::display),
+                    error = &error as &dyn std::error::Error,
+                    "the audit log of a team cannot be pruned"
+                ),
             }
         }
         Ok(())
@@ -111,6 +132,7 @@ impl Service {
     }
 
     async fn prune_chain(&self, head: AuditHead, cutoff: crate::clock::Time) -> StoreResult<()> {
+        let head = self.genuine(head)?;
         let mut tx = self.store().begin().await?;
         let young = tx.audit_position(head.team, cutoff).await?;
         let last = young.map_or(head.position, |position| position - 1);

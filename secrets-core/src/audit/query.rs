@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, Datelike as _, TimeDelta};
 use uuid::Uuid;
 
 use super::AuditFormat;
@@ -77,11 +77,11 @@ impl AuditQuery {
         )?;
         wanted.project = id("project_id", self.project_id.as_deref())?;
         wanted.environment = id("environment_id", self.environment_id.as_deref())?;
-        wanted.resource_type.clone_from(&self.resource_type);
+        wanted.resource_type = self.resource_type.as_deref().map(text);
         wanted.resource = id("resource_id", self.resource_id.as_deref())?;
         if let Some(key) = &self.key {
             wanted.resource_type = Some("secret".to_owned());
-            wanted.resource_name = Some(key.clone());
+            wanted.resource_name = Some(text(key));
         }
         wanted.outcome = one_of(
             "outcome",
@@ -170,6 +170,11 @@ fn one_of(
     }
 }
 
+/// A text to look for. Nothing that is kept holds a NUL, which not every store takes.
+fn text(given: &str) -> String {
+    given.replace('\0', "\u{fffd}")
+}
+
 fn time(field: &'static str, text: Option<&str>) -> Result<Option<Time>> {
     let Some(text) = text else { return Ok(None) };
     let time = DateTime::parse_from_rfc3339(text)
@@ -188,6 +193,10 @@ fn place(cursor: &str) -> Result<(Time, AuditId)> {
         let place: [u8; 24] = URL_SAFE_NO_PAD.decode(cursor).ok()?.try_into().ok()?;
         let (time, id) = place.split_first_chunk::<8>()?;
         let time = DateTime::from_timestamp_micros(i64::from_be_bytes(*time))?;
+        // No entry is of a time that a database could not keep.
+        if !(0..=9999).contains(&time.year()) {
+            return None;
+        }
         Some((time, Uuid::from_slice(id).ok()?.into()))
     };
     read().ok_or_else(|| Error::invalid("cursor", "must be the next_cursor of a page"))

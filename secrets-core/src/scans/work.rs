@@ -177,7 +177,13 @@ impl Search<'_> {
         secret: Option<&SecretPlace>,
     ) -> Found {
         let is_stored = secret.is_some();
-        let parts = [b"match", rule.as_bytes(), bytes(path), value.as_bytes()];
+        // Of a stored value it is made of where that is kept: one made of the value would tell
+        // whoever may not read it that a guess is right.
+        let place = secret.map(|secret| format!("{} {}", secret.environment, secret.key));
+        let parts = match &place {
+            Some(place) => [b"stored".as_slice(), rule.as_bytes(), bytes(path), place.as_bytes()],
+            None => [b"match".as_slice(), rule.as_bytes(), bytes(path), value.as_bytes()],
+        };
         Found {
             rule: rule.to_owned(),
             description: description.to_owned(),

@@ -44,6 +44,9 @@ impl Service {
             if keys.project != sample.key.project {
                 keys = Keys { project: sample.key.project, by_version: HashMap::new() };
             }
+            // It comes along for deleted projects too, whose keys are not to be had otherwise.
+            let key = self.keyring().project_key(&sample.key).ok();
+            keys.by_version.insert(sample.key.version, key);
             match self.opens(reads.as_mut(), &mut keys, &secret).await? {
                 Some(records) => {
                     verified.secrets += 1;

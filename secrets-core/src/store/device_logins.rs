@@ -143,7 +143,7 @@ pub trait DeviceLoginWrites: Send {
     /// Ends a person's session. Fails with `Stale` if they have none of this id.
     async fn delete_cli_session(&mut self, user: UserId, session: CliSessionId) -> StoreResult<()>;
 
-    /// Ends all sessions of a person.
+    /// Ends all sessions of a person, and the logins that they decided.
     async fn delete_cli_sessions(&mut self, user: UserId) -> StoreResult<()>;
 
     /// Removes logins and sessions that are over by then.

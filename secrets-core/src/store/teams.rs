@@ -91,6 +91,13 @@ pub struct TeamUsage {
     pub service_tokens: u64,
 }
 
+impl Membership {
+    /// Whether the team came with this person's first sign-in; they may be in others' as well.
+    pub(crate) fn is_personal_of(&self, user: UserId) -> bool {
+        self.team.is_personal && self.team.created_by == user
+    }
+}
+
 /// Reading teams.
 #[async_trait]
 pub trait TeamReads: Send {

@@ -35,7 +35,8 @@ impl Operation for SyncUser {
         cx.note.resource = Some(("user", Some(user.id.uuid()), None));
         let memberships = cx.reads().memberships(user.id).await?;
         // Signing in is told in the log of the person's own team.
-        cx.note.team = memberships.iter().find(|own| own.team.is_personal).map(|own| own.team.id);
+        let own = memberships.iter().find(|own| own.is_personal_of(user.id));
+        cx.note.team = own.map(|own| own.team.id);
         Ok(User::new(user, memberships))
     }
 }

@@ -113,6 +113,21 @@ async fn a_log_that_was_cut_at_either_end_is_found(app: App) {
     assert_eq!(app.service.verify_audit().await.unwrap().broken, []);
 }
 
+async fn a_chain_whose_end_was_changed_is_not_made_good_by_going_on(app: App) {
+    let alice = sealed(&app).await;
+    app.sql(
+        "DELETE FROM audit_log WHERE position > 6; UPDATE audit_heads SET position = 6,
+             hash = (SELECT hash FROM audit_log WHERE position = 6)",
+    )
+    .await;
+
+    alice.post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200);
+    app.service.seal_audit().await.unwrap();
+
+    let verified = app.service.verify_audit().await.unwrap();
+    assert_eq!((verified.broken.len(), verified.unsealed), (1, 1));
+}
+
 async fn names_of_actors_may_be_erased(app: App) {
     sealed(&app).await;
 
@@ -152,6 +167,7 @@ mod changed {
     on_sql_stores!(
         every_change_of_an_entry_is_found,
         a_log_that_was_cut_at_either_end_is_found,
+        a_chain_whose_end_was_changed_is_not_made_good_by_going_on,
         names_of_actors_may_be_erased,
     );
 }

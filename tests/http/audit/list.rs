@@ -128,6 +128,16 @@ async fn a_page_goes_back_thirty_days_where_nothing_is_said(app: App) {
     drop(alice);
 }
 
+async fn what_no_entry_holds_is_not_found(app: App) {
+    let alice = app.person("alice").await;
+
+    for query in ["key=%00", "resource_type=%00", "key=%F0%9F%94%91"] {
+        assert_eq!(texts(&page(&alice, &format!("?{query}")).await, "id").len(), 0, "{query}");
+    }
+    let far = "cursor=f_________8AAAAAAAAAAAAAAAAAAAAA";
+    alice.get(&format!("/api/v1/audit?{far}")).await.is(400).names("cursor");
+}
+
 async fn what_cannot_be_asked_is_refused_by_name(app: App) {
     let alice = app.person("alice").await;
 
@@ -208,6 +218,7 @@ on_every_store!(
     what_is_asked_for_comes,
     a_page_goes_back_thirty_days_where_nothing_is_said,
     what_cannot_be_asked_is_refused_by_name,
+    what_no_entry_holds_is_not_found,
     only_those_who_run_a_team_read_its_log,
     a_log_can_be_had_as_lines,
     a_log_can_be_had_as_a_table_without_formulas,

@@ -94,7 +94,9 @@ impl DeviceLoginWrites for Session<Pending> {
     }
 
     async fn delete_cli_sessions(&mut self, user: UserId) -> StoreResult<()> {
-        keep(&mut self.state_mut().cli_sessions, |session| session.user != user);
+        let state = self.state_mut();
+        keep(&mut state.device_logins, |login| login.user != Some(user));
+        keep(&mut state.cli_sessions, |session| session.user != user);
         Ok(())
     }
 

@@ -146,6 +146,8 @@ impl DeviceLoginWrites for Session<Transaction> {
     }
 
     async fn delete_cli_sessions(&mut self, user: UserId) -> StoreResult<()> {
+        let statement = sqlx::query("DELETE FROM device_logins WHERE user_id = $1");
+        self.write(statement.bind(user.uuid())).await?;
         let statement = sqlx::query("DELETE FROM cli_sessions WHERE user_id = $1");
         self.write(statement.bind(user.uuid())).await.map(drop)
     }

@@ -13,7 +13,9 @@ use crate::store::{
 };
 
 /// What deletes a team's things, in this order; secrets and versions go with their environments.
-const EMPTYING: [&str; 7] = [
+const EMPTYING: [&str; 8] = [
+    "DELETE FROM permission_defaults
+     WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
     "DELETE FROM scans WHERE team_id = $1",
     "DELETE FROM finding_marks WHERE team_id = $1",
     "DELETE FROM tokens WHERE team_id = $1",
