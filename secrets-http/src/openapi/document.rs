@@ -14,7 +14,7 @@ const ABOUT: &str = "Encrypted secrets for teams, projects and environments. Eve
 `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; an error is an object with \
 `error`, `code` and, where fields are wrong, `details`.";
 
-/// The OpenAPI 3.1 document of these routes. Pages for people are not part of it.
+/// The `OpenAPI` 3.1 document of these routes. Pages for people are not part of it.
 #[must_use]
 pub fn document(routes: &[Route]) -> Value {
     let mut named = Map::new();

@@ -1,4 +1,4 @@
-//! The document of the interface (OpenAPI 3.1), made of the table of routes and of the types that
+//! The document of the interface (`OpenAPI` 3.1), made of the table of routes and of the types that
 //! requests and answers are made of.
 
 mod doc;

@@ -39,6 +39,10 @@ const ROLLBACK: &str =
 const MANIFEST: &str = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
+    of_all(api).into_iter().chain(of_one(api)).collect()
+}
+
+fn of_all(api: &Api) -> Vec<Route> {
     let list = target().and(conditions()).map(|target: Target, conditions: Conditions| {
         known(ListSecrets { at: target.environment(), held: conditions.held() })
     });
@@ -51,14 +55,6 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let import = target().and(body(BULK_LIMIT)).map(|target: Target, body: Body| async move {
         Ok(ImportSecrets { at: target.environment(), import: import::read(&target, body).await? })
     });
-    let get = target()
-        .map(|target: Target| known(GetSecret { at: target.environment(), key: key(&target) }));
-    let update = target().and(conditions()).and(body(LIMIT)).map(update);
-    let delete = target()
-        .and(conditions())
-        .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
-    let history = target().map(|target: Target| ready(history(&target)));
-    let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
     vec![
         api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list)
             .says("List the secrets an environment sees, without values"),
@@ -86,6 +82,19 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
                 Form::OneOf(&["json", "yaml", "dotenv"]),
                 "json, yaml or dotenv, where the body is a file of keys and values",
             ),
+    ]
+}
+
+fn of_one(api: &Api) -> Vec<Route> {
+    let get = target()
+        .map(|target: Target| known(GetSecret { at: target.environment(), key: key(&target) }));
+    let update = target().and(conditions()).and(body(LIMIT)).map(update);
+    let delete = target()
+        .and(conditions())
+        .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
+    let history = target().map(|target: Target| ready(history(&target)));
+    let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
+    vec![
         api.route(Method::GET, ONE, Shape::Named("secret"), get).says("Read a secret"),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update)
             .says("Change a secret; what it held is kept")
