@@ -4,6 +4,7 @@ REFUSE is how many recipients are put off with 451 before one is taken; `for-goo
 Prints "listening" once it does.
 """
 
+import itertools
 import pathlib
 import socketserver
 import sys
@@ -11,6 +12,8 @@ import sys
 port, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 refuse = sys.argv[3] if len(sys.argv) > 3 else "0"
 refused = 0
+# Messages arrive at once: each has a number of its own.
+numbers = itertools.count()
 
 
 class Session(socketserver.StreamRequestHandler):
@@ -55,10 +58,10 @@ class Session(socketserver.StreamRequestHandler):
         lines = []
         while (line := self.rfile.readline()) and line != b".\r\n":
             lines.append(line[1:] if line.startswith(b"..") else line)
-        number = len(list(folder.glob("*.eml")))
-        half = folder / f"{number}.half"
+        number = next(numbers)
+        half = folder / f"{number:04}.half"
         half.write_bytes("\r\n".join(recipients).encode() + b"\r\n" + b"".join(lines))
-        half.rename(folder / f"{number}.eml")
+        half.rename(folder / f"{number:04}.eml")
 
 
 class Server(socketserver.ThreadingTCPServer):
