@@ -44,6 +44,8 @@ macro_rules! ids {
 }
 
 ids! {
+    /// An attempt to rotate a credential.
+    AttemptId
     /// An entry of the audit log.
     AuditId
     /// A login of a command-line client that was approved.
@@ -64,6 +66,8 @@ ids! {
     ProjectId
     /// A request that a host answers.
     RequestId
+    /// A rotation of a database's credentials.
+    RotationId
     /// A scan.
     ScanId
     /// A secret; a key that is deleted and made again gets another.
@@ -74,6 +78,10 @@ ids! {
     TokenId
     /// A user.
     UserId
+    /// A webhook of a rotation.
+    WebhookId
+    /// An event on its way to a webhook.
+    WebhookDeliveryId
 }
 
 impl ProjectId {

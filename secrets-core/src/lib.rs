@@ -31,6 +31,7 @@ pub mod operation;
 pub mod outbox;
 pub mod permissions;
 pub mod projects;
+pub mod rotations;
 pub mod rule;
 pub mod scans;
 pub mod secrets;

@@ -1,0 +1,87 @@
+//! The two users of a rotation, and their passwords.
+
+use super::Slot;
+use crate::crypto::{Plaintext, random};
+use crate::ids::RotationId;
+
+/// How many characters a password has: 192 bits.
+const PASSWORD: usize = 32;
+
+/// What passwords are made of: nothing that needs quoting in SQL, a URL, a `.env` file, YAML or a
+/// shell, and `-` and `_` for policies that want a special character.
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+
+/// The name of a slot's user on the target: at most 21 bytes, as MySQL allows 32.
+#[must_use]
+pub fn slot_user(rotation: RotationId, slot: Slot) -> String {
+    format!("kv_{}_{}", short(rotation), slot.as_str())
+}
+
+/// The name of the role that holds the privileges of both.
+#[must_use]
+pub fn group_role(rotation: RotationId) -> String {
+    format!("kv_{}_g", short(rotation))
+}
+
+/// The last ten bytes of the id, which are random but for two bits, in base 32.
+fn short(rotation: RotationId) -> String {
+    const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let bytes = &rotation.uuid().into_bytes()[6..];
+    let number = bytes.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+    let digit = |place: u32| {
+        let index = usize::try_from(number >> (place * 5) & 31).unwrap_or_default();
+        char::from(DIGITS[index])
+    };
+    (0..16).rev().map(digit).collect()
+}
+
+/// A password that nobody has had: 32 characters, at least one of each class that policies ask for.
+#[must_use]
+pub fn draw_password() -> Plaintext {
+    loop {
+        // 64 characters, so six bits of a byte draw one without a bias.
+        let bytes = zeroize::Zeroizing::new(random::<PASSWORD>());
+        let text = bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte & 63)]));
+        let text: String = text.collect();
+        let has = |class: fn(&char) -> bool| text.chars().any(|c| class(&c));
+        if has(char::is_ascii_uppercase)
+            && has(char::is_ascii_lowercase)
+            && has(char::is_ascii_digit)
+            && has(|c| matches!(c, '_' | '-'))
+            && let Ok(password) = Plaintext::new(text)
+        {
+            return password;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_of_a_rotation_have_names_that_every_target_takes() {
+        let rotation = RotationId::from(uuid::Uuid::from_u128(u128::MAX));
+        let [a, b] = [Slot::A, Slot::B].map(|slot| slot_user(rotation, slot));
+
+        assert_eq!(a, "kv_7777777777777777_a");
+        assert_ne!(a, b);
+        assert_ne!(a, group_role(rotation));
+        assert_eq!(
+            slot_user(RotationId::from(uuid::Uuid::nil()), Slot::A),
+            "kv_aaaaaaaaaaaaaaaa_a"
+        );
+    }
+
+    #[test]
+    fn a_password_has_every_class_and_needs_no_quoting() {
+        for _ in 0..1_000 {
+            let password = draw_password();
+            let text = password.reveal();
+            assert_eq!(text.len(), PASSWORD);
+            assert!(text.bytes().all(|byte| ALPHABET.contains(&byte)));
+            assert!(text.contains(|c: char| c.is_ascii_digit()));
+            assert!(text.contains(['_', '-']));
+        }
+    }
+}
