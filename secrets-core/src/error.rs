@@ -94,6 +94,8 @@ pub enum Subject {
     Project,
     /// A path that names nothing.
     Resource,
+    /// A rotation.
+    Rotation,
     /// A scan.
     Scan,
     /// A secret, or a key that is hidden.
@@ -106,6 +108,10 @@ pub enum Subject {
     User,
     /// A version that a secret has replaced.
     Version,
+    /// A webhook.
+    Webhook,
+    /// Something that was sent to a webhook.
+    WebhookDelivery,
 }
 
 /// A rule's name for machines: the `code` of an answer. Stable.
@@ -147,6 +153,8 @@ pub enum Code {
     ValueTooLarge,
     /// Not at the expected version.
     VersionConflict,
+    /// A key that a rotation writes.
+    ManagedKey,
 }
 
 impl Code {
@@ -172,6 +180,7 @@ impl Code {
             Self::Unavailable => "unavailable",
             Self::ValueTooLarge => "value_too_large",
             Self::VersionConflict => "version_conflict",
+            Self::ManagedKey => "managed_key",
         }
     }
 }
@@ -244,6 +253,9 @@ impl fmt::Display for Error {
             Self::Conflict(Subject::Secret) => {
                 f.write_str("a secret with this key already exists in this environment")
             }
+            Self::Conflict(Subject::Rotation) => {
+                f.write_str("a rotation of this environment writes this key")
+            }
             Self::Conflict(subject) => write!(f, "this {subject} already exists"),
             Self::Stale(subject) => write!(f, "the {subject} is not at the expected version"),
             Self::PlanLimit(PlanLimit { quota, limit, current, .. }) => {
@@ -279,12 +291,15 @@ impl fmt::Display for Subject {
             Self::Permission => "permission",
             Self::Project => "project",
             Self::Resource => "resource",
+            Self::Rotation => "rotation",
             Self::Scan => "scan",
             Self::Secret => "secret",
             Self::Team => "team",
             Self::Token => "token",
             Self::User => "user",
             Self::Version => "version",
+            Self::Webhook => "webhook",
+            Self::WebhookDelivery => "delivery",
         })
     }
 }

@@ -64,6 +64,10 @@ names! {
     /// A plan: 1 to 64 lower-case letters, digits, `_` or `-`.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[a-z0-9_-]{1,64}$"))]
     PlanName
+    /// What a rotation is called: 1 to 63 letters, digits, `_` or `-`, beginning with a letter or
+    /// digit; never `test`, which the interface uses itself.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$"))]
+    RotationName
     /// A secret's name: `[A-Za-z_][A-Za-z0-9_.-]{0,254}`, case kept; `export` and `bulk` belong to
     /// the interface.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z_][A-Za-z0-9_.-]{0,254}$"))]
@@ -84,6 +88,9 @@ const DISPLAY_NAME: Rule = Rule::of("must be 1 to 100 characters without control
 const EMAIL_ADDRESS: Rule = Rule::of("must be an e-mail address of at most 254 characters");
 const ENVIRONMENT_NAME: Rule = Rule::of(
     "must be 1 to 64 letters, digits, underscores and hyphens, begin with a letter or digit, and not be a UUID",
+);
+const ROTATION_NAME: Rule = Rule::of(
+    "must be 1 to 63 letters, digits, underscores and hyphens, begin with a letter or digit, and not be `test`",
 );
 const SLUG: Rule = Rule::of(
     "must be 1 to 64 lower-case letters, digits and hyphens, begin and end with a letter or digit, and not be a UUID",
@@ -152,6 +159,19 @@ impl PlanName {
     /// One that we give ourselves.
     pub(crate) fn fixed(name: &'static str) -> Self {
         Self(name.to_owned())
+    }
+}
+
+impl TryFrom<String> for RotationName {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        // The path `…/rotations/test` is an operation: a rotation of that name could not be reached.
+        let fits = (1..=63).contains(&text.len())
+            && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+            && text != "test";
+        if fits { Ok(Self(text)) } else { Err(ROTATION_NAME.broken()) }
     }
 }
 

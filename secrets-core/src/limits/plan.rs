@@ -33,12 +33,20 @@ pub enum Quota {
     Secrets,
     /// Service tokens of a team.
     ServiceTokens,
+    /// Rotations of a team.
+    Rotations,
 }
 
 impl Quota {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Members, Self::Projects, Self::Environments, Self::Secrets, Self::ServiceTokens];
+    pub const ALL: [Self; 6] = [
+        Self::Members,
+        Self::Projects,
+        Self::Environments,
+        Self::Secrets,
+        Self::ServiceTokens,
+        Self::Rotations,
+    ];
 
     /// The name under which it is told.
     #[must_use]
@@ -49,6 +57,7 @@ impl Quota {
             Self::Members => "members",
             Self::Secrets => "secrets",
             Self::ServiceTokens => "service_tokens",
+            Self::Rotations => "rotations",
         }
     }
 
@@ -59,7 +68,7 @@ impl Quota {
         match self {
             Self::Environments => 3,
             Self::Members => 1,
-            Self::Projects | Self::Secrets | Self::ServiceTokens => 0,
+            Self::Projects | Self::Secrets | Self::ServiceTokens | Self::Rotations => 0,
         }
     }
 }

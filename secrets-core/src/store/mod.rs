@@ -26,6 +26,7 @@ mod memory;
 mod outbox;
 mod permissions;
 mod projects;
+mod rotations;
 mod scans;
 mod secrets;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -33,6 +34,7 @@ pub mod sql;
 mod teams;
 mod tokens;
 mod users;
+mod webhooks;
 
 pub use audit::{
     ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
@@ -51,6 +53,9 @@ pub use memory::MemoryStore;
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use permissions::{PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites};
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing};
+pub use rotations::{
+    AttemptRecord, Lease, RotationPlace, RotationReads, RotationRecord, RotationWrites,
+};
 pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub(crate) use teams::DELETED;
@@ -59,6 +64,7 @@ pub use tokens::{
     PreviousToken, Rotation, TokenReads, TokenRecord, TokenScope, TokenUse, TokenWrites,
 };
 pub use users::{UserReads, UserRecord, UserWrites};
+pub use webhooks::{WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites};
 
 /// What a store returns.
 pub type StoreResult<T> = Result<T, StoreError>;
@@ -86,11 +92,13 @@ pub trait Reads:
     + OutboxReads
     + PermissionReads
     + ProjectReads
+    + RotationReads
     + ScanReads
     + SecretReads
     + TeamReads
     + TokenReads
     + UserReads
+    + WebhookReads
     + Send
 {
 }
@@ -104,11 +112,13 @@ impl<T> Reads for T where
         + OutboxReads
         + PermissionReads
         + ProjectReads
+        + RotationReads
         + ScanReads
         + SecretReads
         + TeamReads
         + TokenReads
         + UserReads
+        + WebhookReads
         + Send
 {
 }
@@ -125,11 +135,13 @@ pub trait Tx:
     + OutboxWrites
     + PermissionWrites
     + ProjectWrites
+    + RotationWrites
     + ScanWrites
     + SecretWrites
     + TeamWrites
     + TokenWrites
     + UserWrites
+    + WebhookWrites
 {
     /// Makes it all last, and seen.
     async fn commit(self: Box<Self>) -> StoreResult<()>;

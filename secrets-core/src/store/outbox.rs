@@ -27,8 +27,13 @@ pub struct DeliveryRecord {
 /// Reading the outbox.
 #[async_trait]
 pub trait OutboxReads: Send {
-    /// What may be claimed now, the longest due first.
-    async fn due_deliveries(&mut self, now: Time, limit: u32) -> StoreResult<Vec<DeliveryRecord>>;
+    /// What may be claimed now of one kind, the longest due first.
+    async fn due_deliveries(
+        &mut self,
+        kind: &str,
+        now: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<DeliveryRecord>>;
 }
 
 /// Writing the outbox.

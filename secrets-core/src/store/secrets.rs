@@ -86,6 +86,8 @@ pub enum Change {
     Hidden,
     /// By taking up what an earlier version held.
     RolledBack,
+    /// By a rotation.
+    Rotated,
 }
 
 impl Change {
@@ -97,13 +99,14 @@ impl Change {
             Self::Updated => "updated",
             Self::Hidden => "hidden",
             Self::RolledBack => "rolled_back",
+            Self::Rotated => "rotated",
         }
     }
 
     /// The change kept under this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Created, Self::Updated, Self::Hidden, Self::RolledBack]
+        [Self::Created, Self::Updated, Self::Hidden, Self::RolledBack, Self::Rotated]
             .into_iter()
             .find(|change| change.as_str() == name)
     }
