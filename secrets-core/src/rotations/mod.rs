@@ -2,6 +2,7 @@
 //! the one it serves does not log in.
 
 mod kinds;
+mod sealing;
 mod slots;
 mod target;
 
