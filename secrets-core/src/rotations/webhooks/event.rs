@@ -1,0 +1,169 @@
+//! What webhooks are told, and leaving it to be sent.
+
+use serde::Serialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::clock::Time;
+use crate::ids::{
+    AttemptId, DeliveryId, EnvironmentId, ProjectId, RotationId, TeamId, WebhookDeliveryId,
+    WebhookId,
+};
+use crate::names::{EnvironmentName, RotationName, SecretKey, Slug};
+use crate::rotations::{DeliveryStatus, Integration, Outcome, TriggerType, WebhookEvent};
+use crate::store::{
+    AttemptRecord, DeliveryRecord, RotationPlace, RotationRecord, StoreResult, Tx,
+    WebhookDeliveryRecord,
+};
+
+/// What an event on its way to a webhook is called in the outbox.
+pub(crate) const DELIVERY: &str = "webhook";
+
+/// The name of the event that is sent because somebody asked.
+const TEST: &str = "webhook.test";
+
+/// Where an event happened.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct EventPlace {
+    pub(crate) rotation_id: RotationId,
+    pub(crate) rotation_name: RotationName,
+    pub(crate) integration_type: Integration,
+    pub(crate) team_id: TeamId,
+    pub(crate) project_id: ProjectId,
+    pub(crate) project_slug: Slug,
+    pub(crate) environment_id: EnvironmentId,
+    pub(crate) environment_name: EnvironmentName,
+}
+
+/// What is told of an attempt: ids, names and times, and nothing that is secret.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct EventData {
+    #[serde(flatten)]
+    pub(crate) place: EventPlace,
+    pub(crate) history_id: AttemptId,
+    /// The attempt's number: it orders the events of a rotation, which may arrive in any order.
+    pub(crate) version: u64,
+    pub(crate) trigger_type: TriggerType,
+    pub(crate) triggered_by: Option<Uuid>,
+    /// How it ended; none when it has only begun.
+    pub(crate) status: Option<Outcome>,
+    pub(crate) started_at: Time,
+    pub(crate) completed_at: Option<Time>,
+    pub(crate) injected_secrets: Vec<SecretKey>,
+    pub(crate) error_message: Option<String>,
+}
+
+impl EventPlace {
+    pub(crate) fn new(place: &RotationPlace, rotation: &RotationRecord) -> Self {
+        Self {
+            rotation_id: rotation.id,
+            rotation_name: rotation.name.clone(),
+            integration_type: rotation.integration,
+            team_id: place.project.team,
+            project_id: place.project.id,
+            project_slug: place.project.slug.clone(),
+            environment_id: place.environment.id,
+            environment_name: place.environment.name.clone(),
+        }
+    }
+}
+
+impl EventData {
+    /// What is told of an attempt that stands like this; `injected` are the keys it writes.
+    pub(crate) fn new(
+        place: EventPlace,
+        attempt: &AttemptRecord,
+        injected: Vec<SecretKey>,
+    ) -> Self {
+        Self {
+            place,
+            history_id: attempt.id,
+            version: attempt.sequence,
+            trigger_type: attempt.trigger,
+            triggered_by: attempt.triggered_by,
+            status: attempt.outcome,
+            started_at: attempt.started_at,
+            completed_at: attempt.completed_at,
+            injected_secrets: injected,
+            error_message: attempt.error_message.clone(),
+        }
+    }
+}
+
+/// Leaves an event for each webhook of its rotation that is enabled and wants it, in the
+/// transaction of what it tells of: if that is not committed, nobody hears of it.
+pub(crate) async fn announce(
+    tx: &mut dyn Tx,
+    event: WebhookEvent,
+    about: &EventData,
+    now: Time,
+) -> StoreResult<()> {
+    for webhook in tx.webhooks(about.place.rotation_id).await? {
+        if webhook.enabled && webhook.events.contains(&event) {
+            let body = |id| body(id, event.as_str(), about, now);
+            leave(tx, webhook.id, Some(event), body, now).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Leaves a test for one webhook.
+pub(super) async fn announce_test(
+    tx: &mut dyn Tx,
+    webhook: WebhookId,
+    place: &EventPlace,
+    now: Time,
+) -> StoreResult<WebhookDeliveryRecord> {
+    leave(tx, webhook, None, |id| body(id, TEST, place, now), now).await
+}
+
+/// Leaves a delivery that is kept already to be sent.
+pub(super) async fn enqueue(
+    tx: &mut dyn Tx,
+    delivery: WebhookDeliveryId,
+    now: Time,
+) -> StoreResult<()> {
+    let row = DeliveryRecord {
+        id: DeliveryId::draw(now),
+        kind: DELIVERY.to_owned(),
+        payload: json!({ "delivery": delivery }).to_string(),
+        attempts: 0,
+        next_attempt_at: now,
+        created_at: now,
+    };
+    tx.insert_delivery(&row).await
+}
+
+async fn leave(
+    tx: &mut dyn Tx,
+    webhook: WebhookId,
+    event: Option<WebhookEvent>,
+    body: impl FnOnce(WebhookDeliveryId) -> String,
+    now: Time,
+) -> StoreResult<WebhookDeliveryRecord> {
+    let id = WebhookDeliveryId::draw(now);
+    let delivery = WebhookDeliveryRecord {
+        id,
+        webhook,
+        event,
+        body: body(id),
+        status: DeliveryStatus::Pending,
+        attempts: 0,
+        response_status: None,
+        next_attempt_at: Some(now),
+        created_at: now,
+    };
+    tx.insert_webhook_delivery(&delivery).await?;
+    enqueue(tx, id, now).await?;
+    Ok(delivery)
+}
+
+/// The event as it is sent: the same bytes however often.
+fn body(id: WebhookDeliveryId, event: &str, data: &impl Serialize, now: Time) -> String {
+    json!({ "type": event, "timestamp": now, "id": message_id(id), "data": data }).to_string()
+}
+
+/// The id by which a receiver knows a message again.
+pub(super) fn message_id(delivery: WebhookDeliveryId) -> String {
+    format!("msg_{delivery}")
+}
