@@ -13,6 +13,7 @@ use crate::clock::Time;
 use crate::crypto::Keyring;
 use crate::device_login::Guesser;
 use crate::limits::RateLimiter;
+use crate::rotations::Timings;
 use crate::service::{Options, Service};
 use crate::store::{AuditRecord, Reads, Store, StoreResult, Tx};
 
@@ -150,6 +151,11 @@ impl<'a, A: Access> Context<'a, A> {
     #[must_use]
     pub fn options(&self) -> &'a Options {
         self.service.options()
+    }
+
+    /// How long things take in rotations.
+    pub(crate) fn timings(&self) -> Timings {
+        self.service.rotators().map_or_else(Timings::default, |rotators| rotators.timings)
     }
 
     /// Whether mail is sent.

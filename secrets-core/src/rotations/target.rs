@@ -254,8 +254,10 @@ impl Fault {
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
-            Self::Unreachable => "the database cannot be reached",
-            Self::NotAllowed => "the database is at an address that may not be reached from here",
+            // One text for both: which of them it is would tell what there is in our network.
+            Self::Unreachable | Self::NotAllowed => {
+                "the database cannot be reached: nothing answers in time, or it is at an address that may not be reached from here"
+            }
             Self::TlsNotOffered => "the server does not offer TLS, which ssl_mode asks for",
             Self::TlsUntrusted => {
                 "the server's certificate is not trusted, or is for another name; see ssl_mode"
@@ -338,9 +340,7 @@ mod tests {
     #[test]
     fn faults_are_told_apart() {
         let codes: std::collections::BTreeSet<_> = Fault::ALL.iter().map(|f| f.code()).collect();
-        let sentences: std::collections::BTreeSet<_> =
-            Fault::ALL.iter().map(|fault| fault.sentence()).collect();
 
-        assert_eq!((codes.len(), sentences.len()), (Fault::ALL.len(), Fault::ALL.len()));
+        assert_eq!(codes.len(), Fault::ALL.len());
     }
 }

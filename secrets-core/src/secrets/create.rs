@@ -58,6 +58,10 @@ impl Operation for CreateSecret {
         let content =
             Content::of(value, hidden)?.ok_or_else(|| Error::invalid("value", "is required"))?;
         cx.touch(&scope).await?;
+        let keys = std::slice::from_ref(&key);
+        if !cx.reads().managed_keys(scope.environment.id, keys).await?.is_empty() {
+            return Err(Error::Conflict(Subject::Rotation));
+        }
         cx.admit_secrets(&scope, 1).await?;
 
         let record = cx.first_version(&scope, key, &content, description);
@@ -74,7 +78,7 @@ impl Operation for CreateSecret {
 
 impl Context<'_, Write> {
     /// The first act of every write to an environment's secrets: takes its lock and counts.
-    pub(super) async fn touch(&mut self, scope: &EnvironmentScope) -> Result<u64> {
+    pub(crate) async fn touch(&mut self, scope: &EnvironmentScope) -> Result<u64> {
         let environment = scope.environment.id;
         self.tx()
             .touch_environment(environment)

@@ -30,6 +30,7 @@ impl Operation for DeleteSecret {
         cx.touch(&scope).await?;
         let secret = cx.own_secret(&scope, &self.key).await?;
         check_version(&secret, self.expected_version)?;
+        cx.refuse_managed(&scope, &secret.key).await?;
         cx.tx().delete_secret(secret.id).await?;
 
         cx.about("secret", secret.id.uuid(), secret.key.as_str());

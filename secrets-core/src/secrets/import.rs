@@ -75,6 +75,7 @@ impl Operation for ImportSecrets {
         let known = cx.reads().secrets(scope.environment.id, &keys).await?;
         let known: BTreeMap<_, _> =
             known.into_iter().map(|secret| (secret.key.clone(), secret)).collect();
+        cx.refuse_managed_among(&scope, &secrets, &known, overwrite).await?;
         let new = secrets.len() - known.len();
         cx.admit_secrets(&scope, new as u64).await?;
 
@@ -87,6 +88,32 @@ impl Operation for ImportSecrets {
 }
 
 impl Context<'_, Write> {
+    /// Refuses an import that would write a key that a rotation writes.
+    async fn refuse_managed_among(
+        &mut self,
+        scope: &EnvironmentScope,
+        secrets: &[ImportedSecret],
+        known: &BTreeMap<SecretKey, SecretRecord>,
+        overwrite: bool,
+    ) -> Result<()> {
+        let is_written = |key: &SecretKey| overwrite || !known.contains_key(key);
+        let keys: Vec<_> = secrets.iter().map(|secret| secret.key.clone()).collect();
+        let managed = self.reads().managed_keys(scope.environment.id, &keys).await?;
+        let refused: Vec<_> = (0..)
+            .zip(&keys)
+            .filter(|(_, key)| is_written(key) && managed.contains(key))
+            .map(|(index, key): (usize, _)| FieldError {
+                key: Some(key.to_string()),
+                ..FieldError::new(
+                    format!("secrets[{index}].key"),
+                    Code::ManagedKey,
+                    "is written by a rotation of this environment",
+                )
+            })
+            .collect();
+        if refused.is_empty() { Ok(()) } else { Err(Error::Invalid(refused)) }
+    }
+
     async fn import(
         &mut self,
         scope: &EnvironmentScope,

@@ -8,6 +8,7 @@ mod get;
 mod history;
 mod import;
 mod list;
+mod managed;
 mod roll_back;
 mod sealing;
 mod submitted;

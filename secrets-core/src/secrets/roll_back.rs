@@ -51,6 +51,7 @@ impl Operation for RollBackSecret {
             .find(|old| old.version == version)
             .ok_or(Error::NotFound(Subject::Version))?;
         check_version(&known, expected_version)?;
+        cx.refuse_managed(&scope, &known.key).await?;
 
         let value = cx.open_version(&scope, &known, &old).await?;
         let content = Content { value, hidden: old.hidden };

@@ -37,6 +37,7 @@ impl Operation for UpdateSecret {
             return Err(Error::invalid("value", "or description or hidden must be given"));
         }
         check_version(&known, expected_version)?;
+        cx.refuse_managed(&scope, &known.key).await?;
 
         let mut record =
             SecretRecord { updated_by: cx.caller.actor(), updated_at: cx.now(), ..known };

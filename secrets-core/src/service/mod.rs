@@ -6,7 +6,8 @@ mod start;
 mod uses;
 mod verify;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::try_join_all;
 
@@ -22,10 +23,13 @@ use crate::caller::{Caller, Identity, IdentityVerifier, Origin, Person, Unverifi
 use crate::clock::{Clock, Time};
 use crate::crypto::{Keyring, RootKeys, TokenMac, TokenText};
 use crate::device_login::{GUESSES, Guesser};
+use crate::egress::EgressPolicy;
 use crate::error::{Error, Result};
+use crate::ids::RotationId;
 use crate::limits::{Plans, RateLimiter};
 use crate::operation::{Access, Audit, Context, Operation};
 use crate::outbox::Mail;
+use crate::rotations::{Rotators, Seats};
 use crate::scans::engine::Rules;
 use crate::store::{AuditRecord, Store, TokenUse};
 
@@ -42,6 +46,8 @@ pub struct Ports {
     pub identity: Arc<dyn IdentityVerifier>,
     /// How mail is sent; without it, inviters are told where invitations are accepted.
     pub mail: Option<Mail>,
+    /// How credentials are rotated; without it, none are.
+    pub rotators: Option<Rotators>,
 }
 
 /// The operator's choices.
@@ -59,6 +65,8 @@ pub struct Options {
     pub audit_reads: bool,
     /// What scans look for; what comes with the service where nothing is given.
     pub scan_rules: Option<Arc<Rules>>,
+    /// Where webhooks and rotations may connect to.
+    pub egress: EgressPolicy,
 }
 
 impl Default for Options {
@@ -70,6 +78,7 @@ impl Default for Options {
             member_access: MemberAccess::Write,
             audit_reads: true,
             scan_rules: None,
+            egress: EgressPolicy::default(),
         }
     }
 }
@@ -82,6 +91,9 @@ pub struct Service {
     audit: AuditQueue,
     guesses: RateLimiter<Guesser>,
     uses: Uses,
+    seats: Arc<Seats>,
+    /// The rotations that this process left unfinished without dying.
+    left: Mutex<BTreeSet<RotationId>>,
 }
 
 /// One text for every credential that proves nothing, so that it does not tell why.
@@ -99,6 +111,8 @@ impl Service {
             audit: AuditQueue::default(),
             guesses: RateLimiter::new(GUESSES),
             uses: Uses::default(),
+            seats: Arc::default(),
+            left: Mutex::default(),
         })
     }
 
@@ -238,6 +252,18 @@ impl Service {
 
     pub(crate) fn mail(&self) -> Option<&Mail> {
         self.ports.mail.as_ref()
+    }
+
+    pub(crate) fn rotators(&self) -> Option<&Rotators> {
+        self.ports.rotators.as_ref()
+    }
+
+    pub(crate) fn rotation_seats(&self) -> &Arc<Seats> {
+        &self.seats
+    }
+
+    pub(crate) fn left(&self) -> &Mutex<BTreeSet<RotationId>> {
+        &self.left
     }
 
     pub(crate) fn options(&self) -> &Options {

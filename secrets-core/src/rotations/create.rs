@@ -1,0 +1,200 @@
+//! Creating a rotation.
+
+use serde::Deserialize;
+
+use super::connection::{self, Connection, ProxyConnection};
+use super::keys::{InjectedKeys, SecretMapping};
+use super::schedule::work_at;
+use super::sealing::Seals;
+use super::{ConnectionMethod, Integration, PermissionLevel, Rotation, RotationStatus};
+use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
+use crate::caller::Callers;
+use crate::clock::Time;
+use crate::crypto::Sealed;
+use crate::error::{Code, Error, Result, Subject};
+use crate::ids::{EnvironmentId, RotationId};
+use crate::limits::Quota;
+use crate::names::RotationName;
+use crate::operation::{Access, Audit, Context, Operation, Write};
+use crate::store::{RotationRecord, StoreError};
+
+/// A rotation to create.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NewRotation {
+    /// Its name, unique within the environment.
+    pub name: RotationName,
+    /// What kind of database.
+    pub integration_type: Integration,
+    /// Who dials it.
+    pub connection_method: ConnectionMethod,
+    /// How it is reached.
+    pub connection: Connection,
+    /// What reaches it, where `connection_method` is `proxied`.
+    pub proxy: Option<ProxyConnection>,
+    /// How many days lie between rotations, 1 to 365.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
+    pub rotation_interval_days: u32,
+    /// What the rotated users may do; `read_write` unless it is said.
+    pub permission_level: Option<PermissionLevel>,
+    /// Under which keys the credential is written, where not under the usual ones.
+    pub secret_mapping: Option<SecretMapping>,
+    /// Whether it rotates as soon as it is created.
+    #[serde(default)]
+    pub rotate_immediately: bool,
+}
+
+/// Creates a rotation. Nothing is dialled: whether the connection works is said by a test.
+#[derive(Debug)]
+pub struct CreateRotation {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// The rotation.
+    pub rotation: NewRotation,
+}
+
+impl Operation for CreateRotation {
+    const NAME: &'static str = "rotation.create";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("rotation.created");
+    type Access = Write;
+    type Output = Rotation;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Rotation> {
+        let scope = cx.environment(&self.at, Permission::Write).await?;
+        let NewRotation { name, integration_type, connection_method, connection, .. } =
+            self.rotation;
+        let interval_days = self.rotation.rotation_interval_days;
+        check_interval(interval_days)?;
+        let keys = InjectedKeys::new(&name, self.rotation.secret_mapping.unwrap_or_default())?;
+        let (policy, proxy) = (&cx.options().egress, self.rotation.proxy);
+        let target =
+            connection::target(policy, integration_type, connection_method, connection, proxy)?;
+        cx.admit_rotation(&scope).await?;
+        cx.touch(&scope).await?;
+
+        let (id, now) = (RotationId::draw(cx.now()), cx.now());
+        let (connection, proxy) = connection::seal(&cx.seals(&scope), id, &target)?;
+        let mut record = RotationRecord {
+            integration: integration_type,
+            method: connection_method,
+            level: self.rotation.permission_level.unwrap_or(PermissionLevel::ReadWrite),
+            proxy,
+            keys: keys.to_text()?,
+            interval_days,
+            created_by: cx.caller.actor(),
+            ..unrotated(id, scope.environment.id, name, connection, now)
+        };
+        if !self.rotation.rotate_immediately {
+            record.next_rotation_at = cx.timings().next(&record, now);
+        }
+        record.work_at = work_at(&record, false, now);
+        cx.reserve(&record, &keys).await?;
+        cx.about("rotation", id.uuid(), record.name.as_str());
+        cx.detail("integration_type", record.integration.as_str());
+        cx.detail("permission_level", record.level.as_str());
+        Rotation::new(record)
+    }
+}
+
+impl Context<'_, Write> {
+    /// Refuses more rotations than the plan has room for.
+    async fn admit_rotation(&mut self, scope: &EnvironmentScope) -> Result<()> {
+        if scope.plan.limit(Quota::Rotations).is_none() {
+            return Ok(());
+        }
+        let team = scope.project.team;
+        self.tx().lock_team(team).await.map_err(|error| error.gone(Subject::Team))?;
+        let current = self.reads().count_rotations(team).await?;
+        scope.plan.admit(Quota::Rotations, current, 1)
+    }
+
+    /// Keeps the rotation and its keys, if nobody has them. The environment was touched before.
+    async fn reserve(&mut self, record: &RotationRecord, keys: &InjectedKeys) -> Result<()> {
+        let all = keys.all();
+        let taken = self.reads().secrets(record.environment, &all).await?;
+        if let Some(secret) = taken.first() {
+            return Err(taken_key(secret.key.as_str()));
+        }
+        match self.tx().insert_rotation(record, &all).await {
+            Err(StoreError::Duplicate(Subject::Secret)) => {
+                let managed = self.reads().managed_keys(record.environment, &all).await?;
+                Err(taken_key(managed.first().map_or("", |key| key.as_str())))
+            }
+            Err(error) => Err(error
+                .taken(Error::taken("name", "is taken by another rotation of this environment"))),
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+impl<A: Access> Context<'_, A> {
+    /// What seals and opens in an environment.
+    pub(super) fn seals<'b>(&'b self, scope: &'b EnvironmentScope) -> Seals<'b> {
+        Seals {
+            keyring: self.keyring(),
+            project: scope.project.id,
+            environment: scope.environment.id,
+            key: &scope.key,
+        }
+    }
+}
+
+/// A rotation that has done nothing yet, and would at once.
+fn unrotated(
+    id: RotationId,
+    environment: EnvironmentId,
+    name: RotationName,
+    connection: Sealed,
+    now: Time,
+) -> RotationRecord {
+    RotationRecord {
+        id,
+        environment,
+        name,
+        integration: Integration::Postgresql,
+        method: ConnectionMethod::Direct,
+        level: PermissionLevel::ReadWrite,
+        connection,
+        proxy: None,
+        keys: String::new(),
+        interval_days: 1,
+        status: RotationStatus::Active,
+        error_code: None,
+        error_message: None,
+        error_since: None,
+        failures: 0,
+        active_slot: None,
+        retire_at: None,
+        check_at: None,
+        checks: 0,
+        next_rotation_at: now,
+        remaining: None,
+        last_rotation_at: None,
+        identity: None,
+        sequence: 0,
+        work_at: None,
+        created_by: None,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+fn taken_key(key: &str) -> Error {
+    Error::Refused {
+        code: Code::AlreadyExists,
+        reason: format!(
+            "this rotation would write {key}, which the environment has already; secret_mapping gives it another"
+        )
+        .into(),
+    }
+}
+
+/// The bounds of an interval.
+pub(super) fn check_interval(days: u32) -> Result<()> {
+    if (1..=365).contains(&days) {
+        return Ok(());
+    }
+    Err(Error::invalid("rotation_interval_days", "must be 1 to 365"))
+}

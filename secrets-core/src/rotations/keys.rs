@@ -1,0 +1,181 @@
+//! The secrets that a rotation writes.
+
+use std::collections::BTreeSet;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::{Deserialize, Serialize};
+
+use super::{Login, SslMode, Target};
+use crate::crypto::Plaintext;
+use crate::error::{Error, Result};
+use crate::names::{RotationName, SecretKey};
+
+/// Under which keys the parts of a credential are written, where not under the usual ones.
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SecretMapping {
+    /// The user.
+    pub username: Option<SecretKey>,
+    /// The password.
+    pub password: Option<SecretKey>,
+    /// The host.
+    pub host: Option<SecretKey>,
+    /// The port.
+    pub port: Option<SecretKey>,
+    /// The database.
+    pub database: Option<SecretKey>,
+    /// All of them as one address.
+    pub url: Option<SecretKey>,
+}
+
+/// The keys of a rotation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InjectedKeys {
+    pub(crate) username: SecretKey,
+    pub(crate) password: SecretKey,
+    pub(crate) host: SecretKey,
+    pub(crate) port: SecretKey,
+    pub(crate) database: SecretKey,
+    pub(crate) url: SecretKey,
+}
+
+impl InjectedKeys {
+    /// The keys of a rotation of this name: `main-db` writes `MAIN_DB_USERNAME` and so on.
+    pub(crate) fn new(name: &RotationName, mapping: SecretMapping) -> Result<Self> {
+        let mut prefix = name.as_str().to_ascii_uppercase().replace('-', "_");
+        if prefix.starts_with(|first: char| first.is_ascii_digit()) {
+            prefix.insert(0, '_');
+        }
+        let usual = |part: &str| -> Result<SecretKey> {
+            format!("{prefix}_{part}").parse().map_err(Error::internal)
+        };
+        let key = |given: Option<SecretKey>, part| given.map_or_else(|| usual(part), Ok);
+        let keys = Self {
+            username: key(mapping.username, "USERNAME")?,
+            password: key(mapping.password, "PASSWORD")?,
+            host: key(mapping.host, "HOST")?,
+            port: key(mapping.port, "PORT")?,
+            database: key(mapping.database, "DATABASE")?,
+            url: key(mapping.url, "URL")?,
+        };
+        let distinct: BTreeSet<_> = keys.all().into_iter().collect();
+        if distinct.len() < keys.all().len() {
+            return Err(Error::invalid("secret_mapping", "must name each key once"));
+        }
+        Ok(keys)
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> [SecretKey; 6] {
+        [&self.username, &self.password, &self.host, &self.port, &self.database, &self.url]
+            .map(SecretKey::clone)
+    }
+
+    /// As they are kept.
+    pub(crate) fn to_text(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(Error::internal)
+    }
+
+    /// As they were kept.
+    pub(crate) fn from_text(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(Error::internal)
+    }
+
+    /// What is written under each for this credential.
+    pub(crate) fn values(
+        &self,
+        target: &Target,
+        login: &Login,
+    ) -> Result<Vec<(SecretKey, Plaintext)>> {
+        let url = zeroize::Zeroizing::new(url(target, login));
+        let parts: [&str; 6] = [
+            &login.username,
+            login.password.reveal(),
+            &target.host,
+            &target.port.to_string(),
+            &target.database,
+            &url,
+        ];
+        let parts = parts.map(|part| Plaintext::new(part.to_owned()).map_err(Error::internal));
+        self.all().into_iter().zip(parts).map(|(key, value)| Ok((key, value?))).collect()
+    }
+}
+
+/// The address that drivers take: `postgres://user:password@host:5432/database?sslmode=verify-full`.
+fn url(target: &Target, login: &Login) -> String {
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+    let encoded = |text| utf8_percent_encode(text, KEPT).to_string();
+    let is_ipv6 = target.host.contains(':') && !target.host.starts_with('[');
+    let host = if is_ipv6 { format!("[{}]", target.host) } else { target.host.clone() };
+    let query = match (target.integration.scheme(), target.ssl_mode) {
+        ("postgres", SslMode::Disable) => "?sslmode=disable",
+        ("postgres", SslMode::VerifyFull) => "?sslmode=verify-full",
+        ("postgres", SslMode::VerifyCa) => "?sslmode=verify-ca",
+        ("postgres", _) => "?sslmode=require",
+        // The drivers of MySQL agree on no parameter for it.
+        _ => "",
+    };
+    format!(
+        "{}://{}:{}@{host}:{}/{}{query}",
+        target.integration.scheme(),
+        encoded(&login.username),
+        encoded(login.password.reveal()),
+        target.port,
+        encoded(&target.database),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Integration;
+    use super::*;
+
+    fn target(database: &str) -> Target {
+        Target {
+            integration: Integration::Postgresql,
+            host: "db.example.com".to_owned(),
+            port: 5432,
+            database: database.to_owned(),
+            admin_username: "admin".to_owned(),
+            admin_password: Plaintext::new("kvc_admin".to_owned()).unwrap(),
+            ssl_mode: SslMode::VerifyFull,
+            ca_certificate: None,
+            proxy: None,
+        }
+    }
+
+    #[test]
+    fn keys_are_named_after_the_rotation() {
+        let keys = InjectedKeys::new(&"main-db".parse().unwrap(), SecretMapping::default());
+        let keys = keys.unwrap().all().map(|key| key.to_string());
+
+        assert_eq!(keys[0], "MAIN_DB_USERNAME");
+        assert_eq!(keys[5], "MAIN_DB_URL");
+        let digit = InjectedKeys::new(&"7db".parse().unwrap(), SecretMapping::default()).unwrap();
+        assert_eq!(digit.host.as_str(), "_7DB_HOST");
+    }
+
+    #[test]
+    fn a_key_is_named_once() {
+        let key: SecretKey = "DB".parse().unwrap();
+        let mapping = SecretMapping {
+            username: Some(key.clone()),
+            url: Some(key),
+            ..SecretMapping::default()
+        };
+
+        assert!(InjectedKeys::new(&"main".parse().unwrap(), mapping).is_err());
+    }
+
+    #[test]
+    fn an_odd_database_is_quoted_in_the_address() {
+        let password = Plaintext::new("kvc_p-_1".to_owned()).unwrap();
+        let login = Login { username: "kv_x_a".to_owned(), password };
+
+        assert_eq!(
+            url(&target("a/b?c d"), &login),
+            "postgres://kv_x_a:kvc_p-_1@db.example.com:5432/a%2Fb%3Fc%20d?sslmode=verify-full"
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! Seeing rotations.
+
+use super::{HistoryEntry, Rotation};
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::Callers;
+use crate::error::{Error, Result, Subject};
+use crate::operation::{Access, Audit, Context, Operation, Read};
+use crate::store::RotationRecord;
+
+/// How many entries of the history are told.
+const HISTORY: u32 = 200;
+
+/// Lists an environment's rotations, by name.
+#[derive(Debug)]
+pub struct ListRotations {
+    /// Where.
+    pub at: EnvironmentPath,
+}
+
+/// Tells about a rotation.
+#[derive(Debug)]
+pub struct GetRotation {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Its name.
+    pub name: String,
+}
+
+/// Tells how the last 200 attempts of a rotation ended, newest first.
+#[derive(Debug)]
+pub struct ReadRotationHistory {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Its name.
+    pub name: String,
+}
+
+impl Operation for ListRotations {
+    const NAME: &'static str = "rotation.list";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<Rotation>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Rotation>> {
+        let scope = cx.environment(&self.at, Permission::Read).await?;
+        let rotations = cx.reads().rotations(scope.environment.id).await?;
+        rotations.into_iter().map(Rotation::new).collect()
+    }
+}
+
+impl Operation for GetRotation {
+    const NAME: &'static str = "rotation.get";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Rotation;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Rotation> {
+        let scope = cx.environment(&self.at, Permission::Read).await?;
+        Rotation::new(cx.named_rotation(scope.environment.id, &self.name).await?)
+    }
+}
+
+impl Operation for ReadRotationHistory {
+    const NAME: &'static str = "rotation.history";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<HistoryEntry>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<HistoryEntry>> {
+        let scope = cx.environment(&self.at, Permission::Read).await?;
+        let rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        let attempts = cx.reads().concluded_attempts(rotation.id, HISTORY).await?;
+        attempts.into_iter().map(HistoryEntry::new).collect()
+    }
+}
+
+impl<A: Access> Context<'_, A> {
+    /// The rotation that a path names.
+    pub(super) async fn named_rotation(
+        &mut self,
+        environment: crate::ids::EnvironmentId,
+        name: &str,
+    ) -> Result<RotationRecord> {
+        let unknown = || Error::NotFound(Subject::Rotation);
+        let name = name.parse().map_err(|_| unknown())?;
+        self.reads().rotation_named(environment, &name).await?.ok_or_else(unknown)
+    }
+}

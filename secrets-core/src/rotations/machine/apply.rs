@@ -1,0 +1,103 @@
+//! ext1: setting the password of the slot that is not served.
+
+use std::time::Duration;
+
+use super::super::sealing::Kept;
+use super::super::{Applied, Apply, AttemptState, Fence, TargetError, draw_password, group_role};
+use super::attempt::Attempt;
+use super::policy::{Reaction, Reason};
+use super::work::Held;
+use crate::failpoint;
+
+impl Attempt<'_, '_> {
+    /// Has the target take the password, and tries again where that may help. The same password, so
+    /// that it does not matter whether an earlier try had arrived.
+    pub(super) async fn apply(&mut self) -> Held<()> {
+        let mut pauses = self.work.rotators.timings.retries.into_iter();
+        let (mut at_once, mut passwords) = (0, 0);
+        loop {
+            self.record.tries += 1;
+            self.enter(AttemptState::Applying).await?;
+            failpoint::reached("K2").await;
+            let error = match self.tell().await? {
+                Ok(applied) => {
+                    failpoint::reached("K5").await;
+                    return self.applied(applied).await;
+                }
+                Err(error) => error,
+            };
+            let pause = match error.fault.reaction() {
+                Reaction::Again => pauses.next(),
+                Reaction::AtOnce(most) => {
+                    at_once += 1;
+                    (at_once <= most).then_some(Duration::ZERO)
+                }
+                Reaction::OtherPassword(most) => {
+                    passwords += 1;
+                    self.draw_again();
+                    (passwords <= most).then_some(Duration::ZERO)
+                }
+                Reaction::GiveUp => None,
+            };
+            match pause {
+                Some(Duration::ZERO) => {}
+                Some(pause) => self.work.pause(pause).await?,
+                None => return self.fail(error.into()).await,
+            }
+        }
+    }
+
+    async fn tell(&mut self) -> Held<Result<Applied, TargetError>> {
+        let rotator = match self.work.rotator(&self.target) {
+            Ok(rotator) => rotator,
+            Err(error) => return Ok(Err(error)),
+        };
+        let apply = Apply {
+            fence: self.fence(),
+            group: group_role(self.record.rotation),
+            login: self.login.clone(),
+            level: self.work.rotation.level,
+            identity: self.work.rotation.identity.clone(),
+        };
+        self.work.under_lease(rotator.apply(&self.target, &apply)).await
+    }
+
+    pub(super) fn fence(&self) -> Fence {
+        Fence { rotation: self.record.rotation, sequence: self.record.sequence }
+    }
+
+    /// tx2.
+    async fn applied(&mut self, applied: Applied) -> Held<()> {
+        self.record.state = AttemptState::Applied;
+        if applied.sent_in_clear {
+            self.record.error_code = Some("sent_in_clear".to_owned());
+            self.record.error_message = Some(
+                "the server takes no verifier, so the password itself was sent, over verified TLS"
+                    .to_owned(),
+            );
+        }
+        let mut tx = self.work.begin().await?;
+        tx.update_attempt(&self.record).await?;
+        if applied.identity.is_some() && applied.identity != self.work.rotation.identity {
+            self.work.rotation.identity = applied.identity;
+            self.work.write(tx.as_mut(), true).await?;
+        }
+        tx.commit().await?;
+        failpoint::reached("K6").await;
+        Ok(())
+    }
+
+    /// Another password, where the target does not like the first. It is kept before it is told.
+    fn draw_again(&mut self) {
+        self.login.password = draw_password();
+        let seals = self.work.place.seals(self.work.service.keyring());
+        let kept = Kept::Pending(self.record.id, self.record.sequence);
+        self.record.pending = Some(seals.seal(kept, &self.login.password));
+    }
+
+    /// Ends the attempt: the target was never known to have taken the password.
+    async fn fail(&mut self, reason: Reason) -> Held<()> {
+        self.record = self.work.conclude_failed_record(self.record.clone(), reason).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! An attempt, from its plan to its end.
+
+use super::super::keys::InjectedKeys;
+use super::super::sealing::{Kept, OpenPlace};
+use super::super::webhooks::{EventData, EventPlace, announce};
+use super::super::{
+    AttemptState, Login, RotationStatus, Slot, Target, TriggerType, WebhookEvent, draw_password,
+    slot_user,
+};
+use super::policy::{Effect, Reason};
+use super::work::{Held, Work};
+use crate::clock::Time;
+use crate::crypto::Keyring;
+use crate::error::Result;
+use crate::failpoint;
+use crate::ids::AttemptId;
+use crate::store::{AttemptRecord, RotationRecord, Tx};
+
+/// How often an attempt is taken up again after whoever worked on it had died. One more, and it may
+/// be the attempt that they die of.
+const RESUMPTIONS: u32 = 3;
+
+/// An attempt that is being worked on.
+pub(super) struct Attempt<'w, 'a> {
+    pub(super) work: &'w mut Work<'a>,
+    pub(super) record: AttemptRecord,
+    pub(super) target: Target,
+    pub(super) login: Login,
+}
+
+/// tx0: draws a password and keeps it, before anybody is told. The rotation's row is held, and
+/// written by the caller: its number and its work change.
+pub(in super::super) async fn plan(
+    tx: &mut dyn Tx,
+    (keyring, place): (&Keyring, &OpenPlace),
+    rotation: &mut RotationRecord,
+    (trigger, triggered_by): (TriggerType, Option<uuid::Uuid>),
+    now: Time,
+) -> Result<AttemptRecord> {
+    let id = AttemptId::draw(now);
+    let sequence = rotation.sequence + 1;
+    let pending = place.seals(keyring).seal(Kept::Pending(id, sequence), &draw_password());
+    let attempt = AttemptRecord {
+        id,
+        rotation: rotation.id,
+        sequence,
+        // Never the one that is served.
+        slot: rotation.active_slot.map_or(Slot::A, Slot::other),
+        pending: Some(pending),
+        state: AttemptState::Planned,
+        trigger,
+        triggered_by,
+        tries: 0,
+        resumed: 0,
+        outcome: None,
+        error_code: None,
+        error_message: None,
+        started_at: now,
+        completed_at: None,
+    };
+    tx.insert_attempt(&attempt).await?;
+    rotation.sequence = sequence;
+    rotation.work_at = Some(now);
+    let injected = InjectedKeys::from_text(&rotation.keys)?.all().into();
+    let about = EventData::new(EventPlace::new(&place.place, rotation), &attempt, injected);
+    announce(tx, WebhookEvent::Started, &about, now).await?;
+    Ok(attempt)
+}
+
+impl Work<'_> {
+    /// Begins an attempt because it is due, and brings it to its end.
+    pub(super) async fn rotate(&mut self) -> Held<()> {
+        failpoint::reached("K0").await;
+        let now = self.service.now();
+        let mut tx = self.begin().await?;
+        let is_wanted =
+            matches!(self.rotation.status, RotationStatus::Active | RotationStatus::Error);
+        if !is_wanted || self.rotation.next_rotation_at > now {
+            return Ok(());
+        }
+        let keys = (self.service.keyring(), self.place.as_ref());
+        let trigger = (TriggerType::Scheduled, None);
+        let attempt = plan(tx.as_mut(), keys, &mut self.rotation, trigger, now).await?;
+        tx.update_rotation(&self.rotation).await?;
+        let details = [("version", attempt.sequence.into()), ("trigger_type", "scheduled".into())];
+        self.record(tx.as_mut(), "rotation.started", &details).await?;
+        tx.commit().await?;
+        failpoint::reached("K1").await;
+        Attempt::drive(self, attempt).await
+    }
+}
+
+impl<'w, 'a> Attempt<'w, 'a> {
+    /// Goes on with an attempt that was left open.
+    pub(super) async fn take_up(work: &'w mut Work<'a>, mut record: AttemptRecord) -> Held<()> {
+        let has_begun = record.state != AttemptState::Planned;
+        if has_begun && !work.service.has_left(record.rotation) {
+            record.resumed += 1;
+            let mut tx = work.begin().await?;
+            tx.update_attempt(&record).await?;
+            tx.commit().await?;
+        }
+        if record.resumed > RESUMPTIONS {
+            let message = "whoever worked on this attempt stopped in the middle of it, four times";
+            let reason = Reason::new("crashed", message, Effect::Error);
+            return work.conclude_failed(record, reason).await;
+        }
+        Self::drive(work, record).await
+    }
+
+    /// Brings an attempt to its end, whatever state it is in.
+    async fn drive(work: &'w mut Work<'a>, record: AttemptRecord) -> Held<()> {
+        let (target, login) = match Self::opened(work, &record).await {
+            Ok(opened) => opened,
+            Err(crate::error::Error::Internal(_)) => {
+                let message = "what is kept of this rotation cannot be decrypted";
+                let reason = Reason::new("undecryptable", message, Effect::Error);
+                return work.conclude_failed(record, reason).await;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut attempt = Attempt { work, record, target, login };
+        loop {
+            match attempt.record.state {
+                AttemptState::Planned | AttemptState::Applying => attempt.apply().await?,
+                AttemptState::Applied => attempt.verify().await?,
+                AttemptState::Verified => attempt.swap().await?,
+                AttemptState::RollingBack => attempt.roll_back().await?,
+                AttemptState::Concluded => return Ok(()),
+            }
+        }
+    }
+
+    async fn opened(work: &Work<'_>, record: &AttemptRecord) -> Result<(Target, Login)> {
+        let target = work.target().await?;
+        let sealed = record.pending.as_ref();
+        let sealed = sealed.ok_or_else(|| crate::error::Error::internal("no password is kept"))?;
+        let mut reads = work.service.store().read().await?;
+        let kept = Kept::Pending(record.id, record.sequence);
+        let seals = work.place.seals(work.service.keyring());
+        let password = seals.open(reads.as_mut(), kept, sealed).await?;
+        let username = slot_user(record.rotation, record.slot);
+        Ok((target, Login { username, password }))
+    }
+
+    /// Writes what came of the last effect, before the next.
+    pub(super) async fn enter(&mut self, state: AttemptState) -> Held<()> {
+        self.record.state = state;
+        let mut tx = self.work.begin().await?;
+        tx.update_attempt(&self.record).await?;
+        Ok(tx.commit().await?)
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether the credential that is served still logs in.
+
+use super::super::keys::InjectedKeys;
+use super::super::schedule::span;
+use super::super::{Fault, Login, RotationStatus, Target, slot_user};
+use super::work::{Held, Work};
+use crate::access::EnvironmentScope;
+use crate::caller::{Caller, Origin};
+use crate::error::{Error, Result};
+use crate::operation::{Context, Read};
+
+/// What is said of a credential that somebody else has changed.
+const DRIFT: &str =
+    "the served credential is refused by the server: somebody else has changed it; it rotates now";
+
+impl Work<'_> {
+    /// Tries the served credential, and says when it is tried next.
+    pub(super) async fn check(&mut self) -> Held<()> {
+        let target = self.target().await?;
+        self.look_after_served(&target).await?;
+        let checks = self.rotators.timings.checks;
+        let mut tx = self.begin().await?;
+        self.rotation.checks = self.rotation.checks.saturating_add(1);
+        let next = usize::try_from(self.rotation.checks).unwrap_or(usize::MAX);
+        let pause = checks.get(next).or(checks.last()).copied().unwrap_or_default();
+        self.rotation.check_at = Some(self.service.now() + span(pause));
+        self.write(tx.as_mut(), false).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Tries the served credential. One that the target refuses is replaced at once, by the other
+    /// slot; that the target cannot be asked says nothing.
+    pub(super) async fn look_after_served(&mut self, target: &Target) -> Held<()> {
+        let Some(login) = self.served_login().await? else { return Ok(()) };
+        let (Ok(rotator), level) = (self.rotator(target), self.rotation.level) else {
+            return Ok(());
+        };
+        let verified = self.under_lease(rotator.verify(target, &login, level)).await?;
+        let is_refused = matches!(verified, Err(error) if error.fault == Fault::LoginRejected);
+        let is_known = self.rotation.error_code.as_deref() == Some("drift");
+        if !is_refused || is_known {
+            return Ok(());
+        }
+        let mut tx = self.begin().await?;
+        self.rotation.error_code = Some("drift".to_owned());
+        self.rotation.error_message = Some(DRIFT.to_owned());
+        if self.rotation.status == RotationStatus::Active {
+            self.rotation.next_rotation_at = self.service.now();
+        }
+        let has_open = tx.open_attempt(self.rotation.id).await?.is_some();
+        self.write(tx.as_mut(), has_open).await?;
+        self.record(tx.as_mut(), "rotation.drifted", &[]).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// The credential that readers are given; `None` before the first success.
+    async fn served_login(&self) -> Result<Option<Login>> {
+        let Some(slot) = self.rotation.active_slot else { return Ok(None) };
+        let caller = Caller::anonymous(Origin::default());
+        let mut cx = Context::<Read>::open(self.service, &caller).await?;
+        let place = self.place.place.clone();
+        let key = cx.keyring().project_key(&place.key).map_err(Error::internal)?;
+        let scope = EnvironmentScope {
+            plan: cx.options().plans.of_team(&place.plan),
+            project: place.project,
+            environment: place.environment,
+            may_write: false,
+            key,
+        };
+        let keys = InjectedKeys::from_text(&self.rotation.keys)?;
+        let found = cx.reads().secrets(scope.environment.id, &[keys.password]).await?;
+        let Some(secret) = found.into_iter().next() else { return Ok(None) };
+        let password = cx.open_value(&scope, &secret).await?;
+        Ok(Some(Login { username: slot_user(self.rotation.id, slot), password }))
+    }
+}

@@ -1,0 +1,118 @@
+//! The end of an attempt that did not succeed: history, status, events, log, in one transaction.
+
+use super::super::keys::InjectedKeys;
+use super::super::schedule::{ABANDONED, span};
+use super::super::webhooks::{EventData, EventPlace, announce};
+use super::super::{AttemptState, Outcome, RotationStatus, WebhookEvent};
+use super::policy::{Effect, Reason};
+use super::work::{Held, Work};
+use crate::error::Result;
+use crate::store::{AttemptRecord, Tx};
+
+impl Work<'_> {
+    /// Ends an attempt that failed.
+    pub(super) async fn conclude_failed(
+        &mut self,
+        attempt: AttemptRecord,
+        reason: Reason,
+    ) -> Held<()> {
+        self.conclude(attempt, Outcome::Failed, reason).await.map(drop)
+    }
+
+    /// The same, and gives the attempt as it is now.
+    pub(super) async fn conclude_failed_record(
+        &mut self,
+        attempt: AttemptRecord,
+        reason: Reason,
+    ) -> Held<AttemptRecord> {
+        self.conclude(attempt, Outcome::Failed, reason).await
+    }
+
+    /// Ends an attempt that did not succeed.
+    pub(super) async fn conclude(
+        &mut self,
+        attempt: AttemptRecord,
+        outcome: Outcome,
+        reason: Reason,
+    ) -> Held<AttemptRecord> {
+        let now = self.service.now();
+        let attempt = AttemptRecord {
+            state: AttemptState::Concluded,
+            pending: None,
+            outcome: Some(outcome),
+            error_code: Some(reason.code.to_owned()),
+            error_message: Some(reason.message.clone()),
+            completed_at: Some(now),
+            ..attempt
+        };
+        let mut tx = self.begin().await?;
+        tx.update_attempt(&attempt).await?;
+        self.suffer(&reason);
+        if reason.code == "not_rolled_back" {
+            self.rotation.retire_at = Some(now + span(self.rotators.timings.retire));
+        }
+        self.write(tx.as_mut(), false).await?;
+        self.tell_of(tx.as_mut(), &attempt, WebhookEvent::Failed).await?;
+        let action = match outcome {
+            Outcome::RolledBack => "rotation.rolled_back",
+            Outcome::Success | Outcome::Failed => "rotation.failed",
+        };
+        let details = [
+            ("version", attempt.sequence.into()),
+            ("trigger_type", attempt.trigger.as_str().into()),
+            ("code", reason.code.into()),
+        ];
+        self.record(tx.as_mut(), action, &details).await?;
+        tx.commit().await?;
+        Ok(attempt)
+    }
+
+    /// What becomes of the rotation. What a person paused stays paused, and what is disabled
+    /// disabled.
+    fn suffer(&mut self, reason: &Reason) {
+        let (now, timings) = (self.service.now(), self.rotators.timings);
+        let rotation = &mut self.rotation;
+        rotation.failures = rotation.failures.saturating_add(1);
+        rotation.error_code = Some(reason.code.to_owned());
+        rotation.error_message = Some(reason.message.clone());
+        let is_error = match reason.effect {
+            Effect::BackOff(most) => rotation.failures >= most,
+            Effect::Error => true,
+            Effect::Disabled => {
+                rotation.status = RotationStatus::Disabled;
+                return;
+            }
+        };
+        match rotation.status {
+            RotationStatus::Paused | RotationStatus::Disabled => {}
+            RotationStatus::Active if !is_error => {
+                rotation.next_rotation_at = timings.backed_off(rotation.failures, now);
+            }
+            RotationStatus::Active | RotationStatus::Error => {
+                let since = *rotation.error_since.get_or_insert(now);
+                rotation.next_rotation_at = now + span(timings.probe);
+                rotation.status = if now - since >= ABANDONED {
+                    RotationStatus::Disabled
+                } else {
+                    RotationStatus::Error
+                };
+            }
+        }
+    }
+
+    /// Leaves an event for the webhooks.
+    pub(super) async fn tell_of(
+        &self,
+        tx: &mut dyn Tx,
+        attempt: &AttemptRecord,
+        event: WebhookEvent,
+    ) -> Result<()> {
+        let injected = match self.rotation.active_slot {
+            Some(_) => InjectedKeys::from_text(&self.rotation.keys)?.all().into(),
+            None => Vec::new(),
+        };
+        let place = EventPlace::new(&self.place.place, &self.rotation);
+        let about = EventData::new(place, attempt, injected);
+        Ok(announce(tx, event, &about, self.service.now()).await?)
+    }
+}

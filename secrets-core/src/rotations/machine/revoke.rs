@@ -1,0 +1,31 @@
+//! Shutting both users of a rotation out.
+
+use super::super::rotate::no_rotators;
+use super::super::{Fence, Slot, slot_user};
+use super::work::{Halt, Work};
+use crate::error::{Error, Result, Subject};
+use crate::ids::RotationId;
+use crate::service::Service;
+
+impl Service {
+    /// Shuts both users out, whoever works on the rotation.
+    pub(in super::super) async fn shut_out(&self, rotation: RotationId) -> Result<()> {
+        let rotators = self.rotators().ok_or_else(no_rotators)?;
+        let gone = || Error::NotFound(Subject::Rotation);
+        let lease = self.seize_lease(rotation).await?.ok_or_else(gone)?;
+        let mut work = Work::open(self, rotators, lease).await?.ok_or_else(gone)?;
+        let target = work.target().await?;
+        let fence = Fence { rotation, sequence: work.rotation.sequence };
+        let rotator = work.rotator(&target).map_err(|error| Error::Unavailable(error.into()))?;
+        for slot in [Slot::A, Slot::B] {
+            let username = slot_user(rotation, slot);
+            let locked = work.under_lease(rotator.lock(&target, fence, &username)).await;
+            match locked {
+                Ok(locked) => locked.map_err(|error| Error::Unavailable(error.into()))?,
+                Err(Halt::Lost) => return Err(gone()),
+                Err(Halt::Failed(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}

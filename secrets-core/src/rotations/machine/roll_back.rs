@@ -1,0 +1,69 @@
+//! ext4: shutting out again the slot that was changed and cannot be served.
+
+use super::super::{AttemptState, Fault, Outcome, TargetError};
+use super::attempt::Attempt;
+use super::policy::{Effect, ROLLED_BACK, Reason};
+use super::work::Held;
+use crate::failpoint;
+
+impl Attempt<'_, '_> {
+    /// Decides to roll back, before anything is undone.
+    pub(super) async fn begin_roll_back(&mut self, reason: &Reason) -> Held<()> {
+        self.record.error_code = Some(reason.code.to_owned());
+        self.record.error_message = Some(reason.message.clone());
+        self.enter(AttemptState::RollingBack).await
+    }
+
+    /// Shuts the slot out, looks whether the credential that is served still works, and ends the
+    /// attempt.
+    pub(super) async fn roll_back(&mut self) -> Held<()> {
+        let is_served = self.work.rotation.active_slot == Some(self.record.slot);
+        debug_assert!(!is_served, "a slot that is served is never shut out");
+        let locked = if is_served { Ok(()) } else { self.lock().await? };
+        failpoint::reached("K13").await;
+        self.work.look_after_served(&self.target).await?;
+        let mut reason = self.reason();
+        let outcome = match locked {
+            Ok(()) => Outcome::RolledBack,
+            Err(error) => {
+                reason = Reason::new(
+                    "not_rolled_back",
+                    format!(
+                        "{}; and the user {} may still hold a password that nobody knows: {error}",
+                        reason.message, self.login.username
+                    ),
+                    Effect::Error,
+                );
+                Outcome::Failed
+            }
+        };
+        self.record = self.work.conclude(self.record.clone(), outcome, reason).await?;
+        Ok(())
+    }
+
+    async fn lock(&mut self) -> Held<Result<(), TargetError>> {
+        let rotator = match self.work.rotator(&self.target) {
+            Ok(rotator) => rotator,
+            Err(error) => return Ok(Err(error)),
+        };
+        let (fence, username) = (self.fence(), self.login.username.clone());
+        let locked = self.work.under_lease(rotator.lock(&self.target, fence, &username)).await?;
+        Ok(match locked {
+            // A later attempt has the slot: it is that one's.
+            Err(TargetError { fault: Fault::Fenced, .. }) => Ok(()),
+            locked => locked,
+        })
+    }
+
+    /// Why it is rolled back, as it was written.
+    fn reason(&self) -> Reason {
+        let message = self.record.error_message.clone().unwrap_or_default();
+        match self.record.error_code.as_deref() {
+            Some("deleted") => Reason::new("deleted", message, Effect::Disabled),
+            Some("not_verified") => {
+                Reason::new("not_verified", message, Effect::BackOff(ROLLED_BACK))
+            }
+            _ => Reason::new("not_written", message, Effect::Error),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! tx3: from one moment to the next, the new credential is the one that is served.
+
+use std::pin::pin;
+
+use futures_util::poll;
+
+use super::super::keys::InjectedKeys;
+use super::super::schedule::{span, work_at};
+use super::super::{AttemptState, Outcome, RotationStatus, WebhookEvent};
+use super::attempt::Attempt;
+use super::policy::{Effect, Reason};
+use super::work::{Halt, Held};
+use crate::access::EnvironmentScope;
+use crate::caller::{Caller, Origin};
+use crate::error::{Error, Subject};
+use crate::failpoint;
+use crate::operation::{Context, Write};
+use crate::store::{RotationRecord, StoreResult};
+
+/// Why the new credential is not served.
+enum Refused {
+    /// A rule of ours.
+    ByRule(Reason),
+    /// The work stops here.
+    Halt(Halt),
+}
+
+impl Attempt<'_, '_> {
+    /// Serves the new credential: secrets, slot, history, events and log in one transaction. What
+    /// forbids it is a reason to roll back.
+    pub(super) async fn swap(&mut self) -> Held<()> {
+        let service = self.work.service;
+        let caller = Caller::anonymous(Origin::default());
+        let mut cx = Context::<Write>::open(service, &caller).await?;
+        let before = (self.record.clone(), self.work.rotation.clone());
+        match self.serve(&mut cx).await {
+            Ok(()) => {
+                failpoint::reached("K9").await;
+                commit(cx).await?;
+                failpoint::reached("K11").await;
+                Ok(())
+            }
+            Err(refused) => {
+                drop(cx);
+                (self.record, self.work.rotation) = before;
+                match refused {
+                    Refused::ByRule(reason) => self.begin_roll_back(&reason).await,
+                    Refused::Halt(halt) => Err(halt),
+                }
+            }
+        }
+    }
+
+    async fn serve(&mut self, cx: &mut Context<'_, Write>) -> Result<(), Refused> {
+        let (environment, now) = (self.work.rotation.environment, cx.now());
+        // Environment first, then rotation: the order of everybody.
+        let gone = || Refused::ByRule(Reason::gone());
+        cx.tx().touch_environment(environment).await.map_err(|error| match error {
+            crate::store::StoreError::Stale(_) => gone(),
+            other => Refused::Halt(other.into()),
+        })?;
+        self.work.hold(cx.tx()).await.map_err(Refused::Halt)?;
+        let place = cx.tx().rotation_place(self.record.rotation).await.map_err(halt)?;
+        let place = place.filter(|place| !place.is_deleted).ok_or_else(gone)?;
+
+        let keys = InjectedKeys::from_text(&self.work.rotation.keys).map_err(refused)?;
+        let key = cx.keyring().project_key(&place.key).map_err(|e| refused(Error::internal(e)))?;
+        let scope = EnvironmentScope {
+            plan: cx.options().plans.of_team(&place.plan),
+            project: place.project,
+            environment: place.environment,
+            may_write: true,
+            key,
+        };
+        let values = keys.values(&self.target, &self.login).map_err(refused)?;
+        cx.write_rotated(&scope, values).await.map_err(refused)?;
+
+        self.record.state = AttemptState::Concluded;
+        self.record.pending = None;
+        self.record.outcome = Some(Outcome::Success);
+        self.record.completed_at = Some(now);
+        cx.tx().update_attempt(&self.record).await.map_err(halt)?;
+        self.served(now);
+        cx.tx().update_rotation(&self.work.rotation).await.map_err(halt)?;
+        self.work.tell_of(cx.tx(), &self.record, WebhookEvent::Completed).await.map_err(refused)?;
+        let details = [
+            ("version", self.record.sequence.into()),
+            ("trigger_type", self.record.trigger.as_str().into()),
+            ("injected_secrets", keys.all().map(|key| key.to_string()).to_vec().into()),
+        ];
+        self.work.record(cx.tx(), "rotation.completed", &details).await.map_err(halt)
+    }
+
+    /// The rotation after a success.
+    fn served(&mut self, now: crate::clock::Time) {
+        let timings = self.work.rotators.timings;
+        let rotation = &mut self.work.rotation;
+        let is_held = matches!(rotation.status, RotationStatus::Paused | RotationStatus::Disabled);
+        let grace = timings.grace(rotation);
+        *rotation = RotationRecord {
+            active_slot: Some(self.record.slot),
+            retire_at: rotation.active_slot.map(|_| now + grace),
+            check_at: timings.checks.first().map(|pause| now + span(*pause)),
+            checks: 0,
+            last_rotation_at: Some(now),
+            next_rotation_at: timings.next(rotation, now),
+            // The interval begins anew, for one that is paused as well.
+            remaining: rotation.remaining.map(|_| {
+                u64::try_from(timings.interval(rotation).num_seconds()).unwrap_or_default()
+            }),
+            status: if is_held { rotation.status } else { RotationStatus::Active },
+            failures: 0,
+            error_code: self.record.error_code.clone(),
+            error_message: self.record.error_message.clone(),
+            error_since: None,
+            updated_at: now,
+            ..rotation.clone()
+        };
+        rotation.work_at = work_at(rotation, false, now);
+    }
+}
+
+impl Reason {
+    fn gone() -> Self {
+        Self::new("deleted", "the project or the environment was deleted", Effect::Disabled)
+    }
+}
+
+/// What was refused by a rule is a reason; what failed is not.
+fn refused(error: Error) -> Refused {
+    match error {
+        Error::NotFound(Subject::Environment | Subject::Project) => Refused::ByRule(Reason::gone()),
+        Error::Refused { .. }
+        | Error::Invalid(_)
+        | Error::Conflict(_)
+        | Error::Forbidden(_)
+        | Error::PlanLimit(_) => {
+            let message = format!("the new credential could not be written: {error}");
+            Refused::ByRule(Reason::new("not_written", message, Effect::Error))
+        }
+        other => Refused::Halt(other.into()),
+    }
+}
+
+fn halt(error: crate::store::StoreError) -> Refused {
+    Refused::Halt(error.into())
+}
+
+/// Commits; a test may stop the process when the store has been told and has not answered.
+async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
+    let (tx, ..) = cx.into_parts();
+    let mut commit = pin!(tx.commit());
+    if let std::task::Poll::Ready(done) = poll!(commit.as_mut()) {
+        return done;
+    }
+    failpoint::reached("K10").await;
+    commit.await
+}

@@ -1,0 +1,161 @@
+//! Working on one rotation under its lease.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::{Either, select};
+
+use super::super::connection;
+use super::super::schedule::{span, work_at};
+use super::super::sealing::OpenPlace;
+use super::super::{DatabaseRotator, Rotators, Target, TargetError};
+use crate::audit::Note;
+use crate::error::{Error, Result, Subject};
+use crate::service::Service;
+use crate::store::{Lease, RotationRecord, StoreError, StoreResult, Tx};
+
+/// Why work on a rotation stops before its end. What is on the disk says how it goes on.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// Somebody else works on it, or it is gone.
+    Lost,
+    /// The store failed, or what it holds cannot be opened.
+    Failed(Error),
+}
+
+/// A rotation that is being worked on.
+pub(crate) struct Work<'a> {
+    pub(super) service: &'a Service,
+    pub(super) rotators: &'a Rotators,
+    pub(super) lease: Lease,
+    pub(super) rotation: RotationRecord,
+    pub(super) place: Arc<OpenPlace>,
+}
+
+/// A result under a lease.
+pub(super) type Held<T> = std::result::Result<T, Halt>;
+
+impl<'a> Work<'a> {
+    /// The rotation of a lease, as it is now; `None` if it is gone.
+    pub(super) async fn open(
+        service: &'a Service,
+        rotators: &'a Rotators,
+        lease: Lease,
+    ) -> Result<Option<Self>> {
+        let mut reads = service.store().read().await?;
+        let Some(rotation) = reads.rotation(lease.rotation).await? else { return Ok(None) };
+        let Some(place) = reads.rotation_place(lease.rotation).await? else { return Ok(None) };
+        let place = Arc::new(OpenPlace::new(service.keyring(), place)?);
+        Ok(Some(Self { service, rotators, lease, rotation, place }))
+    }
+
+    /// How its database is reached.
+    pub(super) async fn target(&self) -> Result<Target> {
+        let mut reads = self.service.store().read().await?;
+        let seals = self.place.seals(self.service.keyring());
+        connection::open(&seals, reads.as_mut(), &self.rotation).await
+    }
+
+    /// What changes its database.
+    pub(super) fn rotator(
+        &self,
+        target: &Target,
+    ) -> std::result::Result<&'a dyn DatabaseRotator, TargetError> {
+        self.rotators.of(self.rotation.method, target)
+    }
+
+    /// A transaction in which the rotation is ours: its row is held, and read anew.
+    pub(super) async fn begin(&mut self) -> Held<Box<dyn Tx>> {
+        let mut tx = self.service.store().begin().await?;
+        self.hold(tx.as_mut()).await?;
+        Ok(tx)
+    }
+
+    /// Holds the rotation's row in a transaction, and reads it anew.
+    pub(super) async fn hold(&mut self, tx: &mut dyn Tx) -> Held<()> {
+        let lease =
+            Lease { until: self.service.now() + span(self.rotators.timings.lease), ..self.lease };
+        tx.hold_lease(&lease).await?;
+        self.lease = lease;
+        self.rotation = tx.rotation(lease.rotation).await?.ok_or(Halt::Lost)?;
+        Ok(())
+    }
+
+    /// Writes the rotation as it is here, with when it has work.
+    pub(super) async fn write(&mut self, tx: &mut dyn Tx, has_open_attempt: bool) -> Held<()> {
+        let now = self.service.now();
+        self.rotation.updated_at = now;
+        self.rotation.work_at = work_at(&self.rotation, has_open_attempt, now);
+        Ok(tx.update_rotation(&self.rotation).await?)
+    }
+
+    /// Waits for something that takes long, and prolongs the lease meanwhile. Before it begins,
+    /// enough of the lease is left for one statement; when the lease is lost, it is dropped.
+    pub(super) async fn under_lease<T>(&mut self, work: impl Future<Output = T>) -> Held<T> {
+        let timings = self.rotators.timings;
+        if self.lease.until - self.service.now() < span(timings.margin) {
+            self.prolong().await?;
+        }
+        let mut work = pin!(work);
+        loop {
+            let pause = self.rotators.timer.sleep(timings.heartbeat);
+            match select(work.as_mut(), pause).await {
+                Either::Left((done, _)) => return Ok(done),
+                Either::Right(_) => self.prolong().await?,
+            }
+        }
+    }
+
+    async fn prolong(&mut self) -> Held<()> {
+        let tx = self.begin().await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Waits, and keeps the lease.
+    pub(super) async fn pause(&mut self, duration: std::time::Duration) -> Held<()> {
+        let timer = Arc::clone(&self.rotators.timer);
+        self.under_lease(async move { timer.sleep(duration).await }).await
+    }
+
+    /// What the log says of what the service did here by itself.
+    pub(super) async fn record(
+        &self,
+        tx: &mut dyn Tx,
+        action: &'static str,
+        details: &[(&str, serde_json::Value)],
+    ) -> StoreResult<()> {
+        let place = &self.place.place;
+        let mut note = Note {
+            team: Some(place.project.team),
+            project: Some((place.project.id, place.project.name.to_string())),
+            environment: Some((place.environment.id, place.environment.name.to_string())),
+            resource: Some((
+                "rotation",
+                Some(self.rotation.id.uuid()),
+                Some(self.rotation.name.to_string()),
+            )),
+            ..Note::default()
+        };
+        let details = details.iter().map(|(name, detail)| ((*name).to_owned(), detail.clone()));
+        note.details.extend(details);
+        tx.insert_audit(&[note.into_entry_of_system(action, self.service.now())]).await
+    }
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Stale(_) => Self::Lost,
+            other => Self::Failed(other.into()),
+        }
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Stale(_) | Error::NotFound(Subject::Rotation) => Self::Lost,
+            other => Self::Failed(other),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Rotating because somebody asks.
+
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use serde::Serialize;
+
+use super::machine::{Asker, plan};
+use super::sealing::OpenPlace;
+use super::{HistoryEntry, RotationStatus, TriggerType};
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::{Caller, Callers};
+use crate::error::{Error, Result, Subject};
+use crate::ids::{AttemptId, RotationId};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::service::Service;
+
+/// How often somebody who waits looks whether another is done.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Begins an attempt, or joins the one that is open: its end is what both asked for.
+/// [`Service::rotate`] waits for it.
+#[derive(Debug)]
+pub struct BeginRotation {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Its name.
+    pub name: String,
+}
+
+/// An attempt that is under way.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct BegunRotation {
+    /// Of which rotation.
+    pub rotation: RotationId,
+    /// Which attempt.
+    pub attempt: AttemptId,
+}
+
+impl Operation for BeginRotation {
+    const NAME: &'static str = "rotation.rotate";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("rotation.started");
+    type Access = Write;
+    type Output = BegunRotation;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<BegunRotation> {
+        let scope = cx.environment(&self.at, Permission::Write).await?;
+        let id = cx.named_rotation(scope.environment.id, &self.name).await?.id;
+        cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
+        let mut rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        cx.about("rotation", id.uuid(), rotation.name.as_str());
+        if rotation.status == RotationStatus::Disabled {
+            return Err(Error::Forbidden("this rotation is disabled: set its status to active"));
+        }
+        if let Some(open) = cx.reads().open_attempt(id).await? {
+            cx.detail("version", open.sequence);
+            cx.detail("joined", true);
+            return Ok(BegunRotation { rotation: id, attempt: open.id });
+        }
+        let place = cx.reads().rotation_place(id).await?;
+        let place = place.ok_or(Error::NotFound(Subject::Rotation))?;
+        let place = OpenPlace::new(cx.keyring(), place)?;
+        let (now, keyring) = (cx.now(), cx.keyring());
+        let trigger = (TriggerType::Manual, cx.caller.actor());
+        let attempt = plan(cx.tx(), (keyring, &place), &mut rotation, trigger, now).await?;
+        cx.tx().update_rotation(&rotation).await?;
+        cx.detail("version", attempt.sequence);
+        cx.detail("trigger_type", attempt.trigger.as_str());
+        Ok(BegunRotation { rotation: id, attempt: attempt.id })
+    }
+}
+
+impl Service {
+    /// Rotates now, and answers how it ended: within 45 seconds, whatever the database does. The
+    /// attempt that is under way already is joined. A host spawns it, so that a client that hangs up
+    /// stops nothing half-way.
+    pub async fn rotate(
+        &self,
+        caller: &Caller,
+        at: EnvironmentPath,
+        name: String,
+    ) -> Result<HistoryEntry> {
+        let rotators = self.rotators().ok_or_else(no_rotators)?;
+        let begun = self.perform(caller, BeginRotation { at, name }).await?;
+        let ended = Box::pin(self.ended(begun));
+        let budget = rotators.timer.sleep(rotators.timings.budget);
+        match select(ended, budget).await {
+            Either::Left((entry, _)) => entry,
+            Either::Right(((), ended)) => {
+                // What is under way stops here, and gives back what it holds.
+                drop(ended);
+                self.time_out(begun).await
+            }
+        }
+    }
+
+    /// How an attempt ended; works on it where nobody else does.
+    async fn ended(&self, begun: BegunRotation) -> Result<HistoryEntry> {
+        let rotators = self.rotators().ok_or_else(no_rotators)?;
+        loop {
+            if let Some(entry) = self.history_entry(begun.attempt).await? {
+                return Ok(entry);
+            }
+            match self.claim_rotation(begun.rotation, Asker::Person).await? {
+                Some(claim) => self.work(claim).await,
+                None => rotators.timer.sleep(LOOK).await,
+            }
+        }
+    }
+
+    /// How an attempt ended; `None` while it is open.
+    pub(super) async fn history_entry(&self, attempt: AttemptId) -> Result<Option<HistoryEntry>> {
+        let attempt = self.store().read().await?.attempt(attempt).await?;
+        let attempt = attempt.ok_or(Error::NotFound(Subject::Rotation))?;
+        attempt.completed_at.is_some().then(|| HistoryEntry::new(attempt)).transpose()
+    }
+}
+
+/// What is said where nothing can be rotated.
+pub(super) fn no_rotators() -> Error {
+    Error::Unavailable("this host has no rotators".into())
+}

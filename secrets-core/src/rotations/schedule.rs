@@ -1,0 +1,94 @@
+//! When a rotation has work.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+
+use super::{RotationStatus, Timings};
+use crate::clock::Time;
+use crate::crypto::random;
+use crate::store::RotationRecord;
+
+/// How long a rotation waits in status `error` before it is disabled.
+pub(super) const ABANDONED: TimeDelta = TimeDelta::days(30);
+
+/// What is said of a rotation that waits for a person, and is not tried before they have said so.
+pub(super) const UNPROBED: [&str; 3] = ["identity_changed", "fenced", "crashed"];
+
+/// When there is something to do about a rotation.
+pub(super) fn work_at(
+    rotation: &RotationRecord,
+    has_open_attempt: bool,
+    now: Time,
+) -> Option<Time> {
+    if has_open_attempt {
+        return Some(now);
+    }
+    let is_probed = rotation.error_code.as_deref().is_none_or(|code| !UNPROBED.contains(&code));
+    let rotates = match rotation.status {
+        RotationStatus::Active => true,
+        RotationStatus::Error => is_probed,
+        RotationStatus::Paused | RotationStatus::Disabled => false,
+    };
+    let checks = rotation.status != RotationStatus::Disabled;
+    let due = rotates.then_some(rotation.next_rotation_at);
+    let check = rotation.check_at.filter(|_| checks);
+    [due, rotation.retire_at, check].into_iter().flatten().min()
+}
+
+/// A duration as what is added to a time.
+pub(super) fn span(duration: Duration) -> TimeDelta {
+    TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX)
+}
+
+impl Timings {
+    /// How long lies between rotations.
+    pub(super) fn interval(&self, rotation: &RotationRecord) -> TimeDelta {
+        span(self.day * rotation.interval_days)
+    }
+
+    /// When it rotates next, counted from `from`: after its interval, moved a little, so that what
+    /// was created together is not due together.
+    pub(super) fn next(&self, rotation: &RotationRecord, from: Time) -> Time {
+        let interval = self.interval(rotation);
+        from + interval + jitter((interval / 10).min(span(self.jitter)))
+    }
+
+    /// When it is tried again after so many failures in a row.
+    pub(super) fn backed_off(&self, failures: u32, now: Time) -> Time {
+        let doubled = self.backoff.saturating_mul(1 << failures.saturating_sub(1).min(16));
+        let pause = span(doubled.min(self.longest_backoff));
+        now + pause + jitter(pause / 10)
+    }
+
+    /// Until when the previous credential works.
+    pub(super) fn grace(&self, rotation: &RotationRecord) -> TimeDelta {
+        let usual = || span(self.day).min(self.interval(rotation) / 2);
+        self.grace.map_or_else(usual, span)
+    }
+}
+
+/// Somewhere between `-most` and `most`.
+fn jitter(most: TimeDelta) -> TimeDelta {
+    let steps = i64::from(u16::from_be_bytes(random()));
+    let milliseconds = most.num_milliseconds();
+    TimeDelta::milliseconds(milliseconds.saturating_mul(2 * steps - 65_535) / 65_535)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+
+    #[test]
+    fn a_backoff_doubles_up_to_six_hours() {
+        let timings = Timings::default();
+        let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
+        for (failures, minutes) in [(1, 5), (2, 10), (3, 20), (8, 360), (u32::MAX, 360)] {
+            let pause = timings.backed_off(failures, now) - now;
+            let nominal = TimeDelta::minutes(minutes);
+            assert!((pause - nominal).abs() <= nominal / 10, "{failures}: {pause}");
+        }
+    }
+}

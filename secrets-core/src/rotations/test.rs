@@ -1,0 +1,161 @@
+//! Trying a connection.
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::connection::{self, Connection, ProxyConnection};
+use super::rotate::no_rotators;
+use super::{ConnectionMethod, Integration, SslMode, Target};
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::{Caller, Callers};
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+use crate::service::Service;
+
+/// A connection to try.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Candidate {
+    /// What kind of database.
+    pub integration_type: Integration,
+    /// Who dials it.
+    pub connection_method: ConnectionMethod,
+    /// How it is reached.
+    pub connection: Connection,
+    /// What reaches it, where `connection_method` is `proxied`.
+    pub proxy: Option<ProxyConnection>,
+}
+
+/// How a connection works.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TestResult {
+    /// Whether a rotation could work with it.
+    pub success: bool,
+    /// Why not, or what is to be known; nothing of what the server says.
+    pub message: String,
+}
+
+/// Decides whether a connection may be tried. [`Service::test_connection`] does it.
+#[derive(Debug)]
+pub struct PrepareConnectionTest {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Which.
+    pub candidate: Candidate,
+}
+
+/// Decides whether the connection of a rotation may be tried. [`Service::test_rotation`] does it.
+#[derive(Debug)]
+pub struct PrepareRotationTest {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Its name.
+    pub name: String,
+}
+
+/// A connection that may be tried.
+#[derive(Debug)]
+pub struct PreparedTest {
+    target: Target,
+    method: ConnectionMethod,
+}
+
+impl Operation for PrepareConnectionTest {
+    const NAME: &'static str = "rotation.test_connection";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Export("rotation.tested");
+    type Access = Read;
+    type Output = PreparedTest;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<PreparedTest> {
+        cx.environment(&self.at, Permission::Write).await?;
+        let Candidate { integration_type, connection_method, connection, proxy } = self.candidate;
+        let target = connection::target(
+            &cx.options().egress,
+            integration_type,
+            connection_method,
+            connection,
+            proxy,
+        )?;
+        Ok(PreparedTest { target, method: connection_method })
+    }
+}
+
+impl Operation for PrepareRotationTest {
+    const NAME: &'static str = "rotation.test";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Export("rotation.tested");
+    type Access = Read;
+    type Output = PreparedTest;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<PreparedTest> {
+        let scope = cx.environment(&self.at, Permission::Write).await?;
+        let rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        cx.about("rotation", rotation.id.uuid(), rotation.name.as_str());
+        let keyring = cx.keyring();
+        let seals = super::sealing::Seals {
+            keyring,
+            project: scope.project.id,
+            environment: scope.environment.id,
+            key: &scope.key,
+        };
+        let target = connection::open(&seals, cx.reads(), &rotation).await?;
+        Ok(PreparedTest { target, method: rotation.method })
+    }
+}
+
+impl Service {
+    /// Tries a connection without keeping it.
+    pub async fn test_connection(
+        &self,
+        caller: &Caller,
+        at: EnvironmentPath,
+        candidate: Candidate,
+    ) -> Result<TestResult> {
+        let prepared = self.perform(caller, PrepareConnectionTest { at, candidate }).await?;
+        self.test(prepared).await
+    }
+
+    /// Tries the connection of a rotation.
+    pub async fn test_rotation(
+        &self,
+        caller: &Caller,
+        at: EnvironmentPath,
+        name: String,
+    ) -> Result<TestResult> {
+        let prepared = self.perform(caller, PrepareRotationTest { at, name }).await?;
+        self.test(prepared).await
+    }
+
+    async fn test(&self, prepared: PreparedTest) -> Result<TestResult> {
+        let PreparedTest { target, method } = prepared;
+        let rotators = self.rotators().ok_or_else(no_rotators)?;
+        let tested = match rotators.of(method, &target) {
+            Ok(rotator) => rotator.test(&target).await,
+            Err(error) => Err(error),
+        };
+        Ok(match tested {
+            Ok(()) => TestResult { success: true, message: remark(target.ssl_mode).to_owned() },
+            Err(error) => TestResult { success: false, message: error.to_string() },
+        })
+    }
+}
+
+/// What is to be known of a connection that works.
+fn remark(ssl_mode: SslMode) -> &'static str {
+    match ssl_mode {
+        SslMode::VerifyFull | SslMode::VerifyCa => "the connection works",
+        SslMode::Require | SslMode::Prefer | SslMode::Allow => {
+            "the connection works, but nothing proves who the server is: see ssl_mode"
+        }
+        SslMode::Disable => "the connection works, but is not encrypted: see ssl_mode",
+    }
+}
+
+/// Nothing: it is for the next step.
+impl Serialize for PreparedTest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}

@@ -1,0 +1,157 @@
+//! Changing a rotation.
+
+use chrono::TimeDelta;
+use serde::Deserialize;
+
+use super::create::check_interval;
+use super::schedule::work_at;
+use super::{Rotation, RotationStatus};
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::Callers;
+use crate::error::{Error, Result, Subject};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::rule::{Broken, Rule};
+use crate::store::RotationRecord;
+
+/// A change to a rotation; at least one of both must be given.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RotationChange {
+    /// How many days lie between rotations, 1 to 365.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
+    pub rotation_interval_days: Option<u32>,
+    /// `paused` keeps the time that is left; `active` goes on, also after an error.
+    pub status: Option<WantedStatus>,
+}
+
+/// The statuses that a person can give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(try_from = "String")]
+#[cfg_attr(feature = "openapi", schema(rename_all = "lowercase"))]
+pub enum WantedStatus {
+    /// It rotates when it is due.
+    Active,
+    /// It does not.
+    Paused,
+}
+
+impl TryFrom<String> for WantedStatus {
+    type Error = Broken;
+
+    fn try_from(text: String) -> std::result::Result<Self, Broken> {
+        match text.as_str() {
+            "active" => Ok(Self::Active),
+            "paused" => Ok(Self::Paused),
+            _ => Err(Rule::of("must be active or paused").broken()),
+        }
+    }
+}
+
+/// Changes a rotation's interval, pauses it or lets it go on.
+#[derive(Debug)]
+pub struct UpdateRotation {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Its name.
+    pub name: String,
+    /// What changes.
+    pub change: RotationChange,
+}
+
+impl Operation for UpdateRotation {
+    const NAME: &'static str = "rotation.update";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("rotation.updated");
+    type Access = Write;
+    type Output = Rotation;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Rotation> {
+        let scope = cx.environment(&self.at, Permission::Write).await?;
+        let id = cx.named_rotation(scope.environment.id, &self.name).await?.id;
+        let RotationChange { rotation_interval_days, status } = self.change;
+        if rotation_interval_days.is_none() && status.is_none() {
+            return Err(Error::invalid("status", "or rotation_interval_days must be given"));
+        }
+        rotation_interval_days.map_or(Ok(()), check_interval)?;
+        cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
+        // As it is now that nobody else changes it.
+        let mut rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        if let Some(days) = rotation_interval_days {
+            cx.space(&mut rotation, days);
+        }
+        match status {
+            Some(WantedStatus::Paused) => cx.pause(&mut rotation),
+            Some(WantedStatus::Active) => cx.resume(&mut rotation),
+            None => {}
+        }
+        let has_open = cx.reads().open_attempt(id).await?.is_some();
+        rotation.updated_at = cx.now();
+        rotation.work_at = work_at(&rotation, has_open, cx.now());
+        cx.tx().update_rotation(&rotation).await.map_err(|error| error.gone(Subject::Rotation))?;
+        cx.about("rotation", id.uuid(), rotation.name.as_str());
+        cx.detail("rotation_interval_days", rotation.interval_days);
+        cx.detail("status", rotation.status.as_str());
+        Rotation::new(rotation)
+    }
+}
+
+impl Context<'_, Write> {
+    /// Gives it another interval, counted from where the last one began.
+    fn space(&mut self, rotation: &mut RotationRecord, days: u32) {
+        rotation.interval_days = days;
+        let from = rotation.last_rotation_at.unwrap_or(rotation.created_at);
+        let next = self.timings().next(rotation, from).max(self.now());
+        rotation.next_rotation_at = next;
+        if rotation.remaining.is_some() {
+            rotation.remaining = Some(seconds(next - self.now()));
+        }
+    }
+
+    fn pause(&mut self, rotation: &mut RotationRecord) {
+        if rotation.status == RotationStatus::Paused {
+            return;
+        }
+        let left = match rotation.status {
+            RotationStatus::Active => rotation.next_rotation_at - self.now(),
+            // What waited for a person was not on its way to anything.
+            _ => self.timings().interval(rotation),
+        };
+        rotation.remaining = Some(seconds(left));
+        rotation.status = RotationStatus::Paused;
+        self.note.action = Some("rotation.paused");
+    }
+
+    fn resume(&mut self, rotation: &mut RotationRecord) {
+        let next = match rotation.status {
+            RotationStatus::Active => return,
+            RotationStatus::Paused => {
+                let left = i64::try_from(rotation.remaining.unwrap_or_default());
+                self.now() + TimeDelta::seconds(left.unwrap_or_default())
+            }
+            RotationStatus::Error | RotationStatus::Disabled => {
+                self.timings().next(rotation, self.now())
+            }
+        };
+        // The person has looked: another server is this one from now on.
+        if rotation.error_code.as_deref() == Some("identity_changed") {
+            rotation.identity = None;
+        }
+        *rotation = RotationRecord {
+            status: RotationStatus::Active,
+            error_code: None,
+            error_message: None,
+            error_since: None,
+            failures: 0,
+            remaining: None,
+            next_rotation_at: next,
+            ..rotation.clone()
+        };
+        self.note.action = Some("rotation.resumed");
+    }
+}
+
+fn seconds(span: TimeDelta) -> u64 {
+    u64::try_from(span.num_seconds()).unwrap_or_default()
+}
