@@ -1,7 +1,9 @@
 //! Rotations: database credentials that the service changes by itself, without a moment in which
 //! the one it serves does not log in.
 
+pub mod envelope;
 mod kinds;
+mod proxy;
 mod slots;
 mod target;
 
