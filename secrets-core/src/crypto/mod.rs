@@ -20,6 +20,7 @@ mod cipher;
 mod fingerprint;
 mod key;
 mod keyring;
+pub(crate) mod message;
 mod plaintext;
 mod record;
 mod tag;

@@ -8,6 +8,7 @@
 mod connection;
 mod create;
 mod delete;
+pub mod envelope;
 mod keys;
 mod kinds;
 mod list;
