@@ -14,6 +14,7 @@ use secrets_core::jwt::DevKey;
 use secrets_core::links::BaseUrl;
 use secrets_core::outbox::Mail;
 use secrets_core::store::{MemberRecord, Store};
+use secrets_core::testing::rotator::{MemoryDatabase, rotators};
 use secrets_core::{Options, Ports, Service};
 use secrets_http::accept::{AcceptOptions, Drained};
 use secrets_http::api::Api;
@@ -46,6 +47,8 @@ pub struct App {
     pub location: String,
     /// What would be sent as mail, where the server was built to send mail.
     pub mailer: Arc<RecordingMailer>,
+    /// The database whose credentials are rotated, whatever a rotation says.
+    pub database: Arc<MemoryDatabase>,
     /// The root key.
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
@@ -148,12 +151,14 @@ impl Build {
         let shared: Arc<dyn Clock> = clock.clone();
         let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), shared);
         let mailer = Arc::new(RecordingMailer::default());
+        let database = MemoryDatabase::new();
         let ports = Ports {
             store: Arc::clone(&held.store),
             clock: clock.clone(),
             root: root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&mailer)),
+            rotators: Some(rotators(&database)),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -167,6 +172,7 @@ impl Build {
             store: held.store,
             location: held.location,
             mailer,
+            database,
             sends_mail: self.sends_mail,
             root,
             signer: Arc::new(signer),
@@ -226,6 +232,7 @@ impl App {
             root: self.root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&self.mailer)),
+            rotators: Some(rotators(&self.database)),
         }
     }
 
@@ -255,6 +262,7 @@ impl App {
             store: Arc::clone(&self.store),
             location: self.location.clone(),
             mailer: Arc::clone(&self.mailer),
+            database: Arc::clone(&self.database),
             sends_mail: self.sends_mail,
             root: Arc::clone(&self.root),
             signer: Arc::clone(&self.signer),

@@ -1,0 +1,199 @@
+//! A database in memory, whose credentials can be rotated, and which does what it is told to.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::ids::RotationId;
+use crate::rotations::{
+    Applied, Apply, DatabaseRotator, Fault, Fence, Login, PermissionLevel, Rotators, Target,
+    TargetError, Timer, Timings,
+};
+
+/// A server that keeps its users in memory.
+#[derive(Debug, Default)]
+pub struct MemoryDatabase(Mutex<Server>);
+
+#[derive(Debug, Default)]
+struct Server {
+    users: BTreeMap<String, User>,
+    fences: BTreeMap<RotationId, u64>,
+    /// What the next calls are answered, by name of the call, in turn.
+    scripts: BTreeMap<&'static str, VecDeque<Script>>,
+    calls: Vec<&'static str>,
+    trusts: bool,
+    identity: Option<String>,
+}
+
+#[derive(Debug)]
+struct User {
+    password: String,
+    is_locked: bool,
+}
+
+/// What a call does instead of what it is for.
+#[derive(Debug, Clone, Copy)]
+pub enum Script {
+    /// Nothing, and fails so.
+    Fail(Fault),
+    /// What it is for, and yet fails so: the answer was lost.
+    Lose(Fault),
+    /// Nothing, and never answers.
+    Hang,
+    /// What it is for.
+    Work,
+}
+
+impl MemoryDatabase {
+    /// An empty server.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// The next calls of this name (`test`, `apply`, `verify`, `lock`) do these, in turn.
+    pub fn script(&self, call: &'static str, scripts: impl IntoIterator<Item = Script>) {
+        self.server().scripts.entry(call).or_default().extend(scripts);
+    }
+
+    /// From now on anybody gets in.
+    pub fn trust(&self) {
+        self.server().trusts = true;
+    }
+
+    /// From now on it is another server.
+    pub fn become_another(&self, identity: &str) {
+        self.server().identity = Some(identity.to_owned());
+    }
+
+    /// Somebody else changes a password.
+    pub fn drift(&self, username: &str) {
+        if let Some(user) = self.server().users.get_mut(username) {
+            "kvc_somebody_elses".clone_into(&mut user.password);
+        }
+    }
+
+    /// Whether this login works now.
+    #[must_use]
+    pub fn admits(&self, username: &str, password: &str) -> bool {
+        let server = self.server();
+        let user = server.users.get(username).filter(|user| !user.is_locked);
+        user.is_some_and(|user| server.trusts || user.password == password)
+    }
+
+    /// The names of the calls so far.
+    #[must_use]
+    pub fn calls(&self) -> Vec<&'static str> {
+        self.server().calls.clone()
+    }
+
+    /// The numbers of the last attempts it has seen.
+    #[must_use]
+    pub fn fence(&self, rotation: RotationId) -> Option<u64> {
+        self.server().fences.get(&rotation).copied()
+    }
+
+    fn server(&self) -> MutexGuard<'_, Server> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn play<T>(
+        &self,
+        call: &'static str,
+        work: impl FnOnce(&mut Server) -> Result<T, TargetError>,
+    ) -> Result<T, TargetError> {
+        let script = {
+            let mut server = self.server();
+            server.calls.push(call);
+            server.scripts.get_mut(call).and_then(VecDeque::pop_front).unwrap_or(Script::Work)
+        };
+        match script {
+            Script::Fail(fault) => Err(fault.into()),
+            Script::Lose(fault) => {
+                work(&mut self.server())?;
+                Err(fault.into())
+            }
+            Script::Hang => std::future::pending().await,
+            Script::Work => work(&mut self.server()),
+        }
+    }
+}
+
+impl Server {
+    fn pass(&mut self, fence: Fence) -> Result<(), TargetError> {
+        let seen = self.fences.entry(fence.rotation).or_default();
+        if *seen > fence.sequence {
+            return Err(Fault::Fenced.into());
+        }
+        *seen = fence.sequence;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl DatabaseRotator for MemoryDatabase {
+    async fn test(&self, _: &Target) -> Result<(), TargetError> {
+        self.play("test", |_| Ok(())).await
+    }
+
+    async fn apply(&self, _: &Target, apply: &Apply) -> Result<Applied, TargetError> {
+        self.play("apply", |server| {
+            if apply.identity.is_some() && apply.identity != server.identity {
+                return Err(Fault::Identity.into());
+            }
+            server.pass(apply.fence)?;
+            let password = apply.login.password.reveal().to_owned();
+            let user = User { password, is_locked: false };
+            server.users.insert(apply.login.username.clone(), user);
+            Ok(Applied { identity: server.identity.clone(), sent_in_clear: false })
+        })
+        .await
+    }
+
+    async fn verify(
+        &self,
+        _: &Target,
+        login: &Login,
+        _: PermissionLevel,
+    ) -> Result<(), TargetError> {
+        let admits = self.admits(&login.username, login.password.reveal());
+        self.play("verify", |_| if admits { Ok(()) } else { Err(Fault::LoginRejected.into()) })
+            .await
+    }
+
+    async fn lock(&self, _: &Target, fence: Fence, username: &str) -> Result<(), TargetError> {
+        self.play("lock", |server| {
+            server.pass(fence)?;
+            if let Some(user) = server.users.get_mut(username) {
+                user.is_locked = true;
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Waits a thousandth of what it is asked to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct QuickTimer;
+
+#[async_trait]
+impl Timer for QuickTimer {
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration / 1_000).await;
+    }
+}
+
+/// Rotators that all lead to one database in memory, a thousand times as quick as real ones.
+#[must_use]
+pub fn rotators(database: &Arc<MemoryDatabase>) -> Rotators {
+    Rotators {
+        postgresql: database.clone(),
+        mysql: database.clone(),
+        proxied: Some(database.clone()),
+        timer: Arc::new(QuickTimer),
+        timings: Timings::default(),
+    }
+}
