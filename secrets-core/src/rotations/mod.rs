@@ -1,6 +1,8 @@
 //! Rotations: database credentials that the service changes by itself, without a moment in which
 //! the one it serves does not log in.
 
+#[cfg(feature = "rotators")]
+pub mod drivers;
 mod kinds;
 mod slots;
 mod target;
