@@ -10,6 +10,8 @@ mod create;
 mod delete;
 pub mod envelope;
 mod keys;
+#[cfg(feature = "rotators")]
+pub mod drivers;
 mod kinds;
 mod list;
 mod machine;
