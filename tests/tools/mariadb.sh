@@ -11,7 +11,7 @@ find_mariadb() {
 mariadb_make() {
     find_mariadb
     stop_signal=TERM
-    # One user, with a password from the beginning: nothing is logged yet.
+    # One user, with a password before anything is logged.
     cat >users.sql <<SQL
 DELETE FROM mysql.global_priv WHERE User <> 'mariadb.sys';
 FLUSH PRIVILEGES;
@@ -23,17 +23,14 @@ SQL
 }
 
 mariadb_run() {
-    exec setpriv --pdeathsig TERM "$mariadb" --no-defaults --datadir="$folder/data" --socket= \
-        --pid-file="$folder/pid" --port="$port" --bind-address="$addresses" --skip-name-resolve \
-        --ssl-ca="$folder/ca.pem" --ssl-cert="$folder/certificate.pem" --ssl-key="$folder/key.pem" \
-        --general-log --general-log-file=/dev/stdout --max-connections=300 \
-        --innodb-buffer-pool-size=32M --innodb-flush-log-at-trx-commit=0
+    mysql_options
+    exec setpriv --pdeathsig TERM "$mariadb" --defaults-file="$folder/options" --port="$port"
 }
 
 mariadb_answers() {
-    greets
+    mysql_answers
 }
 
 mariadb_url() {
-    echo "mysql://root:$password@127.0.0.1:$port/mysql"
+    mysql_url
 }

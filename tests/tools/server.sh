@@ -53,12 +53,6 @@ await() {
     return 1
 }
 
-# For servers that speak first.
-greets() {
-    python3 -c 'import socket, sys
-sys.exit(not socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5).recv(1))' "$port" 2>/dev/null
-}
-
 stop() {
     [ -n "$pid" ] || return 0
     kill "-$stop_signal" "$pid" 2>/dev/null || true

@@ -5,7 +5,8 @@
 # Each with the variable that says where it is.
 servers='postgres:SECRETS_TEST_POSTGRES_URL
 target-postgres:SECRETS_TEST_TARGET_POSTGRES_URL
-target-mariadb:SECRETS_TEST_TARGET_MARIADB_URL'
+target-mariadb:SECRETS_TEST_TARGET_MARIADB_URL
+target-mysql:SECRETS_TEST_TARGET_MYSQL_URL'
 
 # Starts them all in the background, in a new folder in the one that is given.
 start_servers() {
@@ -20,6 +21,8 @@ start_servers() {
     for server in $servers; do
         start_server "${server%:*}"
     done
+    fetch_mysql &
+    fetching=$!
 }
 
 # The servers refuse to run as root. Where nobody cannot reach the target folder, /tmp must do.
@@ -60,15 +63,32 @@ start_server() {
     # The log too: a server may open by itself what it was given.
     [ -z "$as_server" ] || chown -R nobody "$folder" "$log"
     # Its text is given, as nobody may be unable to read our files.
-    program=$(cat tests/tools/postgres.sh tests/tools/mariadb.sh tests/tools/server.sh)
+    program=$(cd tests/tools && cat postgres.sh mysql.sh mariadb.sh server.sh)
     setpriv --pdeathsig TERM $as_server sh -c "$program" server.sh "$1" "$folder" >>"$log" 2>&1 &
     server_pids="$server_pids $!"
+}
+
+# Nothing that a system must have: where it cannot be had, tests go on without it.
+fetch_mysql() {
+    root=$SECRETS_TEST_TOOLS/mysql/root
+    folder=$SECRETS_TEST_SERVERS/target-mysql
+    log=$SECRETS_TEST_LOGS/target-mysql.log
+    setpriv --pdeathsig TERM timeout 300 tests/tools/fetch-mysql.sh "${root%/root}" >>"$log" 2>&1 || {
+        : >"$folder/absent"
+        return
+    }
+    # Where nobody cannot reach it.
+    [ -z "$as_server" ] || setpriv $as_server test -x "$root/usr/sbin/mysqld" || {
+        cp -r "$root" "$SECRETS_TEST_SERVERS/mysql"
+        root=$SECRETS_TEST_SERVERS/mysql
+    }
+    ln -s "$root" "$folder/mysql"
 }
 
 # Waits until they answer, and exports where they are.
 await_servers() {
     for server in $servers; do
-        await_server "${server%:*}"
+        await_server "${server%:*}" || continue
         export "${server#*:}=$(cat "$SECRETS_TEST_SERVERS/${server%:*}/url")"
     done
     export SECRETS_TEST_TARGET_CA="$SECRETS_TEST_SERVERS/ca.pem"
@@ -78,6 +98,10 @@ await_server() {
     tries=0
     while [ ! -e "$SECRETS_TEST_SERVERS/$1/url" ]; do
         if [ -e "$SECRETS_TEST_SERVERS/$1/over" ] || [ $tries = 600 ]; then
+            if [ "$1" = target-mysql ]; then
+                : >"$SECRETS_TEST_SERVERS/without-mysql"
+                return 1
+            fi
             echo "$1 does not start:"
             cat "$SECRETS_TEST_LOGS/$1.log"
             exit 1
@@ -87,7 +111,15 @@ await_server() {
     done
 }
 
+# Says what tests had to do without.
+tell_absent() {
+    [ ! -e "${SECRETS_TEST_SERVERS-}/without-mysql" ] ||
+        echo "no MySQL could be had (see $SECRETS_TEST_LOGS/target-mysql.log): rotation was tested without it"
+}
+
 stop_servers() {
+    [ -z "${fetching-}" ] || kill "$fetching" 2>/dev/null || true
+    fetching=
     for pid in ${server_pids-}; do
         kill "$pid" 2>/dev/null || true
     done

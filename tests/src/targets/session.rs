@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, OptsBuilder, SslOpts, Value};
+use mysql_async::{Conn, DriverError, OptsBuilder, SslOpts, Value};
 use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -122,6 +122,8 @@ fn postgres(error: &tokio_postgres::Error) -> String {
 fn mysql(error: mysql_async::Error) -> String {
     match error {
         mysql_async::Error::Server(error) => error.code.to_string(),
+        // So that nobody learns who exists, MySQL asks an unknown user for any kind of password.
+        mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { .. }) => "1045".to_owned(),
         error => error.to_string(),
     }
 }
