@@ -8,6 +8,7 @@ use std::time::Duration;
 use secrets_core::Service;
 use secrets_core::clock::Clock;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 /// How often the jobs are run.
@@ -18,6 +19,8 @@ const PURGE: u64 = 360;
 const FIRST_PURGE: u64 = 6;
 /// How often somebody looks whether there is something to send.
 const LOOK: Duration = Duration::from_secs(2);
+/// How often somebody looks whether a rotation is due.
+const LOOK_FOR_ROTATIONS: Duration = Duration::from_secs(1);
 
 /// After how many seconds without a tick the jobs are taken to have stopped.
 const STALE: i64 = 60;
@@ -91,6 +94,30 @@ pub async fn deliver(service: Arc<Service>) {
                     break;
                 }
             }
+        }
+    }
+}
+
+/// Rotates what is due, and goes on with what was left, until the service stops; what is under way
+/// then goes on after the next start. A job of its own: databases may be slow.
+pub async fn rotate(service: Arc<Service>) {
+    let mut working = JoinSet::new();
+    let mut looks = tokio::time::interval(LOOK_FOR_ROTATIONS);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = looks.tick() => {}
+            // There is room again.
+            Some(_) = working.join_next() => {}
+        }
+        match service.claim_rotations().await {
+            Ok(claims) => {
+                for claim in claims {
+                    let service = Arc::clone(&service);
+                    working.spawn(async move { service.work(claim).await });
+                }
+            }
+            Err(error) => report("look for rotations", Err(error)),
         }
     }
 }

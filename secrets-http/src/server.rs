@@ -71,6 +71,7 @@ impl Server {
             stopping.stop();
         };
         let deliveries = tokio::spawn(jobs::deliver(Arc::clone(&self.service)));
+        let rotations = tokio::spawn(jobs::rotate(Arc::clone(&self.service)));
         let jobs = tokio::spawn(scheduler.run(Arc::clone(&self.service)));
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);
@@ -78,6 +79,7 @@ impl Server {
         };
         let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
         deliveries.abort();
+        rotations.abort();
         jobs.abort();
         jobs::report("write uses of tokens", self.service.write_token_uses().await);
         Ok(drained)

@@ -12,6 +12,7 @@ mod person;
 mod reply;
 mod spoil;
 mod stores;
+pub mod targets;
 mod watch;
 mod wire;
 

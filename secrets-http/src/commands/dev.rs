@@ -51,7 +51,7 @@ pub(super) async fn run(
         root: open::root_key(root),
         identity: Arc::new(verifier),
         mail: open::mail(dev.service.mail.as_ref())?,
-        rotators: None,
+        rotators: Some(open::rotators(&dev.service.options)),
     };
     let service = open::only_service(ports, dev.service.options.clone()).await?;
     let token = sign(&signer, PERSON, clock.as_ref())?;
