@@ -11,6 +11,7 @@ macro_rules! rotation_conformance {
             every_kind_of_rotation_survives
             an_unknown_rotation_is_not_found
             rotations_come_by_name
+            rotations_are_gone_through_by_their_ids
             a_rotation_name_is_unique_in_its_environment
             a_key_is_written_by_one_rotation
             managed_keys_are_told

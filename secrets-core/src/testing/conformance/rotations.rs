@@ -84,6 +84,31 @@ pub async fn rotations_come_by_name(store: &dyn Store) {
     assert_eq!(found, ["0", "A", "B", "a", "a-b", "a_b"]);
 }
 
+/// All rotations can be gone through by their ids, those of deleted projects too.
+pub async fn rotations_are_gone_through_by_their_ids(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [second, first] = [("a", 20), ("b", 10)].map(|(name, age)| RotationRecord {
+        id: RotationId::draw(at(age)),
+        ..rotation(&world.staging, name)
+    });
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&second, &[]).await.unwrap();
+    tx.insert_rotation(&first, &[]).await.unwrap();
+    tx.delete_project(world.project.id, at(1)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    for (from, expected) in [
+        (RotationId::draw(at(-9)), Some(&first)),
+        (first.id, Some(&first)),
+        (RotationId::draw(at(15)), Some(&second)),
+        (second.id, Some(&second)),
+        (RotationId::draw(at(99)), None),
+    ] {
+        assert_eq!(seen.rotation_from(from).await.unwrap().as_ref(), expected);
+    }
+}
+
 /// Two rotations of an environment have two names; who is refused reserves no key.
 pub async fn a_rotation_name_is_unique_in_its_environment(store: &dyn Store) {
     let world = World::build(store).await;
