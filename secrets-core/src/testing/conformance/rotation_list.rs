@@ -52,6 +52,7 @@ macro_rules! rotation_conformance {
             a_lease_is_not_held_and_lost
             one_of_many_begins_an_attempt
             one_of_many_reserves_a_key
+            a_team_is_deleted_beside_work_in_it
         }
         webhooks() {
             a_webhook_is_kept_with_all_it_has

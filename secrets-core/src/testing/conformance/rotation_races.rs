@@ -98,6 +98,29 @@ pub async fn one_of_many_reserves_a_key(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(read(&*store).await.rotations(world.staging.id).await.unwrap().len(), 2);
 }
 
+/// Who works on a rotation and who deletes its team wait for each other and meet no end.
+pub async fn a_team_is_deleted_beside_work_in_it(store: Arc<dyn Store>, spawn: Spawn) {
+    let (world, of) = one(&*store).await;
+
+    let (team, project) = (world.team.id, world.project.id);
+    let (environment, rotation) = (of.environment, of.id);
+    at_once(&store, spawn, MANY, move |store, number| async move {
+        let mut tx = begin_among_others(&*store).await?;
+        if number == MANY / 2 {
+            tx.lock_team(team).await?;
+            tx.delete_team(team, at(1)).await?;
+        } else {
+            tx.lock_project(project).await?;
+            tx.touch_environment(environment).await?;
+            tx.lock_rotation(rotation).await?;
+        }
+        tx.commit().await
+    })
+    .await;
+
+    assert_eq!(read(&*store).await.rotation(of.id).await.unwrap(), None);
+}
+
 /// A world with a rotation.
 async fn one(store: &dyn Store) -> (World, RotationRecord) {
     let world = World::build(store).await;
