@@ -8,10 +8,10 @@
 mod connection;
 mod create;
 mod delete;
-pub mod envelope;
-mod keys;
 #[cfg(feature = "rotators")]
 pub mod drivers;
+pub mod envelope;
+mod keys;
 mod kinds;
 mod list;
 mod machine;

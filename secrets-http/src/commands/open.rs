@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use secrets_core::caller::IdentityVerifier;
 use secrets_core::clock::Clock;
-use secrets_core::egress::Gate;
 use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
+use secrets_core::egress::Gate;
 use secrets_core::jwt::Keys;
 use secrets_core::outbox::Mail;
 use secrets_core::rotations::Rotators;
