@@ -12,7 +12,7 @@ use crate::ids::{
 use crate::names::{EnvironmentName, RotationName, SecretKey, Slug};
 use crate::rotations::{DeliveryStatus, Integration, Outcome, TriggerType, WebhookEvent};
 use crate::store::{
-    AttemptRecord, DeliveryRecord, RotationPlace, RotationRecord, StoreResult, Tx,
+    AttemptRecord, DeliveryRecord, EnvironmentRecord, ProjectRecord, RotationRecord, StoreResult, Tx,
     WebhookDeliveryRecord,
 };
 
@@ -20,7 +20,7 @@ use crate::store::{
 pub(crate) const DELIVERY: &str = "webhook";
 
 /// The name of the event that is sent because somebody asked.
-const TEST: &str = "webhook.test";
+pub(super) const TEST: &str = "webhook.test";
 
 /// Where an event happened.
 #[derive(Debug, Clone, Serialize)]
@@ -54,16 +54,20 @@ pub(crate) struct EventData {
 }
 
 impl EventPlace {
-    pub(crate) fn new(place: &RotationPlace, rotation: &RotationRecord) -> Self {
+    pub(crate) fn new(
+        project: &ProjectRecord,
+        environment: &EnvironmentRecord,
+        rotation: &RotationRecord,
+    ) -> Self {
         Self {
             rotation_id: rotation.id,
             rotation_name: rotation.name.clone(),
             integration_type: rotation.integration,
-            team_id: place.project.team,
-            project_id: place.project.id,
-            project_slug: place.project.slug.clone(),
-            environment_id: place.environment.id,
-            environment_name: place.environment.name.clone(),
+            team_id: project.team,
+            project_id: project.id,
+            project_slug: project.slug.clone(),
+            environment_id: environment.id,
+            environment_name: environment.name.clone(),
         }
     }
 }
@@ -159,7 +163,7 @@ async fn leave(
 }
 
 /// The event as it is sent: the same bytes however often.
-fn body(id: WebhookDeliveryId, event: &str, data: &impl Serialize, now: Time) -> String {
+fn body(id: WebhookDeliveryId, event: &str, data: &(impl Serialize + ?Sized), now: Time) -> String {
     json!({ "type": event, "timestamp": now, "id": message_id(id), "data": data }).to_string()
 }
 
