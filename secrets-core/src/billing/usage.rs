@@ -93,7 +93,6 @@ impl Operation for GetUsage {
 impl Uses {
     fn new(plan: &Plan, usage: TeamUsage) -> Self {
         let of = |quota, used, total| Use { used: Some(used), total, limit: plan.limit(quota) };
-        let unlimited = |used| Use { used, total: None, limit: None };
         Self {
             members: of(Quota::Members, usage.members, None),
             projects: of(Quota::Projects, usage.projects, None),
@@ -104,8 +103,8 @@ impl Uses {
             ),
             secrets: of(Quota::Secrets, usage.most_secrets, Some(usage.secrets)),
             service_tokens: of(Quota::ServiceTokens, usage.service_tokens, None),
-            rotations: unlimited(Some(0)),
-            api_requests: unlimited(None),
+            rotations: of(Quota::Rotations, usage.rotations, None),
+            api_requests: Use { used: None, total: None, limit: None },
         }
     }
 }

@@ -45,7 +45,9 @@ impl Service {
 
     async fn claim_due(&self) -> StoreResult<Vec<DeliveryRecord>> {
         let now = self.now();
-        let due = self.store().read().await?.due_deliveries(now, BATCH).await?;
+        let mut reads = self.store().read().await?;
+        let due = reads.due_deliveries(invitations::DELIVERY, now, BATCH).await?;
+        drop(reads);
         if due.is_empty() {
             return Ok(due);
         }

@@ -13,7 +13,7 @@ use crate::rotations::{
     TriggerType,
 };
 
-/// A rotation. Everything but its place, name and kind may change.
+/// A rotation. Everything but its place, name, kind and keys may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RotationRecord {
     /// Which rotation.
@@ -208,7 +208,7 @@ pub trait RotationWrites: Send {
     async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
     /// Disables the rotations of a project: status, error, and no work any more but the attempts
-    /// that are open.
+    /// that are open. One that is disabled already keeps its reason.
     async fn disable_rotations(
         &mut self,
         project: ProjectId,

@@ -89,6 +89,8 @@ pub struct TeamUsage {
     pub most_secrets: u64,
     /// Service tokens, those that have ended included.
     pub service_tokens: u64,
+    /// Rotations of all projects.
+    pub rotations: u64,
 }
 
 impl Membership {

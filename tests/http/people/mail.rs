@@ -22,7 +22,7 @@ async fn deliver(app: &App) {
 /// What waits to be sent, now or later.
 async fn waiting(app: &App) -> Vec<secrets_core::store::DeliveryRecord> {
     let later = app.clock.now() + TimeDelta::days(365);
-    app.store.read().await.unwrap().due_deliveries(later, 100).await.unwrap()
+    app.store.read().await.unwrap().due_deliveries("invitation", later, 100).await.unwrap()
 }
 
 /// The server's own job may be sending as well: this waits until it is done.

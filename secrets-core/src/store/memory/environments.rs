@@ -136,6 +136,7 @@ impl EnvironmentWrites for Session<Pending> {
         state.environments.remove(&environment);
         state.environment_names.entry(record.project).or_default().remove(&record.name.folded());
         state.erase_secrets(environment);
+        state.forget_rotations(|rotation| rotation.environment == environment);
         state.forget_permissions(|permission| permission.environment == environment);
         state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
         Ok(())

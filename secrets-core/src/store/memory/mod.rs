@@ -12,12 +12,14 @@ mod invitations;
 mod outbox;
 mod permissions;
 mod projects;
+mod rotations;
 mod scans;
 mod secrets;
 mod state;
 mod teams;
 mod tokens;
 mod users;
+mod webhooks;
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -8,9 +8,17 @@ use crate::store::{DeliveryRecord, OutboxReads, OutboxWrites, StoreError, StoreR
 
 #[async_trait]
 impl<S: Snapshot> OutboxReads for Session<S> {
-    async fn due_deliveries(&mut self, now: Time, limit: u32) -> StoreResult<Vec<DeliveryRecord>> {
+    async fn due_deliveries(
+        &mut self,
+        kind: &str,
+        now: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<DeliveryRecord>> {
         let state = self.state();
-        let due = state.outbox.values().filter(|delivery| delivery.next_attempt_at <= now);
+        let due = state
+            .outbox
+            .values()
+            .filter(|delivery| delivery.kind == kind && delivery.next_attempt_at <= now);
         let mut due: Vec<_> = due.map(owned).collect();
         due.sort_by_key(|delivery| (delivery.next_attempt_at, delivery.id));
         due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));

@@ -160,6 +160,7 @@ impl ProjectWrites for Session<Pending> {
         }
         state.forget_scans(|scan| scan.project == Some(project));
         state.forget_permissions(|permission| environments.contains(&permission.environment));
+        state.forget_rotations(|rotation| environments.contains(&rotation.environment));
         for environment in environments {
             state.environments.remove(&environment);
             state.secrets.remove(&environment);
@@ -183,10 +184,12 @@ impl State {
     /// Deletes a project with everything in it; its slug stays taken.
     pub(super) fn erase_project(&mut self, project: ProjectId) {
         self.projects.remove(&project);
+        self.deleted_projects.remove(&project);
         self.project_keys.remove(&project);
         self.environment_names.remove(&project);
         let of_project = self.environments.values().filter(|of| of.project == project);
         let environments: Vec<_> = of_project.map(|environment| environment.id).collect();
+        self.forget_rotations(|rotation| environments.contains(&rotation.environment));
         for environment in environments {
             self.environments.remove(&environment);
             self.erase_secrets(environment);

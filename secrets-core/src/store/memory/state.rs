@@ -8,16 +8,18 @@ use crate::caller::Principal;
 use crate::clock::Time;
 use crate::crypto::{Fingerprint, InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
 use crate::ids::{
-    AuditId, CliSessionId, DeliveryId, DeviceLoginId, EnvironmentId, FindingId, InvitationId,
-    ProjectId, ScanId, SecretId, TeamId, TokenId, UserId,
+    AttemptId, AuditId, CliSessionId, DeliveryId, DeviceLoginId, EnvironmentId, FindingId,
+    InvitationId, ProjectId, RotationId, ScanId, SecretId, TeamId, TokenId, UserId,
+    WebhookDeliveryId, WebhookId,
 };
 use crate::names::SecretKey;
 use crate::scans::FindingStatus;
 use crate::store::{
-    AuditHead, AuditRecord, CliSessionRecord, DeliveryRecord, DeviceLoginRecord, EnvironmentRecord,
-    FindingRecord, InvitationRecord, MemberRecord, PermissionDefault, PermissionRecord,
-    ProjectRecord, ScanRecord, SecretRecord, SecretVersion, StoreError, StoreResult, TeamRecord,
-    TokenRecord, TokenScope, UserRecord,
+    AttemptRecord, AuditHead, AuditRecord, CliSessionRecord, DeliveryRecord, DeviceLoginRecord,
+    EnvironmentRecord, FindingRecord, InvitationRecord, MemberRecord, PermissionDefault,
+    PermissionRecord, ProjectRecord, RotationRecord, ScanRecord, SecretRecord, SecretVersion,
+    StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    WebhookDeliveryRecord, WebhookRecord,
 };
 
 /// Rows by key, shared: who changes one row copies no other.
@@ -61,6 +63,15 @@ pub(super) struct State {
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
     /// What each secret has replaced.
     pub(super) secret_versions: OrdMap<SecretId, Table<u32, SecretVersion>>,
+
+    pub(super) rotations: Table<RotationId, RotationRecord>,
+    /// How often the lease of each was taken, and until when it lasts.
+    pub(super) leases: OrdMap<RotationId, (u64, Option<Time>)>,
+    /// Which rotation writes a key, whether it has written it yet or not.
+    pub(super) managed_keys: OrdMap<(EnvironmentId, SecretKey), RotationId>,
+    pub(super) attempts: Table<AttemptId, AttemptRecord>,
+    pub(super) webhooks: Table<WebhookId, WebhookRecord>,
+    pub(super) webhook_deliveries: Table<WebhookDeliveryId, WebhookDeliveryRecord>,
 
     pub(super) scans: Table<ScanId, ScanRecord>,
     /// Of each scan.
@@ -133,6 +144,15 @@ impl Token {
 /// The row, for the caller to keep.
 pub(super) fn owned<V: Clone>(row: &Arc<V>) -> V {
     V::clone(row)
+}
+
+/// The rows that are to stay.
+pub(super) fn kept<K: Clone + Ord, V>(
+    table: &Table<K, V>,
+    stays: impl Fn(&V) -> bool,
+) -> Table<K, V> {
+    let rows = table.iter().filter(|(_, row)| stays(row));
+    rows.map(|(key, row)| (key.clone(), Arc::clone(row))).collect()
 }
 
 /// Refuses a row that refers to nothing, as foreign keys do.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::state::{State, Table, owned, refers};
+use super::state::{State, kept, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::clock::Time;
 use crate::error::Subject;
@@ -58,6 +58,7 @@ impl<S: Snapshot> TeamReads for Session<S> {
             let environments = state.environments.values().filter(|at| at.project == project.id);
             let mut in_project = 0;
             for environment in environments {
+                usage.rotations += counted(state.rotations_of(environment.id));
                 let secrets = counted(state.secrets_of(environment.id).keys());
                 usage.secrets += secrets;
                 usage.most_secrets = usage.most_secrets.max(secrets);
@@ -141,10 +142,16 @@ impl TeamWrites for Session<Pending> {
         for token in tokens.into_iter().filter(|token| token.team == team) {
             state.tokens.remove(&token.id);
             state.token_macs.remove(&token.mac.0);
+            if let Some(previous) = token.previous {
+                state.token_macs.remove(&previous.mac.0);
+            }
         }
-        let projects: Vec<_> = state.projects.values().map(owned).collect();
-        for project in projects.into_iter().filter(|project| project.team == team) {
-            state.erase_project(project.id);
+        let living = state.projects.values().map(Arc::as_ref);
+        let deleted = state.deleted_projects.values().map(|deleted| &deleted.1);
+        let of_team = living.chain(deleted).filter(|project| project.team == team);
+        let projects: Vec<_> = of_team.map(|project| project.id).collect();
+        for project in projects {
+            state.erase_project(project);
         }
         if let Some(old) = state.teams.get(&team).map(owned) {
             let slug = TeamRecord::deleted_slug(team);
@@ -173,12 +180,6 @@ impl State {
             joined_at: member.map(|member| member.created_at),
         })
     }
-}
-
-/// The rows that are to stay.
-fn kept<K: Clone + Ord, V>(table: &Table<K, V>, stays: impl Fn(&V) -> bool) -> Table<K, V> {
-    let rows = table.iter().filter(|(_, row)| stays(row));
-    rows.map(|(key, row)| (key.clone(), Arc::clone(row))).collect()
 }
 
 /// The names of what is deleted are names.

@@ -24,6 +24,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("outbox", include_str!("../../../migrations/0011_outbox.sql")),
     ("permissions", include_str!("../../../migrations/0012_permissions.sql")),
     ("token use", include_str!("../../../migrations/0013_token_use.sql")),
+    ("rotations", include_str!("../../../migrations/0014_rotations.sql")),
 ];
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {

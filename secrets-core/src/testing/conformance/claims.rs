@@ -26,5 +26,8 @@ pub async fn one_of_many_claims_a_delivery(store: Arc<dyn Store>, spawn: Spawn) 
     .await;
 
     assert_eq!(succeeded, 1);
-    assert_eq!(read(&*store).await.due_deliveries(at(120), 10).await.unwrap(), [expected]);
+    assert_eq!(
+        read(&*store).await.due_deliveries("invitation", at(120), 10).await.unwrap(),
+        [expected]
+    );
 }

@@ -18,8 +18,8 @@ pub async fn a_delivery_is_due_from_its_time_on(store: &dyn Store) {
     tx.insert_delivery(&full).await.unwrap();
 
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.due_deliveries(at(9), 10).await.unwrap(), []);
-    assert_eq!(seen.due_deliveries(at(10), 10).await.unwrap(), [full]);
+    assert_eq!(seen.due_deliveries("invitation", at(9), 10).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries("invitation", at(10), 10).await.unwrap(), [full]);
 }
 
 /// The longest due come first, and no more than are asked for.
@@ -30,7 +30,7 @@ pub async fn the_longest_due_come_first(store: &dyn Store) {
         tx.insert_delivery(delivery).await.unwrap();
     }
 
-    let due = committed(store, tx).await.due_deliveries(at(60), 2).await.unwrap();
+    let due = committed(store, tx).await.due_deliveries("invitation", at(60), 2).await.unwrap();
 
     let [_, oldest, middle] = all;
     assert_eq!(due, [oldest, middle]);
@@ -48,8 +48,8 @@ pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
 
     assert_stale(again, Subject::Resource);
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.due_deliveries(at(119), 10).await.unwrap(), []);
-    assert_eq!(seen.due_deliveries(at(120), 10).await.unwrap(), [claimed]);
+    assert_eq!(seen.due_deliveries("invitation", at(119), 10).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries("invitation", at(120), 10).await.unwrap(), [claimed]);
 }
 
 /// Whoever lost a claim settles nothing.
@@ -65,7 +65,7 @@ pub async fn a_claim_that_was_lost_settles_nothing(store: &dyn Store) {
     assert_stale(tx.delete_delivery(&lost).await, Subject::Resource);
     assert_stale(tx.postpone_delivery(&lost).await, Subject::Resource);
 
-    let due = committed(store, tx).await.due_deliveries(at(240), 10).await.unwrap();
+    let due = committed(store, tx).await.due_deliveries("invitation", at(240), 10).await.unwrap();
     assert_eq!(due, [held]);
 }
 
@@ -82,8 +82,8 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
 
     assert_stale(tx.delete_delivery(&sent).await, Subject::Resource);
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.due_deliveries(at(4), 10).await.unwrap(), []);
-    assert_eq!(seen.due_deliveries(at(5), 10).await.unwrap(), [later]);
+    assert_eq!(seen.due_deliveries("invitation", at(4), 10).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries("invitation", at(5), 10).await.unwrap(), [later]);
 }
 
 /// What would be due soon is due at once; what was put off for longer is not.
@@ -98,6 +98,12 @@ pub async fn deliveries_are_hastened(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
     let hastened = DeliveryRecord { next_attempt_at: at(1), ..soon };
-    assert_eq!(seen.due_deliveries(at(1), 10).await.unwrap(), [due.clone(), hastened.clone()]);
-    assert_eq!(seen.due_deliveries(at(121), 10).await.unwrap(), [due, hastened, late]);
+    assert_eq!(
+        seen.due_deliveries("invitation", at(1), 10).await.unwrap(),
+        [due.clone(), hastened.clone()]
+    );
+    assert_eq!(
+        seen.due_deliveries("invitation", at(121), 10).await.unwrap(),
+        [due, hastened, late]
+    );
 }

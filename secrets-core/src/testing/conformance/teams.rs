@@ -351,6 +351,7 @@ pub async fn what_a_team_has_is_counted(store: &dyn Store) {
         secrets: 3,
         most_secrets: 2,
         service_tokens: 1,
+        rotations: 0,
     };
     assert_eq!(seen.team_usage(world.team.id).await.unwrap(), usage);
     let alone = TeamUsage { members: 1, ..TeamUsage::default() };

@@ -198,7 +198,7 @@ fn a_plan_that_makes_no_sense_is_named() {
         ("[plans.small]\nmembers = 0", "plans.small.members as a whole number, 1 or more"),
         ("[plans.small]\nsecrets = -1", "plans.small.secrets as a whole number, 0 or more"),
         ("[plans.small]\nsecrets = 'kvc_'", "plans.small.secrets as a whole number, 0 or more"),
-        ("[plans.small]\nrotations = 1", "a key that means nothing: plans.small.rotations"),
+        ("[plans.small]\nseats = 1", "a key that means nothing: plans.small.seats"),
         ("[plans.'A B']\nsecrets = 1", "a plan whose name must be"),
         ("[plans]\nsmall = 1", "plans.small as a table"),
         ("plans = 1", "plans as tables: [plans.NAME]"),

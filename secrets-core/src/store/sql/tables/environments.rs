@@ -1,6 +1,6 @@
 use async_trait::async_trait;
 
-use super::{Connected, Row, Session, Transaction, sight, user_or_token};
+use super::{Connected, Row, Session, Transaction, bigint, sight, user_or_token};
 use crate::access::EnvironmentPath;
 use crate::caller::Principal;
 use crate::error::Subject;
@@ -76,8 +76,7 @@ impl<C: Connected> EnvironmentReads for Session<C> {
 #[async_trait]
 impl EnvironmentWrites for Session<Transaction> {
     async fn insert_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()> {
-        let revision = i64::try_from(environment.revision)
-            .map_err(|cause| StoreError::Broken(cause.into()))?;
+        let revision = bigint(environment.revision)?;
         let statement = sqlx::query(
             "INSERT INTO environments
                  (id, project_id, name, folded_name, inherits_from, description, is_default,
@@ -126,7 +125,7 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
-        // Secrets, versions and scopes go with it: the references cascade.
+        // Secrets, versions, rotations and scopes go with it: the references cascade.
         let statement =
             sqlx::query("DELETE FROM environments WHERE id = $1").bind(environment.uuid());
         self.change(Subject::Environment, statement).await
@@ -145,7 +144,7 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 }
 
-fn record(row: &Row<'_>) -> StoreResult<EnvironmentRecord> {
+pub(super) fn record(row: &Row<'_>) -> StoreResult<EnvironmentRecord> {
     Ok(EnvironmentRecord {
         id: row.id("id")?,
         project: row.id("project_id")?,

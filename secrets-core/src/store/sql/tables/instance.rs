@@ -1,10 +1,10 @@
 use async_trait::async_trait;
 
-use super::{Connected, Row, Session, Transaction, projects, secrets};
+use super::{Connected, Row, Session, Transaction, bigint, projects, secrets};
 use crate::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, RootKeyId};
 use crate::error::Subject;
 use crate::ids::SecretId;
-use crate::store::{InstanceReads, InstanceWrites, Sample, StoreError, StoreResult};
+use crate::store::{InstanceReads, InstanceWrites, Sample, StoreResult};
 
 #[async_trait]
 impl<C: Connected> InstanceReads for Session<C> {
@@ -71,8 +71,7 @@ impl InstanceWrites for Session<Transaction> {
         instance: &InstanceRecord,
         keys: &[InstanceKeyRecord],
     ) -> StoreResult<()> {
-        let epoch =
-            i64::try_from(instance.epoch).map_err(|cause| StoreError::Broken(cause.into()))?;
+        let epoch = bigint(instance.epoch)?;
         let statement = sqlx::query(
             "INSERT INTO instance
                  (singleton, id, root_key_id, kek_id, wrapped_kek, canary, epoch, created_at)

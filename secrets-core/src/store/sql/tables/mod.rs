@@ -37,6 +37,26 @@ macro_rules! columns {
          s.version, s.change, s.changed_by, s.changed_at, s.created_by, s.updated_by, s.created_at,
          s.updated_at"
     };
+    (rotations) => {
+        "r.id, r.environment_id, r.name, r.integration, r.method, r.level, r.connection, r.proxy,
+         r.keys, r.interval_days, r.status, r.error_code, r.error_message, r.error_since,
+         r.failures, r.active_slot, r.retire_at, r.check_at, r.checks, r.next_rotation_at,
+         r.remaining, r.last_rotation_at, r.identity, r.sequence, r.work_at, r.created_by,
+         r.created_at, r.updated_at"
+    };
+    (attempts) => {
+        "a.id, a.rotation_id, a.sequence, a.slot, a.pending, a.state, a.trigger_type,
+         a.triggered_by, a.tries, a.resumed, a.outcome, a.error_code, a.error_message,
+         a.started_at, a.completed_at"
+    };
+    (webhooks) => {
+        "w.id, w.rotation_id, w.sealed, w.events, w.enabled, w.failing_since, w.created_by,
+         w.created_at"
+    };
+    (webhook_deliveries) => {
+        "d.id, d.webhook_id, d.event, d.body, d.status, d.attempts, d.response_status,
+         d.next_attempt_at, d.created_at"
+    };
     (scans) => {
         "s.id, s.team_id, s.project_id, s.source, s.source_name, s.source_commit, s.high, s.medium,
          s.low, s.is_truncated, s.secrets_compared, s.created_by, s.created_at, s.completed_at"
@@ -95,6 +115,7 @@ macro_rules! standing {
     };
 }
 
+mod attempts;
 mod audit;
 mod device_logins;
 mod environments;
@@ -103,12 +124,14 @@ mod invitations;
 mod outbox;
 mod permissions;
 mod projects;
+pub(super) mod rotations;
 mod scans;
 mod secrets;
 pub(super) mod sight;
 mod teams;
 mod tokens;
 mod users;
+mod webhooks;
 
 /// How many rows or keys go into one statement: SQLite takes 32,766 parameters.
 const BATCH: usize = 1_000;
@@ -248,6 +271,11 @@ impl<'r> Row<'r> {
         T::try_from(self.get(column)?).map_err(|_| self.unreadable(column))
     }
 
+    fn number_if_any<T: TryFrom<i64>>(&self, column: &'static str) -> StoreResult<Option<T>> {
+        let number: Option<i64> = self.get(column)?;
+        number.map(|number| T::try_from(number).map_err(|_| self.unreadable(column))).transpose()
+    }
+
     fn name<T: TryFrom<String>>(&self, column: &'static str) -> StoreResult<T> {
         T::try_from(self.get(column)?).map_err(|_| self.unreadable(column))
     }
@@ -256,12 +284,26 @@ impl<'r> Row<'r> {
         from_name(self.get(column)?).ok_or_else(|| self.unreadable(column))
     }
 
+    fn one_of_if_any<T>(
+        &self,
+        column: &'static str,
+        from_name: fn(&str) -> Option<T>,
+    ) -> StoreResult<Option<T>> {
+        let name: Option<&str> = self.get(column)?;
+        name.map(|name| from_name(name).ok_or_else(|| self.unreadable(column))).transpose()
+    }
+
     /// Says where, and never what: that may be part of a secret.
     fn unreadable(&self, column: &'static str) -> StoreError {
         let id =
             self.row.try_get::<Uuid, _>("id").map(|id| format!(" of {id}")).unwrap_or_default();
         broken(format!("cannot read {}.{column}{id}", self.table))
     }
+}
+
+/// The number, as databases keep it.
+fn bigint(number: u64) -> StoreResult<i64> {
+    i64::try_from(number).map_err(|cause| StoreError::Broken(cause.into()))
 }
 
 /// Adds `(a, b, c)` to a statement.

@@ -7,14 +7,19 @@ use crate::store::{DeliveryRecord, OutboxReads, OutboxWrites, StoreResult};
 
 #[async_trait]
 impl<C: Connected> OutboxReads for Session<C> {
-    async fn due_deliveries(&mut self, now: Time, limit: u32) -> StoreResult<Vec<DeliveryRecord>> {
+    async fn due_deliveries(
+        &mut self,
+        kind: &str,
+        now: Time,
+        limit: u32,
+    ) -> StoreResult<Vec<DeliveryRecord>> {
         let statement = sqlx::query(
             "SELECT id, kind, payload, attempts, next_attempt_at, created_at
-             FROM outbox WHERE next_attempt_at <= $1
+             FROM outbox WHERE kind = $1 AND next_attempt_at <= $2
              ORDER BY next_attempt_at, id
-             LIMIT $2",
+             LIMIT $3",
         );
-        self.all("outbox", statement.bind(now).bind(i64::from(limit)), record).await
+        self.all("outbox", statement.bind(kind).bind(now).bind(i64::from(limit)), record).await
     }
 }
 

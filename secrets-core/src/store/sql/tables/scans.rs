@@ -226,12 +226,12 @@ fn finding(row: &Row<'_>) -> StoreResult<FindingRecord> {
         description: row.get("description")?,
         severity: row.one_of("severity", Severity::from_name)?,
         path: row.get("path")?,
-        line: number_if_any(row, "line")?,
-        column: number_if_any(row, "column_number")?,
+        line: row.number_if_any("line")?,
+        column: row.number_if_any("column_number")?,
         commit: row.get("commit_name")?,
         fingerprint: fingerprint(row)?,
         redacted: row.get("redacted")?,
-        entropy: number_if_any(row, "entropy")?,
+        entropy: row.number_if_any("entropy")?,
         secret: secret(row)?,
         status: row.one_of("status", FindingStatus::from_name)?,
         comment: row.get("comment")?,
@@ -248,11 +248,6 @@ fn mark(row: &Row<'_>) -> StoreResult<(Fingerprint, FindingStatus)> {
 fn fingerprint(row: &Row<'_>) -> StoreResult<Fingerprint> {
     let bytes: Vec<u8> = row.get("fingerprint")?;
     Ok(Fingerprint(bytes.try_into().map_err(|_| row.unreadable("fingerprint"))?))
-}
-
-fn number_if_any(row: &Row<'_>, column: &'static str) -> StoreResult<Option<u32>> {
-    let number: Option<i64> = row.get(column)?;
-    number.map(|number| u32::try_from(number).map_err(|_| row.unreadable(column))).transpose()
 }
 
 fn secret(row: &Row<'_>) -> StoreResult<Option<SecretPlace>> {

@@ -12,7 +12,8 @@ use crate::store::{
     DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
 };
 
-/// What deletes a team's things, in this order; secrets and versions go with their environments.
+/// What deletes a team's things, in this order; secrets, versions and rotations go with
+/// their environments.
 const EMPTYING: [&str; 8] = [
     "DELETE FROM permission_defaults
      WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
@@ -89,7 +90,9 @@ impl<C: Connected> TeamReads for Session<C> {
                  (SELECT COALESCE(MAX(n), 0) FROM of_projects) AS most_environments,
                  (SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM of_places) AS secrets,
                  (SELECT COALESCE(MAX(n), 0) FROM of_places) AS most_secrets,
-                 (SELECT COUNT(*) FROM tokens WHERE team_id = $1) AS service_tokens",
+                 (SELECT COUNT(*) FROM tokens WHERE team_id = $1) AS service_tokens,
+                 (SELECT COUNT(*) FROM places x JOIN rotations r ON r.environment_id = x.id)
+                     AS rotations",
         );
         let usage = self.one("usage", statement.bind(team.uuid()), usage).await?;
         usage.ok_or_else(|| broken("a count gave no row"))
@@ -159,9 +162,7 @@ impl TeamWrites for Session<Transaction> {
     }
 
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()> {
-        for text in EMPTYING {
-            self.write(sqlx::query(text).bind(team.uuid())).await?;
-        }
+        // First: who works in a project holds its row before any row in it.
         let projects = sqlx::query(
             "UPDATE projects
              SET name = $2, description = NULL, deleted_at = COALESCE(deleted_at, $3)
@@ -171,6 +172,9 @@ impl TeamWrites for Session<Transaction> {
         .bind(DELETED)
         .bind(now);
         self.write(projects).await?;
+        for text in EMPTYING {
+            self.write(sqlx::query(text).bind(team.uuid())).await?;
+        }
         let statement =
             sqlx::query("UPDATE teams SET name = $2, slug = $3, updated_at = $4 WHERE id = $1")
                 .bind(team.uuid())
@@ -196,6 +200,7 @@ fn usage(row: &Row<'_>) -> StoreResult<TeamUsage> {
         secrets: row.number("secrets")?,
         most_secrets: row.number("most_secrets")?,
         service_tokens: row.number("service_tokens")?,
+        rotations: row.number("rotations")?,
     })
 }
 

@@ -1,0 +1,326 @@
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+
+use super::state::{State, kept, owned, refers};
+use super::{Pending, Session, Snapshot};
+use crate::clock::Time;
+use crate::error::Subject;
+use crate::ids::{AttemptId, EnvironmentId, ProjectId, RotationId, TeamId};
+use crate::names::{RotationName, SecretKey};
+use crate::rotations::RotationStatus;
+use crate::store::{
+    AttemptRecord, Lease, ProjectRecord, RotationPlace, RotationReads, RotationRecord,
+    RotationWrites, StoreError, StoreResult,
+};
+
+#[async_trait]
+impl<S: Snapshot> RotationReads for Session<S> {
+    async fn rotations(&mut self, environment: EnvironmentId) -> StoreResult<Vec<RotationRecord>> {
+        let state = self.state();
+        let mut rotations: Vec<_> = state.rotations_of(environment).cloned().collect();
+        rotations.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(rotations)
+    }
+
+    async fn rotation_named(
+        &mut self,
+        environment: EnvironmentId,
+        name: &RotationName,
+    ) -> StoreResult<Option<RotationRecord>> {
+        let state = self.state();
+        Ok(state.rotations_of(environment).find(|rotation| rotation.name == *name).cloned())
+    }
+
+    async fn rotation(&mut self, rotation: RotationId) -> StoreResult<Option<RotationRecord>> {
+        Ok(self.state().rotations.get(&rotation).map(owned))
+    }
+
+    async fn rotation_place(&mut self, rotation: RotationId) -> StoreResult<Option<RotationPlace>> {
+        let state = self.state();
+        let Some(rotation) = state.rotations.get(&rotation) else { return Ok(None) };
+        let Some(environment) = state.environments.get(&rotation.environment).map(owned) else {
+            return Ok(None);
+        };
+        let Some((project, is_deleted)) = state.project_however(environment.project) else {
+            return Ok(None);
+        };
+        let Some(plan) = state.teams.get(&project.team).map(|team| team.plan.clone()) else {
+            return Ok(None);
+        };
+        let key = state.newest_key(project.id)?;
+        Ok(Some(RotationPlace { project, is_deleted, plan, environment, key }))
+    }
+
+    async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64> {
+        let state = self.state();
+        let counts = |rotation: &RotationRecord| {
+            let environment = state.environments.get(&rotation.environment);
+            let project = environment.and_then(|at| state.projects.get(&at.project));
+            project.is_some_and(|project| project.team == team)
+        };
+        Ok(state.rotations.values().filter(|rotation| counts(rotation)).map(|_| 1).sum())
+    }
+
+    async fn rotation_work(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>> {
+        let state = self.state();
+        let due = state.rotations.values().filter(|rotation| !state.is_leased(rotation.id, now));
+        let mut due: Vec<_> = due
+            .filter_map(|rotation| Some((rotation.work_at?, rotation.id)))
+            .filter(|(work_at, _)| *work_at <= now)
+            .collect();
+        due.sort_unstable();
+        Ok(due.into_iter().take(limit as usize).map(|(_, rotation)| rotation).collect())
+    }
+
+    async fn managed_keys(
+        &mut self,
+        environment: EnvironmentId,
+        keys: &[SecretKey],
+    ) -> StoreResult<Vec<SecretKey>> {
+        Ok(self.state().managed(environment, keys))
+    }
+
+    async fn open_attempt(&mut self, rotation: RotationId) -> StoreResult<Option<AttemptRecord>> {
+        Ok(self.state().open_attempt(rotation).cloned())
+    }
+
+    async fn attempt(&mut self, attempt: AttemptId) -> StoreResult<Option<AttemptRecord>> {
+        Ok(self.state().attempts.get(&attempt).map(owned))
+    }
+
+    async fn concluded_attempts(
+        &mut self,
+        rotation: RotationId,
+        limit: u32,
+    ) -> StoreResult<Vec<AttemptRecord>> {
+        let state = self.state();
+        let attempts = state.attempts_of(rotation);
+        let mut concluded: Vec<_> =
+            attempts.filter(|attempt| attempt.completed_at.is_some()).cloned().collect();
+        concluded.sort_by_key(|attempt| Reverse(attempt.sequence));
+        concluded.truncate(limit as usize);
+        Ok(concluded)
+    }
+}
+
+#[async_trait]
+impl RotationWrites for Session<Pending> {
+    async fn insert_rotation(
+        &mut self,
+        rotation: &RotationRecord,
+        keys: &[SecretKey],
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        let (id, environment) = (rotation.id, rotation.environment);
+        let is_taken = state.rotations_of(environment).any(|other| other.name == rotation.name);
+        if is_taken || state.rotations.contains_key(&id) {
+            return Err(StoreError::Duplicate(Subject::Rotation));
+        }
+        if !state.managed(environment, keys).is_empty() {
+            return Err(StoreError::Duplicate(Subject::Secret));
+        }
+        refers(state.environments.contains_key(&environment), "environment")?;
+        state.managed_keys.extend(keys.iter().map(|key| ((environment, key.clone()), id)));
+        state.rotations.insert(id, rotation.clone().into());
+        Ok(())
+    }
+
+    async fn lock_rotation(&mut self, rotation: RotationId) -> StoreResult<()> {
+        // The whole store is held already.
+        if self.state().rotations.contains_key(&rotation) { Ok(()) } else { Err(GONE) }
+    }
+
+    async fn update_rotation(&mut self, rotation: &RotationRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let old = state.rotations.get(&rotation.id).map(owned).ok_or(GONE)?;
+        let new = RotationRecord {
+            environment: old.environment,
+            name: old.name,
+            integration: old.integration,
+            keys: old.keys,
+            created_by: old.created_by,
+            created_at: old.created_at,
+            ..rotation.clone()
+        };
+        state.rotations.insert(new.id, new.into());
+        Ok(())
+    }
+
+    async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()> {
+        let state = self.state_mut();
+        if !state.rotations.contains_key(&rotation) {
+            return Err(GONE);
+        }
+        state.forget_rotations(|one| one.id == rotation);
+        Ok(())
+    }
+
+    async fn disable_rotations(
+        &mut self,
+        project: ProjectId,
+        code: &str,
+        message: &str,
+        now: Time,
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        let rotations: Vec<_> = state.rotations.values().map(owned).collect();
+        for old in rotations {
+            let environment = state.environments.get(&old.environment);
+            let is_meant = environment.is_some_and(|environment| environment.project == project);
+            if !is_meant || old.status == RotationStatus::Disabled {
+                continue;
+            }
+            let is_open = state.open_attempt(old.id).is_some();
+            let disabled = RotationRecord {
+                status: RotationStatus::Disabled,
+                error_code: Some(code.to_owned()),
+                error_message: Some(message.to_owned()),
+                error_since: None,
+                work_at: is_open.then(|| old.work_at.unwrap_or(now)),
+                updated_at: now,
+                ..old
+            };
+            state.rotations.insert(disabled.id, disabled.into());
+        }
+        Ok(())
+    }
+
+    async fn take_lease(
+        &mut self,
+        rotation: RotationId,
+        now: Time,
+        until: Time,
+    ) -> StoreResult<Option<Lease>> {
+        let state = self.state_mut();
+        if !state.rotations.contains_key(&rotation) || state.is_leased(rotation, now) {
+            return Ok(None);
+        }
+        let (epoch, _) = state.leases.get(&rotation).copied().unwrap_or_default();
+        let epoch = epoch + 1;
+        state.leases.insert(rotation, (epoch, Some(until)));
+        Ok(Some(Lease { rotation, epoch, until }))
+    }
+
+    async fn hold_lease(&mut self, lease: &Lease) -> StoreResult<()> {
+        let state = self.state_mut();
+        if !state.is_held(lease) {
+            return Err(GONE);
+        }
+        state.leases.insert(lease.rotation, (lease.epoch, Some(lease.until)));
+        Ok(())
+    }
+
+    async fn end_lease(&mut self, lease: &Lease) -> StoreResult<()> {
+        let state = self.state_mut();
+        if state.is_held(lease) {
+            state.leases.insert(lease.rotation, (lease.epoch, None));
+        }
+        Ok(())
+    }
+
+    async fn end_leases(&mut self) -> StoreResult<()> {
+        let state = self.state_mut();
+        state.leases = state.leases.iter().map(|(of, (epoch, _))| (*of, (*epoch, None))).collect();
+        Ok(())
+    }
+
+    async fn insert_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let is_open = attempt.completed_at.is_none();
+        let excludes = |other: &AttemptRecord| {
+            other.sequence == attempt.sequence || (is_open && other.completed_at.is_none())
+        };
+        let is_taken = state.attempts_of(attempt.rotation).any(excludes);
+        if is_taken || state.attempts.contains_key(&attempt.id) {
+            return Err(TAKEN);
+        }
+        refers(state.rotations.contains_key(&attempt.rotation), "rotation")?;
+        state.attempts.insert(attempt.id, attempt.clone().into());
+        Ok(())
+    }
+
+    async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let old = state.attempts.get(&attempt.id).filter(|old| old.completed_at.is_none());
+        let old = old.map(owned).ok_or(GONE)?;
+        let new = AttemptRecord {
+            rotation: old.rotation,
+            sequence: old.sequence,
+            slot: old.slot,
+            trigger: old.trigger,
+            triggered_by: old.triggered_by,
+            started_at: old.started_at,
+            ..attempt.clone()
+        };
+        state.attempts.insert(new.id, new.into());
+        Ok(())
+    }
+}
+
+const GONE: StoreError = StoreError::Stale(Subject::Rotation);
+
+/// Of attempts one is open at a time, and each number is given once.
+const TAKEN: StoreError = StoreError::Duplicate(Subject::Rotation);
+
+impl State {
+    /// Forgets rotations with all that hangs on them.
+    pub(super) fn forget_rotations(&mut self, is_meant: impl Fn(&RotationRecord) -> bool) {
+        let meant: BTreeSet<_> =
+            self.rotations.values().filter(|one| is_meant(one)).map(|one| one.id).collect();
+        if meant.is_empty() {
+            return;
+        }
+        self.rotations = kept(&self.rotations, |one| !meant.contains(&one.id));
+        self.attempts = kept(&self.attempts, |attempt| !meant.contains(&attempt.rotation));
+        for rotation in &meant {
+            self.leases.remove(rotation);
+        }
+        let reserved = self.managed_keys.iter().filter(|(_, by)| !meant.contains(by));
+        self.managed_keys = reserved.map(|(place, by)| (place.clone(), *by)).collect();
+        self.forget_webhooks(|webhook| meant.contains(&webhook.rotation));
+    }
+
+    /// An environment's rotations.
+    pub(super) fn rotations_of(
+        &self,
+        environment: EnvironmentId,
+    ) -> impl Iterator<Item = &RotationRecord> {
+        let rotations = self.rotations.values().map(AsRef::as_ref);
+        rotations.filter(move |rotation: &&RotationRecord| rotation.environment == environment)
+    }
+
+    fn attempts_of(&self, rotation: RotationId) -> impl Iterator<Item = &AttemptRecord> {
+        let attempts = self.attempts.values().map(AsRef::as_ref);
+        attempts.filter(move |attempt: &&AttemptRecord| attempt.rotation == rotation)
+    }
+
+    fn open_attempt(&self, rotation: RotationId) -> Option<&AttemptRecord> {
+        self.attempts_of(rotation).find(|attempt| attempt.completed_at.is_none())
+    }
+
+    /// Those of the keys that a rotation writes.
+    fn managed(&self, environment: EnvironmentId, keys: &[SecretKey]) -> Vec<SecretKey> {
+        let keys: BTreeSet<_> = keys.iter().cloned().collect();
+        let is_managed =
+            |key: &SecretKey| self.managed_keys.contains_key(&(environment, key.clone()));
+        keys.into_iter().filter(is_managed).collect()
+    }
+
+    /// A project, and whether it is deleted.
+    fn project_however(&self, project: ProjectId) -> Option<(ProjectRecord, bool)> {
+        let deleted = || self.deleted_projects.get(&project).map(|found| (found.1.clone(), true));
+        self.projects.get(&project).map(|found| (owned(found), false)).or_else(deleted)
+    }
+
+    fn is_leased(&self, rotation: RotationId, now: Time) -> bool {
+        let until = self.leases.get(&rotation).and_then(|(_, until)| *until);
+        until.is_some_and(|until| until > now)
+    }
+
+    fn is_held(&self, lease: &Lease) -> bool {
+        let held = self.leases.get(&lease.rotation);
+        held.is_some_and(|(epoch, until)| *epoch == lease.epoch && until.is_some())
+    }
+}

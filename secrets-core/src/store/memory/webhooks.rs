@@ -1,0 +1,135 @@
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+
+use super::state::{State, kept, owned, refers};
+use super::{Pending, Session, Snapshot};
+use crate::clock::Time;
+use crate::error::Subject;
+use crate::ids::{RotationId, WebhookDeliveryId, WebhookId};
+use crate::rotations::DeliveryStatus;
+use crate::store::{
+    StoreError, StoreResult, WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites,
+};
+
+#[async_trait]
+impl<S: Snapshot> WebhookReads for Session<S> {
+    async fn webhooks(&mut self, rotation: RotationId) -> StoreResult<Vec<WebhookRecord>> {
+        let state = self.state();
+        let of_rotation = state.webhooks.values().filter(|webhook| webhook.rotation == rotation);
+        let mut webhooks: Vec<_> = of_rotation.map(owned).collect();
+        webhooks.sort_by_key(|webhook| (webhook.created_at, webhook.id));
+        Ok(webhooks)
+    }
+
+    async fn webhook(&mut self, webhook: WebhookId) -> StoreResult<Option<WebhookRecord>> {
+        Ok(self.state().webhooks.get(&webhook).map(owned))
+    }
+
+    async fn webhook_delivery(
+        &mut self,
+        delivery: WebhookDeliveryId,
+    ) -> StoreResult<Option<WebhookDeliveryRecord>> {
+        Ok(self.state().webhook_deliveries.get(&delivery).map(owned))
+    }
+
+    async fn webhook_deliveries(
+        &mut self,
+        webhook: WebhookId,
+        limit: u32,
+    ) -> StoreResult<Vec<WebhookDeliveryRecord>> {
+        let state = self.state();
+        let to_webhook =
+            state.webhook_deliveries.values().filter(|delivery| delivery.webhook == webhook);
+        let mut deliveries: Vec<_> = to_webhook.map(owned).collect();
+        deliveries.sort_by_key(|delivery| Reverse((delivery.created_at, delivery.id)));
+        deliveries.truncate(limit as usize);
+        Ok(deliveries)
+    }
+}
+
+#[async_trait]
+impl WebhookWrites for Session<Pending> {
+    async fn insert_webhook(&mut self, webhook: &WebhookRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        if !state.rotations.contains_key(&webhook.rotation) {
+            return Err(StoreError::Stale(Subject::Rotation));
+        }
+        state.webhooks.insert(webhook.id, webhook.clone().into());
+        Ok(())
+    }
+
+    async fn update_webhook(&mut self, webhook: &WebhookRecord) -> StoreResult<()> {
+        let state = self.state_mut();
+        let old = state.webhooks.get(&webhook.id).map(owned).ok_or(GONE)?;
+        let (enabled, failing_since) = (webhook.enabled, webhook.failing_since);
+        state.webhooks.insert(old.id, WebhookRecord { enabled, failing_since, ..old }.into());
+        Ok(())
+    }
+
+    async fn delete_webhook(&mut self, webhook: WebhookId) -> StoreResult<()> {
+        let state = self.state_mut();
+        if !state.webhooks.contains_key(&webhook) {
+            return Err(GONE);
+        }
+        state.forget_webhooks(|one| one.id == webhook);
+        Ok(())
+    }
+
+    async fn insert_webhook_delivery(
+        &mut self,
+        delivery: &WebhookDeliveryRecord,
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        refers(state.webhooks.contains_key(&delivery.webhook), "webhook")?;
+        state.webhook_deliveries.insert(delivery.id, delivery.clone().into());
+        Ok(())
+    }
+
+    async fn update_webhook_delivery(
+        &mut self,
+        delivery: &WebhookDeliveryRecord,
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        let old = state.webhook_deliveries.get(&delivery.id).map(owned);
+        let old = old.ok_or(StoreError::Stale(Subject::WebhookDelivery))?;
+        let new = WebhookDeliveryRecord {
+            status: delivery.status,
+            attempts: delivery.attempts,
+            response_status: delivery.response_status,
+            next_attempt_at: delivery.next_attempt_at,
+            ..old
+        };
+        state.webhook_deliveries.insert(new.id, new.into());
+        Ok(())
+    }
+
+    async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<()> {
+        let state = self.state_mut();
+        let over = state.webhook_deliveries.values().filter(|delivery| {
+            delivery.created_at < before && delivery.status != DeliveryStatus::Pending
+        });
+        let mut over: Vec<_> = over.map(|delivery| (delivery.created_at, delivery.id)).collect();
+        over.sort_unstable();
+        for (_, delivery) in over.into_iter().take(limit as usize) {
+            state.webhook_deliveries.remove(&delivery);
+        }
+        Ok(())
+    }
+}
+
+const GONE: StoreError = StoreError::Stale(Subject::Webhook);
+
+impl State {
+    /// Forgets webhooks with what they were told.
+    pub(super) fn forget_webhooks(&mut self, is_meant: impl Fn(&WebhookRecord) -> bool) {
+        let meant: BTreeSet<_> =
+            self.webhooks.values().filter(|one| is_meant(one)).map(|one| one.id).collect();
+        if !meant.is_empty() {
+            self.webhooks = kept(&self.webhooks, |one| !meant.contains(&one.id));
+            self.webhook_deliveries =
+                kept(&self.webhook_deliveries, |delivery| !meant.contains(&delivery.webhook));
+        }
+    }
+}

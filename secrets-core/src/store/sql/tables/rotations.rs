@@ -1,0 +1,399 @@
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use sqlx::{Acquire, QueryBuilder};
+
+use super::{
+    BATCH, Connected, Db, Row, Session, Transaction, attempts, bigint, environments, failed,
+    projects,
+};
+use crate::clock::Time;
+use crate::crypto::{ProjectKeyRecord, Sealed};
+use crate::error::Subject;
+use crate::ids::{AttemptId, EnvironmentId, ProjectId, RotationId, TeamId};
+use crate::names::{RotationName, SecretKey};
+use crate::rotations::{ConnectionMethod, Integration, PermissionLevel, RotationStatus, Slot};
+use crate::store::{
+    AttemptRecord, Lease, ProjectRecord, RotationPlace, RotationReads, RotationRecord,
+    RotationWrites, StoreError, StoreResult,
+};
+
+#[async_trait]
+impl<C: Connected> RotationReads for Session<C> {
+    async fn rotations(&mut self, environment: EnvironmentId) -> StoreResult<Vec<RotationRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(rotations),
+            " FROM rotations r WHERE r.environment_id = $1"
+        ));
+        let mut rotations =
+            self.all("rotations", statement.bind(environment.uuid()), record).await?;
+        // Not by the database, whose order depends on its locale.
+        rotations.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Ok(rotations)
+    }
+
+    async fn rotation_named(
+        &mut self,
+        environment: EnvironmentId,
+        name: &RotationName,
+    ) -> StoreResult<Option<RotationRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(rotations),
+            " FROM rotations r WHERE r.environment_id = $1 AND r.name = $2"
+        ));
+        let statement = statement.bind(environment.uuid()).bind(name.as_str());
+        self.one("rotations", statement, record).await
+    }
+
+    async fn rotation(&mut self, rotation: RotationId) -> StoreResult<Option<RotationRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(rotations),
+            " FROM rotations r WHERE r.id = $1"
+        ));
+        self.one("rotations", statement.bind(rotation.uuid()), record).await
+    }
+
+    async fn rotation_place(&mut self, rotation: RotationId) -> StoreResult<Option<RotationPlace>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(environments),
+            ", p.team_id, p.name AS project_name, p.slug, p.description AS project_description,
+               p.created_by AS project_created_by, p.created_at AS project_created_at,
+               p.updated_at AS project_updated_at, p.deleted_at IS NOT NULL AS is_deleted,
+               t.plan, y.version, y.kek_id, y.wrapped
+             FROM rotations r
+             JOIN environments e ON e.id = r.environment_id
+             JOIN projects p ON p.id = e.project_id
+             JOIN teams t ON t.id = p.team_id
+             LEFT JOIN project_keys y ON y.project_id = p.id AND y.version =
+                 (SELECT MAX(version) FROM project_keys WHERE project_id = p.id)
+             WHERE r.id = $1"
+        ));
+        self.one("rotations", statement.bind(rotation.uuid()), place).await
+    }
+
+    async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64> {
+        let statement = sqlx::query(
+            "SELECT COUNT(*) AS count FROM projects p
+             JOIN environments e ON e.project_id = p.id
+             JOIN rotations r ON r.environment_id = e.id
+             WHERE p.team_id = $1 AND p.deleted_at IS NULL",
+        );
+        self.count(statement.bind(team.uuid())).await
+    }
+
+    async fn rotation_work(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>> {
+        let statement = sqlx::query(WORK).bind(now).bind(i64::from(limit));
+        self.all("rotations", statement, |row| row.id("id")).await
+    }
+
+    async fn managed_keys(
+        &mut self,
+        environment: EnvironmentId,
+        keys: &[SecretKey],
+    ) -> StoreResult<Vec<SecretKey>> {
+        let mut managed = BTreeSet::new();
+        for keys in keys.chunks(BATCH) {
+            let mut statement =
+                QueryBuilder::<Db>::new("SELECT key FROM rotation_keys WHERE environment_id = ");
+            statement.push_bind(environment.uuid()).push(" AND key IN (");
+            let mut list = statement.separated(", ");
+            for key in keys {
+                list.push_bind(key.as_str());
+            }
+            statement.push(")");
+            let statement = statement.build().persistent(keys.len() == 1);
+            managed.extend(self.all("rotation_keys", statement, |row| row.name("key")).await?);
+        }
+        Ok(managed.into_iter().collect())
+    }
+
+    async fn open_attempt(&mut self, rotation: RotationId) -> StoreResult<Option<AttemptRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(attempts),
+            " FROM rotation_attempts a WHERE a.rotation_id = $1 AND a.completed_at IS NULL"
+        ));
+        self.one("rotation_attempts", statement.bind(rotation.uuid()), attempts::record).await
+    }
+
+    async fn attempt(&mut self, attempt: AttemptId) -> StoreResult<Option<AttemptRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(attempts),
+            " FROM rotation_attempts a WHERE a.id = $1"
+        ));
+        self.one("rotation_attempts", statement.bind(attempt.uuid()), attempts::record).await
+    }
+
+    async fn concluded_attempts(
+        &mut self,
+        rotation: RotationId,
+        limit: u32,
+    ) -> StoreResult<Vec<AttemptRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(attempts),
+            " FROM rotation_attempts a WHERE a.rotation_id = $1 AND a.completed_at IS NOT NULL
+              ORDER BY a.sequence DESC
+              LIMIT $2"
+        ));
+        let statement = statement.bind(rotation.uuid()).bind(i64::from(limit));
+        self.all("rotation_attempts", statement, attempts::record).await
+    }
+}
+
+#[async_trait]
+impl RotationWrites for Session<Transaction> {
+    async fn insert_rotation(
+        &mut self,
+        rotation: &RotationRecord,
+        keys: &[SecretKey],
+    ) -> StoreResult<()> {
+        // Where a key is taken, the rotation is undone with those that were not.
+        let mut savepoint = self.0.begin().await.map_err(failed)?;
+        let insertion = insertion(rotation)?.execute(&mut *savepoint).await.map_err(failed)?;
+        if insertion.rows_affected() == 0 {
+            return Err(StoreError::Duplicate(Subject::Rotation));
+        }
+        for key in keys.iter().collect::<BTreeSet<_>>() {
+            let reservation = sqlx::query(
+                "INSERT INTO rotation_keys (environment_id, key, rotation_id) VALUES ($1, $2, $3)
+                 ON CONFLICT DO NOTHING",
+            )
+            .bind(rotation.environment.uuid())
+            .bind(key.as_str())
+            .bind(rotation.id.uuid());
+            let reservation = reservation.execute(&mut *savepoint).await.map_err(failed)?;
+            if reservation.rows_affected() == 0 {
+                return Err(StoreError::Duplicate(Subject::Secret));
+            }
+        }
+        savepoint.commit().await.map_err(failed)
+    }
+
+    async fn lock_rotation(&mut self, rotation: RotationId) -> StoreResult<()> {
+        let statement = sqlx::query("UPDATE rotations SET updated_at = updated_at WHERE id = $1");
+        self.change(Subject::Rotation, statement.bind(rotation.uuid())).await
+    }
+
+    async fn update_rotation(&mut self, rotation: &RotationRecord) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE rotations
+             SET method = $2, level = $3, connection = $4, proxy = $5, interval_days = $6,
+                 status = $7, error_code = $8, error_message = $9, error_since = $10,
+                 failures = $11, active_slot = $12, retire_at = $13, check_at = $14, checks = $15,
+                 next_rotation_at = $16, remaining = $17, last_rotation_at = $18, identity = $19,
+                 sequence = $20, work_at = $21, updated_at = $22
+             WHERE id = $1",
+        )
+        .bind(rotation.id.uuid())
+        .bind(rotation.method.as_str())
+        .bind(rotation.level.as_str())
+        .bind(rotation.connection.as_bytes())
+        .bind(rotation.proxy.as_ref().map(Sealed::as_bytes))
+        .bind(i64::from(rotation.interval_days))
+        .bind(rotation.status.as_str())
+        .bind(&rotation.error_code)
+        .bind(&rotation.error_message)
+        .bind(rotation.error_since)
+        .bind(i64::from(rotation.failures))
+        .bind(rotation.active_slot.map(Slot::as_str))
+        .bind(rotation.retire_at)
+        .bind(rotation.check_at)
+        .bind(i64::from(rotation.checks))
+        .bind(rotation.next_rotation_at)
+        .bind(rotation.remaining.map(bigint).transpose()?)
+        .bind(rotation.last_rotation_at)
+        .bind(&rotation.identity)
+        .bind(bigint(rotation.sequence)?)
+        .bind(rotation.work_at)
+        .bind(rotation.updated_at);
+        self.change(Subject::Rotation, statement).await
+    }
+
+    async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()> {
+        // Attempts, keys, webhooks and deliveries go with it: the references cascade.
+        let statement = sqlx::query("DELETE FROM rotations WHERE id = $1").bind(rotation.uuid());
+        self.change(Subject::Rotation, statement).await
+    }
+
+    async fn disable_rotations(
+        &mut self,
+        project: ProjectId,
+        code: &str,
+        message: &str,
+        now: Time,
+    ) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE rotations
+             SET status = $2, error_code = $3, error_message = $4, error_since = NULL,
+                 updated_at = $5, work_at = CASE WHEN EXISTS
+                     (SELECT 1 FROM rotation_attempts a
+                      WHERE a.rotation_id = rotations.id AND a.completed_at IS NULL)
+                     THEN COALESCE(work_at, $5) END
+             WHERE status <> $2
+                 AND environment_id IN (SELECT id FROM environments WHERE project_id = $1)",
+        )
+        .bind(project.uuid())
+        .bind(RotationStatus::Disabled.as_str())
+        .bind(code)
+        .bind(message)
+        .bind(now);
+        self.write(statement).await.map(drop)
+    }
+
+    async fn take_lease(
+        &mut self,
+        rotation: RotationId,
+        now: Time,
+        until: Time,
+    ) -> StoreResult<Option<Lease>> {
+        let statement = sqlx::query(
+            "UPDATE rotations SET lease_until = $3, lease_epoch = lease_epoch + 1
+             WHERE id = $1 AND (lease_until IS NULL OR lease_until <= $2)
+             RETURNING id, lease_epoch",
+        );
+        let statement = statement.bind(rotation.uuid()).bind(now).bind(until);
+        let epoch = self.one("rotations", statement, |row| row.number("lease_epoch")).await?;
+        Ok(epoch.map(|epoch| Lease { rotation, epoch, until }))
+    }
+
+    async fn hold_lease(&mut self, lease: &Lease) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE rotations SET lease_until = $3
+             WHERE id = $1 AND lease_epoch = $2 AND lease_until IS NOT NULL",
+        );
+        let statement = statement.bind(lease.rotation.uuid()).bind(bigint(lease.epoch)?);
+        self.change(Subject::Rotation, statement.bind(lease.until)).await
+    }
+
+    async fn end_lease(&mut self, lease: &Lease) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE rotations SET lease_until = NULL WHERE id = $1 AND lease_epoch = $2",
+        );
+        let statement = statement.bind(lease.rotation.uuid()).bind(bigint(lease.epoch)?);
+        self.write(statement).await.map(drop)
+    }
+
+    async fn end_leases(&mut self) -> StoreResult<()> {
+        let statement =
+            sqlx::query("UPDATE rotations SET lease_until = NULL WHERE lease_until IS NOT NULL");
+        self.write(statement).await.map(drop)
+    }
+
+    async fn insert_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()> {
+        self.insert(Subject::Rotation, attempts::insertion(attempt)?).await
+    }
+
+    async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()> {
+        self.change(Subject::Rotation, attempts::change(attempt)).await
+    }
+}
+
+/// What is due ($1) and not leased, along the index of what is due: at most $2.
+pub(in super::super) const WORK: &str = "SELECT id FROM rotations
+     WHERE work_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)
+     ORDER BY work_at, id
+     LIMIT $2";
+
+fn insertion(rotation: &RotationRecord) -> StoreResult<super::Statement<'_>> {
+    let statement = sqlx::query(
+        "INSERT INTO rotations
+             (id, environment_id, name, integration, method, level, connection, proxy, keys,
+              interval_days, status, error_code, error_message, error_since, failures,
+              active_slot, retire_at, check_at, checks, next_rotation_at, remaining,
+              last_rotation_at, identity, sequence, work_at, lease_epoch, created_by, created_at,
+              updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+              $19, $20, $21, $22, $23, $24, $25, 0, $26, $27, $28)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(rotation.id.uuid())
+    .bind(rotation.environment.uuid())
+    .bind(rotation.name.as_str())
+    .bind(rotation.integration.as_str())
+    .bind(rotation.method.as_str())
+    .bind(rotation.level.as_str())
+    .bind(rotation.connection.as_bytes())
+    .bind(rotation.proxy.as_ref().map(Sealed::as_bytes))
+    .bind(&rotation.keys)
+    .bind(i64::from(rotation.interval_days))
+    .bind(rotation.status.as_str())
+    .bind(&rotation.error_code)
+    .bind(&rotation.error_message)
+    .bind(rotation.error_since)
+    .bind(i64::from(rotation.failures))
+    .bind(rotation.active_slot.map(Slot::as_str))
+    .bind(rotation.retire_at)
+    .bind(rotation.check_at)
+    .bind(i64::from(rotation.checks))
+    .bind(rotation.next_rotation_at)
+    .bind(rotation.remaining.map(bigint).transpose()?)
+    .bind(rotation.last_rotation_at)
+    .bind(&rotation.identity)
+    .bind(bigint(rotation.sequence)?)
+    .bind(rotation.work_at)
+    .bind(rotation.created_by)
+    .bind(rotation.created_at)
+    .bind(rotation.updated_at);
+    Ok(statement)
+}
+
+fn record(row: &Row<'_>) -> StoreResult<RotationRecord> {
+    Ok(RotationRecord {
+        id: row.id("id")?,
+        environment: row.id("environment_id")?,
+        name: row.name("name")?,
+        integration: row.one_of("integration", Integration::from_name)?,
+        method: row.one_of("method", ConnectionMethod::from_name)?,
+        level: row.one_of("level", PermissionLevel::from_name)?,
+        connection: row.get("connection").map(Sealed::from_bytes)?,
+        proxy: row.get::<Option<_>>("proxy")?.map(Sealed::from_bytes),
+        keys: row.get("keys")?,
+        interval_days: row.number("interval_days")?,
+        status: row.one_of("status", RotationStatus::from_name)?,
+        error_code: row.get("error_code")?,
+        error_message: row.get("error_message")?,
+        error_since: row.get("error_since")?,
+        failures: row.number("failures")?,
+        active_slot: row.one_of_if_any("active_slot", Slot::from_name)?,
+        retire_at: row.get("retire_at")?,
+        check_at: row.get("check_at")?,
+        checks: row.number("checks")?,
+        next_rotation_at: row.get("next_rotation_at")?,
+        remaining: row.number_if_any("remaining")?,
+        last_rotation_at: row.get("last_rotation_at")?,
+        identity: row.get("identity")?,
+        sequence: row.number("sequence")?,
+        work_at: row.get("work_at")?,
+        created_by: row.get("created_by")?,
+        created_at: row.get("created_at")?,
+        updated_at: row.get("updated_at")?,
+    })
+}
+
+fn place(row: &Row<'_>) -> StoreResult<RotationPlace> {
+    let environment = environments::record(row)?;
+    let project = ProjectRecord {
+        id: environment.project,
+        team: row.id("team_id")?,
+        name: row.name("project_name")?,
+        slug: row.name("slug")?,
+        description: row.get("project_description")?,
+        created_by: row.get("project_created_by")?,
+        created_at: row.get("project_created_at")?,
+        updated_at: row.get("project_updated_at")?,
+    };
+    let key = ProjectKeyRecord {
+        project: project.id,
+        version: row.number("version")?,
+        kek_id: row.number("kek_id")?,
+        wrapped: row.get("wrapped")?,
+    };
+    let (is_deleted, plan) = (row.get("is_deleted")?, projects::plan(row)?);
+    Ok(RotationPlace { project, is_deleted, plan, environment, key })
+}
