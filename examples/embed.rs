@@ -28,6 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         root: Arc::new(StaticRootKey::new(&Key::generate())),
         identity: Arc::new(FixedVerifier::new(signer.keys(), DevKey::expectations(), clock)),
         mail: None,
+        webhooks: None,
     };
     let service = Service::open(ports, Options::default()).await?;
 

@@ -30,6 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         root: Arc::new(StaticRootKey::new(&Key::generate())),
         identity: Arc::new(identity),
         mail: None,
+        webhooks: None,
     };
     let server = Server {
         service: Arc::new(Service::open(ports, Options::default()).await?),

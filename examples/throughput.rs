@@ -96,6 +96,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
         root: Arc::new(StaticRootKey::new(&Key::generate())),
         identity: Arc::new(identity),
         mail: None,
+        webhooks: None,
     };
     let service = Arc::new(Service::open(ports, Options::default()).await?);
     let path = fill(&service).await?;

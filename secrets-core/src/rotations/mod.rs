@@ -5,7 +5,7 @@ mod kinds;
 mod sealing;
 mod slots;
 mod target;
-mod webhooks;
+pub mod webhooks;
 
 pub use kinds::{
     AttemptState, ConnectionMethod, DeliveryStatus, Integration, Outcome, PermissionLevel,

@@ -22,10 +22,12 @@ use crate::caller::{Caller, Identity, IdentityVerifier, Origin, Person, Unverifi
 use crate::clock::{Clock, Time};
 use crate::crypto::{Keyring, RootKeys, TokenMac, TokenText};
 use crate::device_login::{GUESSES, Guesser};
+use crate::egress::EgressPolicy;
 use crate::error::{Error, Result};
 use crate::limits::{Plans, RateLimiter};
 use crate::operation::{Access, Audit, Context, Operation};
 use crate::outbox::Mail;
+use crate::rotations::webhooks::{Seats, WebhookSender};
 use crate::scans::engine::Rules;
 use crate::store::{AuditRecord, Store, TokenUse};
 
@@ -42,6 +44,8 @@ pub struct Ports {
     pub identity: Arc<dyn IdentityVerifier>,
     /// How mail is sent; without it, inviters are told where invitations are accepted.
     pub mail: Option<Mail>,
+    /// How webhooks are told; without it, what is for them waits.
+    pub webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
 /// The operator's choices.
@@ -59,6 +63,8 @@ pub struct Options {
     pub audit_reads: bool,
     /// What scans look for; what comes with the service where nothing is given.
     pub scan_rules: Option<Arc<Rules>>,
+    /// Where webhooks and databases may be beyond what the whole internet can reach.
+    pub egress: EgressPolicy,
 }
 
 impl Default for Options {
@@ -70,6 +76,7 @@ impl Default for Options {
             member_access: MemberAccess::Write,
             audit_reads: true,
             scan_rules: None,
+            egress: EgressPolicy::default(),
         }
     }
 }
@@ -81,6 +88,7 @@ pub struct Service {
     keyring: Keyring,
     audit: AuditQueue,
     guesses: RateLimiter<Guesser>,
+    seats: Seats,
     uses: Uses,
 }
 
@@ -98,6 +106,7 @@ impl Service {
             keyring,
             audit: AuditQueue::default(),
             guesses: RateLimiter::new(GUESSES),
+            seats: Seats::default(),
             uses: Uses::default(),
         })
     }
@@ -238,6 +247,14 @@ impl Service {
 
     pub(crate) fn mail(&self) -> Option<&Mail> {
         self.ports.mail.as_ref()
+    }
+
+    pub(crate) fn webhooks(&self) -> Option<&dyn WebhookSender> {
+        self.ports.webhooks.as_deref()
+    }
+
+    pub(crate) fn seats(&self) -> &Seats {
+        &self.seats
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -33,6 +33,7 @@ pub(super) async fn verify(
         root: open::root_key(doctor.root_key.into_inner()),
         identity: Arc::new(Nobody),
         mail: None,
+        webhooks: None,
     };
     let service = open::service(ports, Options::default()).await?;
     let records = service.verify_records().await.map_err(|error| open::unusable(&error))?;

@@ -24,6 +24,7 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
         root: Arc::new(StaticRootKey::new(&Key::generate())),
         identity: Arc::new(Nobody),
         mail: None,
+        webhooks: None,
     };
     let service = open::service(ports, Options::default()).await?;
     let scheduler = Scheduler::new(Arc::clone(&clock));

@@ -12,8 +12,8 @@ use crate::ids::{
 use crate::names::{EnvironmentName, RotationName, SecretKey, Slug};
 use crate::rotations::{DeliveryStatus, Integration, Outcome, TriggerType, WebhookEvent};
 use crate::store::{
-    AttemptRecord, DeliveryRecord, EnvironmentRecord, ProjectRecord, RotationRecord, StoreResult, Tx,
-    WebhookDeliveryRecord,
+    AttemptRecord, DeliveryRecord, EnvironmentRecord, ProjectRecord, RotationRecord, StoreResult,
+    Tx, WebhookDeliveryRecord,
 };
 
 /// What an event on its way to a webhook is called in the outbox.

@@ -56,7 +56,10 @@ impl Operation for Redeliver {
             next_attempt_at: Some(now),
             ..delivery
         };
-        cx.tx().update_webhook_delivery(&again).await.map_err(|error| error.gone(Subject::WebhookDelivery))?;
+        cx.tx()
+            .update_webhook_delivery(&again)
+            .await
+            .map_err(|error| error.gone(Subject::WebhookDelivery))?;
         enqueue(cx.tx(), again.id, now).await?;
         cx.detail("delivery", again.id.to_string());
         Ok(again.into())

@@ -47,14 +47,20 @@ pub enum SendError {
     Tls,
 }
 
-impl fmt::Display for SendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl SendError {
+    pub(super) fn reason(self) -> &'static str {
+        match self {
             Self::Unreachable => "the receiver cannot be reached",
             Self::NotAllowed => "the receiver is where nothing may be sent from here",
             Self::TimedOut => "the receiver did not answer in time",
             Self::Tls => "no secure connection to the receiver",
-        })
+        }
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason())
     }
 }
 

@@ -71,8 +71,7 @@ impl WebhookUrl {
     /// Refuses an address that may not be kept. A name may: it is judged whenever it is dialled.
     pub(super) fn check(&self, policy: &EgressPolicy) -> Result<()> {
         if !self.is_encrypted() && !policy.admits_plaintext(self.host()) {
-            let message =
-                "must begin with https://, but for destinations that the operator of this service lists";
+            let message = "must begin with https://, but for destinations that the operator of this service lists";
             return Err(Error::invalid("url", message));
         }
         if !policy.admits(self.host()) {
