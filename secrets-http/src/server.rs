@@ -78,9 +78,10 @@ impl Server {
             stop.await;
             stopping.stop();
         };
-        let deliveries = [(Channel::Mail, MAILS), (Channel::Webhooks, WEBHOOKS)].map(
-            |(channel, most)| tokio::spawn(jobs::deliver(Arc::clone(&self.service), channel, most)),
-        );
+        let deliveries =
+            [(Channel::Mail, MAILS), (Channel::Webhooks, WEBHOOKS)].map(|(channel, most)| {
+                tokio::spawn(jobs::deliver(Arc::clone(&self.service), channel, most))
+            });
         let jobs = tokio::spawn(scheduler.run(Arc::clone(&self.service)));
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);

@@ -21,6 +21,7 @@ pub(super) async fn run(
         root: open::root_key(settings.root_key.into_inner()),
         identity: open::identity(settings.issuer, clock)?,
         mail: open::mail(settings.service.mail.as_ref())?,
+        webhooks: Some(open::webhooks(&settings.service.options.egress)?),
     };
     let service = open::service(ports, settings.service.options).await?;
     let health = service.health().await;

@@ -51,6 +51,7 @@ pub(super) async fn run(
         root: open::root_key(root),
         identity: Arc::new(verifier),
         mail: open::mail(dev.service.mail.as_ref())?,
+        webhooks: Some(open::webhooks(&dev.service.options.egress)?),
     };
     let service = open::only_service(ports, dev.service.options.clone()).await?;
     let token = sign(&signer, PERSON, clock.as_ref())?;

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use secrets_core::caller::IdentityVerifier;
 use secrets_core::clock::Clock;
 use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
+use secrets_core::egress::{EgressPolicy, Gate};
 use secrets_core::jwt::Keys;
 use secrets_core::outbox::Mail;
+use secrets_core::rotations::webhooks::WebhookSender;
 use secrets_core::service::StartError;
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store, StoreError};
@@ -23,6 +25,7 @@ use crate::identity::{FixedVerifier, OidcVerifier};
 use crate::logs;
 use crate::mail::SmtpMailer;
 use crate::tls;
+use crate::webhooks::HyperSender;
 
 /// Starts the log, and says which variables mean nothing.
 pub(super) fn log(settings: &crate::config::Logs, unknown: &[String]) -> Result<(), Failure> {
@@ -88,6 +91,14 @@ pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Fail
     let mailer = mailer
         .map_err(|_| Failure::new(Exit::Configuration, "SECRETS_SMTP_URL is no mail server"))?;
     Ok(Some(Mail { mailer: Arc::new(mailer), links: links.clone() }))
+}
+
+/// How webhooks are told: where this policy permits it.
+pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, Failure> {
+    let sender = HyperSender::new(Gate::new(policy.clone())).map_err(|error| {
+        Failure::new(Exit::Configuration, format!("no TLS for webhooks: {error}"))
+    })?;
+    Ok(Arc::new(sender))
 }
 
 pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {

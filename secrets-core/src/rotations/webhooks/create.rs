@@ -22,6 +22,10 @@ use crate::store::WebhookRecord;
 #[serde(deny_unknown_fields)]
 pub struct NewWebhook {
     /// Where it is.
+    #[cfg_attr(feature = "openapi", schema(
+        value_type = String, format = "uri", max_length = 2_048,
+        example = "https://hooks.example.com/rotations",
+    ))]
     pub url: WebhookUrl,
     /// What it is told: at least one event, each once.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 3))]

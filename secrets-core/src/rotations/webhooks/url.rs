@@ -14,11 +14,6 @@ use crate::rule::{Broken, Rule};
 /// query, so it is not shown.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[cfg_attr(feature = "openapi", schema(
-    value_type = String, format = Uri, max_length = 2_048,
-    example = "https://hooks.example.com/rotations",
-))]
 pub struct WebhookUrl {
     text: String,
     url: Url,
