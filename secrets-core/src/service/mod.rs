@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::limits::{Plans, RateLimiter};
 use crate::operation::{Access, Audit, Context, Operation};
 use crate::outbox::Mail;
-use crate::rotations::webhooks::{Seats, WebhookSender};
+use crate::rotations::webhooks::{Receivers, WebhookSender};
 use crate::scans::engine::Rules;
 use crate::store::{AuditRecord, Store, TokenUse};
 
@@ -63,7 +63,7 @@ pub struct Options {
     pub audit_reads: bool,
     /// What scans look for; what comes with the service where nothing is given.
     pub scan_rules: Option<Arc<Rules>>,
-    /// Where webhooks and databases may be beyond what the whole internet can reach.
+    /// Where webhooks and rotations may connect to.
     pub egress: EgressPolicy,
 }
 
@@ -88,7 +88,7 @@ pub struct Service {
     keyring: Keyring,
     audit: AuditQueue,
     guesses: RateLimiter<Guesser>,
-    seats: Seats,
+    receivers: Receivers,
     uses: Uses,
 }
 
@@ -106,7 +106,7 @@ impl Service {
             keyring,
             audit: AuditQueue::default(),
             guesses: RateLimiter::new(GUESSES),
-            seats: Seats::default(),
+            receivers: Receivers::default(),
             uses: Uses::default(),
         })
     }
@@ -253,8 +253,8 @@ impl Service {
         self.ports.webhooks.as_deref()
     }
 
-    pub(crate) fn seats(&self) -> &Seats {
-        &self.seats
+    pub(crate) fn receivers(&self) -> &Receivers {
+        &self.receivers
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -70,7 +70,7 @@ impl Service {
         let outcome = match self.receiver(&due).await {
             Ok(receiver) => {
                 let team = due.place.project.team;
-                let Some(_seat) = self.seats().take(receiver.url.host(), team) else {
+                let Some(_seat) = self.receivers().take(receiver.url.host(), team) else {
                     let later = after_a_crowd(self.now());
                     return settle(self.store().begin().await?, claimed, Some(later)).await;
                 };

@@ -12,8 +12,8 @@ use crate::ids::{
 use crate::names::{EnvironmentName, RotationName, SecretKey, Slug};
 use crate::rotations::{DeliveryStatus, Integration, Outcome, TriggerType, WebhookEvent};
 use crate::store::{
-    AttemptRecord, DeliveryRecord, EnvironmentRecord, ProjectRecord, RotationRecord, StoreResult,
-    Tx, WebhookDeliveryRecord,
+    AttemptRecord, DeliveryRecord, RotationPlace, RotationRecord, StoreResult, Tx,
+    WebhookDeliveryRecord,
 };
 
 /// What an event on its way to a webhook is called in the outbox.
@@ -54,20 +54,16 @@ pub(crate) struct EventData {
 }
 
 impl EventPlace {
-    pub(crate) fn new(
-        project: &ProjectRecord,
-        environment: &EnvironmentRecord,
-        rotation: &RotationRecord,
-    ) -> Self {
+    pub(crate) fn new(place: &RotationPlace, rotation: &RotationRecord) -> Self {
         Self {
             rotation_id: rotation.id,
             rotation_name: rotation.name.clone(),
             integration_type: rotation.integration,
-            team_id: project.team,
-            project_id: project.id,
-            project_slug: project.slug.clone(),
-            environment_id: environment.id,
-            environment_name: environment.name.clone(),
+            team_id: place.project.team,
+            project_id: place.project.id,
+            project_slug: place.project.slug.clone(),
+            environment_id: place.environment.id,
+            environment_name: place.environment.name.clone(),
         }
     }
 }

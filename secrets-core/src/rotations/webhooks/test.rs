@@ -36,7 +36,7 @@ impl Operation for TestWebhook {
     type Output = WebhookDelivery;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<WebhookDelivery> {
-        let (scope, rotation) =
+        let (_, rotation) =
             cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Write).await?;
         let held = cx.tx().lock_rotation(rotation.id).await;
         held.map_err(|error| error.gone(Subject::Rotation))?;
@@ -47,7 +47,9 @@ impl Operation for TestWebhook {
         cx.admit_test(webhook.id).await?;
 
         let now = cx.now();
-        let place = EventPlace::new(&scope.project, &scope.environment, &rotation);
+        let place = cx.reads().rotation_place(rotation.id).await?;
+        let place = place.ok_or(Error::NotFound(Subject::Rotation))?;
+        let place = EventPlace::new(&place, &rotation);
         let delivery = announce_test(cx.tx(), webhook.id, &place, now).await?;
         Ok(delivery.into())
     }

@@ -13,7 +13,7 @@ const PER_TEAM: usize = 16;
 
 /// Who is under way.
 #[derive(Default, Clone)]
-pub(crate) struct Seats(Arc<Mutex<BTreeMap<Place, usize>>>);
+pub(crate) struct Receivers(Arc<Mutex<BTreeMap<Place, usize>>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -23,11 +23,11 @@ enum Place {
 
 /// The right to be under way, until it is dropped.
 pub(super) struct Seat {
-    seats: Seats,
+    receivers: Receivers,
     places: [Place; 2],
 }
 
-impl Seats {
+impl Receivers {
     /// A seat, if there is one at the host and one for the team.
     pub(super) fn take(&self, host: &str, team: TeamId) -> Option<Seat> {
         let places = [Place::Host(host.to_owned()), Place::Team(team)];
@@ -39,7 +39,7 @@ impl Seats {
         for place in &places {
             *taken.entry(place.clone()).or_default() += 1;
         }
-        Some(Seat { seats: self.clone(), places })
+        Some(Seat { receivers: self.clone(), places })
     }
 }
 
@@ -54,7 +54,7 @@ impl Place {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut taken = self.seats.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.receivers.0.lock().unwrap_or_else(PoisonError::into_inner);
         for place in &self.places {
             if let Some(count) = taken.get_mut(place) {
                 *count -= 1;
@@ -78,24 +78,25 @@ mod tests {
 
     #[test]
     fn a_host_is_sent_four_at_once() {
-        let seats = Seats::default();
-        let mut taken: Vec<_> = (0..4).map(|n| seats.take("a.example", team(n)).unwrap()).collect();
+        let receivers = Receivers::default();
+        let mut taken: Vec<_> =
+            (0..4).map(|n| receivers.take("a.example", team(n)).unwrap()).collect();
 
-        assert!(seats.take("a.example", team(9)).is_none());
-        assert!(seats.take("b.example", team(9)).is_some());
+        assert!(receivers.take("a.example", team(9)).is_none());
+        assert!(receivers.take("b.example", team(9)).is_some());
         taken.pop();
-        assert!(seats.take("a.example", team(9)).is_some());
+        assert!(receivers.take("a.example", team(9)).is_some());
     }
 
     #[test]
     fn a_team_has_sixteen_under_way_at_once() {
-        let seats = Seats::default();
+        let receivers = Receivers::default();
         let host = |number: usize| format!("{number}.example");
-        let taken: Vec<_> = (0..16).map(|n| seats.take(&host(n), team(1)).unwrap()).collect();
+        let taken: Vec<_> = (0..16).map(|n| receivers.take(&host(n), team(1)).unwrap()).collect();
 
-        assert!(seats.take("new.example", team(1)).is_none());
-        assert!(seats.take("new.example", team(2)).is_some());
+        assert!(receivers.take("new.example", team(1)).is_none());
+        assert!(receivers.take("new.example", team(2)).is_some());
         drop(taken);
-        assert!(seats.0.lock().unwrap().is_empty());
+        assert!(receivers.0.lock().unwrap().is_empty());
     }
 }
