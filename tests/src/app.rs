@@ -13,6 +13,7 @@ use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::links::BaseUrl;
 use secrets_core::outbox::Mail;
+use secrets_core::rotations::webhooks::WebhookSender;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::{Options, Ports, Service};
 use secrets_http::accept::{AcceptOptions, Drained};
@@ -49,8 +50,9 @@ pub struct App {
     /// The root key.
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
-    options: Options,
+    pub(crate) options: Options,
     sends_mail: bool,
+    pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
     stop: Option<Stop>,
     guard: Arc<dyn Any + Send + Sync>,
 }
@@ -64,12 +66,13 @@ struct Stop {
 /// How a server is to be.
 pub struct Build {
     kind: Kind,
-    options: Options,
+    pub(crate) options: Options,
     rates: Rates,
     proxies: Networks,
     public_url: Option<BaseUrl>,
     envelope: Envelope,
     sends_mail: bool,
+    pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
 impl Build {
@@ -86,6 +89,7 @@ impl Build {
             public_url: None,
             envelope: Envelope::Named,
             sends_mail: false,
+            webhooks: None,
         }
     }
 
@@ -154,6 +158,7 @@ impl Build {
             root: root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&mailer)),
+            webhooks: self.webhooks.clone(),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -168,6 +173,7 @@ impl Build {
             location: held.location,
             mailer,
             sends_mail: self.sends_mail,
+            webhooks: self.webhooks,
             root,
             signer: Arc::new(signer),
             options: self.options,
@@ -226,6 +232,7 @@ impl App {
             root: self.root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&self.mailer)),
+            webhooks: self.webhooks.clone(),
         }
     }
 
@@ -256,6 +263,7 @@ impl App {
             location: self.location.clone(),
             mailer: Arc::clone(&self.mailer),
             sends_mail: self.sends_mail,
+            webhooks: self.webhooks.clone(),
             root: Arc::clone(&self.root),
             signer: Arc::clone(&self.signer),
             options: self.options.clone(),
