@@ -31,3 +31,4 @@ pub mod server;
 pub mod target;
 pub mod tls;
 pub mod watches;
+pub mod webhooks;

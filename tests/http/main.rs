@@ -29,3 +29,4 @@ mod tenants;
 mod tokens;
 mod users;
 mod watch;
+mod webhooks;

@@ -13,6 +13,7 @@ use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::links::BaseUrl;
 use secrets_core::outbox::Mail;
+use secrets_core::rotations::webhooks::WebhookSender;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::{MemoryDatabase, rotators};
 use secrets_core::{Options, Ports, Service};
@@ -52,8 +53,9 @@ pub struct App {
     /// The root key.
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
-    options: Options,
+    pub(crate) options: Options,
     sends_mail: bool,
+    pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
     stop: Option<Stop>,
     guard: Arc<dyn Any + Send + Sync>,
 }
@@ -67,12 +69,13 @@ struct Stop {
 /// How a server is to be.
 pub struct Build {
     kind: Kind,
-    options: Options,
+    pub(crate) options: Options,
     rates: Rates,
     proxies: Networks,
     public_url: Option<BaseUrl>,
     envelope: Envelope,
     sends_mail: bool,
+    pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
 impl Build {
@@ -89,6 +92,7 @@ impl Build {
             public_url: None,
             envelope: Envelope::Named,
             sends_mail: false,
+            webhooks: None,
         }
     }
 
@@ -159,6 +163,7 @@ impl Build {
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&mailer)),
             rotators: Some(rotators(&database)),
+            webhooks: self.webhooks.clone(),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -174,6 +179,7 @@ impl Build {
             mailer,
             database,
             sends_mail: self.sends_mail,
+            webhooks: self.webhooks,
             root,
             signer: Arc::new(signer),
             options: self.options,
@@ -233,6 +239,7 @@ impl App {
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&self.mailer)),
             rotators: Some(rotators(&self.database)),
+            webhooks: self.webhooks.clone(),
         }
     }
 
@@ -264,6 +271,7 @@ impl App {
             mailer: Arc::clone(&self.mailer),
             database: Arc::clone(&self.database),
             sends_mail: self.sends_mail,
+            webhooks: self.webhooks.clone(),
             root: Arc::clone(&self.root),
             signer: Arc::clone(&self.signer),
             options: self.options.clone(),

@@ -30,6 +30,12 @@ pub fn secret(project: &str, environment: &str, key: &str) -> String {
     format!("{project}/environments/{environment}/secrets/{key}")
 }
 
+/// A rotation's webhooks.
+#[must_use]
+pub fn webhooks(project: &str, environment: &str, rotation: &str) -> String {
+    format!("{project}/environments/{environment}/rotations/{rotation}/webhooks")
+}
+
 /// What is said of everybody in an environment.
 #[must_use]
 pub fn permissions(project: &str, environment: &str) -> String {

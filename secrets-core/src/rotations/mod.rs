@@ -26,6 +26,7 @@ mod test;
 mod timings;
 mod update;
 mod webhooks;
+pub mod webhooks;
 
 pub use connection::{Connection, ProxyConnection};
 pub use create::{CreateRotation, NewRotation};

@@ -52,6 +52,7 @@ pub(super) async fn run(
         identity: Arc::new(verifier),
         mail: open::mail(dev.service.mail.as_ref())?,
         rotators: Some(open::rotators(&dev.service.options)),
+        webhooks: Some(open::webhooks(&dev.service.options.egress)?),
     };
     let service = open::only_service(ports, dev.service.options.clone()).await?;
     let token = sign(&signer, PERSON, clock.as_ref())?;

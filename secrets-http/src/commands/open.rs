@@ -11,6 +11,10 @@ use secrets_core::egress::Gate;
 use secrets_core::jwt::Keys;
 use secrets_core::outbox::Mail;
 use secrets_core::rotations::Rotators;
+use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::jwt::Keys;
+use secrets_core::outbox::Mail;
+use secrets_core::rotations::webhooks::WebhookSender;
 use secrets_core::service::StartError;
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store, StoreError};
@@ -25,6 +29,8 @@ use crate::identity::{FixedVerifier, OidcVerifier};
 use crate::logs;
 use crate::mail::SmtpMailer;
 use crate::{debug, rotators, tls};
+use crate::tls;
+use crate::webhooks::HyperSender;
 
 /// Starts the log, and says which variables mean nothing.
 pub(super) fn log(settings: &crate::config::Logs, unknown: &[String]) -> Result<(), Failure> {
@@ -96,6 +102,12 @@ pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Fail
 pub(super) fn rotators(options: &Options) -> Rotators {
     debug::arm();
     rotators::rotators(&Arc::new(Gate::new(options.egress.clone())), debug::timings())
+/// How webhooks are told: where this policy permits it.
+pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, Failure> {
+    let sender = HyperSender::new(Gate::new(policy.clone())).map_err(|error| {
+        Failure::new(Exit::Configuration, format!("no TLS for webhooks: {error}"))
+    })?;
+    Ok(Arc::new(sender))
 }
 
 pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {

@@ -30,6 +30,7 @@ pub(super) async fn run(
         identity: open::identity(settings.issuer, Arc::clone(&clock))?,
         mail: open::mail(settings.service.mail.as_ref())?,
         rotators: Some(open::rotators(&settings.service.options)),
+        webhooks: Some(open::webhooks(&settings.service.options.egress)?),
     };
     let options = settings.service.options.clone();
     let service = match settings.database {

@@ -20,6 +20,7 @@ mod teams;
 mod tokens;
 mod users;
 mod watch;
+mod webhooks;
 
 use std::future::{Ready, ready};
 
@@ -50,6 +51,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         device_page::routes(api),
         docs::routes(api, scheduler),
         scans::routes(api),
+        webhooks::routes(api),
     ]
     .into_iter()
     .flatten()

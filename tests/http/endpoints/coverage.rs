@@ -8,7 +8,7 @@ use secrets_tests::{App, Kind};
 
 use super::policy::{POLICY, Who};
 
-/// The rows of the specification, but for rotations, which are not there yet.
+/// The rows of the specification.
 const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/health"),
     ("GET", "/api/v1"),
@@ -50,6 +50,18 @@ const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}"),
     ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}"),
+    (
+        "GET",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks",
+    ),
+    (
+        "POST",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks",
+    ),
+    (
+        "DELETE",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}",
+    ),
     ("GET", "/api/v1/eso/secret"),
     ("GET", "/api/v1/eso/secrets"),
     ("GET", "/api/v1/tokens"),
@@ -71,6 +83,18 @@ const ADDED: &[(&str, &str)] = &[
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/watch"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history"),
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback"),
+    (
+        "POST",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/test",
+    ),
+    (
+        "GET",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries",
+    ),
+    (
+        "POST",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver",
+    ),
     ("POST", "/api/v1/auth/cli/device"),
     ("POST", "/api/v1/auth/cli/token"),
     ("GET", "/api/v1/auth/cli/device/{userCode}"),

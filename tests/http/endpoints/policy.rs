@@ -43,6 +43,10 @@ pub(super) enum Who {
     Readers,
     /// Members, and tokens that may write it.
     Writers,
+    /// Members who may read it.
+    ReadingMembers,
+    /// Members who may write it.
+    WritingMembers,
     /// Tokens that may read it.
     Machines,
 }
@@ -69,6 +73,10 @@ pub(super) enum Level {
     Token,
     /// A scan, and perhaps something it found.
     Scan,
+    /// A rotation.
+    Rotation,
+    /// A webhook of a rotation, and perhaps something it was told.
+    Webhook,
 }
 
 /// Whether a request that is allowed changes anything.
@@ -91,7 +99,8 @@ pub(super) enum Target {
     Nonsense,
     /// An unknown environment of the first team's project.
     UnknownEnvironment,
-    /// An unknown key of the first team's environment, or an unknown person in it.
+    /// An unknown key of the first team's environment, or an unknown person, rotation or webhook in
+    /// it.
     UnknownKey,
 }
 
@@ -132,6 +141,12 @@ const ROLLBACK: &str =
 
 const MINE: &str = "/api/v1/projects/{projectId}/my-permissions";
 const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
+const WEBHOOKS: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks";
+const WEBHOOK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}";
+const TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/test";
+const DELIVERIES: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries";
+const REDELIVER: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver";
 const PERMISSIONS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions";
 const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
@@ -194,6 +209,12 @@ pub(super) const POLICY: &[Rule] = &[
     change("PUT", PERMISSIONS, Who::Granters, Level::Environment, 200),
     change("PUT", PERMISSION, Who::Granters, Level::Permission, 200),
     change("DELETE", PERMISSION, Who::Granters, Level::Permission, 204),
+    rule("GET", WEBHOOKS, Who::ReadingMembers, Level::Rotation, 200),
+    change("POST", WEBHOOKS, Who::WritingMembers, Level::Rotation, 201),
+    change("DELETE", WEBHOOK, Who::WritingMembers, Level::Webhook, 204),
+    change("POST", TEST, Who::WritingMembers, Level::Webhook, 200),
+    rule("GET", DELIVERIES, Who::ReadingMembers, Level::Webhook, 200),
+    change("POST", REDELIVER, Who::WritingMembers, Level::Webhook, 200),
     rule("GET", "/api/v1/eso/secret", Who::Machines, Level::Secret, 200),
     rule("GET", "/api/v1/eso/secrets", Who::Machines, Level::Environment, 200),
     rule("GET", "/api/v1/tokens", Who::People, Level::Nothing, 200),
@@ -241,7 +262,7 @@ impl Level {
             | Self::Scan
             | Self::Token => &[Own, Foreign, Unknown, Nonsense],
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
-            Self::Secret | Self::Permission => {
+            Self::Secret | Self::Permission | Self::Rotation | Self::Webhook => {
                 &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey]
             }
         }
@@ -314,8 +335,8 @@ impl Rule {
         match (self.who, self.on) {
             (Who::Managers, _) => May::Manage,
             (Who::Granters, _) => May::Grant,
-            (Who::Writers, _) => May::Write,
-            (Who::Readers, _) | (Who::Seers, Level::Environment) => May::Read,
+            (Who::Writers | Who::WritingMembers, _) => May::Write,
+            (Who::Readers | Who::ReadingMembers, _) | (Who::Seers, Level::Environment) => May::Read,
             _ => May::Belong,
         }
     }

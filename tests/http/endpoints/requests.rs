@@ -21,6 +21,9 @@ pub(super) struct Names {
     invitation: String,
     scan: String,
     finding: String,
+    rotation: String,
+    webhook: String,
+    delivery: String,
     /// Not used before, for what the request makes.
     new: u32,
 }
@@ -44,6 +47,9 @@ impl Names {
             invitation: tenant.invitation.clone(),
             scan: tenant.scan.clone(),
             finding: tenant.finding.clone(),
+            rotation: "main-db".to_owned(),
+            webhook: tenant.webhook.clone(),
+            delivery: tenant.delivery.clone(),
             new: world.draw(),
         };
         match target {
@@ -55,6 +61,8 @@ impl Names {
                 "NO_SUCH_KEY".clone_into(&mut names.key);
                 NOBODYS.clone_into(&mut names.member);
                 NOBODYS.clone_into(&mut names.colleague);
+                "no-such-rotation".clone_into(&mut names.rotation);
+                NOBODYS.clone_into(&mut names.webhook);
             }
         }
         names
@@ -62,7 +70,7 @@ impl Names {
 
     /// Whether a request takes away what it names, or uses it up.
     pub(super) fn takes_away(rule: &Rule) -> bool {
-        let ends = ["/restore", "/resend"];
+        let ends = ["/restore", "/resend", "{webhookId}/test", "/redeliver"];
         rule.method == "DELETE" || ends.iter().any(|end| rule.template.ends_with(end))
     }
 
@@ -117,6 +125,13 @@ impl Names {
                 let body = json!({ "name": name, "team_id": owner.team, "all_projects": true });
                 self.token = owner.post("/api/v1/tokens", &body).await.is(201).id();
             }
+            Level::Rotation | Level::Webhook => {
+                self.rotation = format!("doomed-{new}");
+                app.rotation(owner, &project, &self.environment, &self.rotation).await;
+                let webhooks = paths::webhooks(&project, &self.environment, &self.rotation);
+                self.webhook = owner.post(&webhooks, &webhook()).await.is(201).id();
+                self.delivery = app.delivered(&self.webhook).await;
+            }
             Level::Scan => self.scan = owner.scan_text("doomed").await.id(),
             Level::Invitation => {
                 let body = json!({ "email": format!("doomed{new}@example.com") });
@@ -148,6 +163,9 @@ impl Names {
             .replace("{findingId}", &self.finding)
             .replace("{userId}", user)
             .replace("{invitationId}", &self.invitation)
+            .replace("{rotationName}", &self.rotation)
+            .replace("{webhookId}", &self.webhook)
+            .replace("{deliveryId}", &self.delivery)
             .replace("{token}", "a-token-of-nobody-here");
         let Self { team, project, environment, key, .. } = self;
         match (rule.method, rule.template) {
@@ -183,6 +201,7 @@ impl Names {
             ("PATCH", "{environmentId}") => Some(json!({ "description": name })),
             ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
             ("POST", "secrets") => Some(secret),
+            ("POST", "webhooks") => Some(webhook()),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
             ("PUT", "billing") => Some(json!({ "plan": "free" })),
             ("PUT", "permissions") => {
@@ -224,4 +243,9 @@ impl Names {
             None => client.raw(method, &path, &[], "").await,
         }
     }
+}
+
+/// A webhook that is told nothing here: nothing sends.
+pub(super) fn webhook() -> Value {
+    json!({ "url": "https://hooks.example.com/kvc_table", "events": ["rotation.failed"] })
 }

@@ -7,6 +7,7 @@ use secrets_tests::{App, Dump, Person, credential, paths};
 use serde_json::json;
 
 use super::principals::{self, Principal};
+use super::requests;
 
 /// Which team a caller or a thing belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,9 @@ pub(super) struct Tenant {
     /// A scan of a text in which something was found.
     pub(super) scan: String,
     pub(super) finding: String,
+    /// A webhook of the rotation `main-db`, and what it was told.
+    pub(super) webhook: String,
+    pub(super) delivery: String,
 }
 
 /// Both teams and all who knock.
@@ -109,7 +113,23 @@ impl Tenant {
         let found = owner.scan_text(&credential()).await;
         let finding = found.json()["findings"][0]["id"].as_str().unwrap().to_owned();
         let scan = found.id();
-        Self { owner, project, deleted, token, member, colleague, invitation, scan, finding }
+        app.rotation(&owner, &path, "development", "main-db").await;
+        let webhooks = paths::webhooks(&path, "development", "main-db");
+        let webhook = owner.post(&webhooks, &requests::webhook()).await.is(201).id();
+        let delivery = app.delivered(&webhook).await;
+        Self {
+            owner,
+            project,
+            deleted,
+            token,
+            member,
+            colleague,
+            invitation,
+            scan,
+            finding,
+            webhook,
+            delivery,
+        }
     }
 
     /// Makes somebody a member who may do this in `development`.
