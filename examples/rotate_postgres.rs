@@ -38,6 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         identity: Arc::new(FixedVerifier::new(signer.keys(), DevKey::expectations(), clock)),
         mail: None,
         rotators: Some(rotators(&Arc::new(Gate::new(egress.clone())), Timings::default())),
+        webhooks: None,
     };
     let service = Service::open(ports, Options { egress, ..Options::default() }).await?;
 

@@ -78,7 +78,6 @@ impl Server {
             stop.await;
             stopping.stop();
         };
-        let deliveries = tokio::spawn(jobs::deliver(Arc::clone(&self.service)));
         let rotations = tokio::spawn(jobs::rotate(Arc::clone(&self.service)));
         let deliveries =
             [(Channel::Mail, MAILS), (Channel::Webhooks, WEBHOOKS)].map(|(channel, most)| {
@@ -90,7 +89,6 @@ impl Server {
             async move { host.answer(request, peer.ip()).await }
         };
         let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
-        deliveries.abort();
         rotations.abort();
         deliveries.iter().for_each(JoinHandle::abort);
         jobs.abort();

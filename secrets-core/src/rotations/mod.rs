@@ -25,7 +25,6 @@ mod target;
 mod test;
 mod timings;
 mod update;
-mod webhooks;
 pub mod webhooks;
 
 pub use connection::{Connection, ProxyConnection};

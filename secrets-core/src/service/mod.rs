@@ -29,8 +29,8 @@ use crate::ids::RotationId;
 use crate::limits::{Plans, RateLimiter};
 use crate::operation::{Access, Audit, Context, Operation};
 use crate::outbox::Mail;
-use crate::rotations::{Rotators, Seats};
 use crate::rotations::webhooks::{Receivers, WebhookSender};
+use crate::rotations::{Rotators, Seats};
 use crate::scans::engine::Rules;
 use crate::store::{AuditRecord, Store, TokenUse};
 
@@ -269,6 +269,8 @@ impl Service {
 
     pub(crate) fn left(&self) -> &Mutex<BTreeSet<RotationId>> {
         &self.left
+    }
+
     pub(crate) fn webhooks(&self) -> Option<&dyn WebhookSender> {
         self.ports.webhooks.as_deref()
     }

@@ -7,13 +7,10 @@ use std::sync::Arc;
 use secrets_core::caller::IdentityVerifier;
 use secrets_core::clock::Clock;
 use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
-use secrets_core::egress::Gate;
-use secrets_core::jwt::Keys;
-use secrets_core::outbox::Mail;
-use secrets_core::rotations::Rotators;
 use secrets_core::egress::{EgressPolicy, Gate};
 use secrets_core::jwt::Keys;
 use secrets_core::outbox::Mail;
+use secrets_core::rotations::Rotators;
 use secrets_core::rotations::webhooks::WebhookSender;
 use secrets_core::service::StartError;
 use secrets_core::store::sql::{postgres, sqlite};
@@ -28,9 +25,8 @@ use crate::fetch::Client;
 use crate::identity::{FixedVerifier, OidcVerifier};
 use crate::logs;
 use crate::mail::SmtpMailer;
-use crate::{debug, rotators, tls};
-use crate::tls;
 use crate::webhooks::HyperSender;
+use crate::{debug, rotators, tls};
 
 /// Starts the log, and says which variables mean nothing.
 pub(super) fn log(settings: &crate::config::Logs, unknown: &[String]) -> Result<(), Failure> {
@@ -102,6 +98,8 @@ pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Fail
 pub(super) fn rotators(options: &Options) -> Rotators {
     debug::arm();
     rotators::rotators(&Arc::new(Gate::new(options.egress.clone())), debug::timings())
+}
+
 /// How webhooks are told: where this policy permits it.
 pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, Failure> {
     let sender = HyperSender::new(Gate::new(policy.clone())).map_err(|error| {
