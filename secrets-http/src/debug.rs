@@ -1,20 +1,19 @@
 //! What tests ask of a debug build: to be quick, and to stop where they say. A release build has
 //! none of it.
 
-use secrets_core::rotations::Timings;
+#[cfg(debug_assertions)]
+pub use asked::{arm, timings};
 
 /// How long things take.
 #[cfg(not(debug_assertions))]
-pub fn timings() -> Timings {
-    Timings::default()
+#[must_use]
+pub fn timings() -> secrets_core::rotations::Timings {
+    secrets_core::rotations::Timings::default()
 }
 
 /// Stops nowhere.
 #[cfg(not(debug_assertions))]
 pub fn arm() {}
-
-#[cfg(debug_assertions)]
-pub use asked::{arm, timings};
 
 #[cfg(debug_assertions)]
 mod asked {
@@ -36,6 +35,7 @@ mod asked {
     }
 
     /// How long things take: as always, but for what is asked.
+    #[must_use]
     pub fn timings() -> Timings {
         let mut timings = Timings::default();
         for setting in asked(TIMINGS).split(',') {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use secrets_core::egress::Gate;
-use secrets_core::rotations::drivers::{Deadlines, PostgresRotator};
+use secrets_core::rotations::drivers::PostgresRotator;
 use secrets_core::rotations::{Rotators, Timer, Timings};
 
 /// Waits by the runtime's clock.
@@ -21,10 +21,9 @@ impl Timer for TokioTimer {
 /// Rotators of everything we can rotate, which go through this gate.
 #[must_use]
 pub fn rotators(gate: &Arc<Gate>, timings: Timings) -> Rotators {
-    let deadlines = Deadlines::default();
     Rotators {
-        postgresql: Arc::new(PostgresRotator::new(Arc::clone(gate), deadlines)),
-        mysql: Arc::new(PostgresRotator::new(Arc::clone(gate), deadlines)),
+        postgresql: Arc::new(PostgresRotator::new(Arc::clone(gate))),
+        mysql: Arc::new(PostgresRotator::new(Arc::clone(gate))),
         proxied: None,
         timer: Arc::new(TokioTimer),
         timings,
