@@ -28,37 +28,37 @@ const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 /// Whose login, and how.
 #[derive(Clone, Copy)]
-pub(super) struct Credentials<'a> {
+pub(crate) struct Credentials<'a> {
     pub who: Who,
     pub username: &'a str,
     pub password: &'a str,
 }
 
 /// What moves what a client sends and gets. Ends with the connection.
-pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A server that let us in.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     pub client: Client,
-    pub seen: Arc<Seen>,
+    pub(super) seen: Arc<Seen>,
 }
 
 /// A connection that is logged in.
-pub(super) struct Session {
+pub(crate) struct Session {
     pub peer: Peer,
     pub driver: Driver,
 }
 
 impl Session {
     /// Takes leave, as servers note who does not.
-    pub(super) async fn close(self) {
+    pub(crate) async fn close(self) {
         drop(self.peer);
         timeout(Duration::from_millis(500), self.driver).await.ok();
     }
 }
 
 /// Does what needs the connection to be driven.
-pub(super) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>) -> T {
+pub(crate) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>) -> T {
     match select(pin!(work), driver).await {
         Either::Left((outcome, _)) => outcome,
         // The work finds out by itself that nobody answers any more.
@@ -68,7 +68,7 @@ pub(super) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>)
 
 impl PostgresRotator {
     /// Logs in. Nobody who proves nothing learns the password.
-    pub(super) async fn connect(
+    pub(crate) async fn connect(
         &self,
         target: &Target,
         credentials: Credentials<'_>,
