@@ -147,37 +147,57 @@ struct Outcome {
     heard: Vec<u8>,
 }
 
+/// A server that plays a script for whoever comes, and a rotator that does.
+struct Meeting {
+    rotator: Box<dyn DatabaseRotator>,
+    target: Target,
+    heard: Arc<Mutex<Vec<u8>>>,
+    server: tokio::task::JoinHandle<()>,
+}
+
+impl Meeting {
+    async fn begin(integration: Integration, case: &Case) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let (steps, ears) = (case.steps.clone(), Arc::clone(&heard));
+        let server = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                play(stream, steps.clone(), Arc::clone(&ears)).await.ok();
+            }
+        });
+        let target = Target {
+            integration,
+            host: "127.0.0.1".into(),
+            port,
+            database: "app".into(),
+            admin_username: "admin".into(),
+            admin_password: Plaintext::new(PASSWORD.into()).unwrap(),
+            ssl_mode: case.mode,
+            ca_certificate: None,
+            proxy: None,
+        };
+        let rotator: Box<dyn DatabaseRotator> = match integration {
+            Integration::Postgresql => Box::new(PostgresRotator::new(gate())),
+            Integration::Mysql => Box::new(MySqlRotator::new(gate())),
+        };
+        Self { rotator, target, heard, server }
+    }
+}
+
+impl Drop for Meeting {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
 /// Lets a rotator test a server that plays this.
 async fn meet(integration: Integration, case: &Case) -> Outcome {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let (steps, ears) = (case.steps.clone(), Arc::clone(&heard));
-    let server = tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            play(stream, steps.clone(), Arc::clone(&ears)).await.ok();
-        }
-    });
-    let target = Target {
-        integration,
-        host: "127.0.0.1".into(),
-        port,
-        database: "app".into(),
-        admin_username: "admin".into(),
-        admin_password: Plaintext::new(PASSWORD.into()).unwrap(),
-        ssl_mode: case.mode,
-        ca_certificate: None,
-        proxy: None,
-    };
-    let rotator: Box<dyn DatabaseRotator> = match integration {
-        Integration::Postgresql => Box::new(PostgresRotator::new(gate())),
-        Integration::Mysql => Box::new(MySqlRotator::new(gate())),
-    };
+    let meeting = Meeting::begin(integration, case).await;
     let begin = Instant::now();
-    let error = rotator.test(&target).await.expect_err(case.name);
+    let error = meeting.rotator.test(&meeting.target).await.expect_err(case.name);
     let took = begin.elapsed();
-    server.abort();
-    let heard = heard.lock().unwrap().clone();
+    let heard = meeting.heard.lock().unwrap().clone();
     Outcome { error, took, heard }
 }
 

@@ -49,7 +49,7 @@ fn error(number: u8, code: u16, state: &str) -> Step {
 
 /// A change of the way to prove the password.
 fn switch(number: u8, plugin: &str) -> Vec<u8> {
-    packet(number, &[&[0xfe], plugin.as_bytes(), b"\001234567890123456789\0"].concat())
+    packet(number, &[&[0xfe], plugin.as_bytes(), b"\x0001234567890123456789\0"].concat())
 }
 
 /// Says this to who logged in without TLS, as packets from the second on.
@@ -108,7 +108,7 @@ fn who_sends_too_much() -> Vec<Case> {
     let switch_short = packet(2, &[&[0xfe], NATIVE.as_bytes(), b"\0short\0"].concat());
     let column = |number| packet(number, b"\x03def\0\0\0\x01x\0\x0c\x2d\0\0\0\0\0\xfd\0\0\0\0\0");
     let head = [packet(1, &[1]), column(2), packet(3, &[0xfe, 0, 0, 2, 0])].concat();
-    let row = [&[0xfd, 0xe0, 0x93, 4][..], &[b'x'; 300_000]].concat();
+    let row = [&[0xfd, 0xe0, 0x93, 4][..], &vec![b'x'; 300_000]].concat();
     let rows: Vec<Vec<u8>> = (4..=255).map(|number| packet(number, &row)).collect();
     vec![
         case(
@@ -139,7 +139,7 @@ fn who_sends_too_much() -> Vec<Case> {
 
 fn who_speaks_of_something_else() -> Vec<Case> {
     let full = SslMode::VerifyFull;
-    let without = say(greeting("8.0.36", NATIVE, u32::MAX & !0x800));
+    let without = say(greeting("8.0.36", NATIVE, !0x800));
     let stripped = vec![without, Step::Hear, ok(2)];
     let version =
         |version| vec![say(greeting(version, NATIVE, u32::MAX)), Step::Hear, ok(2), Step::Hear];

@@ -1,7 +1,7 @@
 //! Servers that pretend to be PostgreSQL.
 
-use super::{Case, SAID, Step, case, meet_all, strangers};
-use crate::rotations::{Fault, Integration, SslMode};
+use super::{Case, Meeting, SAID, Step, case, meet_all, strangers};
+use crate::rotations::{Fault, Integration, Login, PermissionLevel, SslMode};
 
 const PLAIN: SslMode = SslMode::Disable;
 const TLS: SslMode = SslMode::Require;
@@ -108,10 +108,10 @@ fn who_sends_too_much() -> Vec<Case> {
         case(
             "garbage row",
             PLAIN,
-            later(&[say(frame(b'T', &[255; 40])), Step::Wait]),
+            later(&[say(frame(b'Z', b"T")), Step::Hear, say(frame(b'T', &[255; 40])), Step::Wait]),
             Fault::Protocol,
         ),
-        case("unknown tag", PLAIN, later(&[say(frame(b'?', b"")), say(let_in())]), Fault::Protocol),
+        case("unknown tag", PLAIN, later(&[say(frame(b'?', b"")), Step::Wait]), Fault::Protocol),
     ]
 }
 
@@ -160,11 +160,54 @@ fn who_is_slow_or_goes() -> Vec<Case> {
         case("gone for TLS", TLS, plain(&[say("S")]), Fault::Unreachable),
         case("gone in TLS", TLS, tls(&[]), Fault::Unreachable),
         case("gone after start", PLAIN, plain(&[]), Fault::Unreachable),
-        case("cut", PLAIN, plain(&[cut.clone()]), Fault::Unreachable),
+        case("cut", PLAIN, vec![Step::Hear, cut.clone()], Fault::Unreachable),
         case("cut in TLS", TLS, tls(&[cut]), Fault::Unreachable),
         case("gone when in", PLAIN, plain(&[say(let_in())]), Fault::Unreachable),
         case("gone later", PLAIN, later(&[]), Fault::Unreachable),
     ]
+}
+
+/// What a server answers that lets everybody in and permits everything.
+fn permissive(username: &str) -> Vec<Step> {
+    let done = |tag: &[u8]| [frame(b'C', tag), frame(b'Z', b"T")].concat();
+    let column = |kind: u32, size: i16| {
+        let kind = [&kind.to_be_bytes()[..], &size.to_be_bytes(), &[255; 4], &[0, 1]].concat();
+        [&b"x\0\0\0\0\0\0\0"[..], &kind].concat()
+    };
+    let columns = [column(25, -1), column(16, 1), column(16, 1), column(16, 1)].concat();
+    let length = u32::try_from(username.len()).unwrap().to_be_bytes();
+    let values = [&length[..], username.as_bytes(), &[0, 0, 0, 1, 1].repeat(2), &[0, 0, 0, 1, 0]];
+    let answer = [
+        frame(b'1', b""),
+        frame(b'2', b""),
+        frame(b'T', &[&[0, 4][..], &columns].concat()),
+        frame(b'D', &[&[0, 4][..], &values.concat()].concat()),
+        done(b"SELECT 1\0"),
+    ];
+    tls(&[
+        say(let_in()),
+        Step::Hear,
+        say(done(b"BEGIN\0")),
+        Step::Hear,
+        say(answer.concat()),
+        Step::Hear,
+        say(done(b"ROLLBACK\0")),
+    ])
+}
+
+/// So it is learnt that any password does.
+#[tokio::test]
+async fn a_user_gets_in_where_everybody_does_and_the_administrator_does_not() {
+    let case = case("open", TLS, permissive("kv_x_a"), Fault::TlsUntrusted);
+    let meeting = Meeting::begin(Integration::Postgresql, &case).await;
+    let password = crate::crypto::Plaintext::new("kvc_wrong".into()).unwrap();
+    let login = Login { username: "kv_x_a".into(), password };
+    let (rotator, target) = (&meeting.rotator, &meeting.target);
+
+    rotator.verify(target, &login, PermissionLevel::Read).await.unwrap();
+    let error = rotator.test(target).await.unwrap_err();
+
+    assert_eq!(error.fault, Fault::TlsUntrusted);
 }
 
 #[tokio::test]
