@@ -14,17 +14,21 @@
 
 mod deadlines;
 mod faults;
+mod mysql;
 mod postgres;
 mod quoting;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 pub use deadlines::Deadlines;
+pub use mysql::MySqlRotator;
 pub use postgres::PostgresRotator;
 
 /// Whose password it is. The administrator's opens everything; it is the one that is kept from
 /// servers that prove nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Who {
+pub(crate) enum Who {
     Admin,
     User,
 }

@@ -51,7 +51,7 @@ impl Literal {
     /// A password, a hash of one or a user of ours, for MySQL and MariaDB: of letters and digits
     /// that mean nothing in a text, whatever `sql_mode` is. Anything else is refused.
     pub(super) fn my_plain(text: &str) -> Result<Self, TargetError> {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_*".contains(&byte);
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_*:".contains(&byte);
         if text.is_empty() || !text.bytes().all(is_plain) {
             return Err(Fault::Protocol.into());
         }

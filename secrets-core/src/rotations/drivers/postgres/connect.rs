@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, Fuse, FusedFuture, FutureExt, select};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -28,37 +28,39 @@ const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 /// Whose login, and how.
 #[derive(Clone, Copy)]
-pub(super) struct Credentials<'a> {
+pub(crate) struct Credentials<'a> {
     pub who: Who,
     pub username: &'a str,
     pub password: &'a str,
 }
 
 /// What moves what a client sends and gets. Ends with the connection.
-pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type Driver = Fuse<Pin<Box<dyn Future<Output = ()> + Send>>>;
 
 /// A server that let us in.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     pub client: Client,
-    pub seen: Arc<Seen>,
+    pub(super) seen: Arc<Seen>,
 }
 
 /// A connection that is logged in.
-pub(super) struct Session {
+pub(crate) struct Session {
     pub peer: Peer,
     pub driver: Driver,
 }
 
 impl Session {
     /// Takes leave, as servers note who does not.
-    pub(super) async fn close(self) {
+    pub(crate) async fn close(self) {
         drop(self.peer);
-        timeout(Duration::from_millis(500), self.driver).await.ok();
+        if !self.driver.is_terminated() {
+            timeout(Duration::from_millis(500), self.driver).await.ok();
+        }
     }
 }
 
 /// Does what needs the connection to be driven.
-pub(super) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>) -> T {
+pub(crate) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>) -> T {
     match select(pin!(work), driver).await {
         Either::Left((outcome, _)) => outcome,
         // The work finds out by itself that nobody answers any more.
@@ -68,7 +70,7 @@ pub(super) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>)
 
 impl PostgresRotator {
     /// Logs in. Nobody who proves nothing learns the password.
-    pub(super) async fn connect(
+    pub(crate) async fn connect(
         &self,
         target: &Target,
         credentials: Credentials<'_>,
@@ -104,7 +106,8 @@ impl PostgresRotator {
                 .await
                 .map_err(|error| fault_in(&error, seen, Stage::Login(credentials.who)))?;
             let peer = Peer { client, seen: Arc::clone(seen) };
-            Ok(Session { peer, driver: Box::pin(driven(connection)) })
+            let driver: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(driven(connection));
+            Ok(Session { peer, driver: driver.fuse() })
         };
         self.deadlines.login(login).await
     }
@@ -174,11 +177,8 @@ pub(super) fn fault_in(error: &tokio_postgres::Error, seen: &Seen, stage: Stage)
     if let Some(state) = error.code() {
         return of_state(state.code(), stage);
     }
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref());
-    let is_lost = |error: &io::Error| {
-        !matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
-    };
-    if error.is_closed() || source.is_some_and(is_lost) {
+    // The driver says of most things that the connection was closed: by itself, often.
+    if seen.has_ended() {
         return Fault::Unreachable.into();
     }
     Fault::Protocol.into()

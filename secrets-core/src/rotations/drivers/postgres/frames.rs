@@ -11,6 +11,9 @@ const LONGEST: usize = 1024 * 1024;
 /// All that a connection may bring: catalogues of many schemas, but no endless rows or notices.
 const MOST: usize = 8 * 1024 * 1024;
 
+/// And in how many frames: short ones are work as well.
+const MOST_FRAMES: usize = 20_000;
+
 /// No message of an authentication is longer.
 const LONGEST_AUTHENTICATION: usize = 8 * 1024;
 
@@ -41,6 +44,7 @@ pub(super) enum Trust {
 pub(super) struct Seen {
     refused: OnceLock<Fault>,
     let_in: AtomicBool,
+    ended: AtomicBool,
 }
 
 impl Seen {
@@ -52,6 +56,15 @@ impl Seen {
     /// Whether it asked for nothing.
     pub(super) fn let_in(&self) -> bool {
         self.let_in.load(Ordering::Relaxed)
+    }
+
+    /// Whether it went away.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn refuse(&self, fault: Fault) {
@@ -70,13 +83,14 @@ pub(super) struct Frames {
     /// The frame, if it is of an authentication.
     message: Vec<u8>,
     total: usize,
+    count: usize,
     asked: bool,
 }
 
 impl Frames {
     pub(super) fn new(trust: Trust) -> Self {
         let (header, message) = (Vec::with_capacity(5), Vec::new());
-        Self { trust, header, left: 0, message, total: 0, asked: false }
+        Self { trust, header, left: 0, message, total: 0, count: 0, asked: false }
     }
 
     /// Looks at the next bytes. An error means that nobody may see them.
@@ -110,7 +124,8 @@ impl Frames {
         let [_, a, b, c, d] = self.header[..] else { return Err(Fault::Protocol) };
         let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
         let most = if self.is_authentication() { LONGEST_AUTHENTICATION } else { LONGEST };
-        if !(4..=most).contains(&length) {
+        self.count += 1;
+        if !(4..=most).contains(&length) || self.count > MOST_FRAMES {
             return Err(Fault::Protocol);
         }
         self.left = length - 4;
@@ -154,8 +169,9 @@ impl Frames {
                 if binds || self.trust != Trust::Bound { Ok(()) } else { Err(self.unproven()) }
             }
             11 if iterations(body).is_some_and(|count| count <= MOST_ITERATIONS) => Ok(()),
-            11 => Err(Fault::Protocol),
-            12 => Ok(()),
+            // That the server knows the password as well.
+            12 if body.starts_with(b"v=") => Ok(()),
+            11 | 12 => Err(Fault::Protocol),
             _ => Err(Fault::Unsupported),
         }
     }

@@ -45,7 +45,11 @@ impl AsyncRead for Guard {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let before = buf.filled().len();
-        ready!(Pin::new(&mut this.inner).poll_read(cx, buf))?;
+        let outcome = ready!(Pin::new(&mut this.inner).poll_read(cx, buf));
+        if outcome.is_err() || buf.filled().len() == before {
+            this.seen.end();
+        }
+        outcome?;
         if let Err(fault) = this.frames.read(&buf.filled()[before..], &this.seen) {
             this.seen.refuse(fault);
             buf.set_filled(before);
@@ -61,7 +65,11 @@ impl AsyncWrite for Guard {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(cx, buf)
+        let outcome = Pin::new(&mut self.inner).poll_write(cx, buf);
+        if let Poll::Ready(Err(_)) = outcome {
+            self.seen.end();
+        }
+        outcome
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

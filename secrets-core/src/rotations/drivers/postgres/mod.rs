@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use self::connect::{Credentials, drive};
+pub(super) use self::connect::{Credentials, drive};
 use super::Who;
 use super::deadlines::Deadlines;
 use super::tls::Tls;
