@@ -80,7 +80,7 @@ async fn a_project_without_a_key_is_found_and_the_rest_is_looked_at() {
 
     let ended = verify("doctor_key", &database);
 
-    assert_eq!(ended.code, Some(65), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(65), "{} {}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("secrets: 7 with 7 records open"), "{}", ended.stdout);
     assert!(ended.stdout.contains(": a record does not open"), "{}", ended.stdout);
 }
