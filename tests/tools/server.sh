@@ -1,13 +1,15 @@
 # Holds one server: makes its data, starts it, says where it is, and stops it when told (TERM).
-# Usage: server.sh NAME FOLDER, where NAME is a kind of server, or that after "target-": one that is
-# there to be rotated. Such a server speaks TLS and logs every statement.
-# A program of its own, so that it ends when who started it dies. It runs as an ordinary user that
-# may be unable to read this file: see servers.sh.
+# Usage: server.sh NAME FOLDER STARTER, where NAME is a kind of server, or that after "target-": one
+# that is there to be rotated. Such a server speaks TLS and logs every statement.
+# A program of its own, so that it ends when STARTER does, the process whose child it is. It runs as
+# an ordinary user, who may be unable to read this file: see servers.sh.
 set -eu
 umask 077
 
 main() {
     name=$1 folder=$2 pid=
+    # That is told by a signal, unless it came before we could hear it.
+    [ "$PPID" = "$3" ] || exit 1
     cd "$folder"
     trap 'stop; : >over' EXIT
     trap 'exit 0' TERM

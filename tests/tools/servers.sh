@@ -21,7 +21,7 @@ start_servers() {
     for server in $servers; do
         start_server "${server%:*}"
     done
-    fetch_mysql &
+    as_server=$as_server setpriv --pdeathsig TERM sh -eu -c '. tests/tools/servers.sh; fetch_mysql' &
     fetching=$!
 }
 
@@ -64,11 +64,12 @@ start_server() {
     [ -z "$as_server" ] || chown -R nobody "$folder" "$log"
     # Its text is given, as nobody may be unable to read our files.
     program=$(cd tests/tools && cat postgres.sh mysql.sh mariadb.sh server.sh)
-    setpriv --pdeathsig TERM $as_server sh -c "$program" server.sh "$1" "$folder" >>"$log" 2>&1 &
+    setpriv --pdeathsig TERM $as_server sh -c "$program" server.sh "$1" "$folder" $$ >>"$log" 2>&1 &
     server_pids="$server_pids $!"
 }
 
-# Nothing that a system must have: where it cannot be had, tests go on without it.
+# Nothing that a system must have: where it cannot be had, tests go on without it. Run in a shell of
+# its own, which ends when we die.
 fetch_mysql() {
     root=$SECRETS_TEST_TOOLS/mysql/root
     folder=$SECRETS_TEST_SERVERS/target-mysql
@@ -77,10 +78,11 @@ fetch_mysql() {
         : >"$folder/absent"
         return
     }
-    # Where nobody cannot reach it.
+    # Where nobody cannot reach it: by links, or copied to another disk.
     [ -z "$as_server" ] || setpriv $as_server test -x "$root/usr/sbin/mysqld" || {
-        cp -r "$root" "$SECRETS_TEST_SERVERS/mysql"
-        root=$SECRETS_TEST_SERVERS/mysql
+        copy=$SECRETS_TEST_SERVERS/mysql
+        cp -rl "$root" "$copy" 2>/dev/null || { rm -rf "$copy" && cp -r "$root" "$copy"; }
+        root=$copy
     }
     ln -s "$root" "$folder/mysql"
 }
@@ -135,7 +137,10 @@ remove_servers() {
 
 # What earlier runs left, except where one still runs.
 remove_old_servers() {
-    for folder in "$1"/servers-*; do
-        read -r pid 2>/dev/null <"$folder/pid" && kill -0 "$pid" 2>/dev/null || rm -rf "$folder"
+    for folder in "$1"/servers-* /tmp/secrets-servers-*; do
+        [ -O "$folder" ] || continue
+        read -r pid 2>/dev/null <"$folder/pid" && kill -0 "$pid" 2>/dev/null && continue
+        # A server may be ending just now; then the next run does it.
+        rm -rf "$folder" 2>/dev/null || true
     done
 }
