@@ -3,6 +3,8 @@
 
 pub mod envelope;
 mod kinds;
+#[cfg(feature = "aws")]
+pub mod lambda;
 mod proxy;
 mod slots;
 mod target;

@@ -8,3 +8,4 @@ pub mod conformance;
 pub mod fixtures;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+pub mod rotators;
