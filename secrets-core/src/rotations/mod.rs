@@ -16,6 +16,8 @@ mod kinds;
 mod list;
 mod machine;
 mod model;
+#[cfg(feature = "aws")]
+pub mod lambda;
 mod proxy;
 mod rotate;
 mod schedule;
