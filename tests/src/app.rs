@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{TimeDelta, TimeZone, Utc};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -13,6 +14,7 @@ use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::links::BaseUrl;
 use secrets_core::outbox::Mail;
+use secrets_core::rotations::{Rotators, Timings};
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::{MemoryDatabase, rotators};
 use secrets_core::{Options, Ports, Service};
@@ -53,6 +55,7 @@ pub struct App {
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
     options: Options,
+    timings: Timings,
     sends_mail: bool,
     stop: Option<Stop>,
     guard: Arc<dyn Any + Send + Sync>,
@@ -72,8 +75,13 @@ pub struct Build {
     proxies: Networks,
     public_url: Option<BaseUrl>,
     envelope: Envelope,
+    timings: Timings,
     sends_mail: bool,
 }
+
+/// How long whoever asks for a rotation waits: for ten seconds, as time is a thousand times as quick
+/// there, and tests that run beside others are slow.
+const PATIENCE: Duration = Duration::from_secs(10_000);
 
 impl Build {
     /// A server without limits.
@@ -88,6 +96,7 @@ impl Build {
             proxies,
             public_url: None,
             envelope: Envelope::Named,
+            timings: Timings { budget: PATIENCE, ..Timings::default() },
             sends_mail: false,
         }
     }
@@ -127,6 +136,13 @@ impl Build {
         self
     }
 
+    /// Rotations take this long, a thousand times as quick.
+    #[must_use]
+    pub fn timings(mut self, timings: Timings) -> Self {
+        self.timings = timings;
+        self
+    }
+
     /// Links begin here.
     #[must_use]
     pub fn public_url(mut self, url: &str) -> Self {
@@ -158,7 +174,7 @@ impl Build {
             root: root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&mailer)),
-            rotators: Some(rotators(&database)),
+            rotators: Some(quick(&database, self.timings)),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -173,6 +189,7 @@ impl Build {
             location: held.location,
             mailer,
             database,
+            timings: self.timings,
             sends_mail: self.sends_mail,
             root,
             signer: Arc::new(signer),
@@ -181,6 +198,10 @@ impl Build {
             guard: held.guard.into(),
         }
     }
+}
+
+fn quick(database: &Arc<MemoryDatabase>, timings: Timings) -> Rotators {
+    Rotators { timings, ..rotators(database) }
 }
 
 fn mail(mailer: &Arc<RecordingMailer>) -> Mail {
@@ -232,7 +253,7 @@ impl App {
             root: self.root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&self.mailer)),
-            rotators: Some(rotators(&self.database)),
+            rotators: Some(quick(&self.database, self.timings)),
         }
     }
 
@@ -263,6 +284,7 @@ impl App {
             location: self.location.clone(),
             mailer: Arc::clone(&self.mailer),
             database: Arc::clone(&self.database),
+            timings: self.timings,
             sends_mail: self.sends_mail,
             root: Arc::clone(&self.root),
             signer: Arc::clone(&self.signer),

@@ -30,6 +30,18 @@ pub fn secret(project: &str, environment: &str, key: &str) -> String {
     format!("{project}/environments/{environment}/secrets/{key}")
 }
 
+/// An environment's rotations.
+#[must_use]
+pub fn rotations(project: &str, environment: &str) -> String {
+    format!("{project}/environments/{environment}/rotations")
+}
+
+/// A rotation of an environment.
+#[must_use]
+pub fn rotation(project: &str, environment: &str, name: &str) -> String {
+    format!("{project}/environments/{environment}/rotations/{name}")
+}
+
 /// What is said of everybody in an environment.
 #[must_use]
 pub fn permissions(project: &str, environment: &str) -> String {

@@ -8,7 +8,7 @@ use secrets_tests::{App, Kind};
 
 use super::policy::{POLICY, Who};
 
-/// The rows of the specification, but for rotations, which are not there yet.
+/// The rows of the specification.
 const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/health"),
     ("GET", "/api/v1"),
@@ -46,6 +46,15 @@ const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
     ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations"),
+    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations"),
+    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/test"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}"),
+    ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}"),
+    ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}"),
+    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/rotate"),
+    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/test"),
+    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/history"),
     ("GET", "/api/v1/projects/{projectId}/my-permissions"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}"),

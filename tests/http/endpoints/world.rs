@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use secrets_core::access::Role;
-use secrets_tests::{App, Dump, Person, credential, paths};
+use secrets_tests::{App, Dump, Person, credential, paths, postgresql};
 use serde_json::json;
 
 use super::principals::{self, Principal};
@@ -32,6 +32,8 @@ pub(super) struct Tenant {
     /// A scan of a text in which something was found.
     pub(super) scan: String,
     pub(super) finding: String,
+    /// The name of a rotation.
+    pub(super) rotation: String,
 }
 
 /// Both teams and all who knock.
@@ -109,7 +111,12 @@ impl Tenant {
         let found = owner.scan_text(&credential()).await;
         let finding = found.json()["findings"][0]["id"].as_str().unwrap().to_owned();
         let scan = found.id();
-        Self { owner, project, deleted, token, member, colleague, invitation, scan, finding }
+        let rotation = "lasting".to_owned();
+        let rotations = paths::rotations(&path, "development");
+        owner.post(&rotations, &postgresql(&rotation)).await.is(201);
+        Self {
+            owner, project, deleted, token, member, colleague, invitation, scan, finding, rotation,
+        }
     }
 
     /// Makes somebody a member who may do this in `development`.
