@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use secrets_core::caller::{Caller, Origin};
+use secrets_core::caller::{Caller, Callers, Origin};
 use secrets_core::clock::Clock;
-use secrets_core::error::Error;
+use secrets_core::error::{self, Error};
 use secrets_core::{Operation, Service};
 use warp::filters::BoxedFilter;
 use warp::http::Method;
@@ -15,6 +15,33 @@ use crate::fault::Fault;
 use crate::openapi::Doc;
 use crate::reply::{Envelope, Render};
 use crate::router::Route;
+
+/// What a request asks for: an operation, or what takes several of them and waits in between.
+pub trait Task: Send + Sized + 'static {
+    /// Its name in logs: `noun.verb`.
+    const NAME: &'static str;
+    /// Who may ask, before anything else is looked at.
+    const CALLERS: Callers;
+    /// What it gives.
+    type Output: Send + 'static;
+
+    /// Does it.
+    fn run(
+        self,
+        service: &Service,
+        caller: &Caller,
+    ) -> impl Future<Output = error::Result<Self::Output>> + Send;
+}
+
+impl<O: Operation + 'static> Task for O {
+    const NAME: &'static str = <O as Operation>::NAME;
+    const CALLERS: Callers = <O as Operation>::CALLERS;
+    type Output = <O as Operation>::Output;
+
+    async fn run(self, service: &Service, caller: &Caller) -> error::Result<Self::Output> {
+        service.perform(caller, self).await
+    }
+}
 
 /// Makes routes.
 #[derive(Clone)]
@@ -28,70 +55,70 @@ pub struct Api {
 }
 
 impl Api {
-    /// A route that performs an operation.
+    /// A route that does a task.
     ///
-    /// `request` says what a request means: it gives a future of the operation, which is awaited
+    /// `request` says what a request means: it gives a future of the task, which is awaited
     /// only for a caller of the right kind. So a body is not read before that is known, and what
     /// is wrong with it is told after 401 and 403 of the kind of credential.
-    pub fn route<O, F, W>(
+    pub fn route<T, F, W>(
         &self,
         method: Method,
         template: &'static str,
-        shape: impl Render<O::Output>,
+        shape: impl Render<T::Output>,
         request: F,
     ) -> Route
     where
-        O: Operation + 'static,
+        T: Task,
         F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
-        W: Future<Output = Result<O, Fault>> + Send + 'static,
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         Route {
             method,
             template,
-            operation: O::NAME,
-            callers: Some(O::CALLERS),
+            operation: T::NAME,
+            callers: Some(T::CALLERS),
             doc: Doc::of(shape.answers()),
             filter: self.answer(shape, request, warp::ext::get::<Caller>()),
         }
     }
 
-    /// A route for whoever likes, which performs an operation as nobody.
-    pub fn public<O, F, W>(
+    /// A route for whoever likes, which does a task as nobody.
+    pub fn public<T, F, W>(
         &self,
         method: Method,
         template: &'static str,
-        shape: impl Render<O::Output>,
+        shape: impl Render<T::Output>,
         request: F,
     ) -> Route
     where
-        O: Operation + 'static,
+        T: Task,
         F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
-        W: Future<Output = Result<O, Fault>> + Send + 'static,
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         let nobody = warp::ext::get::<Origin>().map(Caller::anonymous);
         let doc = Doc::of(shape.answers());
         let filter = self.answer(shape, request, nobody);
-        Route { doc, ..Route::public(method, template, O::NAME, filter) }
+        Route { doc, ..Route::public(method, template, T::NAME, filter) }
     }
 
-    fn answer<O, F, W>(
+    fn answer<T, F, W>(
         &self,
-        shape: impl Render<O::Output>,
+        shape: impl Render<T::Output>,
         request: F,
         caller: impl Filter<Extract = (Caller,), Error = Rejection> + Clone + Send + Sync + 'static,
     ) -> BoxedFilter<(Response,)>
     where
-        O: Operation + 'static,
+        T: Task,
         F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
-        W: Future<Output = Result<O, Fault>> + Send + 'static,
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
     {
         let api = self.clone();
         request
             .and(caller)
-            .then(move |operation: W, caller: Caller| {
+            .then(move |task: W, caller: Caller| {
                 let (api, shape) = (api.clone(), shape.clone());
                 async move {
-                    match api.perform(operation, caller).await {
+                    match api.perform(task, caller).await {
                         Ok(output) => shape.render(&output, api.envelope),
                         Err(fault) => fault.into_response(api.clock.now()),
                     }
@@ -100,20 +127,17 @@ impl Api {
             .boxed()
     }
 
-    /// Performs what a request means, for this caller.
-    pub async fn perform<O>(
+    /// Does what a request means, for this caller.
+    pub async fn perform<T: Task>(
         &self,
-        operation: impl Future<Output = Result<O, Fault>> + Send,
+        task: impl Future<Output = Result<T, Fault>> + Send,
         caller: Caller,
-    ) -> Result<O::Output, Fault>
-    where
-        O: Operation + 'static,
-    {
-        O::CALLERS.admit(&caller)?;
-        let operation = operation.await?;
+    ) -> Result<T::Output, Fault> {
+        T::CALLERS.admit(&caller)?;
+        let task = task.await?;
         let service = Arc::clone(&self.service);
-        // A task of its own: a client that hangs up does not stop it half-way.
-        let done = tokio::spawn(async move { service.perform(&caller, operation).await });
+        // Spawned: a client that hangs up does not stop it half-way.
+        let done = tokio::spawn(async move { task.run(&service, &caller).await });
         Ok(done.await.map_err(Error::internal)??)
     }
 }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{TimeDelta, TimeZone, Utc};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -14,6 +15,7 @@ use secrets_core::jwt::DevKey;
 use secrets_core::links::BaseUrl;
 use secrets_core::outbox::Mail;
 use secrets_core::rotations::webhooks::WebhookSender;
+use secrets_core::rotations::{Rotators, Timings};
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::{MemoryDatabase, rotators};
 use secrets_core::{Options, Ports, Service};
@@ -54,6 +56,8 @@ pub struct App {
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
     pub(crate) options: Options,
+    options: Options,
+    timings: Timings,
     sends_mail: bool,
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
     stop: Option<Stop>,
@@ -74,9 +78,14 @@ pub struct Build {
     proxies: Networks,
     public_url: Option<BaseUrl>,
     envelope: Envelope,
+    timings: Timings,
     sends_mail: bool,
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
+
+/// How long whoever asks for a rotation waits: for ten seconds, as time is a thousand times as quick
+/// there, and tests that run beside others are slow.
+const PATIENCE: Duration = Duration::from_secs(10_000);
 
 impl Build {
     /// A server without limits.
@@ -91,6 +100,7 @@ impl Build {
             proxies,
             public_url: None,
             envelope: Envelope::Named,
+            timings: Timings { budget: PATIENCE, ..Timings::default() },
             sends_mail: false,
             webhooks: None,
         }
@@ -131,6 +141,13 @@ impl Build {
         self
     }
 
+    /// Rotations take this long, a thousand times as quick.
+    #[must_use]
+    pub fn timings(mut self, timings: Timings) -> Self {
+        self.timings = timings;
+        self
+    }
+
     /// Links begin here.
     #[must_use]
     pub fn public_url(mut self, url: &str) -> Self {
@@ -164,6 +181,7 @@ impl Build {
             mail: self.sends_mail.then(|| mail(&mailer)),
             rotators: Some(rotators(&database)),
             webhooks: self.webhooks.clone(),
+            rotators: Some(quick(&database, self.timings)),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -178,6 +196,7 @@ impl Build {
             location: held.location,
             mailer,
             database,
+            timings: self.timings,
             sends_mail: self.sends_mail,
             webhooks: self.webhooks,
             root,
@@ -187,6 +206,10 @@ impl Build {
             guard: held.guard.into(),
         }
     }
+}
+
+fn quick(database: &Arc<MemoryDatabase>, timings: Timings) -> Rotators {
+    Rotators { timings, ..rotators(database) }
 }
 
 fn mail(mailer: &Arc<RecordingMailer>) -> Mail {
@@ -240,6 +263,7 @@ impl App {
             mail: self.sends_mail.then(|| mail(&self.mailer)),
             rotators: Some(rotators(&self.database)),
             webhooks: self.webhooks.clone(),
+            rotators: Some(quick(&self.database, self.timings)),
         }
     }
 
@@ -270,6 +294,7 @@ impl App {
             location: self.location.clone(),
             mailer: Arc::clone(&self.mailer),
             database: Arc::clone(&self.database),
+            timings: self.timings,
             sends_mail: self.sends_mail,
             webhooks: self.webhooks.clone(),
             root: Arc::clone(&self.root),

@@ -40,6 +40,12 @@ impl Dump {
             .collect()
     }
 
+    /// Whether this text is in a row.
+    #[must_use]
+    pub fn holds(&self, text: &str) -> bool {
+        self.0.values().any(|row| row.contains(text))
+    }
+
     /// How many rows there are.
     #[must_use]
     pub fn rows(&self) -> usize {
@@ -128,6 +134,15 @@ impl Dump {
         self.row(("project key", project), &sight.key);
         for secret in sight.chain.into_iter().next().unwrap().secrets {
             self.secret(reads, &secret).await;
+        }
+        for rotation in reads.rotations(environment).await.unwrap() {
+            let (connection, proxy) =
+                (bytes(&rotation.connection), rotation.proxy.as_ref().map(bytes));
+            let attempts = reads.concluded_attempts(rotation.id, u32::MAX).await.unwrap();
+            let open = reads.open_attempt(rotation.id).await.unwrap();
+            let pending = open.as_ref().and_then(|open| open.pending.as_ref()).map(bytes);
+            let row = (&rotation, connection, proxy, attempts, open, pending);
+            self.row(("rotation", rotation.id), &row);
         }
     }
 

@@ -34,6 +34,16 @@ pub fn secret(project: &str, environment: &str, key: &str) -> String {
 #[must_use]
 pub fn webhooks(project: &str, environment: &str, rotation: &str) -> String {
     format!("{project}/environments/{environment}/rotations/{rotation}/webhooks")
+/// An environment's rotations.
+#[must_use]
+pub fn rotations(project: &str, environment: &str) -> String {
+    format!("{project}/environments/{environment}/rotations")
+}
+
+/// A rotation of an environment.
+#[must_use]
+pub fn rotation(project: &str, environment: &str, name: &str) -> String {
+    format!("{project}/environments/{environment}/rotations/{name}")
 }
 
 /// What is said of everybody in an environment.

@@ -5,6 +5,10 @@ use crate::caller::Callers;
 use crate::error::{Result, Subject};
 use crate::operation::{Audit, Context, Operation, Write};
 
+/// What is said of its rotations, should it come back.
+const DELETED: (&str, &str) =
+    ("deleted", "the project was deleted; set the status to active to rotate again");
+
 /// Deletes a project with its environments and secrets: they are in no answer any more, and no
 /// token reaches them.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ impl Operation for DeleteProject {
             .delete_project(project.id, now)
             .await
             .map_err(|error| error.gone(Subject::Project))?;
+        let (code, message) = DELETED;
+        cx.tx().disable_rotations(project.id, code, message, now).await?;
         cx.about("project", project.id.uuid(), project.name.as_str());
         Ok(())
     }

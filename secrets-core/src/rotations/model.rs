@@ -52,7 +52,7 @@ pub struct Rotation {
 
 /// How an attempt to rotate ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RotationHistory))]
 pub struct HistoryEntry {
     /// Which attempt.
     pub id: AttemptId,

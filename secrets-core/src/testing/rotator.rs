@@ -83,6 +83,12 @@ impl MemoryDatabase {
         user.is_some_and(|user| server.trusts || user.password == password)
     }
 
+    /// Whether there is such a user, and it gets in with no password.
+    #[must_use]
+    pub fn is_shut_out(&self, username: &str) -> bool {
+        self.server().users.get(username).is_some_and(|user| user.is_locked)
+    }
+
     /// The names of the calls so far.
     #[must_use]
     pub fn calls(&self) -> Vec<&'static str> {

@@ -62,6 +62,8 @@ pub(crate) enum Form {
     Environment,
     /// A secret's key.
     Key,
+    /// A rotation's name.
+    Rotation,
     /// An address of the internet.
     Address,
     /// A time (RFC 3339).
@@ -93,6 +95,10 @@ impl Form {
             Self::Key => json!({
                 "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_.-]{0,254}$",
                 "example": "DATABASE_URL",
+            }),
+            Self::Rotation => json!({
+                "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$",
+                "example": "main-db",
             }),
             Self::Address => json!({
                 "type": "string", "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }],

@@ -14,6 +14,7 @@ mod members;
 mod permissions;
 mod projects;
 mod public;
+mod rotations;
 mod scans;
 mod secrets;
 mod teams;
@@ -43,6 +44,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         environments::routes(api),
         permissions::routes(api),
         secrets::routes(api),
+        rotations::routes(api),
         watch::routes(api, scheduler),
         eso::routes(api),
         tokens::routes(api),

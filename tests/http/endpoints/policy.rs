@@ -35,6 +35,10 @@ pub(super) enum Who {
     Managers,
     /// They, and members who were made admins of the environment.
     Granters,
+    /// Members who may read the environment.
+    Viewers,
+    /// Members who may write it.
+    Editors,
     /// Those who run the service, of whom none is here.
     Operators,
     /// Members, and tokens whose scope holds it.
@@ -70,6 +74,8 @@ pub(super) enum Level {
     Secret,
     /// A person, in an environment.
     Permission,
+    /// A rotation, in an environment.
+    Rotation,
     Token,
     /// A scan, and perhaps something it found.
     Scan,
@@ -101,6 +107,7 @@ pub(super) enum Target {
     UnknownEnvironment,
     /// An unknown key of the first team's environment, or an unknown person, rotation or webhook in
     /// it.
+    /// An unknown key or rotation of the first team's environment, or an unknown person in it.
     UnknownKey,
 }
 
@@ -138,6 +145,16 @@ const HISTORY: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history";
 const ROLLBACK: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
+const ROTATIONS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations";
+const CONNECTION: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/test";
+const ROTATION: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}";
+const ROTATE: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/rotate";
+const TEST: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/test";
+const ATTEMPTS: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/history";
 
 const MINE: &str = "/api/v1/projects/{projectId}/my-permissions";
 const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
@@ -201,6 +218,16 @@ pub(super) const POLICY: &[Rule] = &[
     change("DELETE", SECRET, Who::Writers, Level::Secret, 204),
     rule("GET", HISTORY, Who::Readers, Level::Secret, 200),
     change("POST", ROLLBACK, Who::Writers, Level::Secret, 200),
+    rule("GET", ROTATIONS, Who::Viewers, Level::Environment, 200),
+    change("POST", ROTATIONS, Who::Editors, Level::Environment, 201),
+    // What was tried is in the log.
+    change("POST", CONNECTION, Who::Editors, Level::Environment, 200),
+    rule("GET", ROTATION, Who::Viewers, Level::Rotation, 200),
+    change("PUT", ROTATION, Who::Editors, Level::Rotation, 200),
+    change("DELETE", ROTATION, Who::Editors, Level::Rotation, 204),
+    change("POST", ROTATE, Who::Editors, Level::Rotation, 200),
+    change("POST", TEST, Who::Editors, Level::Rotation, 200),
+    rule("GET", ATTEMPTS, Who::Viewers, Level::Rotation, 200),
     rule("GET", MINE, Who::Members, Level::Project, 200),
     rule("GET", DEFAULTS, Who::Members, Level::Project, 200),
     change("PUT", DEFAULTS, Who::Managers, Level::Project, 200),
@@ -263,6 +290,7 @@ impl Level {
             | Self::Token => &[Own, Foreign, Unknown, Nonsense],
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
             Self::Secret | Self::Permission | Self::Rotation | Self::Webhook => {
+            Self::Secret | Self::Permission | Self::Rotation => {
                 &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey]
             }
         }
@@ -337,6 +365,8 @@ impl Rule {
             (Who::Granters, _) => May::Grant,
             (Who::Writers | Who::WritingMembers, _) => May::Write,
             (Who::Readers | Who::ReadingMembers, _) | (Who::Seers, Level::Environment) => May::Read,
+            (Who::Writers | Who::Editors, _) => May::Write,
+            (Who::Readers | Who::Viewers, _) | (Who::Seers, Level::Environment) => May::Read,
             _ => May::Belong,
         }
     }

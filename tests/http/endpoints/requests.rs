@@ -1,7 +1,7 @@
 //! The request of each endpoint, about a target.
 
 use secrets_core::access::Role;
-use secrets_tests::{App, Client, Reply, paths};
+use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};
 
 use super::policy::{Level, Rule, Target};
@@ -50,6 +50,7 @@ impl Names {
             rotation: "main-db".to_owned(),
             webhook: tenant.webhook.clone(),
             delivery: tenant.delivery.clone(),
+            rotation: tenant.rotation.clone(),
             new: world.draw(),
         };
         match target {
@@ -59,6 +60,7 @@ impl Names {
             Target::UnknownEnvironment => NOBODYS.clone_into(&mut names.environment),
             Target::UnknownKey => {
                 "NO_SUCH_KEY".clone_into(&mut names.key);
+                "no-such-rotation".clone_into(&mut names.rotation);
                 NOBODYS.clone_into(&mut names.member);
                 NOBODYS.clone_into(&mut names.colleague);
                 "no-such-rotation".clone_into(&mut names.rotation);
@@ -116,6 +118,11 @@ impl Names {
                 self.key = format!("DOOMED_{new}");
                 owner.secret(&project, "development", &self.key, "kvc_doomed").await;
             }
+            Level::Rotation => {
+                self.rotation = format!("doomed-{new}");
+                let path = paths::rotations(&project, "development");
+                owner.post(&path, &postgresql(&self.rotation)).await.is(201);
+            }
             Level::Permission => {
                 let path = paths::permission(&project, &self.environment, &self.colleague);
                 owner.put(&path, &json!({ "role": "read" })).await.is(200);
@@ -158,6 +165,7 @@ impl Names {
             .replace("{projectId}", project)
             .replace("{environmentId}", &self.environment)
             .replace("{key}", &self.key)
+            .replace("{rotationName}", &self.rotation)
             .replace("{teamId}", &self.team)
             .replace("{id}", id)
             .replace("{findingId}", &self.finding)
@@ -216,6 +224,9 @@ impl Names {
             ("POST", "token") => Some(json!({ "device_code": "none", "client_id": "cli" })),
             ("POST", "approve" | "deny") => Some(json!({ "user_code": "BCDF-GHJK" })),
             ("POST", "revoke") => Some(json!({ "id": NOBODYS })),
+            ("POST", "rotations") => Some(postgresql(&name)),
+            ("POST", "test") if rule.on == Level::Environment => Some(connection()),
+            ("PUT", "{rotationName}") => Some(json!({ "rotation_interval_days": 7 })),
             ("POST", "rollback") => Some(json!({ "version": 1 })),
             ("POST", "tokens") => {
                 Some(json!({ "name": name, "team_id": team, "all_projects": true }))

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use secrets_core::access::Role;
-use secrets_tests::{App, Dump, Person, credential, paths};
+use secrets_tests::{App, Dump, Person, credential, paths, postgresql};
 use serde_json::json;
 
 use super::principals::{self, Principal};
@@ -36,6 +36,8 @@ pub(super) struct Tenant {
     /// A webhook of the rotation `main-db`, and what it was told.
     pub(super) webhook: String,
     pub(super) delivery: String,
+    /// The name of a rotation.
+    pub(super) rotation: String,
 }
 
 /// Both teams and all who knock.
@@ -129,6 +131,11 @@ impl Tenant {
             finding,
             webhook,
             delivery,
+        let rotation = "lasting".to_owned();
+        let rotations = paths::rotations(&path, "development");
+        owner.post(&rotations, &postgresql(&rotation)).await.is(201);
+        Self {
+            owner, project, deleted, token, member, colleague, invitation, scan, finding, rotation,
         }
     }
 

@@ -1,0 +1,102 @@
+//! Attempts that take long: who waits for them, and for how long.
+
+use std::time::{Duration, Instant};
+
+use secrets_core::rotations::Timings;
+use secrets_core::testing::rotator::Script;
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
+use serde_json::{Value, json};
+
+/// A server on which whoever asks waits so many seconds, a thousand times as quick.
+async fn waiting(kind: Kind, seconds: u64) -> App {
+    let timings = Timings { budget: Duration::from_secs(seconds), ..Timings::default() };
+    Build::on(kind).timings(timings).start().await
+}
+
+/// Waits until the database was called so.
+async fn called(app: &App, call: &str) {
+    while !app.database.calls().contains(&call) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn a_database_that_never_answers_is_waited_for_45_seconds(kind: Kind) {
+    let app = waiting(kind, 45).await;
+    let main = Rotated::create(&app, "alice").await;
+    app.database.script("apply", [Script::Hang]);
+    let begun = Instant::now();
+
+    let entry = main.rotate().await;
+
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    let message = "the database took longer than 45 seconds, and was not waited for";
+    assert_eq!([&entry["status"], &entry["error_message"]], ["failed", message]);
+    let shown = main.shown().await;
+    assert_eq!([&shown["status"], &shown["error_message"]], ["active", message]);
+    assert_eq!(main.history().await, [entry]);
+}
+
+async fn what_was_served_works_after_a_time_out_and_the_next_one_goes_on(kind: Kind) {
+    for call in ["apply", "verify"] {
+        let app = waiting(kind, 2_000).await;
+        let main = Rotated::create(&app, "alice").await;
+        main.succeed().await;
+        let before = main.served().await;
+        app.database.script(call, [Script::Hang]);
+
+        assert_eq!(main.rotate().await["status"], "failed", "{call}");
+
+        assert_eq!(main.served().await, before, "{call}");
+        main.works(&app).await;
+        main.succeed().await;
+        assert_ne!(main.served().await.0, before.0, "{call}");
+        main.works(&app).await;
+    }
+}
+
+async fn two_who_ask_at_once_are_told_of_the_same_attempt(kind: Kind) {
+    let app = waiting(kind, 2_000).await;
+    let main = Rotated::create(&app, "alice").await;
+    app.database.script("apply", [Script::Hang]);
+    let later = async {
+        called(&app, "apply").await;
+        main.rotate().await
+    };
+
+    let (first, second) = tokio::join!(main.rotate(), later);
+
+    assert_eq!(first, second);
+    assert_eq!(first["status"], "failed");
+    assert_eq!(main.history().await, [first]);
+    let entries = app.audit(&main.person.team).await;
+    let begun = entries.iter().filter(|entry| entry.action == "rotation.started");
+    let joined: Vec<Value> = begun.map(|e| serde_json::from_str(&e.metadata).unwrap()).collect();
+    assert_eq!(joined.len(), 2);
+    assert_eq!(joined.iter().filter(|details| details["joined"] == json!(true)).count(), 1);
+}
+
+async fn a_client_that_hangs_up_stops_nothing(kind: Kind) {
+    let app = waiting(kind, 2_000).await;
+    let main = Rotated::create(&app, "alice").await;
+    app.database.script("apply", [Script::Hang]);
+
+    tokio::select! {
+        _ = main.rotate() => panic!("it was answered"),
+        () = called(&app, "apply") => {}
+    }
+
+    let ended = async {
+        while main.history().await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), ended).await.unwrap();
+    assert_eq!(main.history().await[0]["status"], "failed");
+}
+
+on_every_store![;
+    a_database_that_never_answers_is_waited_for_45_seconds,
+    what_was_served_works_after_a_time_out_and_the_next_one_goes_on,
+    two_who_ask_at_once_are_told_of_the_same_attempt,
+    a_client_that_hangs_up_stops_nothing,
+];

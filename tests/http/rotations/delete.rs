@@ -1,0 +1,134 @@
+//! Deleting rotations, with what they made or without.
+
+use secrets_core::rotations::Fault;
+use secrets_core::testing::rotator::Script;
+use secrets_tests::{App, Rotated, on_every_store, paths, postgresql};
+use serde_json::{Value, json};
+
+async fn what_a_rotation_made_stays_when_it_is_deleted(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let previous = main.served().await;
+    main.succeed().await;
+
+    let reply = main.person.delete(&main.path).await;
+
+    assert_eq!(reply.is(204).text(), "");
+    main.works(&app).await;
+    assert!(app.database.admits(&previous.0, &previous.1));
+    main.person.get(&main.path).await.is(404);
+    main.person.get(&format!("{}/history", main.path)).await.is(404);
+    let all = paths::rotations(&main.project, "staging");
+    assert_eq!(main.person.get(&all).await.is(200).json(), json!({ "rotations": [] }));
+}
+
+async fn deleting_says_in_the_log_which_users_are_left(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let user = main.served().await.0;
+
+    main.person.delete(&main.path).await.is(204);
+
+    let entry = app.entry(&main.person.team, "rotation.deleted").await;
+    assert_eq!(entry.resource_name.as_deref(), Some("main-db"));
+    let details: Value = serde_json::from_str(&entry.metadata).unwrap();
+    assert_eq!(details["users_left_in_place"][0], user);
+    assert_eq!(details["users_left_in_place"].as_array().unwrap().len(), 2);
+}
+
+async fn revoking_deletes_the_secrets_and_shuts_both_users_out(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let previous = main.served().await;
+    main.succeed().await;
+    let served = main.served().await;
+    main.person.secret(&main.project, "staging", "MINE", "kvc_mine").await;
+
+    let reply = main.person.delete(&format!("{}?revoke=true", main.path)).await;
+
+    assert_eq!(reply.is(204).text(), "");
+    for (username, password) in [previous, served] {
+        assert!(!app.database.admits(&username, &password));
+        assert!(app.database.is_shut_out(&username));
+    }
+    let read = main.reader.get(&paths::eso_secrets(&main.project, "staging")).await;
+    assert_eq!(read.is(200).json(), json!({ "secrets": { "MINE": "kvc_mine" } }));
+    main.person.get(&main.path).await.is(404);
+    app.entry(&main.person.team, "rotation.revoked").await;
+    app.entry(&main.person.team, "rotation.deleted").await;
+}
+
+async fn one_that_never_rotated_can_be_revoked(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+
+    main.person.delete(&format!("{}?revoke=true", main.path)).await.is(204);
+
+    main.person.get(&main.path).await.is(404);
+    main.person.secret(&main.project, "staging", "MAIN_DB_URL", "kvc_mine").await;
+}
+
+async fn what_could_not_be_revoked_can_be_asked_again(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let (username, password) = main.served().await;
+    app.database.script("lock", [Script::Fail(Fault::Unreachable)]);
+    let revoke = format!("{}?revoke=true", main.path);
+
+    let reply = main.person.delete(&revoke).await;
+
+    reply.is(503).code("unavailable");
+    assert!(reply.header("retry-after").is_some());
+    let shown = main.shown().await;
+    assert_eq!(shown["status"], "disabled");
+    assert!(shown["error_message"].as_str().unwrap().contains("delete it again"));
+    assert!(app.database.admits(&username, &password));
+    main.person.post(&format!("{}/rotate", main.path), &json!({})).await.is(403);
+    main.person.delete(&revoke).await.is(204);
+    assert!(app.database.is_shut_out(&username));
+}
+
+async fn whether_to_revoke_is_true_or_false(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+
+    for query in ["revoke=perhaps", "revoke=", "revoke=true&revoke=true"] {
+        main.person.delete(&format!("{}?{query}", main.path)).await.is(400).names("revoke");
+    }
+    main.person.delete(&format!("{}?revoke=false", main.path)).await.is(204);
+}
+
+async fn what_is_not_there_is_not_deleted(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    let path = paths::rotation(&main.project, "staging", "none");
+
+    main.person.delete(&path).await.is(404).says("rotation not found");
+    main.person.delete(&format!("{path}?revoke=true")).await.is(404).says("rotation not found");
+}
+
+async fn its_name_is_free_again_and_its_keys_are_not(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    main.person.delete(&main.path).await.is(204);
+    let all = paths::rotations(&main.project, "staging");
+
+    // What it wrote is there, and an ordinary secret.
+    main.person.post(&all, &postgresql("main-db")).await.is(400).code("already_exists");
+    for key in ["USERNAME", "PASSWORD", "HOST", "PORT", "DATABASE", "URL"] {
+        let key = format!("MAIN_DB_{key}");
+        main.person.delete(&paths::secret(&main.project, "staging", &key)).await.is(204);
+    }
+
+    main.person.post(&all, &postgresql("main-db")).await.is(201);
+    main.succeed().await;
+    main.works(&app).await;
+}
+
+on_every_store![
+    what_a_rotation_made_stays_when_it_is_deleted,
+    deleting_says_in_the_log_which_users_are_left,
+    revoking_deletes_the_secrets_and_shuts_both_users_out,
+    one_that_never_rotated_can_be_revoked,
+    what_could_not_be_revoked_can_be_asked_again,
+    whether_to_revoke_is_true_or_false,
+    what_is_not_there_is_not_deleted,
+    its_name_is_free_again_and_its_keys_are_not,
+];

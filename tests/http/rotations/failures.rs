@@ -1,0 +1,307 @@
+//! What comes of each failure: how often it is tried, what the history says, how the rotation is
+//! afterwards. Whatever it is, what readers are given logs in.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use secrets_core::clock::Clock as _;
+use secrets_core::ids::RotationId;
+use secrets_core::rotations::{Fault, Slot, slot_user};
+use secrets_core::testing::rotator::Script;
+use secrets_tests::{App, Rotated, on_every_store};
+use serde_json::{Value, json};
+
+/// How often a new credential is tried before it is given up: within 60 seconds.
+const LOGINS: usize = 11;
+
+/// A rotation that has succeeded once.
+async fn served(app: &App) -> Rotated {
+    let main = Rotated::create(app, "alice").await;
+    main.succeed().await;
+    main
+}
+
+/// How often it was called.
+fn count(app: &App, call: &str) -> usize {
+    app.database.calls().into_iter().filter(|known| *known == call).count()
+}
+
+/// A rotation fails this way; gives how often its database was told, and the rotation afterwards.
+/// What readers are given is what they were given before, and works.
+async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) -> (usize, Value) {
+    let (before, told) = (main.served().await, count(app, "apply"));
+    app.database.script("apply", scripts.iter().copied());
+
+    let entry = main.rotate().await;
+
+    assert_eq!(entry["status"], "failed", "{entry}");
+    let shown = main.shown().await;
+    assert_eq!(shown["status"], status, "{shown}");
+    assert_eq!(entry["error_message"], shown["error_message"]);
+    assert_eq!(main.served().await, before);
+    main.works(app).await;
+    (count(app, "apply") - told, shown)
+}
+
+fn user(shown: &Value, slot: Slot) -> String {
+    let id = secrets_core::ids::parse(shown["id"].as_str().unwrap()).unwrap();
+    slot_user(RotationId::from(id), slot)
+}
+
+fn until_next(app: &App, shown: &Value) -> TimeDelta {
+    let next: DateTime<Utc> = shown["next_rotation_at"].as_str().unwrap().parse().unwrap();
+    next - app.clock.now()
+}
+
+async fn a_database_that_cannot_be_reached_is_tried_four_times(app: App) {
+    let main = served(&app).await;
+
+    let (tries, shown) = failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
+
+    assert_eq!(tries, 4);
+    let message = "the database cannot be reached: nothing answers in time, or it is at an address that may not be reached from here";
+    assert_eq!(shown["error_message"], message);
+    // Five minutes, give or take a tenth.
+    let pause = until_next(&app, &shown);
+    assert!((pause - TimeDelta::minutes(5)).abs() <= TimeDelta::seconds(30), "{pause}");
+    main.succeed().await;
+    assert_eq!(main.shown().await.get("error_message"), None);
+}
+
+async fn one_that_answers_at_the_fourth_try_is_rotated(app: App) {
+    let main = served(&app).await;
+    let before = main.served().await;
+    app.database.script("apply", [Script::Fail(Fault::Unreachable); 3]);
+
+    main.succeed().await;
+
+    assert_ne!(main.served().await.0, before.0);
+    main.works(&app).await;
+}
+
+async fn five_failures_in_a_row_are_an_error(app: App) {
+    let main = served(&app).await;
+    for failure in 1..=4_i32 {
+        let (_, shown) = failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
+        let pause = until_next(&app, &shown);
+        let nominal = TimeDelta::minutes(5) * 2_i32.pow(u32::try_from(failure).unwrap() - 1);
+        assert!((pause - nominal).abs() <= nominal / 10, "{failure}: {pause}");
+    }
+
+    let (_, shown) = failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "error").await;
+
+    assert_eq!(until_next(&app, &shown), TimeDelta::days(1));
+}
+
+async fn a_success_between_them_counts_anew(app: App) {
+    let main = served(&app).await;
+    for _ in 0..4 {
+        failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
+    }
+
+    main.succeed().await;
+
+    failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
+}
+
+async fn what_only_a_person_can_mend_is_an_error_at_once(app: App) {
+    let main = served(&app).await;
+    let faults = [
+        Fault::AdminRejected,
+        Fault::TlsNotOffered,
+        Fault::TlsUntrusted,
+        Fault::Identity,
+        Fault::Privilege,
+        Fault::NoDatabase,
+        Fault::NotAllowed,
+        Fault::Protocol,
+        Fault::Unsupported,
+        Fault::ProxyRefused,
+        Fault::ProxyUntrusted,
+    ];
+
+    for fault in faults {
+        let (tries, shown) = failing(&app, &main, &[Script::Fail(fault)], "error").await;
+
+        assert_eq!(tries, 1, "{fault:?}");
+        assert_eq!(shown["error_message"], fault.sentence());
+        assert_eq!(until_next(&app, &shown), TimeDelta::days(1));
+    }
+    main.succeed().await;
+    assert_eq!(main.shown().await["status"], "active");
+}
+
+async fn a_password_that_a_policy_refuses_is_drawn_anew_twice(app: App) {
+    let main = served(&app).await;
+    app.database.script("apply", [Script::Fail(Fault::PasswordPolicy); 2]);
+    let told = count(&app, "apply");
+
+    main.succeed().await;
+
+    assert_eq!(count(&app, "apply") - told, 3);
+    main.works(&app).await;
+    let refusals = [Script::Fail(Fault::PasswordPolicy); 3];
+    let (tries, shown) = failing(&app, &main, &refusals, "error").await;
+    assert_eq!(tries, 3);
+    assert_eq!(shown["error_message"], Fault::PasswordPolicy.sentence());
+}
+
+async fn a_lock_that_is_held_is_tried_three_times_at_once(app: App) {
+    let main = served(&app).await;
+    app.database.script("apply", [Script::Fail(Fault::Busy); 2]);
+    main.succeed().await;
+    main.works(&app).await;
+
+    let (tries, _) = failing(&app, &main, &[Script::Fail(Fault::Busy); 3], "active").await;
+
+    assert_eq!(tries, 3);
+}
+
+async fn a_change_whose_answer_was_lost_is_made_again_and_served(app: App) {
+    let main = served(&app).await;
+    app.database.script("apply", [Script::Lose(Fault::Interrupted)]);
+    main.succeed().await;
+    main.works(&app).await;
+    // Or it never arrived.
+    app.database.script("apply", [Script::Fail(Fault::Interrupted)]);
+    main.succeed().await;
+    main.works(&app).await;
+}
+
+async fn a_change_whose_answers_are_all_lost_fails_and_harms_nobody(app: App) {
+    let main = served(&app).await;
+
+    let lost = [Script::Lose(Fault::Interrupted); 3];
+    let (tries, _) = failing(&app, &main, &lost, "active").await;
+
+    assert_eq!(tries, 3);
+    main.succeed().await;
+    main.works(&app).await;
+}
+
+async fn a_credential_that_does_not_work_is_shut_out_again(app: App) {
+    let main = served(&app).await;
+    let before = main.served().await;
+    let other = user(&main.shown().await, Slot::B);
+    app.database.script("verify", [Script::Fail(Fault::ProbeRefused); LOGINS]);
+
+    let entry = main.rotate().await;
+
+    assert_eq!(entry["status"], "rolled_back");
+    let message = "the new credential did not work: the rotated user may not do what permission_level says";
+    assert_eq!(entry["error_message"], message);
+    let shown = main.shown().await;
+    assert_eq!([&shown["status"], &shown["error_message"]], ["active", message]);
+    assert_eq!(main.served().await, before);
+    main.works(&app).await;
+    assert!(app.database.is_shut_out(&other), "the new user still gets in");
+    let entry = app.entry(&main.person.team, "rotation.rolled_back").await;
+    let details: Value = serde_json::from_str(&entry.metadata).unwrap();
+    assert_eq!(details["code"], "not_verified");
+}
+
+async fn a_credential_that_works_after_a_while_is_served(app: App) {
+    let main = served(&app).await;
+    app.database.script("verify", [Script::Fail(Fault::LoginRejected); LOGINS - 1]);
+
+    main.succeed().await;
+
+    main.works(&app).await;
+}
+
+async fn three_in_a_row_that_are_rolled_back_are_an_error(app: App) {
+    let main = served(&app).await;
+    let mut statuses = Vec::new();
+
+    for _ in 0..3 {
+        app.database.script("verify", [Script::Fail(Fault::ProbeRefused); LOGINS]);
+        assert_eq!(main.rotate().await["status"], "rolled_back");
+        // The served one was tried, and works.
+        statuses.push(main.shown().await["status"].clone());
+    }
+
+    assert_eq!(statuses, ["active", "active", "error"]);
+    main.works(&app).await;
+}
+
+async fn one_that_cannot_be_shut_out_is_an_error_and_tried_again_later(app: App) {
+    let main = served(&app).await;
+    let other = user(&main.shown().await, Slot::B);
+    app.database.script("verify", [Script::Fail(Fault::ProbeRefused); LOGINS]);
+    app.database.script("lock", [Script::Fail(Fault::Unreachable)]);
+
+    let entry = main.rotate().await;
+
+    assert_eq!(entry["status"], "failed");
+    let message = entry["error_message"].as_str().unwrap();
+    assert!(message.contains(&format!("the user {other} may still hold a password")), "{message}");
+    assert_eq!(main.shown().await["status"], "error");
+    assert!(!app.database.is_shut_out(&other));
+    app.wait(TimeDelta::minutes(5) + TimeDelta::seconds(1));
+    main.settle(&app).await;
+    assert!(app.database.is_shut_out(&other));
+    main.works(&app).await;
+}
+
+async fn a_server_that_lets_anybody_in_is_a_success_with_a_warning(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    app.database.trust();
+
+    let entry = main.rotate().await;
+
+    let warning = "the server lets the rotated user in with any password";
+    assert_eq!([&entry["status"], &entry["error_message"]], ["success", warning]);
+    let shown = main.shown().await;
+    assert_eq!([&shown["status"], &shown["error_message"]], ["active", warning]);
+}
+
+async fn another_server_is_not_touched_until_a_person_accepts_it(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    app.database.become_another("first");
+    main.succeed().await;
+    app.database.become_another("second");
+    let entry = main.rotate().await;
+    assert_eq!([&entry["status"], &entry["error_message"]], ["failed", Fault::Identity.sentence()]);
+    assert_eq!(main.shown().await["status"], "error");
+
+    let body = json!({ "status": "active" });
+    let shown = main.person.put(&main.path, &body).await.is(200).json();
+
+    assert_eq!(shown["status"], "active");
+    assert_eq!(shown.get("error_message"), None);
+    main.succeed().await;
+    main.works(&app).await;
+}
+
+async fn what_cannot_be_decrypted_is_an_error(app: App) {
+    let main = served(&app).await;
+    let mut record = main.record(&app).await;
+    record.connection = secrets_tests::flipped(&record.connection, 40);
+    let mut tx = app.store.begin().await.unwrap();
+    tx.update_rotation(&record).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let entry = main.rotate().await;
+
+    let message = "what is kept of this rotation cannot be decrypted";
+    assert_eq!([&entry["status"], &entry["error_message"]], ["failed", message]);
+    assert_eq!(main.shown().await["status"], "error");
+    main.works(&app).await;
+}
+
+on_every_store![
+    a_database_that_cannot_be_reached_is_tried_four_times,
+    one_that_answers_at_the_fourth_try_is_rotated,
+    five_failures_in_a_row_are_an_error,
+    a_success_between_them_counts_anew,
+    what_only_a_person_can_mend_is_an_error_at_once,
+    a_password_that_a_policy_refuses_is_drawn_anew_twice,
+    a_lock_that_is_held_is_tried_three_times_at_once,
+    a_change_whose_answer_was_lost_is_made_again_and_served,
+    a_change_whose_answers_are_all_lost_fails_and_harms_nobody,
+    a_credential_that_does_not_work_is_shut_out_again,
+    a_credential_that_works_after_a_while_is_served,
+    three_in_a_row_that_are_rolled_back_are_an_error,
+    one_that_cannot_be_shut_out_is_an_error_and_tried_again_later,
+    a_server_that_lets_anybody_in_is_a_success_with_a_warning,
+    another_server_is_not_touched_until_a_person_accepts_it,
+    what_cannot_be_decrypted_is_an_error,
+];

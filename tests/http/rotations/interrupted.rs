@@ -1,0 +1,129 @@
+//! Attempts that somebody began and left: the process died, or was taken for dead.
+
+use chrono::TimeDelta;
+use secrets_tests::{App, Rotated, on_every_store, paths};
+use serde_json::json;
+
+/// A minute and a bit: the lease of whoever died has ended.
+const LEASE: TimeDelta = TimeDelta::seconds(61);
+
+/// A rotation that has succeeded once, on a server that has stopped.
+async fn served(app: &mut App) -> Rotated {
+    let main = Rotated::create(app, "alice").await;
+    main.succeed().await;
+    app.stop().await;
+    main
+}
+
+/// The server after a restart.
+async fn restarted(app: &App, main: &mut Rotated) -> App {
+    let restarted = app.restarted().await;
+    main.use_by(&restarted).await;
+    restarted
+}
+
+async fn an_attempt_that_was_left_is_taken_up_after_its_lease(mut app: App) {
+    for call in ["apply", "verify"] {
+        let mut main = served(&mut app).await;
+        main.die_at(&app, call).await;
+        app = restarted(&app, &mut main).await;
+        main.works(&app).await;
+        assert_eq!(main.history().await.len(), 1);
+
+        app.wait(LEASE);
+        main.settle(&app).await;
+
+        let history = main.history().await;
+        assert_eq!(history.len(), 2, "{call}");
+        assert_eq!(history[0]["status"], "success", "{call}");
+        main.works(&app).await;
+        main.person.delete(&main.project).await.is(204);
+    }
+}
+
+async fn whoever_asks_joins_an_attempt_that_was_left(mut app: App) {
+    let mut main = served(&mut app).await;
+    main.die_at(&app, "apply").await;
+    app.wait(LEASE);
+    let app = restarted(&app, &mut main).await;
+
+    let entry = main.rotate().await;
+
+    assert_eq!([&entry["status"], &entry["version"]], [&json!("success"), &json!(2)]);
+    assert_eq!(main.history().await.len(), 2);
+    main.works(&app).await;
+}
+
+async fn an_attempt_of_which_four_have_died_is_an_error(mut app: App) {
+    let mut main = served(&mut app).await;
+    for _ in 0..4 {
+        main.die_at(&app, "apply").await;
+        app.wait(LEASE);
+    }
+
+    let app = restarted(&app, &mut main).await;
+    main.settle(&app).await;
+
+    let shown = main.shown().await;
+    let message = "whoever worked on this attempt stopped in the middle of it, four times";
+    assert_eq!([&shown["status"], &shown["error_message"]], ["error", message]);
+    assert_eq!(main.history().await[0]["status"], "failed");
+    main.works(&app).await;
+    main.succeed().await;
+}
+
+async fn one_that_is_paused_meanwhile_ends_and_stays_paused(mut app: App) {
+    let mut main = served(&mut app).await;
+    main.die_at(&app, "verify").await;
+    let app = restarted(&app, &mut main).await;
+    main.person.put(&main.path, &json!({ "status": "paused" })).await.is(200);
+
+    app.wait(LEASE);
+    main.settle(&app).await;
+
+    assert_eq!(main.history().await[0]["status"], "success");
+    assert_eq!(main.shown().await["status"], "paused");
+    main.works(&app).await;
+}
+
+async fn one_whose_project_is_deleted_meanwhile_is_rolled_back(mut app: App) {
+    let mut main = served(&mut app).await;
+    main.die_at(&app, "verify").await;
+    let app = restarted(&app, &mut main).await;
+    let before = main.served().await;
+    main.person.delete(&main.project).await.is(204);
+
+    app.wait(LEASE);
+    main.settle(&app).await;
+
+    main.person.post(&format!("{}/restore", main.project), &json!({})).await.is(200);
+    let history = main.history().await;
+    let message = "the project or the environment was deleted";
+    assert_eq!([&history[0]["status"], &history[0]["error_message"]], ["rolled_back", message]);
+    assert_eq!(main.shown().await["status"], "disabled");
+    assert_eq!(main.served().await, before);
+    main.works(&app).await;
+}
+
+async fn one_that_is_deleted_meanwhile_is_gone_and_harms_nobody(mut app: App) {
+    let mut main = served(&mut app).await;
+    main.die_at(&app, "verify").await;
+    let app = restarted(&app, &mut main).await;
+
+    main.person.delete(&main.path).await.is(204);
+
+    main.works(&app).await;
+    app.wait(LEASE);
+    assert!(app.service.claim_rotations().await.unwrap().is_empty());
+    let again = secrets_tests::postgresql("again");
+    main.person.post(&paths::rotations(&main.project, "staging"), &again).await.is(201);
+}
+
+on_every_store![
+    an_attempt_that_was_left_is_taken_up_after_its_lease,
+    whoever_asks_joins_an_attempt_that_was_left,
+    an_attempt_of_which_four_have_died_is_an_error,
+    one_that_is_paused_meanwhile_ends_and_stays_paused,
+    one_whose_project_is_deleted_meanwhile_is_rolled_back,
+    one_that_is_deleted_meanwhile_is_gone_and_harms_nobody,
+];

@@ -1,0 +1,208 @@
+//! What the service does by itself: it rotates what is due, shuts out what had its grace, and looks
+//! whether what it serves still logs in.
+
+use chrono::TimeDelta;
+use secrets_core::rotations::Fault;
+use secrets_core::testing::rotator::Script;
+use secrets_tests::{App, Rotated, on_every_store, postgresql};
+use serde_json::{Value, json};
+
+async fn what_is_due_is_rotated_and_nobody_triggered_it(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+
+    app.wait(TimeDelta::days(30) + TimeDelta::hours(1));
+    main.settle(&app).await;
+
+    main.use_by(&app).await;
+    let history = main.history().await;
+    assert_eq!(history.len(), 1);
+    assert_eq!([&history[0]["status"], &history[0]["trigger_type"]], ["success", "scheduled"]);
+    assert_eq!(history[0].get("triggered_by"), None);
+    assert_eq!(main.shown().await["last_rotation_at"], "2026-12-21T13:00:10Z");
+    main.works(&app).await;
+}
+
+async fn what_is_not_due_is_not_rotated(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+
+    app.wait(TimeDelta::days(29));
+    main.settle(&app).await;
+
+    main.use_by(&app).await;
+    assert_eq!(main.history().await, [json!(0); 0]);
+    assert_eq!(app.database.calls(), [""; 0]);
+}
+
+async fn one_that_is_to_rotate_immediately_does(app: App) {
+    let mut body = postgresql("main-db");
+    body["rotate_immediately"] = json!(true);
+    let main = Rotated::create_as(&app, "alice", &body).await;
+
+    main.settle(&app).await;
+
+    assert_eq!(main.history().await.len(), 1);
+    main.works(&app).await;
+}
+
+async fn one_that_is_paused_is_not_rotated(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+    main.person.put(&main.path, &json!({ "status": "paused" })).await.is(200);
+
+    app.wait(TimeDelta::days(400));
+    main.settle(&app).await;
+
+    main.use_by(&app).await;
+    assert_eq!(main.history().await, [json!(0); 0]);
+}
+
+async fn the_previous_credential_works_for_a_day_and_no_longer(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let previous = main.served().await;
+    main.succeed().await;
+
+    app.wait(TimeDelta::hours(24) - TimeDelta::seconds(1));
+    main.settle(&app).await;
+    assert!(app.database.admits(&previous.0, &previous.1), "its grace is a day");
+    app.wait(TimeDelta::seconds(1));
+    main.settle(&app).await;
+
+    assert!(!app.database.admits(&previous.0, &previous.1), "its grace has ended");
+    main.use_by(&app).await;
+    main.works(&app).await;
+    let entry = app.entry(&main.person.team, "rotation.retired").await;
+    assert_eq!(entry.actor_type, "system");
+}
+
+async fn a_grace_is_at_most_half_an_interval(app: App) {
+    let mut body = postgresql("main-db");
+    body["rotation_interval_days"] = json!(1);
+    let main = Rotated::create_as(&app, "alice", &body).await;
+    main.succeed().await;
+    let previous = main.served().await;
+    main.succeed().await;
+
+    app.wait(TimeDelta::hours(12));
+    main.settle(&app).await;
+
+    assert!(!app.database.admits(&previous.0, &previous.1));
+    main.works(&app).await;
+}
+
+async fn a_user_that_could_not_be_shut_out_is_shut_out_later(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let previous = main.served().await;
+    main.succeed().await;
+    app.database.script("lock", [Script::Fail(Fault::Unreachable)]);
+    app.wait(TimeDelta::hours(24));
+    main.settle(&app).await;
+    assert!(app.database.admits(&previous.0, &previous.1));
+
+    app.wait(TimeDelta::minutes(5));
+    main.settle(&app).await;
+
+    assert!(!app.database.admits(&previous.0, &previous.1));
+    main.use_by(&app).await;
+    main.works(&app).await;
+}
+
+async fn a_credential_that_somebody_else_changed_is_replaced(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let (username, password) = main.served().await;
+    app.database.drift(&username);
+    assert!(!app.database.admits(&username, &password));
+
+    app.wait(TimeDelta::minutes(1));
+    main.settle(&app).await;
+
+    assert_ne!(main.served().await.0, username);
+    main.works(&app).await;
+    let history = main.history().await;
+    assert_eq!([&history[0]["status"], &history[0]["trigger_type"]], ["success", "scheduled"]);
+    let shown = main.shown().await;
+    assert_eq!(shown["status"], "active");
+    assert_eq!(shown.get("error_message"), None);
+    app.entry(&main.person.team, "rotation.drifted").await;
+}
+
+async fn a_credential_that_cannot_be_tried_is_not_replaced(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    app.database.script("verify", [Script::Fail(Fault::Unreachable)]);
+
+    app.wait(TimeDelta::minutes(1));
+    main.settle(&app).await;
+
+    assert_eq!(main.history().await.len(), 1);
+    assert_eq!(main.shown().await.get("error_message"), None);
+}
+
+async fn one_that_is_paused_tells_of_a_credential_that_somebody_else_changed(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    main.person.put(&main.path, &json!({ "status": "paused" })).await.is(200);
+    app.database.drift(&main.served().await.0);
+
+    app.wait(TimeDelta::minutes(1));
+    main.settle(&app).await;
+
+    let shown = main.shown().await;
+    assert_eq!(shown["status"], "paused");
+    let message = shown["error_message"].as_str().unwrap();
+    assert!(message.contains("somebody else has changed it"), "{message}");
+    assert_eq!(main.history().await.len(), 1);
+}
+
+async fn an_error_is_tried_once_a_day_and_given_up_after_30(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+    app.database.script("apply", [Script::Fail(Fault::Privilege); 31]);
+    main.rotate().await;
+
+    for _ in 0..29 {
+        app.wait(TimeDelta::days(1));
+        main.settle(&app).await;
+    }
+    main.use_by(&app).await;
+    assert_eq!(main.history().await.len(), 30);
+    assert_eq!(main.shown().await["status"], "error");
+    app.wait(TimeDelta::days(1));
+    main.settle(&app).await;
+    main.use_by(&app).await;
+    assert_eq!(main.shown().await["status"], "disabled");
+    app.wait(TimeDelta::days(30));
+    main.settle(&app).await;
+
+    main.use_by(&app).await;
+    assert_eq!(main.history().await.len(), 31);
+}
+
+async fn what_the_service_does_is_in_the_log_as_its_own(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    app.wait(TimeDelta::days(30) + TimeDelta::hours(1));
+    main.settle(&app).await;
+
+    for action in ["rotation.started", "rotation.completed"] {
+        let entry = app.entry(&main.person.team, action).await;
+        assert_eq!((entry.actor_type.as_str(), entry.actor_id), ("system", None));
+        assert_eq!(entry.resource_name.as_deref(), Some("main-db"));
+        let details: Value = serde_json::from_str(&entry.metadata).unwrap();
+        assert_eq!([&details["version"], &details["trigger_type"]], [&json!(1), &json!("scheduled")]);
+    }
+}
+
+on_every_store![
+    what_is_due_is_rotated_and_nobody_triggered_it,
+    what_is_not_due_is_not_rotated,
+    one_that_is_to_rotate_immediately_does,
+    one_that_is_paused_is_not_rotated,
+    the_previous_credential_works_for_a_day_and_no_longer,
+    a_grace_is_at_most_half_an_interval,
+    a_user_that_could_not_be_shut_out_is_shut_out_later,
+    a_credential_that_somebody_else_changed_is_replaced,
+    a_credential_that_cannot_be_tried_is_not_replaced,
+    one_that_is_paused_tells_of_a_credential_that_somebody_else_changed,
+    an_error_is_tried_once_a_day_and_given_up_after_30,
+    what_the_service_does_is_in_the_log_as_its_own,
+];

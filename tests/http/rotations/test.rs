@@ -1,0 +1,112 @@
+//! Trying connections: before a rotation is created, and of one that is there.
+
+use secrets_core::rotations::Fault;
+use secrets_core::testing::rotator::Script;
+use secrets_tests::{App, Rotated, connection, lambda, on_every_store, paths};
+use serde_json::{Value, json};
+
+async fn a_connection_that_works_is_a_success(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = format!("{}/test", paths::rotations(&web, "staging"));
+
+    let told = alice.post(&path, &connection()).await.is(200).json();
+
+    assert_eq!(told, json!({ "success": true, "message": "the connection works" }));
+    assert_eq!(app.database.calls(), ["test"]);
+    let list = alice.get(&paths::rotations(&web, "staging")).await.is(200).json();
+    assert_eq!(list, json!({ "rotations": [] }));
+}
+
+async fn what_is_wrong_with_a_connection_is_told_in_our_words(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = format!("{}/test", paths::rotations(&web, "staging"));
+
+    for fault in Fault::ALL {
+        app.database.script("test", [Script::Fail(fault)]);
+        let told = alice.post(&path, &connection()).await.is(200).json();
+
+        assert_eq!(told, json!({ "success": false, "message": fault.sentence() }));
+    }
+}
+
+async fn a_server_that_proves_nothing_is_a_success_with_a_remark(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = format!("{}/test", paths::rotations(&web, "staging"));
+    let message = "the connection works, but nothing proves who the server is: see ssl_mode";
+
+    for mode in ["require", "prefer", "allow", "REQUIRED", "PREFERRED"] {
+        let mut candidate = connection();
+        candidate["connection"]["ssl_mode"] = json!(mode);
+        let told = alice.post(&path, &candidate).await.is(200).json();
+
+        assert_eq!(told, json!({ "success": true, "message": message }), "{mode}");
+    }
+}
+
+async fn the_rules_of_a_connection_are_those_of_a_rotation(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let path = format!("{}/test", paths::rotations(&web, "staging"));
+    let but = |place: &str, value: Value| {
+        let mut candidate = connection();
+        *candidate.pointer_mut(place).unwrap() = value;
+        candidate
+    };
+    let mut with_proxy = connection();
+    with_proxy["proxy"] = lambda();
+    let mut named = connection();
+    named["name"] = json!("main-db");
+    let cases = [
+        ("connection.host", but("/connection/host", json!("10.0.0.1"))),
+        ("connection.ssl_mode", but("/connection/ssl_mode", json!("disable"))),
+        ("connection.port", but("/connection/port", json!(0))),
+        ("integration_type", but("/integration_type", json!("kvc_kind"))),
+        ("proxy", but("/connection_method", json!("proxied"))),
+        ("proxy", with_proxy),
+        ("body", named),
+    ];
+
+    for (field, candidate) in cases {
+        let reply = alice.post(&path, &candidate).await;
+        assert!(!reply.is(400).names(field).text().contains("kvc_"), "{}", reply.text());
+    }
+    assert_eq!(app.database.calls(), [""; 0]);
+}
+
+async fn the_connection_of_a_rotation_is_tried_as_it_is_kept(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+    let path = format!("{}/test", main.path);
+    let works = json!({ "success": true, "message": "the connection works" });
+
+    assert_eq!(main.person.post(&path, &json!({})).await.is(200).json(), works);
+    app.database.script("test", [Script::Fail(Fault::NoDatabase)]);
+    let told = main.person.post(&path, &json!({})).await.is(200).json();
+
+    assert_eq!(told, json!({ "success": false, "message": Fault::NoDatabase.sentence() }));
+    assert_eq!(main.shown().await["status"], "active");
+    assert_eq!(main.history().await, [json!(0); 0]);
+    let unknown = paths::rotation(&main.project, "staging", "none");
+    main.person.post(&format!("{unknown}/test"), &json!({})).await.is(404);
+}
+
+async fn what_was_tried_is_in_the_log(app: App) {
+    let main = Rotated::create(&app, "alice").await;
+
+    main.person.post(&format!("{}/test", main.path), &json!({})).await.is(200);
+
+    let entry = app.entry(&main.person.team, "rotation.tested").await;
+    assert_eq!(entry.resource_name.as_deref(), Some("main-db"));
+    assert_eq!(entry.actor_id.map(|id| id.to_string()), Some(main.person.id.clone()));
+}
+
+on_every_store![
+    a_connection_that_works_is_a_success,
+    what_is_wrong_with_a_connection_is_told_in_our_words,
+    a_server_that_proves_nothing_is_a_success_with_a_remark,
+    the_rules_of_a_connection_are_those_of_a_rotation,
+    the_connection_of_a_rotation_is_tried_as_it_is_kept,
+    what_was_tried_is_in_the_log,
+];
