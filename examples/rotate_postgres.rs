@@ -35,9 +35,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         store: Arc::new(MemoryStore::new()),
         clock: clock.clone(),
         root: Arc::new(StaticRootKey::new(&Key::generate())),
-        identity: Arc::new(FixedVerifier::new(signer.keys(), DevKey::expectations(), clock)),
+        identity: Arc::new(FixedVerifier::new(
+            signer.keys(),
+            DevKey::expectations(),
+            clock.clone(),
+        )),
         mail: None,
-        rotators: Some(rotators(&Arc::new(Gate::new(egress.clone())), Timings::default())),
+        rotators: Some(rotators(&Arc::new(Gate::new(egress.clone())), clock, Timings::default())),
         webhooks: None,
     };
     let service = Service::open(ports, Options { egress, ..Options::default() }).await?;

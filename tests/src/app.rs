@@ -56,7 +56,6 @@ pub struct App {
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
     pub(crate) options: Options,
-    options: Options,
     timings: Timings,
     sends_mail: bool,
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
@@ -179,7 +178,6 @@ impl Build {
             root: root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&mailer)),
-            rotators: Some(rotators(&database)),
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&database, self.timings)),
         };
@@ -261,7 +259,6 @@ impl App {
             root: self.root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&self.mailer)),
-            rotators: Some(rotators(&self.database)),
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&self.database, self.timings)),
         }

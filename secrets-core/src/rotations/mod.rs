@@ -13,11 +13,11 @@ pub mod drivers;
 pub mod envelope;
 mod keys;
 mod kinds;
+#[cfg(feature = "aws")]
+pub mod lambda;
 mod list;
 mod machine;
 mod model;
-#[cfg(feature = "aws")]
-pub mod lambda;
 mod proxy;
 mod rotate;
 mod schedule;

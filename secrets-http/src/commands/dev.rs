@@ -60,7 +60,7 @@ pub(super) async fn run(
         root: open::root_key(root),
         identity: Arc::new(verifier),
         mail: open::mail(dev.service.mail.as_ref())?,
-        rotators: Some(open::rotators(&dev.service.options)),
+        rotators: Some(open::rotators(&dev.service.options, &clock)),
         webhooks: Some(open::webhooks(&dev.service.options.egress)?),
     };
     let service = open::only_service(ports, dev.service.options.clone()).await?;

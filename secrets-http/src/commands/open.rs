@@ -95,9 +95,10 @@ pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Fail
 }
 
 /// What rotates credentials.
-pub(super) fn rotators(options: &Options) -> Rotators {
+pub(super) fn rotators(options: &Options, clock: &Arc<dyn Clock>) -> Rotators {
     debug::arm();
-    rotators::rotators(&Arc::new(Gate::new(options.egress.clone())), debug::timings())
+    let gate = Arc::new(Gate::new(options.egress.clone()));
+    rotators::rotators(&gate, Arc::clone(clock), debug::timings())
 }
 
 /// How webhooks are told: where this policy permits it.

@@ -29,7 +29,7 @@ pub(super) async fn run(
         root: open::root_key(settings.root_key.into_inner()),
         identity: open::identity(settings.issuer, Arc::clone(&clock))?,
         mail: open::mail(settings.service.mail.as_ref())?,
-        rotators: Some(open::rotators(&settings.service.options)),
+        rotators: Some(open::rotators(&settings.service.options, &clock)),
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
     };
     let options = settings.service.options.clone();

@@ -109,7 +109,6 @@ fn form_in_path(name: &str) -> Form {
         "projectId" => Form::Project,
         "environmentId" => Form::Environment,
         "key" => Form::Key,
-        "rotationName" => Form::Pattern("^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$"),
         "rotationName" => Form::Rotation,
         "token" => Form::Pattern("^[A-Za-z0-9_-]{1,100}$"),
         "userCode" => Form::Pattern("^[A-Za-z]{4}-?[A-Za-z]{4}$"),

@@ -43,8 +43,16 @@ secrets_tests::on_every_store!(
 
 /// Whether an endpoint takes a body, or a query that must be there.
 fn takes_input(rule: &Rule) -> bool {
-    let none = ["/sync", "/resend", "/accept", "/restore", "/test", "/redeliver"];
-    let none = ["/sync", "/resend", "/accept", "/restore", "Name}/rotate", "Name}/test"];
+    let none = [
+        "/sync",
+        "/resend",
+        "/accept",
+        "/restore",
+        "Name}/rotate",
+        "Name}/test",
+        "Id}/test",
+        "/redeliver",
+    ];
     let takes_none = none.iter().any(|end| rule.template.ends_with(end));
     matches!(rule.method, "POST" | "PUT" | "PATCH") && !takes_none || is_eso(rule)
 }

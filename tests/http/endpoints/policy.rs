@@ -47,10 +47,6 @@ pub(super) enum Who {
     Readers,
     /// Members, and tokens that may write it.
     Writers,
-    /// Members who may read it.
-    ReadingMembers,
-    /// Members who may write it.
-    WritingMembers,
     /// Tokens that may read it.
     Machines,
 }
@@ -79,8 +75,6 @@ pub(super) enum Level {
     Token,
     /// A scan, and perhaps something it found.
     Scan,
-    /// A rotation.
-    Rotation,
     /// A webhook of a rotation, and perhaps something it was told.
     Webhook,
 }
@@ -107,7 +101,6 @@ pub(super) enum Target {
     UnknownEnvironment,
     /// An unknown key of the first team's environment, or an unknown person, rotation or webhook in
     /// it.
-    /// An unknown key or rotation of the first team's environment, or an unknown person in it.
     UnknownKey,
 }
 
@@ -161,7 +154,7 @@ const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
 const WEBHOOKS: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks";
 const WEBHOOK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}";
-const TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/test";
+const WEBHOOK_TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/test";
 const DELIVERIES: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries";
 const REDELIVER: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver";
 const PERMISSIONS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions";
@@ -236,12 +229,12 @@ pub(super) const POLICY: &[Rule] = &[
     change("PUT", PERMISSIONS, Who::Granters, Level::Environment, 200),
     change("PUT", PERMISSION, Who::Granters, Level::Permission, 200),
     change("DELETE", PERMISSION, Who::Granters, Level::Permission, 204),
-    rule("GET", WEBHOOKS, Who::ReadingMembers, Level::Rotation, 200),
-    change("POST", WEBHOOKS, Who::WritingMembers, Level::Rotation, 201),
-    change("DELETE", WEBHOOK, Who::WritingMembers, Level::Webhook, 204),
-    change("POST", TEST, Who::WritingMembers, Level::Webhook, 200),
-    rule("GET", DELIVERIES, Who::ReadingMembers, Level::Webhook, 200),
-    change("POST", REDELIVER, Who::WritingMembers, Level::Webhook, 200),
+    rule("GET", WEBHOOKS, Who::Viewers, Level::Rotation, 200),
+    change("POST", WEBHOOKS, Who::Editors, Level::Rotation, 201),
+    change("DELETE", WEBHOOK, Who::Editors, Level::Webhook, 204),
+    change("POST", WEBHOOK_TEST, Who::Editors, Level::Webhook, 200),
+    rule("GET", DELIVERIES, Who::Viewers, Level::Webhook, 200),
+    change("POST", REDELIVER, Who::Editors, Level::Webhook, 200),
     rule("GET", "/api/v1/eso/secret", Who::Machines, Level::Secret, 200),
     rule("GET", "/api/v1/eso/secrets", Who::Machines, Level::Environment, 200),
     rule("GET", "/api/v1/tokens", Who::People, Level::Nothing, 200),
@@ -290,7 +283,6 @@ impl Level {
             | Self::Token => &[Own, Foreign, Unknown, Nonsense],
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
             Self::Secret | Self::Permission | Self::Rotation | Self::Webhook => {
-            Self::Secret | Self::Permission | Self::Rotation => {
                 &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey]
             }
         }
@@ -363,8 +355,6 @@ impl Rule {
         match (self.who, self.on) {
             (Who::Managers, _) => May::Manage,
             (Who::Granters, _) => May::Grant,
-            (Who::Writers | Who::WritingMembers, _) => May::Write,
-            (Who::Readers | Who::ReadingMembers, _) | (Who::Seers, Level::Environment) => May::Read,
             (Who::Writers | Who::Editors, _) => May::Write,
             (Who::Readers | Who::Viewers, _) | (Who::Seers, Level::Environment) => May::Read,
             _ => May::Belong,

@@ -47,7 +47,6 @@ impl Names {
             invitation: tenant.invitation.clone(),
             scan: tenant.scan.clone(),
             finding: tenant.finding.clone(),
-            rotation: "main-db".to_owned(),
             webhook: tenant.webhook.clone(),
             delivery: tenant.delivery.clone(),
             rotation: tenant.rotation.clone(),
@@ -60,7 +59,6 @@ impl Names {
             Target::UnknownEnvironment => NOBODYS.clone_into(&mut names.environment),
             Target::UnknownKey => {
                 "NO_SUCH_KEY".clone_into(&mut names.key);
-                "no-such-rotation".clone_into(&mut names.rotation);
                 NOBODYS.clone_into(&mut names.member);
                 NOBODYS.clone_into(&mut names.colleague);
                 "no-such-rotation".clone_into(&mut names.rotation);
@@ -118,11 +116,6 @@ impl Names {
                 self.key = format!("DOOMED_{new}");
                 owner.secret(&project, "development", &self.key, "kvc_doomed").await;
             }
-            Level::Rotation => {
-                self.rotation = format!("doomed-{new}");
-                let path = paths::rotations(&project, "development");
-                owner.post(&path, &postgresql(&self.rotation)).await.is(201);
-            }
             Level::Permission => {
                 let path = paths::permission(&project, &self.environment, &self.colleague);
                 owner.put(&path, &json!({ "role": "read" })).await.is(200);
@@ -134,7 +127,8 @@ impl Names {
             }
             Level::Rotation | Level::Webhook => {
                 self.rotation = format!("doomed-{new}");
-                app.rotation(owner, &project, &self.environment, &self.rotation).await;
+                let rotations = paths::rotations(&project, &self.environment);
+                owner.post(&rotations, &postgresql(&self.rotation)).await.is(201);
                 let webhooks = paths::webhooks(&project, &self.environment, &self.rotation);
                 self.webhook = owner.post(&webhooks, &webhook()).await.is(201).id();
                 self.delivery = app.delivered(&self.webhook).await;
@@ -171,7 +165,6 @@ impl Names {
             .replace("{findingId}", &self.finding)
             .replace("{userId}", user)
             .replace("{invitationId}", &self.invitation)
-            .replace("{rotationName}", &self.rotation)
             .replace("{webhookId}", &self.webhook)
             .replace("{deliveryId}", &self.delivery)
             .replace("{token}", "a-token-of-nobody-here");

@@ -33,11 +33,11 @@ pub(super) struct Tenant {
     /// A scan of a text in which something was found.
     pub(super) scan: String,
     pub(super) finding: String,
-    /// A webhook of the rotation `main-db`, and what it was told.
-    pub(super) webhook: String,
-    pub(super) delivery: String,
     /// The name of a rotation.
     pub(super) rotation: String,
+    /// A webhook of it, and what that was told.
+    pub(super) webhook: String,
+    pub(super) delivery: String,
 }
 
 /// Both teams and all who knock.
@@ -115,8 +115,10 @@ impl Tenant {
         let found = owner.scan_text(&credential()).await;
         let finding = found.json()["findings"][0]["id"].as_str().unwrap().to_owned();
         let scan = found.id();
-        app.rotation(&owner, &path, "development", "main-db").await;
-        let webhooks = paths::webhooks(&path, "development", "main-db");
+        let rotation = "lasting".to_owned();
+        let rotations = paths::rotations(&path, "development");
+        owner.post(&rotations, &postgresql(&rotation)).await.is(201);
+        let webhooks = paths::webhooks(&path, "development", &rotation);
         let webhook = owner.post(&webhooks, &requests::webhook()).await.is(201).id();
         let delivery = app.delivered(&webhook).await;
         Self {
@@ -129,13 +131,9 @@ impl Tenant {
             invitation,
             scan,
             finding,
+            rotation,
             webhook,
             delivery,
-        let rotation = "lasting".to_owned();
-        let rotations = paths::rotations(&path, "development");
-        owner.post(&rotations, &postgresql(&rotation)).await.is(201);
-        Self {
-            owner, project, deleted, token, member, colleague, invitation, scan, finding, rotation,
         }
     }
 

@@ -188,7 +188,10 @@ async fn what_the_service_does_is_in_the_log_as_its_own(app: App) {
         assert_eq!((entry.actor_type.as_str(), entry.actor_id), ("system", None));
         assert_eq!(entry.resource_name.as_deref(), Some("main-db"));
         let details: Value = serde_json::from_str(&entry.metadata).unwrap();
-        assert_eq!([&details["version"], &details["trigger_type"]], [&json!(1), &json!("scheduled")]);
+        assert_eq!(
+            [&details["version"], &details["trigger_type"]],
+            [&json!(1), &json!("scheduled")]
+        );
     }
 }
 
