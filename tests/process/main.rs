@@ -11,3 +11,4 @@ mod readme;
 mod sign_in;
 mod start;
 mod stop;
+mod webhooks;
