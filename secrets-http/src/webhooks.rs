@@ -3,6 +3,9 @@
 //! Where they go is said by tenants, so nothing is dialled but by the [`Gate`]. No redirect is
 //! followed, no proxy is asked, no connection is kept.
 
+#[cfg(test)]
+mod tests;
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +45,7 @@ const HEAD: usize = 65_536;
 pub struct HyperSender {
     gate: Gate,
     tls: TlsConnector,
+    patience: Duration,
 }
 
 impl HyperSender {
@@ -53,7 +57,7 @@ impl HyperSender {
     /// A sender that knows by this what proves who a server is.
     #[must_use]
     pub fn trusting(gate: Gate, tls: ClientConfig) -> Self {
-        Self { gate, tls: TlsConnector::from(Arc::new(tls)) }
+        Self { gate, tls: TlsConnector::from(Arc::new(tls)), patience: PATIENCE }
     }
 
     async fn exchange(
@@ -63,7 +67,7 @@ impl HyperSender {
     ) -> Result<WebhookAnswer, SendError> {
         let url = &request.url;
         let message = message(request).ok_or(SendError::Unreachable)?;
-        let dialled = self.gate.dial(url.host(), url.port(), PATIENCE).await;
+        let dialled = self.gate.dial(url.host(), url.port(), self.patience).await;
         let stream = dialled.map_err(|refused| match refused {
             Refused::NotAllowed => SendError::NotAllowed,
             Refused::Unreachable => SendError::Unreachable,
@@ -89,7 +93,7 @@ impl HyperSender {
 #[async_trait]
 impl WebhookSender for HyperSender {
     async fn send(&self, request: &WebhookRequest) -> Result<WebhookAnswer, SendError> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + self.patience;
         let answer = timeout_at(end, self.exchange(request, end)).await;
         answer.unwrap_or(Err(SendError::TimedOut))
     }

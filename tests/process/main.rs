@@ -12,3 +12,4 @@ mod rotations;
 mod sign_in;
 mod start;
 mod stop;
+mod webhooks;

@@ -111,6 +111,7 @@ async fn an_address_that_is_no_longer_allowed_is_not_dialled(kind: Kind) {
     let webhook = format!("{webhooks}/{webhook}");
 
     let app = app.stricter("127.0.0.2").await;
+    let alice = app.person("alice").await;
     let world = World { app, alice, webhooks, project, receiver };
     world.test(&webhook).await;
     world.tried(&webhook, 1).await;
