@@ -29,6 +29,38 @@ pub(crate) struct Looking {
     target: Target,
 }
 
+/// What the runner starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Postgres,
+    MariaDb,
+    /// Where the runner could get one.
+    MySql,
+}
+
+impl Kind {
+    /// Those that there are.
+    pub(crate) fn all() -> Vec<Self> {
+        let mysql = variable(Self::MySql.variable()).map(|_| Self::MySql);
+        [Self::Postgres, Self::MariaDb].into_iter().chain(mysql).collect()
+    }
+
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Postgres => "SECRETS_TEST_TARGET_POSTGRES_URL",
+            Self::MariaDb => "SECRETS_TEST_TARGET_MARIADB_URL",
+            Self::MySql => "SECRETS_TEST_TARGET_MYSQL_URL",
+        }
+    }
+
+    fn integration(self) -> Integration {
+        match self {
+            Self::Postgres => Integration::Postgresql,
+            Self::MariaDb | Self::MySql => Integration::Mysql,
+        }
+    }
+}
+
 impl Endpoint {
     pub(crate) fn start() -> Self {
         let folder = env!("CARGO_MANIFEST_DIR");
@@ -61,11 +93,11 @@ impl Endpoint {
 
     /// A database of one's own, with what the rules of rotators need. It stays: the servers are of
     /// one run.
-    pub(crate) async fn database(&self, integration: Integration) -> Target {
-        let server = server(integration);
+    pub(crate) async fn database(&self, kind: Kind) -> Target {
+        let server = server(kind);
         // With characters that mean something in the patterns of grants.
         let name = format!("ro_t%_{:016x}", u64::from_be_bytes(random()));
-        let quote = if integration == Integration::Mysql { '`' } else { '"' };
+        let quote = if kind == Kind::Postgres { '"' } else { '`' };
         self.witness(&server)
             .run_as_admin(&[&format!("CREATE DATABASE {quote}{name}{quote}")])
             .await;
@@ -131,14 +163,11 @@ impl Drop for Endpoint {
     }
 }
 
-/// A server, by the database its administrator begins in.
-pub(crate) fn server(integration: Integration) -> Target {
-    let name = match integration {
-        Integration::Postgresql => "SECRETS_TEST_TARGET_POSTGRES_URL",
-        Integration::Mysql => "SECRETS_TEST_TARGET_MARIADB_URL",
-    };
-    let url = variable(name)
-        .unwrap_or_else(|| panic!("{name} names no server: use ./tests/run, which starts one"));
+/// A server that the runner started, by the database its administrator begins in.
+pub(crate) fn server(kind: Kind) -> Target {
+    let url = variable(kind.variable()).unwrap_or_else(|| {
+        panic!("{} names no server: use ./tests/run, which starts one", kind.variable())
+    });
     // SCHEME://USER:PASSWORD@HOST:PORT/DATABASE, of which the runner draws every part.
     let (_, rest) = url.split_once("://").unwrap();
     let (login, place) = rest.split_once('@').unwrap();
@@ -146,7 +175,7 @@ pub(crate) fn server(integration: Integration) -> Target {
         (login.split_once(':').unwrap(), place.split_once('/').unwrap());
     let (host, port) = address.split_once(':').unwrap();
     Target {
-        integration,
+        integration: kind.integration(),
         host: host.to_owned(),
         port: port.parse().unwrap(),
         database: database.to_owned(),

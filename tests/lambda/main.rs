@@ -10,10 +10,10 @@ use secrets_core::clock::Clock;
 use secrets_core::clock::{ManualClock, SystemClock};
 use secrets_core::crypto::Plaintext;
 use secrets_core::rotations::lambda::{AwsInvoker, LambdaRotator};
-use secrets_core::rotations::{DatabaseRotator, Fault, Integration, SslMode, Target};
+use secrets_core::rotations::{DatabaseRotator, Fault, SslMode, Target};
 use secrets_core::testing::rotators;
 
-use endpoint::{Endpoint, SECRET, proxy, server};
+use endpoint::{Endpoint, Kind, SECRET, proxy, server};
 
 fn rotator(endpoint: &Endpoint) -> LambdaRotator {
     LambdaRotator::new(Arc::new(AwsInvoker::at(endpoint.url.clone())), Arc::new(SystemClock))
@@ -23,28 +23,36 @@ async fn fault(rotator: &LambdaRotator, target: &Target) -> Option<Fault> {
     rotator.test(target).await.err().map(|error| error.fault)
 }
 
-#[tokio::test]
-async fn a_function_keeps_the_rules_of_rotators_on_postgresql() {
+async fn keeps_the_rules(kind: Kind) {
     let endpoint = Endpoint::start();
-    let target = endpoint.database(Integration::Postgresql).await;
+    let target = endpoint.database(kind).await;
 
     rotators::check(&rotator(&endpoint), &target, &endpoint.witness(&target)).await;
 }
 
 #[tokio::test]
-async fn a_function_keeps_the_rules_of_rotators_on_mariadb() {
-    let endpoint = Endpoint::start();
-    let target = endpoint.database(Integration::Mysql).await;
+async fn a_function_keeps_the_rules_of_rotators_on_postgresql() {
+    keeps_the_rules(Kind::Postgres).await;
+}
 
-    rotators::check(&rotator(&endpoint), &target, &endpoint.witness(&target)).await;
+#[tokio::test]
+async fn a_function_keeps_the_rules_of_rotators_on_mariadb() {
+    keeps_the_rules(Kind::MariaDb).await;
+}
+
+#[tokio::test]
+async fn a_function_keeps_the_rules_of_rotators_on_mysql() {
+    if Kind::all().contains(&Kind::MySql) {
+        keeps_the_rules(Kind::MySql).await;
+    }
 }
 
 #[tokio::test]
 async fn a_server_proves_who_it_is_as_far_as_the_mode_asks() {
     let endpoint = Endpoint::start();
     let rotator = rotator(&endpoint);
-    for integration in [Integration::Postgresql, Integration::Mysql] {
-        let target = server(integration);
+    for kind in Kind::all() {
+        let target = server(kind);
         // Its certificate does not name this address.
         let unnamed = Target { host: "127.0.0.4".to_owned(), ..target.clone() };
         let unknown = Target { ca_certificate: None, ..target.clone() };
@@ -63,7 +71,7 @@ async fn a_server_proves_who_it_is_as_far_as_the_mode_asks() {
             (&closed, SslMode::VerifyFull, Some(Fault::Unreachable)),
         ] {
             let target = Target { ssl_mode: mode, ..target.clone() };
-            assert_eq!(fault(&rotator, &target).await, expected, "{integration:?} {mode:?}");
+            assert_eq!(fault(&rotator, &target).await, expected, "{kind:?} {mode:?}");
         }
     }
 }
@@ -81,7 +89,7 @@ async fn what_became_of_a_call_is_told_by_how_it_failed() {
         ("breaks", Fault::ProxyUnavailable),
         ("agrees", Fault::ProxyUntrusted),
     ] {
-        let target = server(Integration::Postgresql);
+        let target = server(Kind::Postgres);
         let target = Target { proxy: Some(proxy(function, SECRET)), ..target };
 
         assert_eq!(fault(&rotator, &target).await, Some(expected), "{function}");
@@ -93,7 +101,7 @@ async fn an_endpoint_that_is_not_there_is_unavailable() {
     let nowhere = AwsInvoker::at("http://127.0.0.1:9".to_owned());
     let rotator = LambdaRotator::new(Arc::new(nowhere), Arc::new(SystemClock));
 
-    let told = fault(&rotator, &server(Integration::Postgresql)).await;
+    let told = fault(&rotator, &server(Kind::Postgres)).await;
 
     assert_eq!(told, Some(Fault::ProxyUnavailable));
 }
@@ -102,7 +110,7 @@ async fn an_endpoint_that_is_not_there_is_unavailable() {
 async fn an_answer_that_was_given_before_is_not_believed() {
     let endpoint = Endpoint::start();
     let rotator = rotator(&endpoint);
-    let target = server(Integration::Postgresql);
+    let target = server(Kind::Postgres);
     assert_eq!(fault(&rotator, &target).await, None);
 
     let replayed = Target { proxy: Some(proxy("repeats", SECRET)), ..target };
@@ -113,7 +121,7 @@ async fn an_answer_that_was_given_before_is_not_believed() {
 #[tokio::test]
 async fn a_function_refuses_who_has_another_secret_or_another_time() {
     let endpoint = Endpoint::start();
-    let target = server(Integration::Postgresql);
+    let target = server(Kind::Postgres);
     let stranger = Target {
         proxy: Some(proxy("rotate", "kvc_another_secret_0123456789abcdefg")),
         ..target.clone()
@@ -134,7 +142,7 @@ async fn a_function_refuses_who_has_another_secret_or_another_time() {
 #[tokio::test]
 async fn nothing_secret_is_in_what_passes_or_is_logged() {
     let endpoint = Endpoint::start();
-    let target = server(Integration::Postgresql);
+    let target = server(Kind::Postgres);
     let wrong = Plaintext::new("kvc_wrong_password_0123456789".to_owned()).unwrap();
     let wrong = Target { admin_password: wrong, ..target.clone() };
     assert_eq!(fault(&rotator(&endpoint), &target).await, None);
