@@ -129,12 +129,21 @@ async fn a_receiver_that_nobody_vouches_for_is_sent_nothing() {
 
 #[tokio::test]
 async fn a_receiver_that_speaks_no_tls_is_sent_nothing() {
-    let (port, sent) = server(TAKEN.to_vec(), false).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let sent = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        let mut sent = Vec::new();
+        let _ = stream.read_to_end(&mut sent).await;
+        sent
+    });
 
     let answer = trusting().send(&request(format!("https://localhost:{port}/"))).await;
 
-    sent.abort();
     assert_eq!(answer, Err(SendError::Tls));
+    let sent = sent.await.unwrap();
+    assert!(!sent.windows(5).any(|bytes| bytes == b"msg_1"), "nothing of the message");
 }
 
 #[tokio::test]
