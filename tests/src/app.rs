@@ -174,7 +174,7 @@ impl Build {
             root: root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&mailer)),
-            rotators: Some(quick(&database, self.timings)),
+            rotators: Some(quick(&database, &self.timings)),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -200,8 +200,8 @@ impl Build {
     }
 }
 
-fn quick(database: &Arc<MemoryDatabase>, timings: Timings) -> Rotators {
-    Rotators { timings, ..rotators(database) }
+fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
+    Rotators { timings: *timings, ..rotators(database) }
 }
 
 fn mail(mailer: &Arc<RecordingMailer>) -> Mail {
@@ -253,7 +253,7 @@ impl App {
             root: self.root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&self.mailer)),
-            rotators: Some(quick(&self.database, self.timings)),
+            rotators: Some(quick(&self.database, &self.timings)),
         }
     }
 

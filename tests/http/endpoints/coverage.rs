@@ -51,10 +51,22 @@ const SPECIFIED: &[(&str, &str)] = &[
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/test"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}"),
-    ("DELETE", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}"),
-    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/rotate"),
-    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/test"),
-    ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/history"),
+    (
+        "DELETE",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}",
+    ),
+    (
+        "POST",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/rotate",
+    ),
+    (
+        "POST",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/test",
+    ),
+    (
+        "GET",
+        "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/history",
+    ),
     ("GET", "/api/v1/projects/{projectId}/my-permissions"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions"),
     ("PUT", "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}"),

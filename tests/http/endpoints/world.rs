@@ -115,7 +115,16 @@ impl Tenant {
         let rotations = paths::rotations(&path, "development");
         owner.post(&rotations, &postgresql(&rotation)).await.is(201);
         Self {
-            owner, project, deleted, token, member, colleague, invitation, scan, finding, rotation,
+            owner,
+            project,
+            deleted,
+            token,
+            member,
+            colleague,
+            invitation,
+            scan,
+            finding,
+            rotation,
         }
     }
 

@@ -142,7 +142,12 @@ async fn keys_can_be_given_other_names(app: App) {
 
     let keys = alice.get(&path).await.is(200).json()["injected_secrets"].clone();
     let expected = json!([
-        "PGUSER", "PGPASSWORD", "MAIN_DB_HOST", "MAIN_DB_PORT", "MAIN_DB_DATABASE", "MAIN_DB_URL",
+        "PGUSER",
+        "PGPASSWORD",
+        "MAIN_DB_HOST",
+        "MAIN_DB_PORT",
+        "MAIN_DB_DATABASE",
+        "MAIN_DB_URL",
     ]);
     assert_eq!(keys, expected);
 }

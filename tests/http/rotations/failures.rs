@@ -54,7 +54,8 @@ fn until_next(app: &App, shown: &Value) -> TimeDelta {
 async fn a_database_that_cannot_be_reached_is_tried_four_times(app: App) {
     let main = served(&app).await;
 
-    let (tries, shown) = failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
+    let (tries, shown) =
+        failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
 
     assert_eq!(tries, 4);
     let message = "the database cannot be reached: nothing answers in time, or it is at an address that may not be reached from here";
@@ -80,7 +81,8 @@ async fn one_that_answers_at_the_fourth_try_is_rotated(app: App) {
 async fn five_failures_in_a_row_are_an_error(app: App) {
     let main = served(&app).await;
     for failure in 1..=4_i32 {
-        let (_, shown) = failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
+        let (_, shown) =
+            failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
         let pause = until_next(&app, &shown);
         let nominal = TimeDelta::minutes(5) * 2_i32.pow(u32::try_from(failure).unwrap() - 1);
         assert!((pause - nominal).abs() <= nominal / 10, "{failure}: {pause}");
@@ -186,7 +188,8 @@ async fn a_credential_that_does_not_work_is_shut_out_again(app: App) {
     let entry = main.rotate().await;
 
     assert_eq!(entry["status"], "rolled_back");
-    let message = "the new credential did not work: the rotated user may not do what permission_level says";
+    let message =
+        "the new credential did not work: the rotated user may not do what permission_level says";
     assert_eq!(entry["error_message"], message);
     let shown = main.shown().await;
     assert_eq!([&shown["status"], &shown["error_message"]], ["active", message]);

@@ -1,7 +1,7 @@
 //! Rotating because somebody asks.
 
-use secrets_core::testing::rotator::Script;
 use secrets_core::rotations::Fault;
+use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, STARTED, on_every_store, paths};
 use serde_json::json;
 
@@ -55,9 +55,8 @@ async fn readers_are_given_what_logs_in(app: App) {
     let (username, password) = main.served().await;
     assert!(app.database.admits(&username, &password));
     let path = paths::eso_secrets(&main.project, "staging");
-    let url = format!(
-        "postgres://{username}:{password}@db.example.com:5433/shop?sslmode=verify-full"
-    );
+    let url =
+        format!("postgres://{username}:{password}@db.example.com:5433/shop?sslmode=verify-full");
     assert_eq!(
         main.reader.get(&path).await.is(200).json(),
         json!({
@@ -125,7 +124,7 @@ async fn a_rotation_that_is_disabled_is_not_rotated(app: App) {
     let reply = main.person.post(&format!("{}/rotate", main.path), &json!({})).await;
 
     reply.is(403).says("this rotation is disabled: set its status to active");
-    assert_eq!(main.history().await, [json!(0); 0]);
+    assert!(main.history().await.is_empty());
     assert_eq!(app.database.calls(), [""; 0]);
 }
 

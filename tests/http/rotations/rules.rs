@@ -130,9 +130,8 @@ async fn a_connection_is_made_of_what_can_be_one(app: App) {
         names.map(|name| ("connection.database", but("/connection/database", json!(name))));
     let users = names
         .map(|name| ("connection.admin_username", but("/connection/admin_username", json!(name))));
-    let passwords = [json!(""), json!(7), json!("kvc_\u{0}")].map(|password| {
-        ("connection.admin_password", but("/connection/admin_password", password))
-    });
+    let passwords = [json!(""), json!(7), json!("kvc_\u{0}")]
+        .map(|password| ("connection.admin_password", but("/connection/admin_password", password)));
     let certificate = format!("-----BEGIN CERTIFICATE-----{}", "A".repeat(32_768));
     let certificates = ["kvc_no_certificate", certificate.as_str()].map(|certificate| {
         ("connection.ca_certificate", but("/connection/ca_certificate", json!(certificate)))
@@ -175,8 +174,7 @@ async fn plaintext_is_for_destinations_that_the_operator_names(kind: Kind) {
     let plain = but("/connection/ssl_mode", json!("disable"));
     refused(&alice, [("connection.ssl_mode", plain.clone())]).await;
     let egress = EgressPolicy::parse("db.example.com").unwrap();
-    let lenient =
-        Build::on(kind).options(Options { egress, ..Options::default() }).start().await;
+    let lenient = Build::on(kind).options(Options { egress, ..Options::default() }).start().await;
     let bob = lenient.person("bob").await;
     let web = bob.project("Web").await;
 

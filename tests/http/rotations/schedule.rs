@@ -29,7 +29,7 @@ async fn what_is_not_due_is_not_rotated(app: App) {
     main.settle(&app).await;
 
     main.use_by(&app).await;
-    assert_eq!(main.history().await, [json!(0); 0]);
+    assert!(main.history().await.is_empty());
     assert_eq!(app.database.calls(), [""; 0]);
 }
 
@@ -52,7 +52,7 @@ async fn one_that_is_paused_is_not_rotated(app: App) {
     main.settle(&app).await;
 
     main.use_by(&app).await;
-    assert_eq!(main.history().await, [json!(0); 0]);
+    assert!(main.history().await.is_empty());
 }
 
 async fn the_previous_credential_works_for_a_day_and_no_longer(app: App) {
@@ -188,7 +188,10 @@ async fn what_the_service_does_is_in_the_log_as_its_own(app: App) {
         assert_eq!((entry.actor_type.as_str(), entry.actor_id), ("system", None));
         assert_eq!(entry.resource_name.as_deref(), Some("main-db"));
         let details: Value = serde_json::from_str(&entry.metadata).unwrap();
-        assert_eq!([&details["version"], &details["trigger_type"]], [&json!(1), &json!("scheduled")]);
+        assert_eq!(
+            [&details["version"], &details["trigger_type"]],
+            [&json!(1), &json!("scheduled")]
+        );
     }
 }
 

@@ -69,7 +69,10 @@ async fn both_can_change_at_once(app: App) {
 
     let changed = put(&main, json!({ "rotation_interval_days": 7, "status": "paused" })).await;
 
-    assert_eq!([&changed["rotation_interval_days"], &changed["status"]], [&json!(7), &json!("paused")]);
+    assert_eq!(
+        [&changed["rotation_interval_days"], &changed["status"]],
+        [&json!(7), &json!("paused")]
+    );
     let resumed = put(&main, json!({ "status": "active" })).await;
     let away = next(&resumed) - app.clock.now();
     assert!((away - TimeDelta::days(7)).abs() <= TimeDelta::hours(1), "{away}");
