@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
 import subprocess
 import threading
 import time
@@ -29,6 +30,7 @@ class Service:
             "SECRETS_JWT_HS256_SECRET": SECRET,
             "SECRETS_RATE_LIMIT_PER_IP": "0",
             "SECRETS_RATE_LIMIT_PER_PRINCIPAL": "0",
+            "SECRETS_EGRESS_ALLOW": "127.0.0.1",
         }
         self.log = open(log, "ab")
         self.process = subprocess.Popen(
@@ -90,6 +92,27 @@ def _base64url(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=")
 
 
+class Database:
+    """Where rotations lead: a server of PostgreSQL that speaks no TLS, which is known at once."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._refuse, daemon=True).start()
+
+    def _refuse(self):
+        while True:
+            connection, _ = self.listener.accept()
+            with connection:
+                # Whoever waits for the server to begin is not waited for.
+                connection.settimeout(0.2)
+                try:
+                    if connection.recv(8):
+                        connection.sendall(b"N")
+                except OSError:
+                    pass
+
+
 class World:
     """A person with a few of everything, and what the names in paths may stand for."""
 
@@ -103,6 +126,7 @@ class World:
         scan = self._scan("token = ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5")
         login = [self._login() for _ in doomed]
         self.service_token = self._token("used")["token"]
+        self.database = Database()
         self.names = {
             "project": [self.project], "environment": ["production"],
             "key": [self._key("DATABASE_URL")],
@@ -110,11 +134,14 @@ class World:
             "invitation": [self._invitation("invited")],
             "scan": [scan["id"]], "finding": [found["id"] for found in scan["findings"]],
             "token": [self._token("rotated")["id"]],
+            "rotation": [self._rotation("main-db")], "host": ["127.0.0.1"],
+            "port": [self.database.port],
             "user_code": [one["user_code"] for one in login],
             "device_code": [one["device_code"] for one in login],
             # Those that requests that delete take, so that what the others need stays.
             "doomed_project": [self._project("doomed 0")], "doomed_key": [self._key("DOOMED_0")],
             "doomed_environment": [self._environment(f"doomed-{n}") for n in doomed],
+            "doomed_rotation": [self._rotation(f"doomed-{n}") for n in doomed],
             "doomed_scan": [self._scan("nothing")["id"] for n in doomed],
             "doomed_token": [self._token(f"doomed {n}")["id"] for n in doomed],
             "doomed_invitation": [self._invitation(f"doomed.{n}") for n in doomed],
@@ -133,6 +160,18 @@ class World:
         self.call("POST", secrets, {"key": key, "value": "kvc_first"})
         self.call("PUT", f"{secrets}/{key}", {"value": "kvc_second"})
         return key
+
+    def _rotation(self, name):
+        rotations = f"/api/v1/projects/{self.project}/environments/production/rotations"
+        connection = {
+            "host": "127.0.0.1", "port": self.database.port, "database": "app",
+            "admin_username": "rotator", "admin_password": "kvc_admin",
+        }
+        body = {
+            "name": name, "integration_type": "postgresql", "connection_method": "direct",
+            "connection": connection, "rotation_interval_days": 30,
+        }
+        return self.call("POST", rotations, body)["name"]
 
     def _scan(self, text):
         body = {"team_id": self.team, "source": {"type": "text"}, "content": text}

@@ -179,7 +179,7 @@ impl Build {
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&mailer)),
             webhooks: self.webhooks.clone(),
-            rotators: Some(quick(&database, self.timings)),
+            rotators: Some(quick(&database, &self.timings)),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -206,8 +206,8 @@ impl Build {
     }
 }
 
-fn quick(database: &Arc<MemoryDatabase>, timings: Timings) -> Rotators {
-    Rotators { timings, ..rotators(database) }
+fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
+    Rotators { timings: *timings, ..rotators(database) }
 }
 
 fn mail(mailer: &Arc<RecordingMailer>) -> Mail {
@@ -260,7 +260,7 @@ impl App {
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&self.mailer)),
             webhooks: self.webhooks.clone(),
-            rotators: Some(quick(&self.database, self.timings)),
+            rotators: Some(quick(&self.database, &self.timings)),
         }
     }
 

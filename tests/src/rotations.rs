@@ -135,18 +135,18 @@ impl Rotated {
         let count = || app.database.calls().into_iter().filter(|known| *known == call).count();
         let before = count();
         app.database.script(call, [Script::Hang]);
-        let caller = app.service.authenticate(&app.jwt(self.owner), Origin::default()).await;
-        let caller = caller.unwrap();
+        let person = app.service.authenticate(&app.jwt(self.owner), Origin::default()).await;
+        let person = person.unwrap();
         let at = EnvironmentPath::new(paths::last(&self.project), "staging");
         let name = paths::last(&self.path).to_owned();
-        let called = async {
+        let is_told = async {
             while count() == before {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
         tokio::select! {
-            entry = app.service.rotate(&caller, at, name) => panic!("it ended: {entry:?}"),
-            () = called => {}
+            entry = app.service.rotate(&person, at, name) => panic!("it ended: {entry:?}"),
+            () = is_told => {}
         }
     }
 

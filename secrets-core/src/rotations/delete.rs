@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::keys::InjectedKeys;
+use super::rotate::no_rotators;
 use super::{RotationStatus, Slot, slot_user};
 use crate::access::{EnvironmentPath, Permission};
 use crate::caller::{Caller, Callers};
@@ -103,6 +104,8 @@ impl Service {
         at: EnvironmentPath,
         name: String,
     ) -> Result<()> {
+        // Known before anything is deleted.
+        self.rotators().ok_or_else(no_rotators)?;
         let begun = BeginRevocation { at: at.clone(), name: name.clone() };
         let begun = self.perform(caller, begun).await?;
         self.shut_out(begun.rotation).await?;

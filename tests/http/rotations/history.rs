@@ -30,7 +30,7 @@ async fn a_history_is_a_bare_list_newest_first(app: App) {
 async fn a_rotation_that_did_nothing_has_none(app: App) {
     let main = Rotated::create(&app, "alice").await;
 
-    assert_eq!(main.history().await, [json!(0); 0]);
+    assert!(main.history().await.is_empty());
 }
 
 async fn an_entry_says_who_asked(app: App) {
@@ -58,7 +58,7 @@ async fn another_rotation_of_the_name_begins_anew(app: App) {
     let body = secrets_tests::postgresql("main-db");
     main.person.post(&paths::rotations(&main.project, "staging"), &body).await.is(201);
 
-    assert_eq!(main.history().await, [json!(0); 0]);
+    assert!(main.history().await.is_empty());
     assert_eq!(main.rotate().await["version"], 1);
     main.works(&app).await;
 }

@@ -124,7 +124,7 @@ async fn a_rotation_that_is_disabled_is_not_rotated(app: App) {
     let reply = main.person.post(&format!("{}/rotate", main.path), &json!({})).await;
 
     reply.is(403).says("this rotation is disabled: set its status to active");
-    assert_eq!(main.history().await, [json!(0); 0]);
+    assert!(main.history().await.is_empty());
     assert_eq!(app.database.calls(), [""; 0]);
 }
 

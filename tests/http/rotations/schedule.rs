@@ -29,7 +29,7 @@ async fn what_is_not_due_is_not_rotated(app: App) {
     main.settle(&app).await;
 
     main.use_by(&app).await;
-    assert_eq!(main.history().await, [json!(0); 0]);
+    assert!(main.history().await.is_empty());
     assert_eq!(app.database.calls(), [""; 0]);
 }
 
@@ -52,7 +52,7 @@ async fn one_that_is_paused_is_not_rotated(app: App) {
     main.settle(&app).await;
 
     main.use_by(&app).await;
-    assert_eq!(main.history().await, [json!(0); 0]);
+    assert!(main.history().await.is_empty());
 }
 
 async fn the_previous_credential_works_for_a_day_and_no_longer(app: App) {

@@ -87,7 +87,7 @@ async fn the_connection_of_a_rotation_is_tried_as_it_is_kept(app: App) {
 
     assert_eq!(told, json!({ "success": false, "message": Fault::NoDatabase.sentence() }));
     assert_eq!(main.shown().await["status"], "active");
-    assert_eq!(main.history().await, [json!(0); 0]);
+    assert!(main.history().await.is_empty());
     let unknown = paths::rotation(&main.project, "staging", "none");
     main.person.post(&format!("{unknown}/test"), &json!({})).await.is(404);
 }
