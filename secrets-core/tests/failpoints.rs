@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use secrets_core::crypto::{Plaintext, random};
 use secrets_core::egress::{EgressPolicy, Gate};
-use secrets_core::failpoint;
+use secrets_core::failpoint::{self, After};
 use secrets_core::ids::RotationId;
 use secrets_core::rotations::drivers::{MySqlRotator, PostgresRotator};
 use secrets_core::rotations::{
@@ -68,12 +68,15 @@ async fn what_was_sent_is_done_and_what_was_not_is_not() {
         };
         for (name, is_done) in [("K3", false), ("K4", true)] {
             let apply = apply();
-            failpoint::arm(name, |_| REACHED.notify_one());
+            failpoint::arm(name, |_| {
+                REACHED.notify_one();
+                After::Stay
+            });
             tokio::select! {
                 _ = rotator.apply(&target, &apply) => panic!("{name} was passed"),
                 () = REACHED.notified() => {}
             }
-            failpoint::arm("none", |_| ());
+            failpoint::arm("none", |_| After::Stay);
             // The server may still be at it.
             tokio::time::sleep(Duration::from_millis(500)).await;
 
