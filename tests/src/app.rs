@@ -13,11 +13,10 @@ use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::links::BaseUrl;
-use secrets_core::outbox::Mail;
+use secrets_core::rotations::Timings;
 use secrets_core::rotations::webhooks::WebhookSender;
-use secrets_core::rotations::{Rotators, Timings};
 use secrets_core::store::{MemberRecord, Store};
-use secrets_core::testing::rotator::{MemoryDatabase, rotators};
+use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::{Options, Ports, Service};
 use secrets_http::accept::{AcceptOptions, Drained};
 use secrets_http::api::Api;
@@ -30,7 +29,8 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::mailer::{MAIL_LINKS, RecordingMailer};
+use crate::mailer::{RecordingMailer, sent_by};
+use crate::rotations::quick;
 use crate::stores::Kind;
 use crate::{Client, Person};
 
@@ -177,7 +177,7 @@ impl Build {
             clock: clock.clone(),
             root: root.clone(),
             identity: Arc::new(verifier),
-            mail: self.sends_mail.then(|| mail(&mailer)),
+            mail: self.sends_mail.then(|| sent_by(&mailer)),
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&database, &self.timings)),
         };
@@ -204,14 +204,6 @@ impl Build {
             guard: held.guard.into(),
         }
     }
-}
-
-fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
-    Rotators { timings: *timings, ..rotators(database) }
-}
-
-fn mail(mailer: &Arc<RecordingMailer>) -> Mail {
-    Mail { mailer: mailer.clone(), links: MAIL_LINKS.parse().unwrap() }
 }
 
 /// Puts a service on a socket of its own.
@@ -258,7 +250,7 @@ impl App {
             clock,
             root: self.root.clone(),
             identity: Arc::new(verifier),
-            mail: self.sends_mail.then(|| mail(&self.mailer)),
+            mail: self.sends_mail.then(|| sent_by(&self.mailer)),
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&self.database, &self.timings)),
         }
