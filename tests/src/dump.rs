@@ -135,6 +135,9 @@ impl Dump {
         for secret in sight.chain.into_iter().next().unwrap().secrets {
             self.secret(reads, &secret).await;
         }
+    }
+
+    async fn rotations(&mut self, reads: &mut dyn Reads, environment: EnvironmentId) {
         for rotation in reads.rotations(environment).await.unwrap() {
             let (connection, proxy) =
                 (bytes(&rotation.connection), rotation.proxy.as_ref().map(bytes));
@@ -143,13 +146,6 @@ impl Dump {
             let pending = open.as_ref().and_then(|open| open.pending.as_ref()).map(bytes);
             let row = (&rotation, connection, proxy, attempts, open, pending);
             self.row(("rotation", rotation.id), &row);
-        }
-    }
-
-    async fn rotations(&mut self, reads: &mut dyn Reads, environment: EnvironmentId) {
-        for rotation in reads.rotations(environment).await.unwrap() {
-            let sealed = (bytes(&rotation.connection), rotation.proxy.as_ref().map(bytes));
-            self.row(("rotation", rotation.id), &(&rotation, sealed));
             for webhook in reads.webhooks(rotation.id).await.unwrap() {
                 self.row(("webhook", webhook.id), &(&webhook, bytes(&webhook.sealed)));
                 for delivery in reads.webhook_deliveries(webhook.id, 1_000).await.unwrap() {

@@ -3,6 +3,7 @@
 mod create;
 mod deliver;
 mod egress;
+mod events;
 mod failing;
 mod hidden;
 mod list;
