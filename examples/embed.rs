@@ -29,6 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         identity: Arc::new(FixedVerifier::new(signer.keys(), DevKey::expectations(), clock)),
         mail: None,
         rotators: None,
+        webhooks: None,
     };
     let service = Service::open(ports, Options::default()).await?;
 

@@ -31,6 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         identity: Arc::new(identity),
         mail: None,
         rotators: None,
+        webhooks: None,
     };
     let server = Server {
         service: Arc::new(Service::open(ports, Options::default()).await?),

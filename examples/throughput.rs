@@ -97,6 +97,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
         identity: Arc::new(identity),
         mail: None,
         rotators: None,
+        webhooks: None,
     };
     let service = Arc::new(Service::open(ports, Options::default()).await?);
     let path = fill(&service).await?;

@@ -101,7 +101,8 @@ fn request(url: &Uri, token: Option<&str>) -> Result<Request<Empty<Bytes>>, NotF
     Ok(request)
 }
 
-fn tls() -> Result<ClientConfig, rustls::Error> {
+/// What proves to us who a server is: the authorities the machine trusts.
+pub(crate) fn tls() -> Result<ClientConfig, rustls::Error> {
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?;
     let config = match config.clone().try_with_platform_verifier() {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::clock::Clock;
+use secrets_core::outbox::Channel;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 /// How often the jobs are run.
@@ -16,8 +18,11 @@ const TICK: Duration = Duration::from_secs(10);
 /// How many ticks lie between purges, and before the first.
 const PURGE: u64 = 360;
 const FIRST_PURGE: u64 = 6;
+
 /// How often somebody looks whether there is something to send.
 const LOOK: Duration = Duration::from_secs(2);
+/// How often somebody looks whether a rotation is due.
+const LOOK_FOR_ROTATIONS: Duration = Duration::from_secs(1);
 
 /// After how many seconds without a tick the jobs are taken to have stopped.
 const STALE: i64 = 60;
@@ -51,6 +56,8 @@ impl Scheduler {
             report("write uses of tokens", service.write_token_uses().await);
             if tick % PURGE == FIRST_PURGE {
                 report("prune the audit log", service.prune_audit().await);
+                let pruned = service.prune_webhook_deliveries().await;
+                report("prune deliveries to webhooks", pruned);
                 purge(&service).await;
             }
             self.last.store(self.clock.now().timestamp(), Ordering::Relaxed);
@@ -75,22 +82,53 @@ impl Scheduler {
     }
 }
 
-/// Sends what operations left to be sent, for ever. A job of its own: a server that is slow to take
-/// mail holds up nothing else.
-pub async fn deliver(service: Arc<Service>) {
+/// Sends what was left to be sent one way, for ever, at most `most` at once. A job of its own for
+/// each way, and a task for each delivery: a receiver that is slow holds up nobody else.
+pub async fn deliver(service: Arc<Service>, channel: Channel, most: usize) {
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut under_way = JoinSet::new();
     loop {
-        looks.tick().await;
-        loop {
-            match service.deliver_due().await {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(error) => {
-                    report("send", Err(error));
-                    break;
+        let room = most - under_way.len();
+        let claimed = service.claim_due(channel, room).await.unwrap_or_else(|error| {
+            report("claim what is to be sent", Err(error));
+            Vec::new()
+        });
+        let is_full = claimed.len() == room;
+        for delivery in claimed {
+            let service = Arc::clone(&service);
+            under_way.spawn(async move { report("send", service.deliver(delivery).await) });
+        }
+        // There may be more than there was room for.
+        if is_full {
+            under_way.join_next().await;
+        } else {
+            looks.tick().await;
+        }
+        while under_way.try_join_next().is_some() {}
+    }
+}
+
+/// Rotates what is due, and goes on with what was left, until the service stops; what is under way
+/// then goes on after the next start. A job of its own: databases may be slow.
+pub async fn rotate(service: Arc<Service>) {
+    let mut working = JoinSet::new();
+    let mut looks = tokio::time::interval(LOOK_FOR_ROTATIONS);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = looks.tick() => {}
+            // There is room again.
+            Some(_) = working.join_next() => {}
+        }
+        match service.claim_rotations().await {
+            Ok(claims) => {
+                for claim in claims {
+                    let service = Arc::clone(&service);
+                    working.spawn(async move { service.work(claim).await });
                 }
             }
+            Err(error) => report("look for rotations", Err(error)),
         }
     }
 }

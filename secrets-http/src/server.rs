@@ -8,7 +8,9 @@ use hyper::body::Incoming;
 use secrets_core::Service;
 use secrets_core::clock::Clock;
 use secrets_core::links::BaseUrl;
+use secrets_core::outbox::Channel;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use crate::accept::{self, AcceptOptions, Drained};
@@ -21,6 +23,12 @@ use crate::links::Links;
 use crate::reply::Envelope;
 use crate::router::Router;
 use crate::routes;
+
+/// How much mail is on its way at once.
+const MAILS: usize = 8;
+
+/// How many deliveries to webhooks are on their way at once.
+const WEBHOOKS: usize = 64;
 
 /// What a server is made of.
 pub struct Server {
@@ -70,14 +78,19 @@ impl Server {
             stop.await;
             stopping.stop();
         };
-        let deliveries = tokio::spawn(jobs::deliver(Arc::clone(&self.service)));
+        let rotations = tokio::spawn(jobs::rotate(Arc::clone(&self.service)));
+        let deliveries =
+            [(Channel::Mail, MAILS), (Channel::Webhooks, WEBHOOKS)].map(|(channel, most)| {
+                tokio::spawn(jobs::deliver(Arc::clone(&self.service), channel, most))
+            });
         let jobs = tokio::spawn(scheduler.run(Arc::clone(&self.service)));
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);
             async move { host.answer(request, peer.ip()).await }
         };
         let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
-        deliveries.abort();
+        rotations.abort();
+        deliveries.iter().for_each(JoinHandle::abort);
         jobs.abort();
         jobs::report("write uses of tokens", self.service.write_token_uses().await);
         Ok(drained)

@@ -73,6 +73,7 @@ async fn who_runs_a_team_is_told_what_it_pays(kind: Kind) {
 
     let limits = json!({
         "members": 5, "projects": 3, "environments": 5, "secrets": 250, "service_tokens": 5,
+        "rotations": null,
     });
     assert_eq!(
         told,

@@ -30,3 +30,4 @@ mod tenants;
 mod tokens;
 mod users;
 mod watch;
+mod webhooks;

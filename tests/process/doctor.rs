@@ -61,6 +61,31 @@ async fn an_older_version_that_was_changed_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_project_without_a_key_is_found_and_the_rest_is_looked_at() {
+    let database = folder("doctor_key").join("secrets.db");
+    let mut program = Program::serve("doctor_key", &database).start();
+    let client = program.bearer(&jwt("alice"));
+    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+    let alice = Person::new(client, &user);
+    let lost = alice.project("Lost").await;
+    alice.secret(&lost, "production", "KEY", &canary("lost")).await;
+    let kept = alice.project("Kept").await;
+    for number in 0..7 {
+        alice.secret(&kept, "production", &format!("K{number}"), &canary("kept")).await;
+    }
+    program.terminate(Duration::from_secs(10));
+    let lose = "DELETE FROM project_keys
+                WHERE project_id = (SELECT id FROM projects WHERE name = 'Lost')";
+    sql(&database, lose).await;
+
+    let ended = verify("doctor_key", &database);
+
+    assert_eq!(ended.code, Some(65), "{} {}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("secrets: 7 with 7 records open"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(": a record does not open"), "{}", ended.stdout);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_entry_of_the_log_that_was_changed_is_found() {
     let database = filled("doctor_log").await;
     sql(&database, "UPDATE audit_log SET action = 'secret.read' WHERE position = 3").await;

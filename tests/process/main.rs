@@ -8,6 +8,8 @@ mod mail_server;
 mod program;
 mod provider;
 mod readme;
+mod rotations;
 mod sign_in;
 mod start;
 mod stop;
+mod webhooks;

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use secrets_tests::targets::Target;
+
 use crate::program::{Program, folder};
 
 /// The blocks of shell commands, in order.
@@ -30,10 +32,16 @@ fn the_walk_through_works_as_it_stands() {
     let email =
         ["dev", "token", "--email", "dev@example.com", "--data-dir", data.to_str().unwrap()];
     let token = Program::new("readme", &email).run().stdout;
+    let server = Target::postgres();
     let script = format!(
-        "set -eu\nexport SECRETS_URL=http://{}\nexport SECRETS_TOKEN={}\n{}",
+        "set -eu\nexport SECRETS_URL=http://{}\nexport SECRETS_TOKEN={}\n\
+         PGHOST={} PGPORT={} PGUSER={} PGPASSWORD={}\n{}",
         program.address,
         token.trim(),
+        server.host,
+        server.port,
+        server.user,
+        server.password,
         walk.concat()
     );
 
@@ -43,7 +51,7 @@ fn the_walk_through_works_as_it_stands() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{stdout}{stderr}");
     let lines: Vec<_> = stdout.lines().collect();
-    assert_eq!(lines.len(), 9, "{stdout}{stderr}");
+    assert_eq!(lines.len(), 15, "{stdout}{stderr}");
     assert!(lines[0].contains(r#""slug":"web-api""#), "{stdout}");
     assert_eq!(lines[1], r#"{"created":3,"updated":0,"skipped":0}"#);
     assert!(lines[3].contains(r#""key":"LOG_LEVEL""#), "{stdout}");
@@ -55,6 +63,15 @@ fn the_walk_through_works_as_it_stands() {
     );
     assert_eq!(lines[7], r#"{"value":"postgres://app:kvc_s3cr3t@db.internal/app"}"#);
     assert!(lines[8].contains(r#""action":"eso.secret_read""#), "{stdout}");
+    assert!(lines[9].contains(r#""status":"active""#), "{stdout}");
+    for entry in [lines[10], lines[12]] {
+        assert!(entry.contains(r#""status":"success""#), "{stdout}");
+    }
+    for line in [lines[11], lines[13]] {
+        assert!(line.contains(r#""value":"postgres://kv_"#), "{stdout}");
+    }
+    assert_ne!(lines[11], lines[13]);
+    assert!(lines[14].starts_with('['), "{stdout}");
     // The file that was imported is the reader's own.
     fs::remove_file(folder.join("example.env")).unwrap();
 }

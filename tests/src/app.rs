@@ -14,6 +14,7 @@ use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::links::BaseUrl;
 use secrets_core::outbox::Mail;
+use secrets_core::rotations::webhooks::WebhookSender;
 use secrets_core::rotations::{Rotators, Timings};
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::{MemoryDatabase, rotators};
@@ -54,9 +55,10 @@ pub struct App {
     /// The root key.
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
-    options: Options,
+    pub(crate) options: Options,
     timings: Timings,
     sends_mail: bool,
+    pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
     stop: Option<Stop>,
     guard: Arc<dyn Any + Send + Sync>,
 }
@@ -70,13 +72,14 @@ struct Stop {
 /// How a server is to be.
 pub struct Build {
     kind: Kind,
-    options: Options,
+    pub(crate) options: Options,
     rates: Rates,
     proxies: Networks,
     public_url: Option<BaseUrl>,
     envelope: Envelope,
     timings: Timings,
     sends_mail: bool,
+    pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
 /// How long whoever asks for a rotation waits: for ten seconds, as time is a thousand times as quick
@@ -98,6 +101,7 @@ impl Build {
             envelope: Envelope::Named,
             timings: Timings { budget: PATIENCE, ..Timings::default() },
             sends_mail: false,
+            webhooks: None,
         }
     }
 
@@ -174,6 +178,7 @@ impl Build {
             root: root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&mailer)),
+            webhooks: self.webhooks.clone(),
             rotators: Some(quick(&database, &self.timings)),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
@@ -191,6 +196,7 @@ impl Build {
             database,
             timings: self.timings,
             sends_mail: self.sends_mail,
+            webhooks: self.webhooks,
             root,
             signer: Arc::new(signer),
             options: self.options,
@@ -253,6 +259,7 @@ impl App {
             root: self.root.clone(),
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&self.mailer)),
+            webhooks: self.webhooks.clone(),
             rotators: Some(quick(&self.database, &self.timings)),
         }
     }
@@ -286,6 +293,7 @@ impl App {
             database: Arc::clone(&self.database),
             timings: self.timings,
             sends_mail: self.sends_mail,
+            webhooks: self.webhooks.clone(),
             root: Arc::clone(&self.root),
             signer: Arc::clone(&self.signer),
             options: self.options.clone(),

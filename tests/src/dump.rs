@@ -128,6 +128,7 @@ impl Dump {
         whose: Principal,
         (project, environment): (ProjectId, EnvironmentId),
     ) {
+        self.rotations(reads, environment).await;
         let path = EnvironmentPath::new(ProjectRef::Id(project), environment);
         let sight = reads.sight(&path, whose, Wanted::All).await.unwrap().unwrap();
         self.row(("project key", project), &sight.key);
@@ -142,6 +143,19 @@ impl Dump {
             let pending = open.as_ref().and_then(|open| open.pending.as_ref()).map(bytes);
             let row = (&rotation, connection, proxy, attempts, open, pending);
             self.row(("rotation", rotation.id), &row);
+        }
+    }
+
+    async fn rotations(&mut self, reads: &mut dyn Reads, environment: EnvironmentId) {
+        for rotation in reads.rotations(environment).await.unwrap() {
+            let sealed = (bytes(&rotation.connection), rotation.proxy.as_ref().map(bytes));
+            self.row(("rotation", rotation.id), &(&rotation, sealed));
+            for webhook in reads.webhooks(rotation.id).await.unwrap() {
+                self.row(("webhook", webhook.id), &(&webhook, bytes(&webhook.sealed)));
+                for delivery in reads.webhook_deliveries(webhook.id, 1_000).await.unwrap() {
+                    self.row(("delivery", delivery.id), &delivery);
+                }
+            }
         }
     }
 

@@ -30,6 +30,12 @@ pub fn secret(project: &str, environment: &str, key: &str) -> String {
     format!("{project}/environments/{environment}/secrets/{key}")
 }
 
+/// A rotation's webhooks.
+#[must_use]
+pub fn webhooks(project: &str, environment: &str, rotation: &str) -> String {
+    format!("{project}/environments/{environment}/rotations/{rotation}/webhooks")
+}
+
 /// An environment's rotations.
 #[must_use]
 pub fn rotations(project: &str, environment: &str) -> String {

@@ -23,6 +23,7 @@ pub struct Client {
 }
 
 /// A person who has signed in.
+#[derive(Clone)]
 pub struct Person {
     client: Client,
     /// Their id.

@@ -41,6 +41,8 @@ find_missing() {
     need npm npm has npm
     need 'Python 3.11 or later with venv (python3)' python3-venv has_python
     need 'the PostgreSQL server (initdb, postgres)' postgresql has_postgres
+    need 'the MariaDB server (mariadbd, mariadb-install-db)' 'mariadb-server-core mariadb-client-core' has_mariadb
+    need openssl openssl has openssl
     need 'dash and bash' 'dash bash' has_shells
     need 'setpriv and timeout' 'util-linux coreutils' has_basics_of_linux
 }
@@ -91,6 +93,11 @@ has_python() {
 has_postgres() {
     find_postgres
     [ -n "$postgres_bin" ]
+}
+
+has_mariadb() {
+    find_mariadb
+    [ -n "$mariadb" ]
 }
 
 can_install() {

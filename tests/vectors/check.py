@@ -1,4 +1,5 @@
-"""Checks every vector of every file with the independent reader; exits 1 if one disagrees.
+"""Checks every vector of every file with the independent reader, and the function of
+`examples/rotation-proxy` with those that are for it; exits 1 if one disagrees.
 
 A valid vector must open to what it says and, made again from its nonce, give the same bytes.
 An invalid one must be refused for the reason it says.
@@ -14,6 +15,10 @@ from uuid import UUID
 import reference as ref
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parents[1] / "examples" / "rotation-proxy"))
+
+import lambda_function as function  # noqa: E402
+
 Vector = dict[str, Any]
 
 
@@ -122,6 +127,46 @@ def token(vector: Vector) -> None:
     expect("the MAC", ref.token_mac(data(vector, "pepper"), text), data(vector, "mac"))
 
 
+def proxy_heading(vector: Vector) -> dict[str, str]:
+    """What a vector says of a request, as it is written in one."""
+    names = ("ts", "config", "seq", "step", "outcome")
+    heading = {name: str(vector[name]) for name in names if name in vector}
+    return heading | {"nonce": ref.base64url(data(vector, "nonce"))}
+
+
+def function_opens(vector: Vector) -> bytes:
+    """What the function that we publish finds in a request."""
+    try:
+        event, known = json.loads(vector["payload"]), [vector["secret"].encode()]
+        _, _, inside = function.open_request(event, known, vector["now"], {})
+    except function.Refused as refused:
+        raise ref.Refused(str(refused)) from None
+    return json.dumps(inside, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def proxy_request(vector: Vector) -> None:
+    secret, payload = vector["secret"].encode(), vector["payload"]
+    if not vector["valid"]:
+        refusal(vector, lambda: function_opens(vector))
+        return refusal(vector, lambda: ref.open_proxy_request(secret, vector["now"], payload))
+    inside, iv = vector["inside"].encode(), data(vector, "iv")
+    expect("the inside", ref.open_proxy_request(secret, vector["now"], payload), inside)
+    expect("what the function finds", function_opens(vector), inside)
+    expect("the request", ref.proxy_request(secret, proxy_heading(vector), iv, inside), payload)
+
+
+def proxy_answer(vector: Vector) -> None:
+    secret, heading, payload = vector["secret"].encode(), proxy_heading(vector), vector["payload"]
+    if not vector["valid"]:
+        return refusal(vector, lambda: ref.open_proxy_answer(secret, heading, payload))
+    inside, iv, outcome = vector["inside"].encode(), data(vector, "iv"), vector["outcome"]
+    expect("the inside", ref.open_proxy_answer(secret, heading, payload), (outcome, inside))
+    expect("the answer", ref.proxy_answer(secret, heading, iv, inside), payload)
+    request = {"nonce": heading["nonce"], "seq": vector["seq"], "step": vector["step"]}
+    made = function.seal_answer(request, secret, outcome, json.loads(inside), iv)
+    expect("what the function makes", json.dumps(made, separators=(",", ":")), payload)
+
+
 CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
     "xaes.json": {"vectors": xaes, "accumulated": accumulated},
     "record.json": {"vectors": record, "padding": padding},
@@ -132,6 +177,7 @@ CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
         "purpose_keys": purpose_key,
     },
     "token.json": {"vectors": token},
+    "proxy.json": {"requests": proxy_request, "answers": proxy_answer},
 }
 
 

@@ -657,6 +657,153 @@ def with_checksum(text: str) -> str:
     return text + ref.checksum(text)
 
 
+PROXY_SECRET = "kvc_shared_0123456789abcdefghijklmnop"
+NOW = 1_795_219_200
+
+
+def proxy_heading(**other: str) -> dict[str, str]:
+    return {
+        "ts": str(NOW),
+        "nonce": ref.base64url(fixed("proxy nonce", 16)),
+        "config": uuid("dd"),
+        "seq": "3",
+        "step": "apply",
+    } | other
+
+
+def with_field(payload: str, name: str, value: object) -> str:
+    """The same with another value for a field, or without it."""
+    fields = json.loads(payload) | {name: value}
+    return json.dumps({k: v for k, v in fields.items() if v is not None}, separators=(",", ":"))
+
+
+def proxy_requests() -> list[Vector]:
+    def vector(name: str, payload: str, heading: dict[str, str], **more: object) -> Vector:
+        nonce = ref.from_base64url(heading["nonce"]).hex()
+        told = {**heading, "nonce": nonce, "ts": int(heading["ts"]), "seq": int(heading["seq"])}
+        return {"name": name, "secret": PROXY_SECRET, "now": NOW, **told, **more, "payload": payload}
+
+    def accept(name: str, inside: str, **other: str) -> Vector:
+        heading, iv = proxy_heading(**other), fixed(f"proxy {name}", 12)
+        payload = ref.proxy_request(PROXY_SECRET.encode(), heading, iv, inside.encode())
+        return vector(name, payload, heading, valid=True, iv=iv.hex(), inside=inside)
+
+    def refuse(name: str, reason: str, payload: str, now: int = NOW) -> Vector:
+        return vector(name, payload, proxy_heading(), valid=False, reason=reason) | {"now": now}
+
+    inside = '{"connection":{"host":"db.internal"},"username":"kv_a"}'
+    golden = accept("golden request", inside)
+    payload = golden["payload"]
+    nil = {"config": NIL, "seq": "0"}
+    stale = ref.proxy_request(
+        PROXY_SECRET.encode(), proxy_heading(ts=str(NOW - 301)), bytes(12), inside.encode()
+    )
+    other = ref.proxy_request(b"kvc_another_secret", proxy_heading(), bytes(12), inside.encode())
+    fields = json.loads(payload)
+    ct = ref.base64url(flipped(ref.from_base64url(fields["ct"]), 12))
+    heading = proxy_heading()
+    resigned = ref.proxy_signature(
+        PROXY_SECRET.encode(), heading["ts"], heading["nonce"],
+        fields["kid"], heading["config"], heading["seq"], heading["step"], ct,
+    )  # fmt: skip
+    return [
+        golden,
+        accept("a test, of no rotation", '{"connection":{}}', step="test", **nil),
+        accept("a login, of no rotation", "{}", step="verify", **nil),
+        accept("a lock", "{}", step="lock", seq="1"),
+        accept("the largest attempt", "{}", seq=str(2**63 - 1)),
+        accept("letters beyond ASCII", '{"connection":{"database":"b\u00fccher"}}'),
+        *(
+            refuse(f"another {name}", reason, with_field(payload, name, value))
+            for name, reason, value in (
+                ("v", "fields", 2),
+                ("kid", "key", "0" * 16),
+                ("ts", "signature", NOW + 1),
+                ("nonce", "signature", ref.base64url(bytes(16))),
+                ("config", "signature", uuid("de")),
+                ("seq", "signature", 4),
+                ("step", "signature", "lock"),
+                ("ct", "signature", ct),
+                ("sig", "signature", "0" * 64),
+            )
+        ),
+        refuse("a signature in capitals", "signature", with_field(payload, "sig", fields["sig"].upper())),
+        refuse("no signature", "fields", with_field(payload, "sig", None)),
+        refuse("a field too many", "fields", with_field(payload, "note", "")),
+        refuse("a number as text", "fields", with_field(payload, "seq", "3")),
+        refuse("a truth for a number", "fields", with_field(payload, "v", True)),
+        refuse("301 seconds old", "time", stale),
+        refuse("301 seconds early", "time", payload, NOW - 301),
+        refuse("by another secret", "key", other),
+        refuse("changed inside and signed again", "inside",
+               with_field(with_field(payload, "ct", ct), "sig", resigned)),
+    ]  # fmt: skip
+
+
+def proxy_answers() -> list[Vector]:
+    asked = proxy_heading()
+    asked = {name: asked[name] for name in ("nonce", "seq", "step")}
+    nonce = ref.from_base64url(asked["nonce"]).hex()
+
+    def vector(name: str, **more: object) -> Vector:
+        told = {"nonce": nonce, "seq": int(asked["seq"]), "step": asked["step"]}
+        return {"name": name, "secret": PROXY_SECRET, **told, **more}
+
+    def accept(name: str, outcome: str, inside: str) -> Vector:
+        iv = fixed(f"proxy {name}", 12)
+        heading = asked | {"outcome": outcome}
+        payload = ref.proxy_answer(PROXY_SECRET.encode(), heading, iv, inside.encode())
+        return vector(name, valid=True, iv=iv.hex(), outcome=outcome, inside=inside, payload=payload)
+
+    def refuse(name: str, reason: str, payload: str) -> Vector:
+        return vector(name, valid=False, reason=reason, payload=payload)
+
+    def elsewhere(secret: str = PROXY_SECRET, **other: str) -> str:
+        heading = asked | {"outcome": "ok"} | other
+        return ref.proxy_answer(secret.encode(), heading, bytes(12), b"{}")
+
+    golden = accept("golden answer", "ok", '{"identity":"7301234567890123456"}')
+    payload = golden["payload"]
+    fields = json.loads(payload)
+    request = ref.proxy_request(PROXY_SECRET.encode(), proxy_heading(), bytes(12), b"{}")
+    # Under the key of requests, and signed as an answer.
+    ct = json.loads(request)["ct"]
+    sig = ref.proxy_signature(
+        PROXY_SECRET.encode(), "answer", asked["nonce"], asked["seq"], asked["step"], "ok", ct
+    )
+    reflected = with_field(with_field(payload, "ct", ct), "sig", sig)
+    return [
+        golden,
+        accept("nothing more to say", "ok", "{}"),
+        accept("a fault with its state", "privilege_missing", '{"state":"42501"}'),
+        *(
+            refuse(f"another {name}", reason, with_field(payload, name, value))
+            for name, reason, value in (
+                ("v", "fields", 2),
+                ("nonce", "signature", ref.base64url(bytes(16))),
+                ("seq", "signature", 4),
+                ("step", "signature", "lock"),
+                ("outcome", "signature", "busy"),
+                ("ct", "signature", ct),
+                ("sig", "signature", "0" * 64),
+            )
+        ),
+        refuse("a signature in capitals", "signature", with_field(payload, "sig", fields["sig"].upper())),
+        refuse("no signature", "fields", with_field(payload, "sig", None)),
+        refuse("a field too many", "fields", with_field(payload, "note", "")),
+        refuse("to another request", "another", elsewhere(nonce=ref.base64url(bytes(16)))),
+        refuse("of another attempt", "another", elsewhere(seq="2")),
+        refuse("to another step", "another", elsewhere(step="verify")),
+        refuse("by another secret", "signature", elsewhere("kvc_another_secret")),
+        refuse("the request itself", "fields", request),
+        refuse("the request's inside", "inside", reflected),
+    ]
+
+
+def proxy() -> dict[str, list[Vector]]:
+    return {"requests": proxy_requests(), "answers": proxy_answers()}
+
+
 def kept(old: dict[str, list[Vector]], new: dict[str, list[Vector]]) -> bool:
     """Whether every vector of a file as it was is in it as it will be, unchanged."""
     return all(vector in new.get(section, []) for section in old for vector in old[section])
@@ -667,6 +814,7 @@ FILES: dict[str, Callable[[], dict[str, list[Vector]]]] = {
     "record.json": record,
     "wrapped.json": wrapped,
     "token.json": token,
+    "proxy.json": proxy,
 }
 
 

@@ -1,14 +1,17 @@
-"""The independent reader: keys, records and tokens as `encryption.md` describes them.
+"""The independent reader: keys, records and tokens as `encryption.md` describes them, and what is
+said to functions as `rotations/envelope.rs` does.
 
 It shares no code with the Rust crates, so that a mistake has to be made twice to go unseen.
 It follows the text of the formats and nothing else; speed and wiping memory are not its concern.
 Needs Python 3.11 and the package `cryptography`.
 """
 
+import base64
 import hashlib
 import hmac
+import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -281,3 +284,112 @@ def check_token(text: str) -> None:
 def token_mac(pepper: bytes, text: str) -> bytes:
     """What is stored of a token."""
     return hmac.digest(pepper, b"secrets-core/v1/token\0" + text.encode(), "sha256")
+
+
+# Requests to a function in a target's network, and its answers, version 1.
+
+# How far the clocks of both may differ, in seconds.
+PROXY_WINDOW = 300
+PROXY_LIMIT = 16 * 1024
+REQUEST_FIELDS = ["v", "kid", "ts", "nonce", "config", "seq", "step", "ct", "sig"]
+ANSWER_FIELDS = ["v", "nonce", "seq", "step", "outcome", "ct", "sig"]
+NUMBERS = {"v", "ts", "seq"}
+
+
+def base64url(data: bytes) -> str:
+    """Without padding."""
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def from_base64url(text: str) -> bytes:
+    """The bytes of a text that is exactly what `base64url` makes of them."""
+    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if base64url(data) != text:
+        raise Refused("encoding")
+    return data
+
+
+def proxy_signature(secret: bytes, kind: str, nonce: str, *fields: str) -> str:
+    """Over a request (whose kind is its time) or an answer (whose kind is `answer`)."""
+    rest = hashlib.sha256(".".join(fields).encode()).hexdigest()
+    key = hkdf(secret, None, "lambda/mac")
+    return hmac.digest(key, f"v1.{kind}.{nonce}.{rest}".encode(), "sha256").hex()
+
+
+def proxy_request(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: bytes) -> str:
+    """The request with this heading: `ts`, `nonce`, `config`, `seq` and `step`, as they are written.
+    What is drawn at random is an argument only so that vectors can be repeated."""
+    ts, nonce, config, seq, step = (
+        heading[name] for name in ("ts", "nonce", "config", "seq", "step")
+    )
+    kid = hkdf(secret, None, "lambda/kid")[:8].hex()
+    key = hkdf(secret, from_base64url(nonce), "lambda/enc")
+    bound = ".".join(["v1", kid, ts, nonce, config, seq, step])
+    ct = base64url(iv + AESGCM(key).encrypt(iv, inside, bound.encode()))
+    sig = proxy_signature(secret, ts, nonce, kid, config, seq, step, ct)
+    return as_json(REQUEST_FIELDS, ["1", kid, ts, nonce, config, seq, step, ct, sig])
+
+
+def open_proxy_request(secret: bytes, now: int, payload: str) -> bytes:
+    """What a request holds, if it is one: signed, of these minutes, and whole."""
+    fields = from_json(REQUEST_FIELDS, payload)
+    kid, ts, nonce, config, seq, step, ct, sig = (fields[name] for name in REQUEST_FIELDS[1:])
+    if kid != hkdf(secret, None, "lambda/kid")[:8].hex():
+        raise Refused("key")
+    if sig != proxy_signature(secret, ts, nonce, kid, config, seq, step, ct):
+        raise Refused("signature")
+    if abs(now - int(ts)) > PROXY_WINDOW:
+        raise Refused("time")
+    key = hkdf(secret, from_base64url(nonce), "lambda/enc")
+    return opened(key, ".".join(["v1", kid, ts, nonce, config, seq, step]), ct)
+
+
+def proxy_answer(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: bytes) -> str:
+    """The answer with this heading: `nonce`, `seq`, `step` and `outcome`."""
+    nonce, seq, step, outcome = (heading[name] for name in ("nonce", "seq", "step", "outcome"))
+    key = hkdf(secret, from_base64url(nonce), "lambda/enc/answer")
+    bound = ".".join(["v1", "answer", nonce, seq, step, outcome])
+    ct = base64url(iv + AESGCM(key).encrypt(iv, inside, bound.encode()))
+    sig = proxy_signature(secret, "answer", nonce, seq, step, outcome, ct)
+    return as_json(ANSWER_FIELDS, ["1", nonce, seq, step, outcome, ct, sig])
+
+
+def open_proxy_answer(secret: bytes, heading: Mapping[str, str], payload: str) -> tuple[str, bytes]:
+    """The outcome of an answer to the request with this heading, and what it holds."""
+    fields = from_json(ANSWER_FIELDS, payload)
+    nonce, seq, step, outcome, ct, sig = (fields[name] for name in ANSWER_FIELDS[1:])
+    if sig != proxy_signature(secret, "answer", nonce, seq, step, outcome, ct):
+        raise Refused("signature")
+    if any(fields[name] != heading[name] for name in ("nonce", "seq", "step")):
+        raise Refused("another")
+    key = hkdf(secret, from_base64url(nonce), "lambda/enc/answer")
+    return outcome, opened(key, ".".join(["v1", "answer", nonce, seq, step, outcome]), ct)
+
+
+def opened(key: bytes, bound: str, ct: str) -> bytes:
+    """What 12 bytes of nonce, a ciphertext and its tag hide."""
+    sealed = from_base64url(ct)
+    try:
+        return AESGCM(key).decrypt(sealed[:12], sealed[12:], bound.encode())
+    except (InvalidTag, ValueError):
+        raise Refused("inside") from None
+
+
+def as_json(names: Sequence[str], values: Sequence[str]) -> str:
+    """An object of numbers and texts, in this order and without spaces."""
+    fields = {
+        name: int(value) if name in NUMBERS else value
+        for name, value in zip(names, values, strict=True)
+    }
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def from_json(names: Sequence[str], payload: str) -> dict[str, str]:
+    """The fields of an object that has exactly these, as they are written."""
+    fields = json.loads(payload)
+    kinds = {name: int if name in NUMBERS else str for name in names}
+    if len(payload) > PROXY_LIMIT or fields.keys() != kinds.keys() or fields["v"] != 1:
+        raise Refused("fields")
+    if any(type(fields[name]) is not kind for name, kind in kinds.items()):
+        raise Refused("fields")
+    return {name: str(value) for name, value in fields.items()}

@@ -25,6 +25,7 @@ mod plaintext;
 mod record;
 mod tag;
 mod token;
+mod webhook;
 
 pub use archive::{Archive, ArchiveKey, Passphrase};
 pub(crate) use chain::{ChainMac, is_same};
@@ -42,6 +43,7 @@ pub use plaintext::{Description, Plaintext};
 pub use record::{Purpose, RecordContext, Sealed};
 pub use tag::Tag;
 pub use token::{CodeText, InvitationToken, TokenMac, TokenText};
+pub use webhook::WebhookSecret;
 
 /// Random bytes from the operating system.
 ///

@@ -8,9 +8,13 @@
 mod connection;
 mod create;
 mod delete;
+#[cfg(feature = "rotators")]
+pub mod drivers;
 pub mod envelope;
 mod keys;
 mod kinds;
+#[cfg(feature = "aws")]
+pub mod lambda;
 mod list;
 mod machine;
 mod model;
@@ -23,7 +27,7 @@ mod target;
 mod test;
 mod timings;
 mod update;
-mod webhooks;
+pub mod webhooks;
 
 pub use connection::{Connection, ProxyConnection};
 pub use create::{CreateRotation, NewRotation};

@@ -29,6 +29,7 @@ use crate::ids::RotationId;
 use crate::limits::{Plans, RateLimiter};
 use crate::operation::{Access, Audit, Context, Operation};
 use crate::outbox::Mail;
+use crate::rotations::webhooks::{Receivers, WebhookSender};
 use crate::rotations::{Rotators, Seats};
 use crate::scans::engine::Rules;
 use crate::store::{AuditRecord, Store, TokenUse};
@@ -48,6 +49,8 @@ pub struct Ports {
     pub mail: Option<Mail>,
     /// How credentials are rotated; without it, none are.
     pub rotators: Option<Rotators>,
+    /// How webhooks are told; without it, what is for them waits.
+    pub webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
 /// The operator's choices.
@@ -90,6 +93,7 @@ pub struct Service {
     keyring: Keyring,
     audit: AuditQueue,
     guesses: RateLimiter<Guesser>,
+    receivers: Receivers,
     uses: Uses,
     seats: Arc<Seats>,
     /// The rotations that this process left unfinished without dying.
@@ -110,6 +114,7 @@ impl Service {
             keyring,
             audit: AuditQueue::default(),
             guesses: RateLimiter::new(GUESSES),
+            receivers: Receivers::default(),
             uses: Uses::default(),
             seats: Arc::default(),
             left: Mutex::default(),
@@ -264,6 +269,14 @@ impl Service {
 
     pub(crate) fn left(&self) -> &Mutex<BTreeSet<RotationId>> {
         &self.left
+    }
+
+    pub(crate) fn webhooks(&self) -> Option<&dyn WebhookSender> {
+        self.ports.webhooks.as_deref()
+    }
+
+    pub(crate) fn receivers(&self) -> &Receivers {
+        &self.receivers
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -112,12 +112,13 @@ fn is_unreadable(tried: &BTreeMap<SecretId, bool>) -> bool {
 }
 
 fn opens(keyring: &Keyring, sample: &Sample) -> bool {
-    let Ok(key) = keyring.project_key(&sample.key) else { return false };
-    if sample.secret.sealed.key_version() != Some(sample.key.version) {
+    let Some(record) = &sample.key else { return false };
+    let Ok(key) = keyring.project_key(record) else { return false };
+    if sample.secret.sealed.key_version() != Some(record.version) {
         // Sealed by an older key, which this sample does not bring along.
         return sample.secret.sealed.key_version().is_some();
     }
-    let context = secrets::value_context(keyring.instance(), sample.key.project, &sample.secret);
+    let context = secrets::value_context(keyring.instance(), record.project, &sample.secret);
     sample.secret.sealed.open(&key, &context).is_ok()
 }
 

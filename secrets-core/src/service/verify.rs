@@ -9,7 +9,7 @@ use super::Service;
 use crate::crypto::{ProjectKey, Sealed};
 use crate::ids::{ProjectId, SecretId};
 use crate::secrets::{description_context, value_context};
-use crate::store::{Reads, SecretRecord, StoreResult};
+use crate::store::{Reads, Sample, SecretRecord, StoreResult};
 
 /// What a look at all records found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -40,23 +40,33 @@ impl Service {
         let mut from = Some(SecretId::from(Uuid::nil()));
         while let Some(next) = from {
             let Some(sample) = reads.sample(next).await? else { break };
-            let secret = sample.secret;
-            if keys.project != sample.key.project {
-                keys = Keys { project: sample.key.project, by_version: HashMap::new() };
-            }
-            // It comes along for deleted projects too, whose keys are not to be had otherwise.
-            let key = self.keyring().project_key(&sample.key).ok();
-            keys.by_version.insert(sample.key.version, key);
-            match self.opens(reads.as_mut(), &mut keys, &secret).await? {
+            let id = sample.secret.id;
+            match self.opens_sample(reads.as_mut(), &mut keys, &sample).await? {
                 Some(records) => {
                     verified.secrets += 1;
                     verified.records += records;
                 }
-                None => verified.unreadable.push(secret.id),
+                None => verified.unreadable.push(id),
             }
-            from = secret.id.uuid().as_u128().checked_add(1).map(|id| Uuid::from_u128(id).into());
+            from = id.uuid().as_u128().checked_add(1).map(|id| Uuid::from_u128(id).into());
         }
         Ok(verified)
+    }
+
+    /// How many records a secret has, if all of them open: none does where its project has no key.
+    async fn opens_sample(
+        &self,
+        reads: &mut dyn Reads,
+        keys: &mut Keys,
+        sample: &Sample,
+    ) -> StoreResult<Option<u64>> {
+        let Some(record) = &sample.key else { return Ok(None) };
+        if keys.project != record.project {
+            *keys = Keys { project: record.project, by_version: HashMap::new() };
+        }
+        // It comes along for deleted projects too, whose keys are not to be had otherwise.
+        keys.by_version.insert(record.version, self.keyring().project_key(record).ok());
+        self.opens(reads, keys, &sample.secret).await
     }
 
     /// How many records a secret has, if all of them open.

@@ -11,8 +11,8 @@ use crate::ids::SecretId;
 pub struct Sample {
     /// The secret.
     pub secret: SecretRecord,
-    /// The key of its project that its record names.
-    pub key: ProjectKeyRecord,
+    /// The key of its project that its record names, or the newest; none if the project has none.
+    pub key: Option<ProjectKeyRecord>,
 }
 
 /// Reading the installation's rows.
@@ -27,7 +27,7 @@ pub trait InstanceReads: Send {
     /// The oldest and the newest secret.
     async fn secret_range(&mut self) -> StoreResult<Option<(SecretId, SecretId)>>;
 
-    /// The first secret at or after this id, with the newest key of its project.
+    /// The first secret at or after this id, with a key of its project.
     async fn sample(&mut self, from: SecretId) -> StoreResult<Option<Sample>>;
 }
 

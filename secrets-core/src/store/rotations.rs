@@ -153,6 +153,9 @@ pub trait RotationReads: Send {
     /// The rotation with this id, whether or not its project is deleted.
     async fn rotation(&mut self, rotation: RotationId) -> StoreResult<Option<RotationRecord>>;
 
+    /// The first rotation at or after this id, whether or not its project is deleted.
+    async fn rotation_from(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>>;
+
     /// Where a rotation is, whether or not its project is deleted.
     async fn rotation_place(&mut self, rotation: RotationId) -> StoreResult<Option<RotationPlace>>;
 

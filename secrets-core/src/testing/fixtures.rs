@@ -17,6 +17,10 @@ use crate::store::{
     UserRecord,
 };
 
+mod rotations;
+
+pub use rotations::{attempt, concluded, keys, rotation, webhook, webhook_delivery};
+
 /// Two teams that know nothing of each other, and a project of the first.
 #[derive(Debug, Clone)]
 pub struct World {

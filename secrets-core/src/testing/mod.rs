@@ -9,3 +9,4 @@ pub mod fixtures;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod rotator;
+pub mod rotators;

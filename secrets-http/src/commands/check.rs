@@ -22,6 +22,7 @@ pub(super) async fn run(
         identity: open::identity(settings.issuer, clock)?,
         mail: open::mail(settings.service.mail.as_ref())?,
         rotators: None,
+        webhooks: Some(open::webhooks(&settings.service.options.egress)?),
     };
     let service = open::service(ports, settings.service.options).await?;
     let health = service.health().await;

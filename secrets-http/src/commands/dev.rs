@@ -12,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use secrets_core::caller::Origin;
 use secrets_core::clock::Clock;
 use secrets_core::crypto::random;
+use secrets_core::egress::EgressPolicy;
 use secrets_core::jwt::DevKey;
 use secrets_core::users::SyncUser;
 use secrets_core::{Ports, Service};
@@ -21,13 +22,16 @@ use super::{open, say, serve};
 use crate::config::{Database, Dev, DevToken, Exit, Failure};
 use crate::identity::FixedVerifier;
 
+/// What webhooks and rotations may reach unless it is said: this machine.
+const LOOPBACK: &str = "127.0.0.0/8, ::1, localhost";
+
 const DATABASE: &str = "secrets.db";
 const ROOT_KEY: &str = "root.key";
 const SIGNING_KEY: &str = "signing.key";
 const PERSON: &str = "dev@example.com";
 
 pub(super) async fn run(
-    dev: Dev,
+    mut dev: Dev,
     unknown: Vec<String>,
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
@@ -44,6 +48,11 @@ pub(super) async fn run(
     let root = key(&folder.join(ROOT_KEY), Missing::Made)?;
     let signer = signer(folder, Missing::Made)?;
 
+    // What is tried out first is on the same machine.
+    if dev.service.options.egress == EgressPolicy::default() {
+        dev.service.options.egress = EgressPolicy::parse(LOOPBACK)
+            .map_err(|_| Failure::new(Exit::Configuration, "the addresses of this machine"))?;
+    }
     let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
     let ports = Ports {
         store: open::store(&Database::Sqlite(database)).await?,
@@ -51,7 +60,8 @@ pub(super) async fn run(
         root: open::root_key(root),
         identity: Arc::new(verifier),
         mail: open::mail(dev.service.mail.as_ref())?,
-        rotators: None,
+        rotators: Some(open::rotators(&dev.service.options, &clock)),
+        webhooks: Some(open::webhooks(&dev.service.options.egress)?),
     };
     let service = open::only_service(ports, dev.service.options.clone()).await?;
     let token = sign(&signer, PERSON, clock.as_ref())?;

@@ -34,6 +34,7 @@ pub(super) async fn verify(
         identity: Arc::new(Nobody),
         mail: None,
         rotators: None,
+        webhooks: None,
     };
     let service = open::service(ports, Options::default()).await?;
     let records = service.verify_records().await.map_err(|error| open::unusable(&error))?;

@@ -7,8 +7,11 @@ use std::sync::Arc;
 use secrets_core::caller::IdentityVerifier;
 use secrets_core::clock::Clock;
 use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
+use secrets_core::egress::{EgressPolicy, Gate};
 use secrets_core::jwt::Keys;
 use secrets_core::outbox::Mail;
+use secrets_core::rotations::Rotators;
+use secrets_core::rotations::webhooks::WebhookSender;
 use secrets_core::service::StartError;
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store, StoreError};
@@ -22,7 +25,8 @@ use crate::fetch::Client;
 use crate::identity::{FixedVerifier, OidcVerifier};
 use crate::logs;
 use crate::mail::SmtpMailer;
-use crate::tls;
+use crate::webhooks::HyperSender;
+use crate::{debug, rotators, tls};
 
 /// Starts the log, and says which variables mean nothing.
 pub(super) fn log(settings: &crate::config::Logs, unknown: &[String]) -> Result<(), Failure> {
@@ -90,6 +94,21 @@ pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Fail
     Ok(Some(Mail { mailer: Arc::new(mailer), links: links.clone() }))
 }
 
+/// What rotates credentials.
+pub(super) fn rotators(options: &Options, clock: &Arc<dyn Clock>) -> Rotators {
+    debug::arm();
+    let gate = Arc::new(Gate::new(options.egress.clone()));
+    rotators::rotators(&gate, Arc::clone(clock), debug::timings())
+}
+
+/// How webhooks are told: where this policy permits it.
+pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, Failure> {
+    let sender = HyperSender::new(Gate::new(policy.clone())).map_err(|error| {
+        Failure::new(Exit::Configuration, format!("no TLS for webhooks: {error}"))
+    })?;
+    Ok(Arc::new(sender))
+}
+
 pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
     let opened = Service::open(ports, options).await;
     opened.map(Arc::new).map_err(|error| {
@@ -111,6 +130,7 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
 pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
     let service = service(ports, options).await?;
     service.end_claims().await.map_err(|error| unusable(&error))?;
+    service.end_rotation_leases().await.map_err(|error| unusable(&error))?;
     Ok(service)
 }
 

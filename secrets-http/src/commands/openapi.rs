@@ -25,6 +25,7 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
         identity: Arc::new(Nobody),
         mail: None,
         rotators: None,
+        webhooks: None,
     };
     let service = open::service(ports, Options::default()).await?;
     let scheduler = Scheduler::new(Arc::clone(&clock));

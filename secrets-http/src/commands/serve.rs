@@ -29,7 +29,8 @@ pub(super) async fn run(
         root: open::root_key(settings.root_key.into_inner()),
         identity: open::identity(settings.issuer, Arc::clone(&clock))?,
         mail: open::mail(settings.service.mail.as_ref())?,
-        rotators: None,
+        rotators: Some(open::rotators(&settings.service.options, &clock)),
+        webhooks: Some(open::webhooks(&settings.service.options.egress)?),
     };
     let options = settings.service.options.clone();
     let service = match settings.database {

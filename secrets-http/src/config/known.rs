@@ -217,6 +217,13 @@ pub(super) static ALL: &[Known] = &[
         Plain,
         "Rules of your own for scans, as gitleaks writes them (TOML) [default: ours alone]",
     ),
+    known(
+        "egress_allow",
+        "NETWORKS",
+        Service,
+        Plain,
+        "Networks, addresses and host names where webhooks and databases may be though they are not on the internet, and without TLS, separated by commas [default: none]",
+    ),
     known("tls_cert", "PATH", Trust, Plain, "Certificate chain (PEM), to serve https"),
     known("tls_key", "PATH", Trust, Plain, "Its private key (PEM)"),
     known(

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hyper::Uri;
 use lettre::message::Mailbox;
+use secrets_core::egress::EgressPolicy;
 use secrets_core::jwt::{Expectations, Key};
 use secrets_core::limits::Plans;
 use secrets_core::links::BaseUrl;
@@ -227,6 +228,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         member_access: optional(layers, "default_member_role", str::parse)?.unwrap_or_default(),
         audit_reads: optional(layers, "audit_reads", values::switch)?.unwrap_or(true),
         scan_rules: scan_rules(layers)?,
+        egress: egress(layers)?,
         ..Options::default()
     };
     let rates = Rates {
@@ -244,6 +246,12 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         envelope: optional(layers, "envelope", values::envelope)?.unwrap_or_default(),
         options,
     })
+}
+
+/// Where webhooks and databases may be.
+fn egress(layers: &Layers) -> Result<EgressPolicy, Failure> {
+    let Some(found) = layers.find("egress_allow")? else { return Ok(EgressPolicy::default()) };
+    EgressPolicy::parse(&found.value).map_err(|bad| found.breaks(&bad.to_string()))
 }
 
 /// Rules for scans, read and compiled before anything starts.

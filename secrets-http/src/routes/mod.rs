@@ -21,6 +21,7 @@ mod teams;
 mod tokens;
 mod users;
 mod watch;
+mod webhooks;
 
 use std::future::{Ready, ready};
 
@@ -52,6 +53,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         device_page::routes(api),
         docs::routes(api, scheduler),
         scans::routes(api),
+        webhooks::routes(api),
     ]
     .into_iter()
     .flatten()

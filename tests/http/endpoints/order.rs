@@ -10,7 +10,7 @@ use super::world::World;
 const MALFORMED: [&str; 3] = [
     "{",
     "[]",
-    r#"{"name":7,"key":7,"value":7,"secrets":7,"team_id":7,"project_ids":7,"email":7,"role":7,"include_secrets":7}"#,
+    r#"{"name":7,"key":7,"value":7,"secrets":7,"team_id":7,"project_ids":7,"email":7,"role":7,"url":7,"events":7,"include_secrets":7}"#,
 ];
 
 async fn what_is_malformed_is_told_after_who_may_call_and_before_what_is_named(app: App) {
@@ -43,7 +43,16 @@ secrets_tests::on_every_store!(
 
 /// Whether an endpoint takes a body, or a query that must be there.
 fn takes_input(rule: &Rule) -> bool {
-    let none = ["/sync", "/resend", "/accept", "/restore", "Name}/rotate", "Name}/test"];
+    let none = [
+        "/sync",
+        "/resend",
+        "/accept",
+        "/restore",
+        "Name}/rotate",
+        "Name}/test",
+        "Id}/test",
+        "/redeliver",
+    ];
     let takes_none = none.iter().any(|end| rule.template.ends_with(end));
     matches!(rule.method, "POST" | "PUT" | "PATCH") && !takes_none || is_eso(rule)
 }

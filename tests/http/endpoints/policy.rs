@@ -75,6 +75,8 @@ pub(super) enum Level {
     Token,
     /// A scan, and perhaps something it found.
     Scan,
+    /// A webhook of a rotation, and perhaps something it was told.
+    Webhook,
 }
 
 /// Whether a request that is allowed changes anything.
@@ -97,7 +99,8 @@ pub(super) enum Target {
     Nonsense,
     /// An unknown environment of the first team's project.
     UnknownEnvironment,
-    /// An unknown key or rotation of the first team's environment, or an unknown person in it.
+    /// An unknown key of the first team's environment, or an unknown person, rotation or webhook in
+    /// it.
     UnknownKey,
 }
 
@@ -148,6 +151,12 @@ const ATTEMPTS: &str =
 
 const MINE: &str = "/api/v1/projects/{projectId}/my-permissions";
 const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
+const WEBHOOKS: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks";
+const WEBHOOK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}";
+const WEBHOOK_TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/test";
+const DELIVERIES: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries";
+const REDELIVER: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver";
 const PERMISSIONS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions";
 const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
@@ -220,6 +229,12 @@ pub(super) const POLICY: &[Rule] = &[
     change("PUT", PERMISSIONS, Who::Granters, Level::Environment, 200),
     change("PUT", PERMISSION, Who::Granters, Level::Permission, 200),
     change("DELETE", PERMISSION, Who::Granters, Level::Permission, 204),
+    rule("GET", WEBHOOKS, Who::Viewers, Level::Rotation, 200),
+    change("POST", WEBHOOKS, Who::Editors, Level::Rotation, 201),
+    change("DELETE", WEBHOOK, Who::Editors, Level::Webhook, 204),
+    change("POST", WEBHOOK_TEST, Who::Editors, Level::Webhook, 200),
+    rule("GET", DELIVERIES, Who::Viewers, Level::Webhook, 200),
+    change("POST", REDELIVER, Who::Editors, Level::Webhook, 200),
     rule("GET", "/api/v1/eso/secret", Who::Machines, Level::Secret, 200),
     rule("GET", "/api/v1/eso/secrets", Who::Machines, Level::Environment, 200),
     rule("GET", "/api/v1/tokens", Who::People, Level::Nothing, 200),
@@ -267,7 +282,7 @@ impl Level {
             | Self::Scan
             | Self::Token => &[Own, Foreign, Unknown, Nonsense],
             Self::Environment => &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment],
-            Self::Secret | Self::Permission | Self::Rotation => {
+            Self::Secret | Self::Permission | Self::Rotation | Self::Webhook => {
                 &[Own, Foreign, Unknown, Nonsense, UnknownEnvironment, UnknownKey]
             }
         }

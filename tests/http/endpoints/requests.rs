@@ -22,6 +22,8 @@ pub(super) struct Names {
     scan: String,
     finding: String,
     rotation: String,
+    webhook: String,
+    delivery: String,
     /// Not used before, for what the request makes.
     new: u32,
 }
@@ -45,6 +47,8 @@ impl Names {
             invitation: tenant.invitation.clone(),
             scan: tenant.scan.clone(),
             finding: tenant.finding.clone(),
+            webhook: tenant.webhook.clone(),
+            delivery: tenant.delivery.clone(),
             rotation: tenant.rotation.clone(),
             new: world.draw(),
         };
@@ -55,9 +59,10 @@ impl Names {
             Target::UnknownEnvironment => NOBODYS.clone_into(&mut names.environment),
             Target::UnknownKey => {
                 "NO_SUCH_KEY".clone_into(&mut names.key);
-                "no-such-rotation".clone_into(&mut names.rotation);
                 NOBODYS.clone_into(&mut names.member);
                 NOBODYS.clone_into(&mut names.colleague);
+                "no-such-rotation".clone_into(&mut names.rotation);
+                NOBODYS.clone_into(&mut names.webhook);
             }
         }
         names
@@ -65,7 +70,7 @@ impl Names {
 
     /// Whether a request takes away what it names, or uses it up.
     pub(super) fn takes_away(rule: &Rule) -> bool {
-        let ends = ["/restore", "/resend"];
+        let ends = ["/restore", "/resend", "{webhookId}/test", "/redeliver"];
         rule.method == "DELETE" || ends.iter().any(|end| rule.template.ends_with(end))
     }
 
@@ -111,11 +116,6 @@ impl Names {
                 self.key = format!("DOOMED_{new}");
                 owner.secret(&project, "development", &self.key, "kvc_doomed").await;
             }
-            Level::Rotation => {
-                self.rotation = format!("doomed-{new}");
-                let path = paths::rotations(&project, "development");
-                owner.post(&path, &postgresql(&self.rotation)).await.is(201);
-            }
             Level::Permission => {
                 let path = paths::permission(&project, &self.environment, &self.colleague);
                 owner.put(&path, &json!({ "role": "read" })).await.is(200);
@@ -124,6 +124,14 @@ impl Names {
                 let name = format!("Doomed {new}");
                 let body = json!({ "name": name, "team_id": owner.team, "all_projects": true });
                 self.token = owner.post("/api/v1/tokens", &body).await.is(201).id();
+            }
+            Level::Rotation | Level::Webhook => {
+                self.rotation = format!("doomed-{new}");
+                let rotations = paths::rotations(&project, &self.environment);
+                owner.post(&rotations, &postgresql(&self.rotation)).await.is(201);
+                let webhooks = paths::webhooks(&project, &self.environment, &self.rotation);
+                self.webhook = owner.post(&webhooks, &webhook()).await.is(201).id();
+                self.delivery = app.delivered(&self.webhook).await;
             }
             Level::Scan => self.scan = owner.scan_text("doomed").await.id(),
             Level::Invitation => {
@@ -157,6 +165,8 @@ impl Names {
             .replace("{findingId}", &self.finding)
             .replace("{userId}", user)
             .replace("{invitationId}", &self.invitation)
+            .replace("{webhookId}", &self.webhook)
+            .replace("{deliveryId}", &self.delivery)
             .replace("{token}", "a-token-of-nobody-here");
         let Self { team, project, environment, key, .. } = self;
         match (rule.method, rule.template) {
@@ -192,6 +202,7 @@ impl Names {
             ("PATCH", "{environmentId}") => Some(json!({ "description": name })),
             ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
             ("POST", "secrets") => Some(secret),
+            ("POST", "webhooks") => Some(webhook()),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
             ("PUT", "billing") => Some(json!({ "plan": "free" })),
             ("PUT", "permissions") => {
@@ -236,4 +247,9 @@ impl Names {
             None => client.raw(method, &path, &[], "").await,
         }
     }
+}
+
+/// A webhook that is told nothing here: nothing sends.
+pub(super) fn webhook() -> Value {
+    json!({ "url": "https://hooks.example.com/kvc_table", "events": ["rotation.failed"] })
 }

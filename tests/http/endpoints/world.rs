@@ -7,6 +7,7 @@ use secrets_tests::{App, Dump, Person, credential, paths, postgresql};
 use serde_json::json;
 
 use super::principals::{self, Principal};
+use super::requests;
 
 /// Which team a caller or a thing belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,9 @@ pub(super) struct Tenant {
     pub(super) finding: String,
     /// The name of a rotation.
     pub(super) rotation: String,
+    /// A webhook of it, and what that was told.
+    pub(super) webhook: String,
+    pub(super) delivery: String,
 }
 
 /// Both teams and all who knock.
@@ -114,6 +118,9 @@ impl Tenant {
         let rotation = "lasting".to_owned();
         let rotations = paths::rotations(&path, "development");
         owner.post(&rotations, &postgresql(&rotation)).await.is(201);
+        let webhooks = paths::webhooks(&path, "development", &rotation);
+        let webhook = owner.post(&webhooks, &requests::webhook()).await.is(201).id();
+        let delivery = app.delivered(&webhook).await;
         Self {
             owner,
             project,
@@ -125,6 +132,11 @@ impl Tenant {
             scan,
             finding,
             rotation,
+<<<<<<< HEAD
+=======
+            webhook,
+            delivery,
+>>>>>>> rotation
         }
     }
 

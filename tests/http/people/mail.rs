@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::clock::Clock as _;
+use secrets_core::outbox::Channel;
 use secrets_tests::{Answer, App, Build, Kind, MAIL_LINKS, Person, on_every_store};
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ async fn world(kind: Kind) -> (App, Person) {
 
 /// Sends what is due now.
 async fn deliver(app: &App) {
-    while app.service.deliver_due().await.unwrap() > 0 {}
+    while app.service.deliver_due(Channel::Mail).await.unwrap() > 0 {}
 }
 
 /// What waits to be sent, now or later.

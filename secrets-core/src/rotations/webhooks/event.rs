@@ -20,7 +20,7 @@ use crate::store::{
 pub(crate) const DELIVERY: &str = "webhook";
 
 /// The name of the event that is sent because somebody asked.
-const TEST: &str = "webhook.test";
+pub(super) const TEST: &str = "webhook.test";
 
 /// Where an event happened.
 #[derive(Debug, Clone, Serialize)]
@@ -159,7 +159,7 @@ async fn leave(
 }
 
 /// The event as it is sent: the same bytes however often.
-fn body(id: WebhookDeliveryId, event: &str, data: &impl Serialize, now: Time) -> String {
+fn body(id: WebhookDeliveryId, event: &str, data: &(impl Serialize + ?Sized), now: Time) -> String {
     json!({ "type": event, "timestamp": now, "id": message_id(id), "data": data }).to_string()
 }
 

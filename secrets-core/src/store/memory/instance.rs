@@ -35,9 +35,8 @@ impl<S: Snapshot> InstanceReads for Session<S> {
         let secret = state.secret(*id).cloned();
         let environment =
             secret.as_ref().and_then(|secret| state.environments.get(&secret.environment));
-        let key =
-            environment.map(|environment| state.newest_key(environment.project)).transpose()?;
-        Ok(secret.zip(key).map(|(secret, key)| Sample { secret, key }))
+        let key = environment.and_then(|environment| state.newest_key(environment.project).ok());
+        Ok(secret.map(|secret| Sample { secret, key }))
     }
 }
 

@@ -37,6 +37,10 @@ impl<S: Snapshot> RotationReads for Session<S> {
         Ok(self.state().rotations.get(&rotation).map(owned))
     }
 
+    async fn rotation_from(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>> {
+        Ok(self.state().rotations.get_next(&from).map(|(_, rotation)| owned(rotation)))
+    }
+
     async fn rotation_place(&mut self, rotation: RotationId) -> StoreResult<Option<RotationPlace>> {
         let state = self.state();
         let Some(rotation) = state.rotations.get(&rotation) else { return Ok(None) };

@@ -136,7 +136,7 @@ mod tests {
     use sqlx::{AssertSqlSafe, Row};
     use tempfile::TempDir;
 
-    use super::tables::sight;
+    use super::tables::{rotations, sight};
     use super::*;
     use crate::caller::Principal;
     use crate::error::Cause;
@@ -168,6 +168,33 @@ mod tests {
             assert!(plan.iter().any(|step| step.starts_with("SEARCH s USING INDEX")), "{plan:#?}");
             assert!(!plan.iter().any(|step| step.starts_with("SCAN s")), "{plan:#?}");
         }
+    }
+
+    #[tokio::test]
+    async fn work_is_found_along_its_index() {
+        let (store, _folder) = opened().await;
+
+        let text = format!("EXPLAIN QUERY PLAN {}", rotations::WORK);
+        let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(&store.readers).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+
+        assert!(plan[0].starts_with("SEARCH rotations USING INDEX rotations_work"), "{plan:#?}");
+        assert!(!plan.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{plan:#?}");
+    }
+
+    #[tokio::test]
+    async fn a_secret_whose_project_has_no_key_is_a_sample_without_one() {
+        let (store, _folder) = opened().await;
+        let world = World::build(&store).await;
+        let held = secret(&world.staging, "KEY");
+        let mut tx = store.begin().await.unwrap();
+        tx.insert_secrets(std::slice::from_ref(&held)).await.unwrap();
+        tx.commit().await.unwrap();
+        sqlx::query("DELETE FROM project_keys").execute(&store.writers).await.unwrap();
+
+        let found = store.read().await.unwrap().sample(held.id).await.unwrap().unwrap();
+
+        assert_eq!((found.secret, found.key), (held, None));
     }
 
     #[tokio::test]

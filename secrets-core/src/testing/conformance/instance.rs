@@ -132,7 +132,7 @@ pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
     let sample = committed(store, tx).await.sample(second.id).await.unwrap().unwrap();
 
     assert_eq!(sample.secret, second);
-    assert_eq!(sample.key, key);
+    assert_eq!(sample.key, Some(key));
 }
 
 /// An installation with a key for every purpose.

@@ -14,7 +14,7 @@ macro_rules! store_conformance {
     ($open:ident) => { $crate::store_conformance! { @list tests $open } };
     (@names) => { $crate::store_conformance! { @list names names } };
 
-    (@list $then:ident $with:ident) => { $crate::store_conformance! { @$then $with
+    (@list $then:ident $with:ident) => { $crate::rotation_conformance! { $then $with
         transactions() {
             a_store_answers_when_asked
             a_transaction_reads_its_own_writes
@@ -84,6 +84,7 @@ macro_rules! store_conformance {
             a_member_can_be_given_another_role
             a_member_can_be_taken_out
             a_deleted_team_is_empty_and_its_slug_is_free
+            a_deleted_team_takes_deleted_projects_and_old_hashes_along
             a_team_is_put_on_another_plan
             what_a_team_has_is_counted
         }
@@ -311,6 +312,7 @@ macro_rules! store_conformance {
         outbox() {
             a_delivery_is_due_from_its_time_on
             the_longest_due_come_first
+            each_kind_of_delivery_is_due_by_itself
             a_claimed_delivery_is_not_due
             a_claim_that_was_lost_settles_nothing
             a_delivery_is_postponed_or_deleted

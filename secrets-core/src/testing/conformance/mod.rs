@@ -17,6 +17,7 @@ use futures_util::future::join_all;
 use crate::error::Subject;
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
+pub mod attempts;
 pub mod audit;
 pub mod audit_chain;
 pub mod changes;
@@ -31,6 +32,10 @@ pub mod permissions;
 pub mod projects;
 pub mod races;
 pub mod restoring;
+pub mod rotation_leases;
+mod rotation_list;
+pub mod rotation_races;
+pub mod rotations;
 pub mod scans;
 pub mod scopes;
 pub mod secrets;
@@ -40,6 +45,7 @@ pub mod tokens;
 pub mod transactions;
 pub mod users;
 pub mod versions;
+pub mod webhooks;
 
 /// Something to be done beside other things.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

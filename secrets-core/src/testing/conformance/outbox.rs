@@ -36,6 +36,21 @@ pub async fn the_longest_due_come_first(store: &dyn Store) {
     assert_eq!(due, [oldest, middle]);
 }
 
+/// Of each kind what is due is told by itself.
+pub async fn each_kind_of_delivery_is_due_by_itself(store: &dyn Store) {
+    let mail = delivery(at(2));
+    let call = DeliveryRecord { kind: "call".to_owned(), ..delivery(at(1)) };
+    let mut tx = begin(store).await;
+    tx.insert_delivery(&mail).await.unwrap();
+    tx.insert_delivery(&call).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.due_deliveries("invitation", at(9), 9).await.unwrap(), [mail]);
+    assert_eq!(seen.due_deliveries("call", at(9), 9).await.unwrap(), [call]);
+    assert_eq!(seen.due_deliveries("", at(9), 9).await.unwrap(), []);
+}
+
 /// What is claimed is not due until the claim ends, and cannot be claimed by who read it before.
 pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
     let left = delivery(at(0));

@@ -3,10 +3,11 @@
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::access::Role;
 use crate::caller::Principal;
+use crate::crypto::TokenMac;
 use crate::error::Subject;
 use crate::store::{
-    EnvironmentRecord, MemberRecord, Membership, Store, StoreError, TeamRecord, TeamUsage,
-    TokenScope, UserRecord,
+    EnvironmentRecord, MemberRecord, Membership, PreviousToken, Purge, Store, StoreError,
+    TeamRecord, TeamUsage, TokenRecord, TokenScope, UserRecord,
 };
 use crate::testing::fixtures::{
     World, at, environment, finding, invitation, member, next_version, project, project_key, scan,
@@ -301,6 +302,30 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     assert_duplicate(tx.insert_project(&again, &project_key(&again)).await, Subject::Project);
     tx.delete_team(world.other_team.id, at(60)).await.unwrap();
     tx.commit().await.unwrap();
+}
+
+/// With a team go its deleted projects, and the texts its tokens had before.
+pub async fn a_deleted_team_takes_deleted_projects_and_old_hashes_along(store: &dyn Store) {
+    let world = World::build(store).await;
+    let previous = PreviousToken { mac: TokenMac([7; 32]), until: at(99) };
+    let token = TokenRecord { previous: Some(previous), ..token(&world.team, &world.owner) };
+    let secret = secret(&world.staging, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_token(&token, &TokenScope::default()).await.unwrap();
+    tx.insert_secrets(std::slice::from_ref(&secret)).await.unwrap();
+    tx.delete_project(world.project.id, at(1)).await.unwrap();
+
+    tx.delete_team(world.team.id, at(60)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.token_by_mac(&previous.mac).await.unwrap(), None);
+    assert_eq!(seen.secret_range().await.unwrap(), None);
+    assert_eq!(seen.doomed_projects(at(99), 9).await.unwrap(), []);
+    let mut tx = begin(store).await;
+    let reused = TokenRecord { team: world.other_team.id, ..token };
+    tx.insert_token(&reused, &TokenScope::default()).await.unwrap();
+    let purged = tx.purge_project(world.project.id, at(99), 10).await.unwrap();
+    assert_eq!(purged, Purge::Nothing);
 }
 
 /// A team is put on another plan, and nothing else of it changes; one that is gone is not.

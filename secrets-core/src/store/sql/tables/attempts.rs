@@ -2,8 +2,37 @@
 
 use super::{Row, Statement, bigint};
 use crate::crypto::Sealed;
+use crate::ids::{AttemptId, RotationId};
 use crate::rotations::{AttemptState, Outcome, Slot, TriggerType};
 use crate::store::{AttemptRecord, StoreResult};
+
+/// The one of a rotation that is open.
+pub(super) fn open(rotation: RotationId) -> Statement<'static> {
+    sqlx::query(concat!(
+        "SELECT ",
+        columns!(attempts),
+        " FROM rotation_attempts a WHERE a.rotation_id = $1 AND a.completed_at IS NULL"
+    ))
+    .bind(rotation.uuid())
+}
+
+pub(super) fn one(attempt: AttemptId) -> Statement<'static> {
+    sqlx::query(concat!("SELECT ", columns!(attempts), " FROM rotation_attempts a WHERE a.id = $1"))
+        .bind(attempt.uuid())
+}
+
+/// Those of a rotation that are concluded, newest first.
+pub(super) fn concluded(rotation: RotationId, limit: u32) -> Statement<'static> {
+    sqlx::query(concat!(
+        "SELECT ",
+        columns!(attempts),
+        " FROM rotation_attempts a WHERE a.rotation_id = $1 AND a.completed_at IS NOT NULL
+          ORDER BY a.sequence DESC
+          LIMIT $2"
+    ))
+    .bind(rotation.uuid())
+    .bind(i64::from(limit))
+}
 
 pub(super) fn insertion(attempt: &AttemptRecord) -> StoreResult<Statement<'_>> {
     let statement = sqlx::query(

@@ -60,7 +60,7 @@ impl<C: Connected> InstanceReads for Session<C> {
         .bind(secret.environment.uuid())
         .bind(secret.sealed.key_version().map(i64::from));
         let key = self.one("project_keys", statement, projects::key).await?;
-        Ok(key.map(|key| Sample { secret, key }))
+        Ok(Some(Sample { secret, key }))
     }
 }
 

@@ -56,6 +56,15 @@ impl<C: Connected> RotationReads for Session<C> {
         self.one("rotations", statement.bind(rotation.uuid()), record).await
     }
 
+    async fn rotation_from(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>> {
+        let statement = sqlx::query(concat!(
+            "SELECT ",
+            columns!(rotations),
+            " FROM rotations r WHERE r.id >= $1 ORDER BY r.id LIMIT 1"
+        ));
+        self.one("rotations", statement.bind(from.uuid()), record).await
+    }
+
     async fn rotation_place(&mut self, rotation: RotationId) -> StoreResult<Option<RotationPlace>> {
         let statement = sqlx::query(concat!(
             "SELECT ",
@@ -112,21 +121,11 @@ impl<C: Connected> RotationReads for Session<C> {
     }
 
     async fn open_attempt(&mut self, rotation: RotationId) -> StoreResult<Option<AttemptRecord>> {
-        let statement = sqlx::query(concat!(
-            "SELECT ",
-            columns!(attempts),
-            " FROM rotation_attempts a WHERE a.rotation_id = $1 AND a.completed_at IS NULL"
-        ));
-        self.one("rotation_attempts", statement.bind(rotation.uuid()), attempts::record).await
+        self.one("rotation_attempts", attempts::open(rotation), attempts::record).await
     }
 
     async fn attempt(&mut self, attempt: AttemptId) -> StoreResult<Option<AttemptRecord>> {
-        let statement = sqlx::query(concat!(
-            "SELECT ",
-            columns!(attempts),
-            " FROM rotation_attempts a WHERE a.id = $1"
-        ));
-        self.one("rotation_attempts", statement.bind(attempt.uuid()), attempts::record).await
+        self.one("rotation_attempts", attempts::one(attempt), attempts::record).await
     }
 
     async fn concluded_attempts(
@@ -134,14 +133,7 @@ impl<C: Connected> RotationReads for Session<C> {
         rotation: RotationId,
         limit: u32,
     ) -> StoreResult<Vec<AttemptRecord>> {
-        let statement = sqlx::query(concat!(
-            "SELECT ",
-            columns!(attempts),
-            " FROM rotation_attempts a WHERE a.rotation_id = $1 AND a.completed_at IS NOT NULL
-              ORDER BY a.sequence DESC
-              LIMIT $2"
-        ));
-        let statement = statement.bind(rotation.uuid()).bind(i64::from(limit));
+        let statement = attempts::concluded(rotation, limit);
         self.all("rotation_attempts", statement, attempts::record).await
     }
 }

@@ -1,0 +1,80 @@
+//! Rotates a user of a PostgreSQL server, without a server of ours: prints the address that an
+//! application would be given, twice.
+//!
+//! ```sh
+//! DATABASE_URL=postgres://postgres:PASSWORD@127.0.0.1:5432/postgres cargo run --example rotate_postgres
+//! ```
+
+use std::sync::Arc;
+
+use secrets_core::access::EnvironmentPath;
+use secrets_core::caller::{Identity, Origin};
+use secrets_core::clock::SystemClock;
+use secrets_core::crypto::{Key, Plaintext, StaticRootKey};
+use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::jwt::DevKey;
+use secrets_core::projects::{CreateProject, NewProject};
+use secrets_core::rotations::{CreateRotation, NewRotation, Timings};
+use secrets_core::secrets::GetSecret;
+use secrets_core::store::MemoryStore;
+use secrets_core::users::SyncUser;
+use secrets_core::{Options, Ports, Service};
+use secrets_http::identity::FixedVerifier;
+use secrets_http::rotators::rotators;
+use serde_json::json;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = url::Url::parse(&std::env::var("DATABASE_URL")?)?;
+    let host = server.host_str().unwrap_or("127.0.0.1");
+    // The host may be reached though it is private, and without TLS.
+    let egress = EgressPolicy::parse(host)?;
+    let clock = Arc::new(SystemClock);
+    let signer = DevKey::generate()?;
+    let ports = Ports {
+        store: Arc::new(MemoryStore::new()),
+        clock: clock.clone(),
+        root: Arc::new(StaticRootKey::new(&Key::generate())),
+        identity: Arc::new(FixedVerifier::new(
+            signer.keys(),
+            DevKey::expectations(),
+            clock.clone(),
+        )),
+        mail: None,
+        rotators: Some(rotators(&Arc::new(Gate::new(egress.clone())), clock, Timings::default())),
+        webhooks: None,
+    };
+    let service = Service::open(ports, Options { egress, ..Options::default() }).await?;
+
+    let alice = Identity::new("my-program", "alice", "alice@example.com");
+    let newcomer = service.identify(alice.clone(), Origin::default()).await?;
+    service.perform(&newcomer, SyncUser).await?;
+    let alice = service.identify(alice, Origin::default()).await?;
+    let project = NewProject::named("Web API".parse()?);
+    let project = service.perform(&alice, CreateProject { project }).await?;
+    let at = EnvironmentPath::new(project.id, "production");
+
+    let rotation: NewRotation = serde_json::from_value(json!({
+        "name": "main-db",
+        "integration_type": "postgresql",
+        "connection_method": "direct",
+        "rotation_interval_days": 30,
+        "connection": {
+            "host": host,
+            "port": server.port().unwrap_or(5432),
+            "database": server.path().trim_start_matches('/'),
+            "admin_username": server.username(),
+            "admin_password": server.password().unwrap_or_default(),
+            "ssl_mode": "disable",
+        },
+    }))?;
+    service.perform(&alice, CreateRotation { at: at.clone(), rotation }).await?;
+    for _ in 0..2 {
+        let entry = service.rotate(&alice, at.clone(), "main-db".to_owned()).await?;
+        println!("attempt {}: {}", entry.version, entry.status.as_str());
+        let key = "MAIN_DB_URL".parse::<secrets_core::names::SecretKey>()?.into();
+        let secret = service.perform(&alice, GetSecret { at: at.clone(), key }).await?;
+        println!("{}", secret.value.as_ref().map_or("", Plaintext::reveal));
+    }
+    Ok(())
+}

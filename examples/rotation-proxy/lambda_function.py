@@ -1,0 +1,564 @@
+"""Changes the passwords of a database that only this network can reach, for a secrets service.
+
+The service invokes it with a signed and encrypted request; the answer is signed and encrypted too,
+so that neither AWS's logs nor another function can read or pretend anything. The format is in
+`secrets-core/src/rotations/envelope.rs`, with vectors in `tests/vectors/proxy.json`.
+
+Beyond the standard library it needs `cryptography` (which has the AES-GCM that the library lacks),
+and `pg8000` for PostgreSQL or `PyMySQL` for MySQL and MariaDB. Whatever goes wrong becomes a word
+of a closed list: a server's own text is neither returned nor logged.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import re
+import ssl
+import time
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+LIMIT = 16 * 1024
+WINDOW = 300  # seconds that the two clocks may differ
+CONNECT_TIMEOUT = 5
+TIMEOUT = 10  # seconds for whatever a database is asked
+
+REQUEST_FIELDS = {
+    "v": int, "kid": str, "ts": int, "nonce": str, "config": str, "seq": int, "step": str,
+    "ct": str, "sig": str,
+}  # fmt: skip
+STEPS = ("test", "apply", "verify", "lock")
+
+
+class Refused(Exception):
+    """The request proves nothing, and gets no signed answer. The reason is for the log here."""
+
+
+class Fault(Exception):
+    """What went wrong, as a word of the service's list, and the SQLSTATE if there is one."""
+
+    def __init__(self, code, state=None):
+        super().__init__(code)
+        self.code = code
+        self.state = state
+
+
+def lambda_handler(event, _context):
+    try:
+        request, key, asked = open_request(event, secrets(), time.time())
+    except Refused as refused:
+        print(json.dumps({"refused": str(refused)}))
+        return {"refused": True}
+    try:
+        outcome, told = "ok", perform(request, asked)
+    except Fault as fault:
+        outcome, told = fault.code, {"state": fault.state} if fault.state else {}
+    except Exception as error:  # The text may hold what the server said, or a password.
+        print(json.dumps({"unforeseen": type(error).__name__}))
+        outcome, told = "protocol", {}
+    print(json.dumps({"config": request["config"], "step": request["step"], "outcome": outcome}))
+    return seal_answer(request, key, outcome, told)
+
+
+# The envelope.
+
+
+def secrets():
+    """The shared secret; two, separated by a space, while it is being changed."""
+    return [secret.encode() for secret in os.environ["SHARED_SECRET"].split()]
+
+
+def derive(secret, info, salt=None):
+    return HKDF(SHA256(), 32, salt, info.encode()).derive(secret)
+
+
+def key_id(secret):
+    return derive(secret, "lambda/kid")[:8].hex()
+
+
+def sign(secret, text):
+    return hmac.digest(derive(secret, "lambda/mac"), text.encode(), "sha256").hex()
+
+
+def digest(*fields):
+    return hashlib.sha256(".".join(map(str, fields)).encode()).hexdigest()
+
+
+def encode(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def decode(text):
+    if not re.fullmatch("[A-Za-z0-9_-]*", text) or len(text) % 4 == 1:
+        raise Refused("encoding")
+    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    if encode(data) != text:
+        raise Refused("encoding")
+    return data
+
+
+_seen = {}  # nonces and when to forget them; of this copy of the function only, hence the fence
+
+
+def open_request(event, known, now, seen=_seen):
+    """The request's fields, the secret it is signed with, and what it asks; or `Refused`."""
+    if not isinstance(event, dict) or event.keys() != REQUEST_FIELDS.keys():
+        raise Refused("fields")
+    if any(type(event[name]) is not kind for name, kind in REQUEST_FIELDS.items()):
+        raise Refused("fields")
+    if event["v"] != 1 or event["step"] not in STEPS or len(event["ct"]) > LIMIT:
+        raise Refused("fields")
+    kid, ts, nonce, config, seq, step, ct = (
+        event[name] for name in ("kid", "ts", "nonce", "config", "seq", "step", "ct")
+    )
+    secret = next((secret for secret in known if key_id(secret) == kid), None)
+    if secret is None:
+        raise Refused("key")
+    signature = sign(secret, f"v1.{ts}.{nonce}.{digest(kid, config, seq, step, ct)}")
+    if not hmac.compare_digest(signature.encode(), event["sig"].encode()):
+        raise Refused("signature")
+    if abs(now - ts) > WINDOW:
+        raise Refused("time")
+    for old in [old for old, until in seen.items() if until < now]:
+        del seen[old]
+    if nonce in seen:
+        raise Refused("seen")
+    seen[nonce] = ts + 2 * WINDOW
+    sealed, key = decode(ct), derive(secret, "lambda/enc", decode(nonce))
+    try:
+        bound = f"v1.{kid}.{ts}.{nonce}.{config}.{seq}.{step}".encode()
+        inside = AESGCM(key).decrypt(sealed[:12], sealed[12:], bound)
+        return event, secret, json.loads(inside)
+    except (InvalidTag, ValueError):
+        raise Refused("inside") from None
+
+
+def seal_answer(request, secret, outcome, told, iv=None):
+    nonce, seq, step = request["nonce"], request["seq"], request["step"]
+    key, iv = derive(secret, "lambda/enc/answer", decode(nonce)), iv or os.urandom(12)
+    bound = f"v1.answer.{nonce}.{seq}.{step}.{outcome}".encode()
+    inside = json.dumps(told, separators=(",", ":")).encode()
+    ct = encode(iv + AESGCM(key).encrypt(iv, inside, bound))
+    sig = sign(secret, f"v1.answer.{nonce}.{digest(seq, step, outcome, ct)}")
+    answer = {"v": 1, "nonce": nonce, "seq": seq, "step": step}
+    return answer | {"outcome": outcome, "ct": ct, "sig": sig}
+
+
+# What is asked. Every step can be done again with the same arguments, and then changes nothing more.
+
+
+def perform(request, asked):
+    connection = asked["connection"]
+    target = {"postgresql": Postgres, "mysql": Mysql}[connection["integration"]](connection)
+    for name, form in (("username", NAME), ("group", NAME), ("password", PASSWORD)):
+        # So that nothing ever needs quoting, though it is quoted all the same.
+        if name in asked and not re.fullmatch(form, asked[name]):
+            raise Fault("protocol")
+    try:
+        return getattr(target, request["step"])(request, asked) or {}
+    finally:
+        target.close()
+
+
+NAME = "[a-z0-9_]{1,32}"
+PASSWORD = "[A-Za-z0-9_-]{16,128}"
+
+
+def tls(connection):
+    """How the connection is protected: never less than `ssl_mode` says."""
+    mode = connection["ssl_mode"]
+    if mode == "disable":
+        return None
+    try:
+        context = ssl.create_default_context(cadata=connection.get("ca_certificate"))
+    except (ssl.SSLError, ValueError):
+        raise Fault("tls_untrusted") from None
+    context.check_hostname = mode == "verify-full"
+    verifies = mode in ("verify-full", "verify-ca")
+    context.verify_mode = ssl.CERT_REQUIRED if verifies else ssl.CERT_NONE
+    return context
+
+
+def connection_fault(error):
+    """What a connection that was not made means."""
+    if isinstance(error, ssl.SSLError):
+        untrusted = isinstance(error, ssl.SSLCertVerificationError)
+        return Fault("tls_untrusted" if untrusted else "protocol")
+    return Fault("unreachable")
+
+
+class Postgres:
+    """PostgreSQL 11 or later. Privileges and objects belong to the group, a role nobody logs in as;
+    each user is in it and acts as it. All of a step is one transaction."""
+
+    TABLES = {"read": "SELECT", "read_write": "SELECT, INSERT, UPDATE, DELETE", "admin": "ALL"}
+    SEQUENCES = {"read": "SELECT", "read_write": "SELECT, USAGE", "admin": "ALL"}
+    SCHEMA = {"read": "USAGE", "read_write": "USAGE", "admin": "USAGE, CREATE"}
+    # SQLSTATEs, or their classes: PostgreSQL, appendix A. XX000 is what two that change the same
+    # row of the catalogue get.
+    FAULTS = {
+        "3D000": "no_database", "42501": "privilege_missing", "0LP01": "privilege_missing",
+        "22023": "password_policy", "55P03": "busy", "57014": "busy", "40P01": "busy",
+        "40001": "busy", "XX000": "busy", "53300": "unreachable", "57P03": "unreachable",
+        "57P01": "interrupted", "57P02": "interrupted", "08": "interrupted",
+    }  # fmt: skip
+
+    def __init__(self, connection):
+        import pg8000.exceptions
+        import pg8000.native
+
+        self.at, self.pg, self.db = connection, pg8000, None
+
+    def close(self):
+        if self.db:
+            try:
+                self.db.close()
+            except Exception:  # It is gone already.
+                pass
+
+    def fault(self, error, refused="admin_rejected"):
+        said = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
+        state = said.get("C", "")
+        if state[:2] == "28":
+            return Fault(refused, state)
+        return Fault(self.FAULTS.get(state) or self.FAULTS.get(state[:2], "protocol"), state or None)
+
+    def connect(self, user, password, refused="admin_rejected"):
+        class Connection(self.pg.native.Connection):
+            def handle_AUTHENTICATION_REQUEST(self, data, context):
+                # The password itself, or MD5 of it: asked by somebody who has no verifier.
+                if int.from_bytes(data[:4], "big") not in (0, 10, 11, 12):
+                    raise Fault("protocol")
+                super().handle_AUTHENTICATION_REQUEST(data, context)
+
+        try:
+            self.db = Connection(
+                user, self.at["host"], self.at["database"], self.at["port"], password,
+                ssl_context=tls(self.at) or False, timeout=TIMEOUT,
+            )  # fmt: skip
+        except self.pg.exceptions.DatabaseError as error:
+            raise self.fault(error, refused) from None
+        except self.pg.exceptions.InterfaceError as error:
+            refuses = "refuses SSL" in str(error)
+            raise Fault("tls_not_offered" if refuses else "unreachable") from None
+        except OSError as error:
+            raise connection_fault(error) from None
+        for name, value in (
+            ("statement_timeout", "10s"), ("lock_timeout", "5s"),
+            ("idle_in_transaction_session_timeout", "15s"), ("search_path", "pg_catalog"),
+        ):  # fmt: skip
+            self.run(f"SET {name} = '{value}'")
+
+    def run(self, sql, **values):
+        try:
+            return self.db.run(sql, **values)
+        except self.pg.exceptions.DatabaseError as error:
+            raise self.fault(error) from None
+        except (self.pg.exceptions.InterfaceError, OSError):
+            raise Fault("interrupted") from None
+
+    def connect_admin(self):
+        self.connect(self.at["admin_username"], self.at["admin_password"])
+        if int(self.run("SELECT current_setting('server_version_num')")[0][0]) < 110_000:
+            raise Fault("unsupported")
+
+    def schemas(self):
+        rows = self.run(
+            "SELECT quote_ident(nspname) FROM pg_namespace WHERE nspname !~ '^pg_'"
+            " AND nspname <> 'information_schema'"
+            " AND has_schema_privilege(oid, 'USAGE WITH GRANT OPTION')"
+        )
+        if not rows:
+            raise Fault("privilege_missing")
+        return [name for (name,) in rows]
+
+    def identity(self):
+        try:
+            return self.run("SELECT system_identifier::text FROM pg_control_system()")[0][0]
+        except Fault as fault:
+            if fault.code == "privilege_missing":
+                return None
+            raise
+
+    def test(self, _request, _asked):
+        self.connect_admin()
+        [[can]] = self.run(
+            "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user"
+        )
+        if not can:
+            raise Fault("privilege_missing")
+        self.schemas()
+
+    def begin(self, request, username):
+        """Begins, waits for whoever else changes this rotation's users, and says whether the user
+        is there. Refuses if a later attempt has changed it."""
+        self.run("BEGIN")
+        key = f"kv:{request['config']}"
+        self.run("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0))", key=key)
+        there = "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = :name"
+        rows = self.run(there, name=username)
+        written = re.fullmatch(f"{key}:([0-9]+)", rows[0][0] or "") if rows else None
+        if written and int(written[1]) > request["seq"]:
+            raise Fault("fenced")
+        return bool(rows)
+
+    def commit(self, request, username):
+        """Writes the fence and commits: both or neither."""
+        fence = f"kv:{request['config']}:{request['seq']}"
+        if not re.fullmatch("kv:[0-9a-f-]{36}:[0-9]+", fence):
+            raise Fault("protocol")
+        self.run(f"COMMENT ON ROLE \"{username}\" IS '{fence}'")
+        self.run("COMMIT")
+
+    def apply(self, request, asked):
+        user, group, level = asked["username"], asked["group"], asked["level"]
+        self.connect_admin()
+        identity = self.identity()
+        if asked.get("identity") and identity and asked["identity"] != identity:
+            raise Fault("identity_changed")
+        is_there = self.begin(request, user)
+        self.be_quiet()
+        if not self.run("SELECT 1 FROM pg_roles WHERE rolname = :name", name=group):
+            self.run(f'CREATE ROLE "{group}" NOLOGIN')
+        verifier = scram(asked["password"], f"{request['config']}:{request['seq']}:{user}")
+        verb = "ALTER" if is_there else "CREATE"
+        self.run(f"{verb} ROLE \"{user}\" LOGIN PASSWORD '{verifier}'")
+        self.run(f'GRANT "{group}" TO "{user}"')
+        self.run(f'ALTER ROLE "{user}" SET role = "{group}"')
+        self.grant(group, level)
+        self.commit(request, user)
+        return {"identity": identity} if identity else {}
+
+    def be_quiet(self):
+        """Keeps the verifier out of the server's log, where the administrator may say so."""
+        self.run("SAVEPOINT quiet")
+        try:
+            self.run("SET LOCAL log_statement = 'none'")
+        except Fault:
+            self.run("ROLLBACK TO SAVEPOINT quiet")
+
+    def grant(self, group, level):
+        """Gives the group what the level says and no more, of what is there and of what the
+        administrator will make."""
+        [[database, can]] = self.run(
+            "SELECT quote_ident(current_database()),"
+            " has_database_privilege(:group, current_database(), 'CONNECT')",
+            group=group,
+        )
+        # Everybody may, unless somebody took it from them.
+        if not can:
+            self.run(f'GRANT CONNECT ON DATABASE {database} TO "{group}"')
+        for schema in self.schemas():
+            for kind, rights in (("TABLES", self.TABLES), ("SEQUENCES", self.SEQUENCES)):
+                default = f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema}"
+                self.run(f'REVOKE ALL ON ALL {kind} IN SCHEMA {schema} FROM "{group}"')
+                self.run(f'{default} REVOKE ALL ON {kind} FROM "{group}"')
+                self.run(f'GRANT {rights[level]} ON ALL {kind} IN SCHEMA {schema} TO "{group}"')
+                self.run(f'{default} GRANT {rights[level]} ON {kind} TO "{group}"')
+            self.run(f'REVOKE ALL ON SCHEMA {schema} FROM "{group}"')
+            self.run(f'GRANT {self.SCHEMA[level]} ON SCHEMA {schema} TO "{group}"')
+
+    def verify(self, _request, asked):
+        self.connect(asked["username"], asked["password"], "login_rejected")
+        rights = {"read": ["SELECT"], "read_write": ["SELECT", "INSERT", "UPDATE", "DELETE"]}
+        rights = rights.get(asked["level"], rights["read_write"])
+        may = " AND ".join(f"has_table_privilege(c.oid, '{right}')" for right in rights)
+        ours = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
+        create = "CREATE" if asked["level"] == "admin" else "USAGE"
+        [[tables, schemas]] = self.run(
+            # One table at least, if there is any: others may be of owners who grant nothing.
+            f"SELECT (SELECT coalesce(bool_or({may}), true) FROM pg_class c"
+            f" JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND {ours}),"
+            f" (SELECT bool_or(has_schema_privilege(n.oid, '{create}')) FROM pg_namespace n WHERE {ours})"
+        )
+        if not (tables and schemas):
+            raise Fault("probe_refused")
+
+    def lock(self, request, asked):
+        user = asked["username"]
+        self.connect_admin()
+        if self.begin(request, user):
+            self.run(f'ALTER ROLE "{user}" NOLOGIN')
+            self.commit(request, user)
+
+
+def scram(password, attempt):
+    """What PostgreSQL keeps of a password (RFC 5803). The salt is the attempt's, so that the same
+    attempt writes the same."""
+    salt = hashlib.sha256(attempt.encode()).digest()[:16]
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 4096)
+    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    salt, stored, server = (base64.b64encode(data).decode() for data in (salt, stored, server))
+    return f"SCRAM-SHA-256$4096:{salt}${stored}:{server}"
+
+
+class Mysql:
+    """MySQL 8.0.21 or later, and MariaDB 10.5 or later. The privileges are the user's own: no object
+    belongs to anybody, so there is nothing to share through a group. MariaDB keeps no attribute of a
+    user, so that only whoever changes a user at the same time is kept off there."""
+
+    RIGHTS = {
+        "read": {"SELECT", "SHOW VIEW"},
+        "read_write": {"SELECT", "SHOW VIEW", "INSERT", "UPDATE", "DELETE"},
+        "admin": {"SELECT", "SHOW VIEW", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP"},
+    }
+    # Error numbers of both.
+    FAULTS = {
+        "no_database": (1049,),
+        "privilege_missing": (1044, 1142, 1143, 1211, 1227, 1370, 1410, 1698),
+        "password_policy": (1819,),
+        "busy": (1205, 1213, 1969, 3024),
+        "interrupted": (1053, 1927, 2006, 2013, 4031),
+        "unreachable": (1040, 1129, 1130, 1203, 1226),
+    }
+    # Access denied, and locked, expired or without a password of its own.
+    REJECTED = (1045, 1698, 1820, 1862, 3118, 3878, 3955, 4151)
+
+    def __init__(self, connection):
+        import pymysql
+
+        self.at, self.my, self.db = connection, pymysql, None
+
+    def close(self):
+        if self.db:
+            self.db._force_close()
+
+    def fault(self, error, refused=None):
+        original = getattr(error, "original_exception", None)
+        number = error.args[0] if error.args else None
+        if refused and original is not None:
+            return connection_fault(original)
+        if refused and number in self.REJECTED:
+            return Fault(refused)
+        if number == 2026:
+            return Fault("tls_not_offered")
+        if refused == "login_rejected" and number == 1044:
+            return Fault("probe_refused")
+        return Fault(next((code for code, of in self.FAULTS.items() if number in of), "protocol"))
+
+    def connect(self, user, password, refused="admin_rejected"):
+        class Never:
+            """The password itself is not sent because somebody asks for it."""
+
+            def __init__(self, _connection):
+                raise Fault("protocol")
+
+        context = tls(self.at)
+        try:
+            self.db = self.my.connect(
+                host=self.at["host"], port=self.at["port"], database=self.at["database"],
+                user=user, password=password, ssl=context, ssl_disabled=context is None,
+                autocommit=True, connect_timeout=CONNECT_TIMEOUT, read_timeout=TIMEOUT,
+                write_timeout=TIMEOUT, local_infile=False,
+                auth_plugin_map={name: Never for name in ("mysql_clear_password", "dialog")},
+            )  # fmt: skip
+        except self.my.MySQLError as error:
+            raise self.fault(error, refused) from None
+        self.version = self.run("SELECT VERSION()")[0][0]
+        self.is_mariadb = "MariaDB" in self.version
+        # The one counts in milliseconds, the other in seconds.
+        limit = "max_statement_time = 10" if self.is_mariadb else "max_execution_time = 10000"
+        self.run(f"SET SESSION lock_wait_timeout = 5, innodb_lock_wait_timeout = 5, {limit}")
+
+    def run(self, sql, values=None):
+        try:
+            with self.db.cursor() as cursor:
+                cursor.execute(sql, values)
+                return cursor.fetchall()
+        except self.my.MySQLError as error:
+            raise self.fault(error) from None
+        except OSError:
+            raise Fault("interrupted") from None
+
+    def connect_admin(self):
+        self.connect(self.at["admin_username"], self.at["admin_password"])
+        numbers = tuple(int(number) for number in re.findall("[0-9]+", self.version)[:3])
+        if numbers < ((10, 5, 0) if self.is_mariadb else (8, 0, 21)):
+            raise Fault("unsupported")
+
+    def test(self, _request, _asked):
+        self.connect_admin()
+        grants = "\n".join(grant for (grant, *_) in self.run("SHOW GRANTS"))
+        makes_users = "CREATE USER" in grants or "ALL PRIVILEGES ON *.*" in grants
+        if not makes_users or "GRANT OPTION" not in grants:
+            raise Fault("privilege_missing")
+
+    def begin(self, request, username):
+        """Keeps off whoever else changes this rotation's users, for as long as the connection
+        lives. Refuses if a later attempt has changed this one."""
+        if self.run("SELECT GET_LOCK(%s, 0)", (f"kv:{request['config']}",)) != ((1,),):
+            raise Fault("busy")
+        if self.is_mariadb:
+            return
+        rows = self.run(
+            "SELECT ATTRIBUTE->>'$.kv_seq' FROM information_schema.user_attributes"
+            " WHERE USER = %s AND HOST = '%%'",
+            (username,),
+        )
+        if rows and rows[0][0] and int(rows[0][0]) > request["seq"]:
+            raise Fault("fenced")
+
+    def fence(self, request):
+        """What is written with the change, by the same statement."""
+        return "" if self.is_mariadb else f" ATTRIBUTE '{{\"kv_seq\": {request['seq']}}}'"
+
+    def apply(self, request, asked):
+        self.connect_admin()
+        self.begin(request, asked["username"])
+        user = f"'{asked['username']}'@'%'"
+        in_clear = not self.is_mariadb
+        try:
+            self.set_password(request, asked, user, in_clear)
+        except Fault as fault:
+            # A policy that wants to see the password itself (1290: strict_password_validation).
+            if in_clear or fault.code not in ("password_policy", "protocol"):
+                raise
+            in_clear = True
+            self.set_password(request, asked, user, in_clear)
+        told = {} if self.is_mariadb else {"identity": self.run("SELECT @@server_uuid")[0][0]}
+        return told | {"sent_in_clear": in_clear}
+
+    def set_password(self, request, asked, user, in_clear):
+        password = asked["password"]
+        secret = f"BY '{password}'" if in_clear else f"BY PASSWORD '{native(password)}'"
+        # Shut out until it has its privileges and the fence.
+        self.run(f"CREATE USER IF NOT EXISTS {user} IDENTIFIED {secret} ACCOUNT LOCK")
+        self.run(f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {user}")
+        level = asked["level"]
+        rights = "ALL PRIVILEGES" if level == "admin" else ", ".join(sorted(self.RIGHTS[level]))
+        self.run(f"GRANT {rights} ON {self.pattern('`')}.* TO {user}")
+        fence = self.fence(request)
+        self.run(f"ALTER USER {user} IDENTIFIED {secret} ACCOUNT UNLOCK{fence}")
+
+    def pattern(self, quote=""):
+        """The database's name where a name is a pattern: in grants."""
+        name = re.sub(r"([_%])", r"\\\1", self.at["database"])
+        return quote + (name.replace(quote, quote * 2) if quote else name) + quote
+
+    def verify(self, _request, asked):
+        self.connect(asked["username"], asked["password"], "login_rejected")
+        rows = self.run(
+            "SELECT PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES"
+            " WHERE TABLE_SCHEMA IN (%s, %s)",
+            (self.at["database"], self.pattern()),
+        )
+        if not self.RIGHTS[asked["level"]] <= {right for (right,) in rows}:
+            raise Fault("probe_refused")
+
+    def lock(self, request, asked):
+        self.connect_admin()
+        self.begin(request, asked["username"])
+        fence = self.fence(request)
+        self.run(f"ALTER USER IF EXISTS '{asked['username']}'@'%' ACCOUNT LOCK{fence}")
+
+
+def native(password):
+    """What MariaDB keeps of a password."""
+    first = hashlib.sha1(password.encode()).digest()
+    return "*" + hashlib.sha1(first).hexdigest().upper()

@@ -1,0 +1,105 @@
+//! Creating a webhook.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::sealing::Receiver;
+use super::{Webhook, WebhookUrl};
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::Callers;
+use crate::crypto::WebhookSecret;
+use crate::error::{Code, Error, Result, Subject};
+use crate::ids::WebhookId;
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::rotations::WebhookEvent;
+use crate::rotations::sealing::Seals;
+use crate::store::WebhookRecord;
+
+/// What a webhook begins with. A field it does not know is refused.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NewWebhook {
+    /// Where it is.
+    #[cfg_attr(feature = "openapi", schema(
+        value_type = String, format = "uri", max_length = 2_048,
+        example = "https://hooks.example.com/rotations",
+    ))]
+    pub url: WebhookUrl,
+    /// What it is told: at least one event, each once.
+    #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 3))]
+    pub events: Vec<WebhookEvent>,
+}
+
+/// Creates a webhook. The answer holds what signs deliveries to it, this once.
+#[derive(Debug)]
+pub struct CreateWebhook {
+    /// Where the rotation is.
+    pub at: EnvironmentPath,
+    /// The rotation's name; what cannot be one names nothing.
+    pub rotation: String,
+    /// The webhook.
+    pub webhook: NewWebhook,
+}
+
+/// The most webhooks of one rotation: each is told everything.
+const MOST: usize = 10;
+
+impl Operation for CreateWebhook {
+    const NAME: &'static str = "webhook.create";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("webhook.created");
+    type Access = Write;
+    type Output = Webhook;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Webhook> {
+        let NewWebhook { url, events } = self.webhook;
+        let (scope, rotation) =
+            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Write).await?;
+        check_events(&events)?;
+        url.check(&cx.options().egress)?;
+        let held = cx.tx().lock_rotation(rotation.id).await;
+        held.map_err(|error| error.gone(Subject::Rotation))?;
+        if cx.tx().webhooks(rotation.id).await?.len() >= MOST {
+            let reason = "a rotation has at most 10 webhooks".into();
+            return Err(Error::Refused { code: Code::InvalidRequest, reason });
+        }
+
+        let id = WebhookId::draw(cx.now());
+        let receiver = Receiver { url, secret: WebhookSecret::draw() };
+        let seals = Seals {
+            keyring: cx.keyring(),
+            project: scope.project.id,
+            environment: scope.environment.id,
+            key: &scope.key,
+        };
+        let record = WebhookRecord {
+            id,
+            rotation: rotation.id,
+            sealed: receiver.seal(&seals, id)?,
+            events,
+            enabled: true,
+            failing_since: None,
+            created_by: Some(cx.caller.person()?.id.uuid()),
+            created_at: cx.now(),
+        };
+        cx.tx().insert_webhook(&record).await.map_err(|error| error.gone(Subject::Rotation))?;
+        cx.about("webhook", id.uuid(), rotation.name.as_str());
+        let events: Vec<_> = record.events.iter().map(|event| event.as_str()).collect();
+        cx.detail("events", events);
+        let Receiver { url, secret } = receiver;
+        Ok(Webhook { secret: Some(secret), ..Webhook::new(record, &url) })
+    }
+}
+
+fn check_events(events: &[WebhookEvent]) -> Result<()> {
+    let distinct: BTreeSet<_> = events.iter().collect();
+    if events.is_empty() {
+        return Err(Error::invalid("events", "must hold at least one event"));
+    }
+    if distinct.len() < events.len() {
+        return Err(Error::invalid("events", "must hold each event once"));
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Deleting a webhook.
+
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::Callers;
+use crate::error::{Result, Subject};
+use crate::ids::WebhookId;
+use crate::operation::{Audit, Context, Operation, Write};
+
+/// Deletes a webhook. What was not delivered yet is not sent.
+#[derive(Debug)]
+pub struct DeleteWebhook {
+    /// Where the rotation is.
+    pub at: EnvironmentPath,
+    /// The rotation's name; what cannot be one names nothing.
+    pub rotation: String,
+    /// Which webhook; `None` if what was given is no id and names nothing.
+    pub webhook: Option<WebhookId>,
+}
+
+impl Operation for DeleteWebhook {
+    const NAME: &'static str = "webhook.delete";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("webhook.deleted");
+    type Access = Write;
+    type Output = ();
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
+        let (_, rotation) =
+            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Write).await?;
+        let webhook = cx.webhook_of(&rotation, self.webhook).await?;
+        let held = cx.tx().lock_rotation(rotation.id).await;
+        held.map_err(|error| error.gone(Subject::Rotation))?;
+        let deleted = cx.tx().delete_webhook(webhook.id).await;
+        deleted.map_err(|error| error.gone(Subject::Webhook))
+    }
+}

@@ -1,0 +1,43 @@
+//! Listing webhooks.
+
+use super::Webhook;
+use super::sealing::Receiver;
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::Callers;
+use crate::error::Result;
+use crate::operation::{Audit, Context, Operation, Read};
+use crate::rotations::sealing::Seals;
+
+/// Lists a rotation's webhooks, oldest first.
+#[derive(Debug)]
+pub struct ListWebhooks {
+    /// Where the rotation is.
+    pub at: EnvironmentPath,
+    /// The rotation's name; what cannot be one names nothing.
+    pub rotation: String,
+}
+
+impl Operation for ListWebhooks {
+    const NAME: &'static str = "webhook.list";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = Vec<Webhook>;
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Webhook>> {
+        let (scope, rotation) =
+            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Read).await?;
+        let seals = Seals {
+            keyring: cx.keyring(),
+            project: scope.project.id,
+            environment: scope.environment.id,
+            key: &scope.key,
+        };
+        let mut webhooks = Vec::new();
+        for record in cx.reads().webhooks(rotation.id).await? {
+            let receiver = Receiver::open(&seals, cx.reads(), &record).await?;
+            webhooks.push(Webhook::new(record, &receiver.url));
+        }
+        Ok(webhooks)
+    }
+}

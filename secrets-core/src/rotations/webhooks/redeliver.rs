@@ -1,0 +1,67 @@
+//! Delivering again.
+
+use super::event::enqueue;
+use super::{DISABLED, WebhookDelivery};
+use crate::access::{EnvironmentPath, Permission};
+use crate::caller::Callers;
+use crate::error::{Code, Error, Result, Subject};
+use crate::ids::{WebhookDeliveryId, WebhookId};
+use crate::operation::{Audit, Context, Operation, Write};
+use crate::rotations::DeliveryStatus;
+use crate::store::WebhookDeliveryRecord;
+
+/// Sends again what was delivered or given up: the same message, under the same id.
+#[derive(Debug)]
+pub struct Redeliver {
+    /// Where the rotation is.
+    pub at: EnvironmentPath,
+    /// The rotation's name; what cannot be one names nothing.
+    pub rotation: String,
+    /// Which webhook; `None` if what was given is no id and names nothing.
+    pub webhook: Option<WebhookId>,
+    /// Which delivery; likewise.
+    pub delivery: Option<WebhookDeliveryId>,
+}
+
+impl Operation for Redeliver {
+    const NAME: &'static str = "webhook.redeliver";
+    const CALLERS: Callers = Callers::People;
+    const AUDIT: Audit = Audit::Change("webhook.redelivered");
+    type Access = Write;
+    type Output = WebhookDelivery;
+
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<WebhookDelivery> {
+        let (_, rotation) =
+            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Write).await?;
+        let held = cx.tx().lock_rotation(rotation.id).await;
+        held.map_err(|error| error.gone(Subject::Rotation))?;
+        let webhook = cx.webhook_of(&rotation, self.webhook).await?;
+        let unknown = || Error::NotFound(Subject::WebhookDelivery);
+        let found = cx.reads().webhook_delivery(self.delivery.ok_or_else(unknown)?).await?;
+        let found = found.filter(|delivery| delivery.webhook == webhook.id);
+        let delivery = found.ok_or_else(unknown)?;
+        if !webhook.enabled {
+            return Err(DISABLED);
+        }
+        if delivery.status == DeliveryStatus::Pending {
+            let reason = "this delivery is on its way already".into();
+            return Err(Error::Refused { code: Code::InvalidRequest, reason });
+        }
+
+        let now = cx.now();
+        let again = WebhookDeliveryRecord {
+            status: DeliveryStatus::Pending,
+            attempts: 0,
+            response_status: None,
+            next_attempt_at: Some(now),
+            ..delivery
+        };
+        cx.tx()
+            .update_webhook_delivery(&again)
+            .await
+            .map_err(|error| error.gone(Subject::WebhookDelivery))?;
+        enqueue(cx.tx(), again.id, now).await?;
+        cx.detail("delivery", again.id.to_string());
+        Ok(again.into())
+    }
+}

@@ -1,0 +1,288 @@
+//! Attempts to rotate, and what goes with a rotation.
+
+use super::rotations::elsewhere;
+use super::{assert_duplicate, assert_stale, begin, committed};
+use crate::error::Subject;
+use crate::ids::AttemptId;
+use crate::rotations::{AttemptState, Outcome, Slot, TriggerType};
+use crate::store::{
+    AttemptRecord, Purge, Reads, RotationRecord, Store, Tx, WebhookDeliveryRecord, WebhookRecord,
+};
+use crate::testing::fixtures::{
+    World, at, attempt, concluded, keys, rotation, sealed, webhook, webhook_delivery,
+};
+
+/// An attempt is found with all that is kept of it.
+pub async fn an_attempt_is_kept_with_all_it_has(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = rotation(&world.staging, "orders");
+    let full = AttemptRecord {
+        slot: Slot::B,
+        pending: Some(sealed(&[0, 255])),
+        state: AttemptState::RollingBack,
+        trigger: TriggerType::Manual,
+        triggered_by: Some(world.owner.id.uuid()),
+        tries: u32::MAX,
+        resumed: u32::MAX,
+        error_code: Some("code".to_owned()),
+        error_message: Some("Ünï '\"".to_owned()),
+        started_at: at(1),
+        ..attempt(&of, u64::try_from(i64::MAX).unwrap())
+    };
+    let over = concluded(&attempt(&of, 1), at(9));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+
+    tx.insert_attempt(&full).await.unwrap();
+    tx.insert_attempt(&over).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.open_attempt(of.id).await.unwrap(), Some(full.clone()));
+    assert_eq!(seen.attempt(full.id).await.unwrap(), Some(full));
+    assert_eq!(seen.attempt(over.id).await.unwrap(), Some(over));
+    assert_eq!(seen.attempt(AttemptId::draw(at(0))).await.unwrap(), None);
+}
+
+/// Every state and outcome survives.
+pub async fn every_state_of_an_attempt_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = rotation(&world.staging, "orders");
+    let first = attempt(&of, 1);
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    tx.insert_attempt(&first).await.unwrap();
+
+    for state in AttemptState::ALL {
+        let changed = AttemptRecord { state: *state, ..first.clone() };
+        tx.update_attempt(&changed).await.unwrap();
+        assert_eq!(tx.attempt(first.id).await.unwrap(), Some(changed));
+    }
+    tx.update_attempt(&concluded(&first, at(1))).await.unwrap();
+    for (sequence, outcome) in (2..).zip(Outcome::ALL) {
+        let over = concluded(&attempt(&of, sequence), at(1));
+        let over = AttemptRecord { outcome: Some(*outcome), ..over };
+        tx.insert_attempt(&over).await.unwrap();
+        assert_eq!(tx.attempt(over.id).await.unwrap(), Some(over));
+    }
+}
+
+/// At most one attempt of a rotation is open; the next may begin when it is concluded.
+pub async fn one_attempt_of_a_rotation_is_open(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
+    let (first, second) = (attempt(&of, 1), attempt(&of, 2));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    tx.insert_rotation(&other, &[]).await.unwrap();
+    tx.insert_attempt(&first).await.unwrap();
+
+    assert_duplicate(tx.insert_attempt(&second).await, Subject::Rotation);
+    tx.insert_attempt(&attempt(&other, 1)).await.unwrap();
+    tx.update_attempt(&concluded(&first, at(5))).await.unwrap();
+    assert_eq!(tx.open_attempt(of.id).await.unwrap(), None);
+    tx.insert_attempt(&second).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.open_attempt(of.id).await.unwrap(), Some(second));
+}
+
+/// A number is given to one attempt of a rotation, whether it is open or not.
+pub async fn the_number_of_an_attempt_is_given_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = rotation(&world.staging, "orders");
+    let over = concluded(&attempt(&of, 1), at(5));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    tx.insert_attempt(&over).await.unwrap();
+
+    assert_duplicate(tx.insert_attempt(&attempt(&of, 1)).await, Subject::Rotation);
+    let again = concluded(&attempt(&of, 1), at(6));
+    assert_duplicate(tx.insert_attempt(&again).await, Subject::Rotation);
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.concluded_attempts(of.id, 9).await.unwrap(), [over]);
+}
+
+/// What is concluded comes newest first, by number, and no more than is wanted.
+pub async fn concluded_attempts_come_newest_first(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = rotation(&world.staging, "orders");
+    // The clock may have gone back between them.
+    let [first, second, third] = [(1, 30), (2, 10), (3, 20)]
+        .map(|(sequence, age)| concluded(&attempt(&of, sequence), at(age)));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    for attempt in [&second, &third, &first, &attempt(&of, 4)] {
+        tx.insert_attempt(attempt).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+
+    let found = seen.concluded_attempts(of.id, 9).await.unwrap();
+    assert_eq!(found, [third.clone(), second.clone(), first]);
+    assert_eq!(seen.concluded_attempts(of.id, 2).await.unwrap(), [third, second]);
+    assert_eq!(seen.concluded_attempts(of.id, 0).await.unwrap(), []);
+}
+
+/// An update says how far an attempt is, and changes neither whose nor which it is.
+pub async fn an_update_says_how_far_an_attempt_is(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
+    let before = attempt(&of, 1);
+    let after = AttemptRecord {
+        pending: Some(sealed(b"another")),
+        state: AttemptState::Applying,
+        tries: 2,
+        resumed: 3,
+        outcome: Some(Outcome::Failed),
+        error_code: Some("code".to_owned()),
+        error_message: Some("message".to_owned()),
+        completed_at: Some(at(9)),
+        ..before.clone()
+    };
+    let told = AttemptRecord {
+        rotation: other.id,
+        sequence: 7,
+        slot: Slot::B,
+        trigger: TriggerType::Manual,
+        triggered_by: Some(world.owner.id.uuid()),
+        started_at: at(5),
+        ..after.clone()
+    };
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    tx.insert_rotation(&other, &[]).await.unwrap();
+    tx.insert_attempt(&before).await.unwrap();
+
+    tx.update_attempt(&told).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.attempt(before.id).await.unwrap(), Some(after.clone()));
+    assert_eq!(seen.concluded_attempts(of.id, 9).await.unwrap(), [after]);
+}
+
+/// What is concluded is history: it never changes, and neither does what is gone.
+pub async fn a_concluded_attempt_never_changes(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = rotation(&world.staging, "orders");
+    let over = concluded(&attempt(&of, 1), at(5));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    tx.insert_attempt(&over).await.unwrap();
+
+    let reopened = AttemptRecord { completed_at: None, outcome: None, ..over.clone() };
+    let changed = AttemptRecord { outcome: Some(Outcome::Failed), ..over.clone() };
+    for told in [reopened, changed, over.clone(), attempt(&of, 2)] {
+        assert_stale(tx.update_attempt(&told).await, Subject::Rotation);
+    }
+
+    assert_eq!(committed(store, tx).await.attempt(over.id).await.unwrap(), Some(over));
+}
+
+/// A deleted rotation takes along attempts, keys, webhooks and deliveries; the others stay.
+pub async fn a_deleted_rotation_is_gone_with_all_it_had(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    let gone = laden(&mut tx, &world).await;
+    let kept = elsewhere(&mut tx, &world).await;
+    let told = webhook(&kept);
+    tx.insert_attempt(&attempt(&kept, 1)).await.unwrap();
+    tx.insert_webhook(&told).await.unwrap();
+
+    tx.delete_rotation(gone.rotation.id).await.unwrap();
+
+    tx.insert_rotation(&rotation(&world.staging, "orders"), &keys(&["KEY"])).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    gone.assert_gone(seen.as_mut()).await;
+    assert!(seen.open_attempt(kept.id).await.unwrap().is_some());
+    assert_eq!(seen.webhooks(kept.id).await.unwrap(), [told]);
+    let managed = seen.managed_keys(kept.environment, &keys(&["KEY"])).await.unwrap();
+    assert_eq!(managed, keys(&["KEY"]));
+}
+
+/// A deleted environment takes its rotations along, with all they had.
+pub async fn an_environment_takes_its_rotations_along(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    let gone = laden(&mut tx, &world).await;
+    let kept = rotation(&world.production, "kept");
+    tx.insert_rotation(&kept, &keys(&["KEY"])).await.unwrap();
+
+    tx.delete_environment(world.staging.id).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    gone.assert_gone(seen.as_mut()).await;
+    assert_eq!(seen.managed_keys(world.staging.id, &keys(&["KEY"])).await.unwrap(), []);
+    assert_eq!(seen.rotations(world.production.id).await.unwrap(), [kept]);
+}
+
+/// Of a project that is purged no rotation is left.
+pub async fn a_purged_project_has_no_rotations(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    let gone = laden(&mut tx, &world).await;
+    let kept = elsewhere(&mut tx, &world).await;
+    tx.delete_project(world.project.id, at(1)).await.unwrap();
+
+    let purged = tx.purge_project(world.project.id, at(2), 10).await.unwrap();
+
+    assert_eq!(purged, Purge::Rest);
+    let mut seen = committed(store, tx).await;
+    gone.assert_gone(seen.as_mut()).await;
+    assert_eq!(seen.managed_keys(world.staging.id, &keys(&["KEY"])).await.unwrap(), []);
+    assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
+}
+
+/// Of a team that is deleted no rotation is left.
+pub async fn a_deleted_team_has_no_rotations(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    let gone = laden(&mut tx, &world).await;
+    let kept = elsewhere(&mut tx, &world).await;
+
+    tx.delete_team(world.team.id, at(2)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    gone.assert_gone(seen.as_mut()).await;
+    assert_eq!(seen.managed_keys(world.staging.id, &keys(&["KEY"])).await.unwrap(), []);
+    assert_eq!(seen.rotation_work(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
+}
+
+/// A rotation with everything that hangs on one.
+struct Laden {
+    rotation: RotationRecord,
+    attempts: [AttemptRecord; 2],
+    webhook: WebhookRecord,
+    delivery: WebhookDeliveryRecord,
+}
+
+async fn laden(tx: &mut Box<dyn Tx>, world: &World) -> Laden {
+    let rotation = RotationRecord { work_at: Some(at(0)), ..rotation(&world.staging, "orders") };
+    let attempts = [concluded(&attempt(&rotation, 1), at(1)), attempt(&rotation, 2)];
+    let webhook = webhook(&rotation);
+    let delivery = webhook_delivery(&webhook, at(1));
+    tx.insert_rotation(&rotation, &keys(&["KEY"])).await.unwrap();
+    for attempt in &attempts {
+        tx.insert_attempt(attempt).await.unwrap();
+    }
+    tx.insert_webhook(&webhook).await.unwrap();
+    tx.insert_webhook_delivery(&delivery).await.unwrap();
+    Laden { rotation, attempts, webhook, delivery }
+}
+
+impl Laden {
+    async fn assert_gone(&self, seen: &mut dyn Reads) {
+        let id = self.rotation.id;
+        assert_eq!(seen.rotation(id).await.unwrap(), None);
+        assert!(seen.rotation_place(id).await.unwrap().is_none());
+        for attempt in &self.attempts {
+            assert_eq!(seen.attempt(attempt.id).await.unwrap(), None);
+        }
+        assert_eq!(seen.open_attempt(id).await.unwrap(), None);
+        assert_eq!(seen.concluded_attempts(id, 9).await.unwrap(), []);
+        assert_eq!(seen.webhooks(id).await.unwrap(), []);
+        assert_eq!(seen.webhook(self.webhook.id).await.unwrap(), None);
+        assert_eq!(seen.webhook_delivery(self.delivery.id).await.unwrap(), None);
+    }
+}

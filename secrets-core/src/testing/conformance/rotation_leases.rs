@@ -1,0 +1,174 @@
+//! What is to be done about rotations, and who is at it.
+
+use super::{assert_stale, begin, committed};
+use crate::clock::Time;
+use crate::error::Subject;
+use crate::store::{Lease, RotationRecord, Store, Tx};
+use crate::testing::fixtures::{World, at, attempt, rotation};
+
+/// What is due is work, the longest due first, and no more than is wanted.
+pub async fn what_is_due_is_work(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [late, early, later] =
+        [("a", 20), ("b", 10), ("c", 31)].map(|(name, age)| due(&world, name, at(age)));
+    let idle = rotation(&world.staging, "idle");
+    let mut tx = begin(store).await;
+    for rotation in [&late, &early, &later, &idle] {
+        tx.insert_rotation(rotation, &[]).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+
+    assert_eq!(seen.rotation_work(at(9), 9).await.unwrap(), []);
+    assert_eq!(seen.rotation_work(at(10), 9).await.unwrap(), [early.id]);
+    assert_eq!(seen.rotation_work(at(30), 9).await.unwrap(), [early.id, late.id]);
+    assert_eq!(seen.rotation_work(at(99), 2).await.unwrap(), [early.id, late.id]);
+}
+
+/// A deleted project's rotations are work too: somebody may have to be shut out.
+pub async fn the_rotations_of_a_deleted_project_are_work(store: &dyn Store) {
+    let world = World::build(store).await;
+    let held = due(&world, "orders", at(0));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&held, &[]).await.unwrap();
+
+    tx.delete_project(world.project.id, at(1)).await.unwrap();
+
+    assert_eq!(tx.rotation_work(at(2), 9).await.unwrap(), [held.id]);
+    assert!(tx.take_lease(held.id, at(2), at(60)).await.unwrap().is_some());
+}
+
+/// Where somebody is at work there is none, until their lease ends.
+pub async fn what_is_leased_is_no_work(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [leased, free] = [("a", 0), ("b", 1)].map(|(name, age)| due(&world, name, at(age)));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&leased, &[]).await.unwrap();
+    tx.insert_rotation(&free, &[]).await.unwrap();
+
+    let lease = taken(&mut *tx, &leased, at(10)).await;
+
+    assert_eq!(tx.rotation_work(at(9), 9).await.unwrap(), [free.id]);
+    assert_eq!(tx.rotation_work(at(10), 9).await.unwrap(), [leased.id, free.id]);
+    tx.end_lease(&lease).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.rotation_work(at(9), 9).await.unwrap(), [leased.id, free.id]);
+}
+
+/// A lease that lasts cannot be taken; every taking counts one more.
+pub async fn a_lease_is_taken_when_the_last_has_ended(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    tx.insert_rotation(&other, &[]).await.unwrap();
+
+    let first = tx.take_lease(of.id, at(0), at(10)).await.unwrap();
+    let early = tx.take_lease(of.id, at(9), at(20)).await.unwrap();
+    let second = tx.take_lease(of.id, at(10), at(20)).await.unwrap();
+    tx.end_lease(&second.unwrap()).await.unwrap();
+    let third = tx.take_lease(of.id, at(11), at(30)).await.unwrap();
+
+    let lease = |epoch, until| Some(Lease { rotation: of.id, epoch, until });
+    assert_eq!(first, lease(1, at(10)));
+    assert_eq!(early, None);
+    assert_eq!(second, lease(2, at(20)));
+    assert_eq!(third, lease(3, at(30)));
+    assert!(tx.take_lease(other.id, at(0), at(10)).await.unwrap().is_some());
+}
+
+/// A rotation that is gone is leased to nobody.
+pub async fn a_rotation_that_is_gone_is_leased_to_nobody(store: &dyn Store) {
+    let world = World::build(store).await;
+    let gone = rotation(&world.staging, "orders");
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&gone, &[]).await.unwrap();
+    let lease = taken(&mut *tx, &gone, at(10)).await;
+    tx.delete_rotation(gone.id).await.unwrap();
+
+    assert_eq!(tx.take_lease(gone.id, at(20), at(30)).await.unwrap(), None);
+    assert_stale(tx.hold_lease(&lease).await, Subject::Rotation);
+    tx.end_lease(&lease).await.unwrap();
+}
+
+/// Who holds a lease prolongs it, even when its time is over: nobody has taken it.
+pub async fn a_lease_that_is_held_lasts_longer(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = due(&world, "orders", at(0));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    let lease = taken(&mut *tx, &of, at(10)).await;
+
+    let longer = Lease { until: at(30), ..lease };
+    tx.hold_lease(&longer).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.rotation_work(at(29), 9).await.unwrap(), []);
+    assert_eq!(seen.rotation_work(at(30), 9).await.unwrap(), [of.id]);
+    let mut tx = begin(store).await;
+    assert_eq!(tx.take_lease(of.id, at(29), at(60)).await.unwrap(), None);
+    tx.hold_lease(&Lease { until: at(90), ..lease }).await.unwrap();
+    assert_eq!(tx.take_lease(of.id, at(89), at(99)).await.unwrap(), None);
+}
+
+/// Who has lost a lease, or ended it, holds nothing and ends nobody's.
+pub async fn a_lease_that_was_lost_holds_nothing(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = rotation(&world.staging, "orders");
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    let lost = taken(&mut *tx, &of, at(10)).await;
+    let held = tx.take_lease(of.id, at(10), at(20)).await.unwrap().unwrap();
+
+    assert_stale(tx.hold_lease(&Lease { until: at(99), ..lost }).await, Subject::Rotation);
+    tx.end_lease(&lost).await.unwrap();
+    assert_eq!(tx.take_lease(of.id, at(19), at(99)).await.unwrap(), None);
+    tx.hold_lease(&held).await.unwrap();
+    tx.end_lease(&held).await.unwrap();
+    assert_stale(tx.hold_lease(&held).await, Subject::Rotation);
+}
+
+/// Where no other process has the store, all leases can be ended.
+pub async fn all_leases_end_at_once(store: &dyn Store) {
+    let world = World::build(store).await;
+    let all = ["a", "b", "c"].map(|name| due(&world, name, at(0)));
+    let mut tx = begin(store).await;
+    for rotation in &all {
+        tx.insert_rotation(rotation, &[]).await.unwrap();
+    }
+    let lost = taken(&mut *tx, &all[0], at(60)).await;
+    taken(&mut *tx, &all[1], at(60)).await;
+
+    tx.end_leases().await.unwrap();
+
+    assert_stale(tx.hold_lease(&lost).await, Subject::Rotation);
+    assert_eq!(tx.rotation_work(at(1), 9).await.unwrap().len(), 3);
+    let again = tx.take_lease(all[0].id, at(1), at(60)).await.unwrap().unwrap();
+    assert_eq!(again.epoch, 2);
+}
+
+/// Nothing but the calls about leases touches one.
+pub async fn a_change_leaves_the_lease_alone(store: &dyn Store) {
+    let world = World::build(store).await;
+    let of = due(&world, "orders", at(0));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    let lease = taken(&mut *tx, &of, at(60)).await;
+
+    tx.lock_rotation(of.id).await.unwrap();
+    tx.update_rotation(&RotationRecord { failures: 1, ..of.clone() }).await.unwrap();
+    tx.insert_attempt(&attempt(&of, 1)).await.unwrap();
+    tx.disable_rotations(world.project.id, "code", "message", at(1)).await.unwrap();
+
+    assert_eq!(tx.rotation_work(at(59), 9).await.unwrap(), []);
+    assert_eq!(tx.take_lease(of.id, at(59), at(99)).await.unwrap(), None);
+    tx.hold_lease(&lease).await.unwrap();
+}
+
+fn due(world: &World, name: &str, work_at: Time) -> RotationRecord {
+    RotationRecord { work_at: Some(work_at), ..rotation(&world.staging, name) }
+}
+
+async fn taken(tx: &mut dyn Tx, of: &RotationRecord, until: Time) -> Lease {
+    tx.take_lease(of.id, at(0), until).await.unwrap().unwrap()
+}

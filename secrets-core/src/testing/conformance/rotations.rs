@@ -1,0 +1,381 @@
+//! Rotations.
+
+use super::{assert_duplicate, assert_stale, begin, committed};
+use crate::error::Subject;
+use crate::ids::RotationId;
+use crate::rotations::{ConnectionMethod, Integration, PermissionLevel, RotationStatus, Slot};
+use crate::store::{ProjectRecord, RotationRecord, Store, StoreError, TeamRecord, Tx};
+use crate::testing::fixtures::{
+    World, at, attempt, concluded, environment, keys, project, project_key, rotation, sealed, team,
+};
+
+/// A rotation is found by its id, its name and its environment, with all that is kept of it.
+pub async fn a_rotation_is_kept_with_all_it_has(store: &dyn Store) {
+    let world = World::build(store).await;
+    let full = full(&rotation(&world.staging, "orders"));
+    let bare = rotation(&world.staging, "bare");
+    let mut tx = begin(store).await;
+
+    tx.insert_rotation(&full, &[]).await.unwrap();
+    tx.insert_rotation(&bare, &[]).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    let at_staging = world.staging.id;
+    assert_eq!(seen.rotation(full.id).await.unwrap(), Some(full.clone()));
+    let named = seen.rotation_named(at_staging, &full.name).await.unwrap();
+    assert_eq!(named, Some(full.clone()));
+    assert_eq!(seen.rotations(at_staging).await.unwrap(), [bare, full]);
+}
+
+/// Every kind, method, level, status and slot survives.
+pub async fn every_kind_of_rotation_survives(store: &dyn Store) {
+    let world = World::build(store).await;
+    let kept = |number: usize| RotationRecord {
+        integration: Integration::ALL[number % 2],
+        method: ConnectionMethod::ALL[number % 2],
+        level: PermissionLevel::ALL[number % 3],
+        status: RotationStatus::ALL[number % 4],
+        active_slot: Slot::ALL.get(number % 3).copied(),
+        ..rotation(&world.staging, &format!("r{number}"))
+    };
+    let all: Vec<_> = (0..6).map(kept).collect();
+    let mut tx = begin(store).await;
+
+    for rotation in &all {
+        tx.insert_rotation(rotation, &[]).await.unwrap();
+    }
+
+    assert_eq!(committed(store, tx).await.rotations(world.staging.id).await.unwrap(), all);
+}
+
+/// A rotation that is unknown, or in another environment, is not found.
+pub async fn an_unknown_rotation_is_not_found(store: &dyn Store) {
+    let world = World::build(store).await;
+    let known = rotation(&world.staging, "orders");
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&known, &[]).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    let unknown = RotationId::draw(at(0));
+    assert_eq!(seen.rotation(unknown).await.unwrap(), None);
+    assert!(seen.rotation_place(unknown).await.unwrap().is_none());
+    assert_eq!(seen.open_attempt(unknown).await.unwrap(), None);
+    assert_eq!(seen.concluded_attempts(unknown, 9).await.unwrap(), []);
+    let elsewhere = world.production.id;
+    assert_eq!(seen.rotation_named(elsewhere, &known.name).await.unwrap(), None);
+    assert_eq!(seen.rotations(elsewhere).await.unwrap(), []);
+    let other_case = "Orders".parse().unwrap();
+    assert_eq!(seen.rotation_named(world.staging.id, &other_case).await.unwrap(), None);
+}
+
+/// Rotations come by name, whatever the language of the database.
+pub async fn rotations_come_by_name(store: &dyn Store) {
+    let world = World::build(store).await;
+    let names = ["B", "a", "A", "a_b", "a-b", "0"];
+    let mut tx = begin(store).await;
+    for name in names {
+        tx.insert_rotation(&rotation(&world.staging, name), &[]).await.unwrap();
+    }
+
+    let found = committed(store, tx).await.rotations(world.staging.id).await.unwrap();
+
+    let found: Vec<_> = found.iter().map(|rotation| rotation.name.as_str()).collect();
+    assert_eq!(found, ["0", "A", "B", "a", "a-b", "a_b"]);
+}
+
+/// All rotations can be gone through by their ids, those of deleted projects too.
+pub async fn rotations_are_gone_through_by_their_ids(store: &dyn Store) {
+    let world = World::build(store).await;
+    let [second, first] = [("a", 20), ("b", 10)].map(|(name, age)| RotationRecord {
+        id: RotationId::draw(at(age)),
+        ..rotation(&world.staging, name)
+    });
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&second, &[]).await.unwrap();
+    tx.insert_rotation(&first, &[]).await.unwrap();
+    tx.delete_project(world.project.id, at(1)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    for (from, expected) in [
+        (RotationId::draw(at(-9)), Some(&first)),
+        (first.id, Some(&first)),
+        (RotationId::draw(at(15)), Some(&second)),
+        (second.id, Some(&second)),
+        (RotationId::draw(at(99)), None),
+    ] {
+        assert_eq!(seen.rotation_from(from).await.unwrap().as_ref(), expected);
+    }
+}
+
+/// Two rotations of an environment have two names; who is refused reserves no key.
+pub async fn a_rotation_name_is_unique_in_its_environment(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (first, again) = (rotation(&world.staging, "orders"), rotation(&world.staging, "orders"));
+    let elsewhere = rotation(&world.production, "orders");
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&first, &keys(&["KEY"])).await.unwrap();
+
+    let refused = tx.insert_rotation(&again, &keys(&["OTHER"])).await;
+    let both = tx.insert_rotation(&again, &keys(&["KEY"])).await;
+    tx.insert_rotation(&elsewhere, &keys(&["KEY"])).await.unwrap();
+
+    assert_duplicate(refused, Subject::Rotation);
+    assert_duplicate(both, Subject::Rotation);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.rotations(world.staging.id).await.unwrap(), [first]);
+    let managed = seen.managed_keys(world.staging.id, &keys(&["KEY", "OTHER"])).await.unwrap();
+    assert_eq!(managed, keys(&["KEY"]));
+}
+
+/// A key of an environment is written by one rotation; of one that is refused nothing is kept.
+pub async fn a_key_is_written_by_one_rotation(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (first, second) = (rotation(&world.staging, "a"), rotation(&world.staging, "b"));
+    let elsewhere = rotation(&world.production, "c");
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&first, &keys(&["A", "B"])).await.unwrap();
+
+    let refused = tx.insert_rotation(&second, &keys(&["C", "B", "D"])).await;
+    tx.insert_rotation(&elsewhere, &keys(&["A"])).await.unwrap();
+
+    assert_duplicate(refused, Subject::Secret);
+    assert_eq!(tx.rotation(second.id).await.unwrap(), None);
+    tx.insert_rotation(&second, &keys(&["C", "D"])).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.rotations(world.staging.id).await.unwrap(), [first, second]);
+}
+
+/// Of the keys asked about, those come that a rotation of the environment writes: once, in order.
+pub async fn managed_keys_are_told(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&rotation(&world.staging, "a"), &keys(&["B", "b"])).await.unwrap();
+    tx.insert_rotation(&rotation(&world.staging, "b"), &keys(&["A"])).await.unwrap();
+    tx.insert_rotation(&rotation(&world.production, "c"), &keys(&["C"])).await.unwrap();
+    let mut many: Vec<_> = (0..1_001).map(|n| format!("K{n}").parse().unwrap()).collect();
+    many.extend(keys(&["b", "B", "A", "C", "A"]));
+
+    let mut seen = committed(store, tx).await;
+
+    let at_staging = world.staging.id;
+    assert_eq!(seen.managed_keys(at_staging, &many).await.unwrap(), keys(&["A", "B", "b"]));
+    assert_eq!(seen.managed_keys(at_staging, &keys(&["B"])).await.unwrap(), keys(&["B"]));
+    assert_eq!(seen.managed_keys(at_staging, &[]).await.unwrap(), []);
+    assert_eq!(seen.managed_keys(world.development.id, &many).await.unwrap(), []);
+}
+
+/// An update replaces all that may change, and leaves place, name, kind, keys and maker.
+pub async fn an_update_replaces_what_may_change_of_a_rotation(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (before, other) = (rotation(&world.staging, "orders"), rotation(&world.staging, "other"));
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&before, &[]).await.unwrap();
+    tx.insert_rotation(&other, &[]).await.unwrap();
+    let after = RotationRecord {
+        integration: before.integration,
+        keys: before.keys.clone(),
+        created_by: before.created_by,
+        created_at: before.created_at,
+        ..full(&before)
+    };
+    let told = RotationRecord {
+        environment: world.production.id,
+        name: "elsewhere".parse().unwrap(),
+        ..full(&before)
+    };
+
+    tx.lock_rotation(before.id).await.unwrap();
+    tx.update_rotation(&told).await.unwrap();
+
+    assert_eq!(tx.rotation(before.id).await.unwrap(), Some(after));
+    tx.update_rotation(&before).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.rotations(world.staging.id).await.unwrap(), [before, other]);
+}
+
+/// A rotation that is gone can be neither held nor changed nor deleted.
+pub async fn a_rotation_that_is_gone_is_stale(store: &dyn Store) {
+    let world = World::build(store).await;
+    let gone = rotation(&world.staging, "orders");
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&gone, &[]).await.unwrap();
+    tx.delete_rotation(gone.id).await.unwrap();
+
+    assert_stale(tx.lock_rotation(gone.id).await, Subject::Rotation);
+    assert_stale(tx.update_rotation(&gone).await, Subject::Rotation);
+    assert_stale(tx.delete_rotation(gone.id).await, Subject::Rotation);
+}
+
+/// A rotation is refused where there is no environment.
+pub async fn a_rotation_needs_an_environment(store: &dyn Store) {
+    let world = World::build(store).await;
+    let nowhere = environment(&world.project, "nowhere");
+    let mut tx = begin(store).await;
+
+    let refused = tx.insert_rotation(&rotation(&nowhere, "orders"), &[]).await;
+
+    assert!(matches!(refused, Err(StoreError::Broken(_))), "{refused:?}");
+}
+
+/// The rotations of a team are those of its projects that are not deleted.
+pub async fn the_rotations_of_a_team_are_counted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let gone = project(&world.team, "gone");
+    let theirs = project(&world.other_team, "theirs");
+    let places = [(&gone, "a"), (&theirs, "b")].map(|(project, name)| environment(project, name));
+    let mut tx = begin(store).await;
+    for (project, place) in [&gone, &theirs].into_iter().zip(&places) {
+        tx.insert_project(project, &project_key(project)).await.unwrap();
+        tx.insert_environment(place).await.unwrap();
+        tx.insert_rotation(&rotation(place, "orders"), &[]).await.unwrap();
+    }
+    for place in [&world.staging, &world.production] {
+        tx.insert_rotation(&rotation(place, "orders"), &[]).await.unwrap();
+    }
+
+    tx.delete_project(gone.id, at(1)).await.unwrap();
+
+    assert_eq!(tx.count_rotations(world.team.id).await.unwrap(), 2);
+    assert_eq!(tx.count_rotations(world.other_team.id).await.unwrap(), 1);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.team_usage(world.team.id).await.unwrap().rotations, 2);
+    assert_eq!(seen.team_usage(world.other_team.id).await.unwrap().rotations, 1);
+}
+
+/// Where a rotation is, is told with its project, plan, environment and the newest key.
+pub async fn the_place_of_a_rotation_is_told(store: &dyn Store) {
+    let world = World::build(store).await;
+    let limited = TeamRecord { plan: "free".parse().unwrap(), ..team(&world.owner, "limited") };
+    let described = ProjectRecord {
+        name: "Ünï".parse().unwrap(),
+        description: Some("what it is".to_owned()),
+        created_by: Some(world.owner.id.uuid()),
+        created_at: at(1),
+        updated_at: at(2),
+        ..project(&limited, "described")
+    };
+    let (place, key) = (environment(&described, "place"), project_key(&described));
+    let (here, there) = (rotation(&place, "here"), rotation(&world.staging, "there"));
+    let mut tx = begin(store).await;
+    tx.insert_team(&limited).await.unwrap();
+    tx.insert_project(&described, &key).await.unwrap();
+    tx.insert_environment(&place).await.unwrap();
+    tx.insert_rotation(&here, &[]).await.unwrap();
+    tx.insert_rotation(&there, &[]).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    let found = seen.rotation_place(here.id).await.unwrap().unwrap();
+    assert_eq!((found.project, found.environment, found.key), (described, place, key));
+    assert_eq!((found.plan, found.is_deleted), (limited.plan, false));
+    let found = seen.rotation_place(there.id).await.unwrap().unwrap();
+    assert_eq!((found.project, found.environment), (world.project, world.staging));
+}
+
+/// The rotations of a deleted project are there, with their place and key, and it is told.
+pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
+    let world = World::build(store).await;
+    let held = rotation(&world.staging, "orders");
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&held, &keys(&["KEY"])).await.unwrap();
+
+    tx.delete_project(world.project.id, at(1)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.rotation(held.id).await.unwrap(), Some(held.clone()));
+    let found = seen.rotation_place(held.id).await.unwrap().unwrap();
+    assert!(found.is_deleted);
+    assert_eq!((found.project, found.key), (world.project, world.key));
+}
+
+/// A project disables its rotations: only attempts that are open are still worked on.
+pub async fn a_project_disables_its_rotations(store: &dyn Store) {
+    let world = World::build(store).await;
+    let due = |name: &str| RotationRecord {
+        work_at: Some(at(5)),
+        error_since: Some(at(1)),
+        ..rotation(&world.staging, name)
+    };
+    let (idle, busy, past) = (due("idle"), due("busy"), due("past"));
+    let off = RotationRecord {
+        status: RotationStatus::Disabled,
+        error_code: Some("plan".to_owned()),
+        ..rotation(&world.production, "off")
+    };
+    let lost = RotationRecord { work_at: None, ..due("lost") };
+    let mut tx = begin(store).await;
+    for rotation in [&idle, &busy, &past, &off, &lost] {
+        tx.insert_rotation(rotation, &[]).await.unwrap();
+    }
+    tx.insert_attempt(&attempt(&busy, 1)).await.unwrap();
+    tx.insert_attempt(&attempt(&lost, 1)).await.unwrap();
+    tx.insert_attempt(&concluded(&attempt(&past, 1), at(2))).await.unwrap();
+    let elsewhere = elsewhere(&mut tx, &world).await;
+
+    tx.disable_rotations(world.project.id, "gone", "the project is gone", at(9)).await.unwrap();
+
+    let disabled = |before: &RotationRecord, work_at| RotationRecord {
+        status: RotationStatus::Disabled,
+        error_code: Some("gone".to_owned()),
+        error_message: Some("the project is gone".to_owned()),
+        error_since: None,
+        work_at,
+        updated_at: at(9),
+        ..before.clone()
+    };
+    let mut seen = committed(store, tx).await;
+    let expected = [
+        disabled(&busy, Some(at(5))),
+        disabled(&idle, None),
+        disabled(&lost, Some(at(9))),
+        disabled(&past, None),
+    ];
+    assert_eq!(seen.rotations(world.staging.id).await.unwrap(), expected);
+    assert_eq!(seen.rotation(off.id).await.unwrap(), Some(off));
+    assert_eq!(seen.rotation(elsewhere.id).await.unwrap(), Some(elsewhere));
+}
+
+/// A rotation of another team's project.
+pub(super) async fn elsewhere(tx: &mut Box<dyn Tx>, world: &World) -> RotationRecord {
+    let theirs = project(&world.other_team, "theirs");
+    let place = environment(&theirs, "place");
+    let elsewhere = rotation(&place, "elsewhere");
+    tx.insert_project(&theirs, &project_key(&theirs)).await.unwrap();
+    tx.insert_environment(&place).await.unwrap();
+    tx.insert_rotation(&elsewhere, &keys(&["KEY"])).await.unwrap();
+    elsewhere
+}
+
+/// The rotation with everything in it, and all of it other than it was.
+fn full(rotation: &RotationRecord) -> RotationRecord {
+    RotationRecord {
+        integration: Integration::Mysql,
+        method: ConnectionMethod::Proxied,
+        level: PermissionLevel::Admin,
+        connection: sealed(&[0, 255]),
+        proxy: Some(sealed(b"proxy")),
+        keys: r#"{"password":"Ünï '\\"}"#.to_owned(),
+        interval_days: u32::MAX,
+        status: RotationStatus::Error,
+        error_code: Some("code".to_owned()),
+        error_message: Some("Ünï '\"".to_owned()),
+        error_since: Some(at(1)),
+        failures: u32::MAX,
+        active_slot: Some(Slot::B),
+        retire_at: Some(at(2)),
+        check_at: Some(at(3)),
+        checks: u32::MAX,
+        next_rotation_at: at(4),
+        remaining: Some(u64::try_from(i64::MAX).unwrap()),
+        last_rotation_at: Some(at(5)),
+        identity: Some("日本".to_owned()),
+        sequence: u64::try_from(i64::MAX).unwrap(),
+        work_at: Some(at(6)),
+        created_by: Some(rotation.id.uuid()),
+        created_at: at(7),
+        updated_at: at(8),
+        ..rotation.clone()
+    }
+}

@@ -1,0 +1,234 @@
+//! Webhooks and what they were told.
+
+use super::{assert_stale, begin, committed};
+use crate::error::Subject;
+use crate::ids::{WebhookDeliveryId, WebhookId};
+use crate::rotations::{DeliveryStatus, WebhookEvent};
+use crate::store::{RotationRecord, Store, StoreError, Tx, WebhookDeliveryRecord, WebhookRecord};
+use crate::testing::fixtures::{World, at, rotation, sealed, webhook, webhook_delivery};
+
+/// A webhook is found by its id and its rotation, with all that is kept of it.
+pub async fn a_webhook_is_kept_with_all_it_has(store: &dyn Store) {
+    let (world, of, mut tx) = one(store).await;
+    let full = WebhookRecord {
+        sealed: sealed(&[0, 255]),
+        events: vec![WebhookEvent::Failed, WebhookEvent::Started],
+        enabled: false,
+        failing_since: Some(at(3)),
+        created_by: Some(world.owner.id.uuid()),
+        created_at: at(1),
+        ..webhook(&of)
+    };
+    let all = WebhookRecord { created_at: at(2), ..webhook(&of) };
+    let none = WebhookRecord { events: Vec::new(), created_at: at(4), ..webhook(&of) };
+
+    for webhook in [&full, &all, &none] {
+        tx.insert_webhook(webhook).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.webhook(full.id).await.unwrap(), Some(full.clone()));
+    assert_eq!(seen.webhooks(of.id).await.unwrap(), [full, all, none]);
+}
+
+/// What is unknown, or another rotation's, is not found.
+pub async fn an_unknown_webhook_is_not_found(store: &dyn Store) {
+    let (world, of, mut tx) = one(store).await;
+    let other = rotation(&world.staging, "other");
+    tx.insert_rotation(&other, &[]).await.unwrap();
+    tx.insert_webhook(&webhook(&of)).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+
+    let unknown = WebhookId::draw(at(0));
+    assert_eq!(seen.webhook(unknown).await.unwrap(), None);
+    assert_eq!(seen.webhooks(other.id).await.unwrap(), []);
+    assert_eq!(seen.webhook_deliveries(unknown, 9).await.unwrap(), []);
+    let unknown = WebhookDeliveryId::draw(at(0));
+    assert_eq!(seen.webhook_delivery(unknown).await.unwrap(), None);
+}
+
+/// Webhooks come oldest first.
+pub async fn webhooks_come_oldest_first(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    let [third, first, second] =
+        [30, 10, 20].map(|age| WebhookRecord { created_at: at(age), ..webhook(&of) });
+    for webhook in [&third, &first, &second] {
+        tx.insert_webhook(webhook).await.unwrap();
+    }
+
+    let found = committed(store, tx).await.webhooks(of.id).await.unwrap();
+
+    assert_eq!(found, [first, second, third]);
+}
+
+/// A rotation that is gone gets no webhook.
+pub async fn a_rotation_that_is_gone_gets_no_webhook(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    tx.delete_rotation(of.id).await.unwrap();
+
+    assert_stale(tx.insert_webhook(&webhook(&of)).await, Subject::Rotation);
+
+    assert_eq!(committed(store, tx).await.webhooks(of.id).await.unwrap(), []);
+}
+
+/// An update says whether a webhook is told anything and since when it fails, and nothing else.
+pub async fn an_update_says_whether_a_webhook_is_told(store: &dyn Store) {
+    let (world, of, mut tx) = one(store).await;
+    let (before, other) = (webhook(&of), WebhookRecord { created_at: at(1), ..webhook(&of) });
+    tx.insert_webhook(&before).await.unwrap();
+    tx.insert_webhook(&other).await.unwrap();
+    let after = WebhookRecord { enabled: false, failing_since: Some(at(9)), ..before.clone() };
+    let told = WebhookRecord {
+        sealed: sealed(b"another"),
+        events: Vec::new(),
+        created_by: Some(world.owner.id.uuid()),
+        created_at: at(5),
+        ..after.clone()
+    };
+
+    tx.update_webhook(&told).await.unwrap();
+
+    assert_eq!(tx.webhook(before.id).await.unwrap(), Some(after));
+    tx.update_webhook(&before).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.webhooks(of.id).await.unwrap(), [before, other]);
+}
+
+/// A deleted webhook is gone with what it was told, and the others stay.
+pub async fn a_deleted_webhook_is_gone_with_its_deliveries(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    let [gone, kept] = [0, 1].map(|_| webhook(&of));
+    let [lost, held] = [&gone, &kept].map(|webhook| webhook_delivery(webhook, at(1)));
+    for (webhook, delivery) in [(&gone, &lost), (&kept, &held)] {
+        tx.insert_webhook(webhook).await.unwrap();
+        tx.insert_webhook_delivery(delivery).await.unwrap();
+    }
+
+    tx.delete_webhook(gone.id).await.unwrap();
+
+    assert_stale(tx.delete_webhook(gone.id).await, Subject::Webhook);
+    assert_stale(tx.update_webhook(&gone).await, Subject::Webhook);
+    assert_stale(tx.update_webhook_delivery(&lost).await, Subject::WebhookDelivery);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.webhook(gone.id).await.unwrap(), None);
+    assert_eq!(seen.webhook_delivery(lost.id).await.unwrap(), None);
+    assert_eq!(seen.webhook_deliveries(gone.id, 9).await.unwrap(), []);
+    assert_eq!(seen.webhook_deliveries(kept.id, 9).await.unwrap(), [held]);
+    assert_eq!(seen.webhooks(of.id).await.unwrap(), [kept]);
+}
+
+/// A delivery is found with all that is kept of it: a test is of no event.
+pub async fn a_webhook_delivery_is_kept_with_all_it_has(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    let to = webhook(&of);
+    let full = WebhookDeliveryRecord {
+        event: Some(WebhookEvent::Completed),
+        body: r#"{"ünï":"日本 '\\"}"#.to_owned(),
+        status: DeliveryStatus::Failed,
+        attempts: u32::MAX,
+        response_status: Some(u16::MAX),
+        next_attempt_at: Some(at(9)),
+        ..webhook_delivery(&to, at(2))
+    };
+    let test = WebhookDeliveryRecord {
+        event: None,
+        status: DeliveryStatus::Delivered,
+        next_attempt_at: None,
+        ..webhook_delivery(&to, at(1))
+    };
+    tx.insert_webhook(&to).await.unwrap();
+
+    tx.insert_webhook_delivery(&full).await.unwrap();
+    tx.insert_webhook_delivery(&test).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.webhook_delivery(full.id).await.unwrap(), Some(full.clone()));
+    assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [full, test]);
+}
+
+/// Nothing is delivered to a webhook that is not there.
+pub async fn a_delivery_needs_a_webhook(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+
+    let refused = tx.insert_webhook_delivery(&webhook_delivery(&webhook(&of), at(1))).await;
+
+    assert!(matches!(refused, Err(StoreError::Broken(_))), "{refused:?}");
+}
+
+/// Deliveries come newest first, and no more than are wanted.
+pub async fn webhook_deliveries_come_newest_first(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    let to = webhook(&of);
+    let [second, third, first] = [20, 30, 10].map(|age| webhook_delivery(&to, at(age)));
+    tx.insert_webhook(&to).await.unwrap();
+    for delivery in [&second, &third, &first] {
+        tx.insert_webhook_delivery(delivery).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+
+    let found = seen.webhook_deliveries(to.id, 9).await.unwrap();
+    assert_eq!(found, [third.clone(), second.clone(), first]);
+    assert_eq!(seen.webhook_deliveries(to.id, 2).await.unwrap(), [third, second]);
+}
+
+/// An update says how a delivery is doing, and neither what it is nor to whom.
+pub async fn an_update_says_how_a_delivery_is_doing(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    let [to, other] = [0, 1].map(|_| webhook(&of));
+    let before = webhook_delivery(&to, at(1));
+    tx.insert_webhook(&to).await.unwrap();
+    tx.insert_webhook(&other).await.unwrap();
+    tx.insert_webhook_delivery(&before).await.unwrap();
+    let after = WebhookDeliveryRecord {
+        status: DeliveryStatus::Delivered,
+        attempts: 3,
+        response_status: Some(204),
+        next_attempt_at: None,
+        ..before.clone()
+    };
+    let told = WebhookDeliveryRecord {
+        webhook: other.id,
+        event: None,
+        body: "another".to_owned(),
+        created_at: at(9),
+        ..after.clone()
+    };
+
+    tx.update_webhook_delivery(&told).await.unwrap();
+
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [after]);
+}
+
+/// Old deliveries are forgotten, the oldest first and so many at once; what is pending stays.
+pub async fn old_webhook_deliveries_are_pruned(store: &dyn Store) {
+    let (_, of, mut tx) = one(store).await;
+    let to = webhook(&of);
+    let over = |age, status| WebhookDeliveryRecord { status, ..webhook_delivery(&to, at(age)) };
+    let (oldest, older) = (over(1, DeliveryStatus::Failed), over(2, DeliveryStatus::Delivered));
+    let (waits, old) = (over(0, DeliveryStatus::Pending), over(3, DeliveryStatus::Delivered));
+    let young = over(10, DeliveryStatus::Delivered);
+    tx.insert_webhook(&to).await.unwrap();
+    for delivery in [&old, &waits, &young, &oldest, &older] {
+        tx.insert_webhook_delivery(delivery).await.unwrap();
+    }
+
+    tx.prune_webhook_deliveries(at(10), 2).await.unwrap();
+    let left = tx.webhook_deliveries(to.id, 9).await.unwrap();
+    tx.prune_webhook_deliveries(at(10), 9).await.unwrap();
+
+    assert_eq!(left, [young.clone(), old, waits.clone()]);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [young, waits]);
+}
+
+/// A world, a rotation in it, and the transaction that made it.
+async fn one(store: &dyn Store) -> (World, RotationRecord, Box<dyn Tx>) {
+    let world = World::build(store).await;
+    let of = rotation(&world.staging, "orders");
+    let mut tx = begin(store).await;
+    tx.insert_rotation(&of, &[]).await.unwrap();
+    (world, of, tx)
+}

@@ -1,0 +1,64 @@
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks`
+
+use secrets_core::rotations::webhooks::{
+    CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks, NewWebhook, Redeliver, TestWebhook,
+};
+use warp::Filter as _;
+use warp::http::Method;
+
+use super::known;
+use crate::api::Api;
+use crate::body::{Body, LIMIT, body};
+use crate::reply::Shape;
+use crate::router::Route;
+use crate::target::{Target, target};
+
+const ALL: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks";
+const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}";
+const TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/test";
+const DELIVERIES: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries";
+const REDELIVER: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver";
+
+pub(super) fn routes(api: &Api) -> Vec<Route> {
+    let list = target().map(|target: Target| {
+        known(ListWebhooks { at: target.environment(), rotation: rotation(&target) })
+    });
+    let create = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        let (at, rotation) = (target.environment(), rotation(&target));
+        Ok(CreateWebhook { at, rotation, webhook: body.json().await? })
+    });
+    let delete = target().map(|target: Target| {
+        let (at, rotation) = (target.environment(), rotation(&target));
+        known(DeleteWebhook { at, rotation, webhook: target.id("webhookId") })
+    });
+    let test = target().map(|target: Target| {
+        let (at, rotation) = (target.environment(), rotation(&target));
+        known(TestWebhook { at, rotation, webhook: target.id("webhookId") })
+    });
+    let deliveries = target().map(|target: Target| {
+        let (at, rotation) = (target.environment(), rotation(&target));
+        known(ListDeliveries { at, rotation, webhook: target.id("webhookId") })
+    });
+    let redeliver = target().map(|target: Target| {
+        let (at, rotation) = (target.environment(), rotation(&target));
+        let (webhook, delivery) = (target.id("webhookId"), target.id("deliveryId"));
+        known(Redeliver { at, rotation, webhook, delivery })
+    });
+    vec![
+        api.route(Method::GET, ALL, Shape::Bare, list).says("List a rotation's webhooks"),
+        api.route(Method::POST, ALL, Shape::Created, create)
+            .says("Create a webhook; what signs its deliveries is shown this once")
+            .takes::<NewWebhook>(),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete).says("Delete a webhook"),
+        api.route(Method::POST, TEST, Shape::Bare, test).says("Send a webhook a test"),
+        api.route(Method::GET, DELIVERIES, Shape::Named("deliveries"), deliveries)
+            .says("List what a webhook was told"),
+        api.route(Method::POST, REDELIVER, Shape::Bare, redeliver)
+            .says("Send a webhook again what it was told"),
+    ]
+}
+
+fn rotation(target: &Target) -> String {
+    target.parameter("rotationName").to_owned()
+}

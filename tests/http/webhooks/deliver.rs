@@ -1,0 +1,192 @@
+//! What arrives.
+
+use secrets_tests::{Kind, Receiver, on_every_store, paths};
+use serde_json::json;
+use standardwebhooks::Webhook;
+
+use super::{World, deliver};
+
+async fn a_delivery_is_signed_as_the_standard_says(kind: Kind) {
+    let world = World::on(kind).await;
+    let (webhook, secret) = world.webhook(&world.receiver.url("/hooks?token=kvc_path")).await;
+
+    let id = world.test(&webhook).await;
+
+    let taken = world.receiver.wait_for(1).await.remove(0);
+    assert_eq!(taken.line, "POST /hooks?token=kvc_path");
+    assert_eq!(taken.header("content-type"), "application/json");
+    assert!(taken.header("user-agent").starts_with("secrets/"));
+    assert_eq!(taken.header("webhook-id"), format!("msg_{id}"));
+    assert_eq!(taken.header("host"), world.receiver.address.to_string());
+    let seconds: i64 = taken.header("webhook-timestamp").parse().unwrap();
+    let now = secrets_core::clock::Clock::now(world.app.clock.as_ref());
+    assert_eq!(seconds, now.timestamp());
+    let verifier = Webhook::new(&secret).unwrap();
+    let expected = verifier.sign(&format!("msg_{id}"), seconds, taken.body.as_bytes()).unwrap();
+    assert_eq!(taken.header("webhook-signature"), expected);
+}
+
+async fn a_test_names_where_it_comes_from(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+
+    let id = world.test(&webhook).await;
+
+    let message = world.receiver.wait_for(1).await[0].json();
+    let project = world.alice.get(&world.project).await.json();
+    let environment = paths::environment(&world.project, "production");
+    let environment = world.alice.get(&environment).await.id();
+    let rotation = &world.alice.get(&world.webhooks).await.json()[0]["rotation_config_id"];
+    let expected = json!({
+        "type": "webhook.test",
+        "id": format!("msg_{id}"),
+        "timestamp": secrets_tests::STARTED,
+        "data": {
+            "rotation_id": rotation,
+            "rotation_name": "main-db",
+            "integration_type": "postgresql",
+            "team_id": world.alice.team,
+            "project_id": project["project"]["id"].as_str().or(project["id"].as_str()),
+            "project_slug": "main",
+            "environment_id": environment,
+            "environment_name": "production",
+        },
+    });
+    assert_eq!(message, expected);
+}
+
+async fn what_was_taken_is_told_so_and_not_sent_again(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(204, &[]);
+
+    world.test(&webhook).await;
+
+    let delivery = world.tried(&webhook, 1).await;
+    assert_eq!(
+        (&delivery["status"], &delivery["event"]),
+        (&json!("delivered"), &json!("webhook.test"))
+    );
+    assert_eq!(delivery["response_status"], 204);
+    assert_eq!(delivery["next_attempt_at"], json!(null));
+    world.wait(chrono::TimeDelta::days(2));
+    deliver(&world.app).await;
+    assert_eq!(world.receiver.taken().len(), 1);
+}
+
+async fn what_was_delivered_can_be_had_again_under_the_same_id(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    let id = world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+
+    let path = format!("{webhook}/deliveries/{id}/redeliver");
+    let again = world.alice.post(&path, &json!({})).await.is(200).json();
+
+    assert_eq!((&again["id"], &again["status"]), (&json!(id), &json!("pending")));
+    let taken = world.receiver.wait_for(2).await;
+    assert_eq!(taken[0].header("webhook-id"), taken[1].header("webhook-id"));
+    assert_eq!(taken[0].body, taken[1].body);
+    world.app.entry(&world.alice.team, "webhook.redelivered").await;
+}
+
+async fn what_is_on_its_way_is_not_sent_a_second_time(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(500, &[]);
+    let id = world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+
+    let path = format!("{webhook}/deliveries/{id}/redeliver");
+    world.alice.post(&path, &json!({})).await.is(400).says("this delivery is on its way already");
+    let unknown = format!("{webhook}/deliveries/0191d0a0-0000-7000-8000-000000000000/redeliver");
+    world.alice.post(&unknown, &json!({})).await.is(404).says("delivery not found");
+}
+
+async fn a_webhook_is_tested_five_times_a_minute_at_most(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    for _ in 0..5 {
+        world.test(&webhook).await;
+    }
+
+    let path = format!("{webhook}/test");
+    world.alice.post(&path, &json!({})).await.is(429);
+
+    world.wait(chrono::TimeDelta::seconds(60));
+    world.alice.post(&path, &json!({})).await.is(200);
+}
+
+async fn what_was_deleted_is_not_told(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(500, &[]);
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+
+    world.alice.delete(&webhook).await.is(204);
+
+    world.wait(chrono::TimeDelta::hours(1));
+    deliver(&world.app).await;
+    assert_eq!(world.receiver.taken().len(), 1);
+}
+
+async fn what_belongs_to_a_deleted_project_is_not_told(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(500, &[]);
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+
+    world.alice.delete(&world.project).await.is(204);
+
+    world.wait(chrono::TimeDelta::hours(1));
+    deliver(&world.app).await;
+    assert_eq!(world.receiver.taken().len(), 1);
+}
+
+async fn a_month_is_remembered(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+
+    world.wait(chrono::TimeDelta::days(29));
+    world.app.service.prune_webhook_deliveries().await.unwrap();
+    let later = world.app.person("alice").await;
+    let listed = later.get(&format!("{webhook}/deliveries")).await.is(200).json();
+    assert_eq!(listed["deliveries"].as_array().unwrap().len(), 1);
+
+    world.wait(chrono::TimeDelta::days(2));
+    world.app.service.prune_webhook_deliveries().await.unwrap();
+    let later = world.app.person("alice").await;
+    let listed = later.get(&format!("{webhook}/deliveries")).await.is(200).json();
+    assert_eq!(listed, json!({ "deliveries": [] }));
+}
+
+async fn each_webhook_is_told_on_its_own(kind: Kind) {
+    let world = World::on(kind).await;
+    let other = Receiver::start().await;
+    let first = world.webhook_here().await;
+    let (second, _) = world.webhook(&other.url("/")).await;
+
+    world.test(&first).await;
+    world.test(&second).await;
+
+    world.receiver.wait_for(1).await;
+    other.wait_for(1).await;
+    assert_eq!((world.receiver.taken().len(), other.taken().len()), (1, 1));
+}
+
+on_every_store![;
+    a_delivery_is_signed_as_the_standard_says,
+    a_test_names_where_it_comes_from,
+    what_was_taken_is_told_so_and_not_sent_again,
+    what_was_delivered_can_be_had_again_under_the_same_id,
+    what_is_on_its_way_is_not_sent_a_second_time,
+    a_webhook_is_tested_five_times_a_minute_at_most,
+    what_was_deleted_is_not_told,
+    what_belongs_to_a_deleted_project_is_not_told,
+    a_month_is_remembered,
+    each_webhook_is_told_on_its_own,
+];

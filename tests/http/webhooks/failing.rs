@@ -1,0 +1,257 @@
+//! Receivers that do not take what they are sent.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use secrets_tests::{App, Kind, Person, Receiver, on_every_store};
+use serde_json::{Value, json};
+
+use super::{World, deliver};
+
+fn next_attempt(delivery: &Value) -> DateTime<Utc> {
+    delivery["next_attempt_at"].as_str().unwrap().parse().unwrap()
+}
+
+fn now(app: &App) -> DateTime<Utc> {
+    secrets_core::clock::Clock::now(app.clock.as_ref())
+}
+
+/// Signs in again: time has passed.
+async fn again(world: &mut World) -> &Person {
+    world.alice = world.app.person("alice").await;
+    &world.alice
+}
+
+async fn a_receiver_that_is_down_for_a_while_gets_each_event_under_its_id(kind: Kind) {
+    let world = World::on(kind).await;
+    // At an address of its own, so that nobody else is given its port meanwhile.
+    let receiver = Receiver::start_on([127, 0, 0, 2].into(), 0).await;
+    let (webhook, _) = world.webhook(&receiver.url("/")).await;
+    let address = receiver.address;
+    let World { app, alice, .. } = world;
+    drop(receiver);
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let test = alice.post(&format!("{webhook}/test"), &json!({})).await.is(200).id();
+        ids.push(format!("msg_{test}"));
+    }
+    for _ in 0..20 {
+        deliver(&app).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    let receiver = Receiver::start_on(address.ip(), address.port()).await;
+    for _ in 0..200 {
+        app.wait(TimeDelta::seconds(6));
+        deliver(&app).await;
+        if receiver.taken().len() == 3 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    let taken = receiver.taken();
+    let mut arrived: Vec<_> = taken.iter().map(|one| one.header("webhook-id")).collect();
+    arrived.sort_unstable();
+    ids.sort_unstable();
+    assert_eq!(arrived, ids);
+}
+
+async fn only_2xx_is_success(kind: Kind) {
+    let world = World::on(kind).await;
+    let elsewhere = Receiver::start().await;
+    let away = elsewhere.url("/");
+
+    for (status, header) in [(301, "location"), (307, "location"), (400, "x"), (503, "x")] {
+        world.receiver.answer(status, &[(header, away.as_str())]);
+        let webhook = world.webhook_here().await;
+        world.test(&webhook).await;
+
+        let delivery = world.tried(&webhook, 1).await;
+
+        assert_eq!(delivery["status"], "pending", "{status}");
+        assert_eq!(delivery["response_status"], status);
+    }
+    assert_eq!(elsewhere.connections(), 0, "no redirect is followed");
+}
+
+async fn what_failed_is_sent_again_as_the_standard_proposes(kind: Kind) {
+    let mut world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(500, &[]);
+    world.test(&webhook).await;
+    let pauses = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+
+    for (attempts, pause) in (1..).zip(pauses) {
+        let delivery = world.tried(&webhook, attempts).await;
+        let wait = next_attempt(&delivery) - now(&world.app);
+        let tenth = TimeDelta::seconds(pause) / 10;
+        assert!(wait >= tenth * 8 && wait <= tenth * 12, "{attempts}: {wait}");
+        world.wait(wait - TimeDelta::milliseconds(1));
+        deliver(&world.app).await;
+        assert_eq!(world.receiver.taken().len(), usize::try_from(attempts).unwrap(), "not before");
+        world.wait(TimeDelta::milliseconds(1));
+        again(&mut world).await;
+    }
+
+    let delivery = world.tried(&webhook, 10).await;
+    assert_eq!(
+        (&delivery["status"], &delivery["next_attempt_at"]),
+        (&json!("failed"), &json!(null))
+    );
+    let taken = world.receiver.taken();
+    assert!(taken.iter().all(|one| one.header("webhook-id") == taken[0].header("webhook-id")));
+    assert!(taken.iter().all(|one| one.body == taken[0].body));
+    assert_ne!(taken[0].header("webhook-timestamp"), taken[9].header("webhook-timestamp"));
+    // Each sending is signed for its own time.
+    assert_ne!(taken[0].header("webhook-signature"), taken[9].header("webhook-signature"));
+    is_disabled_by_the_system(&world, &webhook).await;
+}
+
+async fn is_disabled_by_the_system(world: &World, webhook: &str) {
+    assert!(!world.is_enabled(webhook).await);
+    let entry = world.app.entry(&world.alice.team, "webhook.disabled").await;
+    assert_eq!((entry.actor_type.as_str(), entry.actor_id), ("system", None));
+    assert_eq!(entry.resource_id.unwrap().to_string(), secrets_tests::paths::last(webhook));
+    assert!(!format!("{entry:?}").contains("127.0.0.1"));
+    let refused = world.alice.post(&format!("{webhook}/test"), &json!({})).await;
+    refused.is(400);
+}
+
+async fn a_receiver_that_is_gone_is_told_nothing_more(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(410, &[]);
+
+    world.test(&webhook).await;
+
+    let delivery = world.tried(&webhook, 1).await;
+    assert_eq!(
+        (&delivery["status"], &delivery["response_status"]),
+        (&json!("failed"), &json!(410))
+    );
+    is_disabled_by_the_system(&world, &webhook).await;
+}
+
+async fn a_receiver_says_when_it_wants_to_be_asked_again(kind: Kind) {
+    let world = World::on(kind).await;
+    let date = now(&world.app) + TimeDelta::hours(2);
+    let date = date.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    let cases = [("1800", 1_800), (date.as_str(), 7_200), ("999999999", 86_400)];
+
+    for (retry_after, seconds) in cases {
+        world.receiver.answer(429, &[("retry-after", retry_after)]);
+        let webhook = world.webhook_here().await;
+        world.test(&webhook).await;
+
+        let delivery = world.tried(&webhook, 1).await;
+
+        let wait = next_attempt(&delivery) - now(&world.app);
+        assert_eq!(wait, TimeDelta::seconds(seconds), "{retry_after}");
+    }
+}
+
+async fn what_a_receiver_wants_never_hastens_us(kind: Kind) {
+    let world = World::on(kind).await;
+    world.receiver.answer(503, &[("retry-after", "0")]);
+    let webhook = world.webhook_here().await;
+    world.test(&webhook).await;
+
+    let delivery = world.tried(&webhook, 1).await;
+
+    assert!(next_attempt(&delivery) - now(&world.app) >= TimeDelta::seconds(4));
+}
+
+async fn a_receiver_that_fails_for_five_days_is_given_up(kind: Kind) {
+    let mut world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(503, &[("retry-after", "86400")]);
+    world.test(&webhook).await;
+
+    // Put off by a day each time, five days are over before the ten attempts are.
+    for attempts in 1..=6 {
+        assert!(world.is_enabled(&webhook).await);
+        world.tried(&webhook, attempts).await;
+        world.wait(TimeDelta::days(1));
+        again(&mut world).await;
+    }
+
+    assert_eq!(world.deliveries(&webhook).await[0]["status"], "failed");
+    is_disabled_by_the_system(&world, &webhook).await;
+}
+
+async fn a_receiver_that_recovers_is_not_given_up(kind: Kind) {
+    let mut world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    for _ in 0..3 {
+        world.receiver.answer(503, &[("retry-after", "86400")]);
+        world.test(&webhook).await;
+        world.tried(&webhook, 1).await;
+        world.wait(TimeDelta::days(2));
+        again(&mut world).await;
+        world.receiver.answer(200, &[]);
+        world.tried(&webhook, 2).await;
+    }
+
+    assert!(world.is_enabled(&webhook).await);
+}
+
+async fn what_waits_for_a_webhook_that_was_disabled_is_given_up(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(500, &[]);
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+    world.receiver.answer(410, &[]);
+    world.wait(TimeDelta::milliseconds(1));
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+
+    world.wait(TimeDelta::minutes(1));
+    for _ in 0..200 {
+        deliver(&world.app).await;
+        if world.deliveries(&webhook).await.iter().all(|one| one["status"] == "failed") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    assert_eq!(world.receiver.taken().len(), 2);
+    assert!(world.deliveries(&webhook).await.iter().all(|one| one["status"] == "failed"));
+}
+
+async fn a_receiver_that_is_slow_holds_up_no_other(kind: Kind) {
+    let world = World::on(kind).await;
+    let quick = Receiver::start_on([127, 0, 0, 2].into(), 0).await;
+    // Another name for the team's own machine, so that it is another host.
+    let body = json!({ "url": quick.url("/"), "events": super::EVENTS });
+    let slow: Vec<_> = [world.webhook_here().await, world.webhook_here().await].into();
+    let made = world.alice.post(&world.webhooks, &body).await.is(201).id();
+    let other = format!("{}/{made}", world.webhooks);
+    world.receiver.pause(Duration::from_secs(8));
+    for _ in 0..5 {
+        world.test(&slow[0]).await;
+        world.test(&slow[1]).await;
+    }
+    world.receiver.wait_for(4).await;
+
+    let began = std::time::Instant::now();
+    world.test(&other).await;
+    quick.wait_for(1).await;
+
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(world.receiver.most_at_once(), 4, "one host is sent four at once");
+}
+
+on_every_store![;
+    a_receiver_that_is_down_for_a_while_gets_each_event_under_its_id,
+    only_2xx_is_success,
+    what_failed_is_sent_again_as_the_standard_proposes,
+    a_receiver_that_is_gone_is_told_nothing_more,
+    a_receiver_says_when_it_wants_to_be_asked_again,
+    what_a_receiver_wants_never_hastens_us,
+    a_receiver_that_fails_for_five_days_is_given_up,
+    a_receiver_that_recovers_is_not_given_up,
+    what_waits_for_a_webhook_that_was_disabled_is_given_up,
+    a_receiver_that_is_slow_holds_up_no_other,
+];

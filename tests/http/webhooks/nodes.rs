@@ -1,0 +1,73 @@
+//! Several nodes over one store.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use secrets_core::clock::Clock as _;
+use secrets_core::outbox::Channel;
+use secrets_core::store::DeliveryRecord;
+use secrets_tests::{App, Kind, on_every_store};
+
+use super::{World, deliver};
+
+/// How long a claim lasts.
+const CLAIM: TimeDelta = TimeDelta::minutes(2);
+
+/// What waits to be sent, now or later.
+async fn waiting(app: &App) -> Vec<DeliveryRecord> {
+    let later = app.clock.now() + TimeDelta::days(365);
+    let mut reads = app.store.read().await.unwrap();
+    reads.due_deliveries(Channel::Webhooks.kind(), later, 100).await.unwrap()
+}
+
+async fn two_nodes_tell_nobody_twice(kind: Kind) {
+    let world = World::on(kind).await;
+    let other = world.app.restarted().await;
+    let webhook = world.webhook_here().await;
+    let (app, other) = (&world.app, &other);
+
+    for _ in 0..15 {
+        world.test(&webhook).await;
+        tokio::join!(deliver(app), deliver(other), deliver(app), deliver(other));
+        world.wait(TimeDelta::seconds(13));
+    }
+
+    world.receiver.wait_for(15).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let taken = world.receiver.taken();
+    let mut ids: Vec<_> = taken.iter().map(|one| one.header("webhook-id").to_owned()).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!((ids.len(), taken.len()), (15, 15));
+}
+
+async fn what_a_node_left_in_the_middle_is_told_again_under_its_id(kind: Kind) {
+    let world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(500, &[]);
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+    // As a node that dies in the middle leaves it.
+    let row = waiting(&world.app).await.remove(0);
+    let mut tx = world.app.store.begin().await.unwrap();
+    let next_attempt_at = world.app.clock.now() + CLAIM;
+    let claimed = DeliveryRecord { attempts: row.attempts + 1, next_attempt_at, ..row };
+    tx.claim_delivery(&claimed).await.unwrap();
+    tx.commit().await.unwrap();
+    world.receiver.answer(200, &[]);
+
+    world.wait(CLAIM - TimeDelta::seconds(1));
+    deliver(&world.app).await;
+    assert_eq!(world.receiver.taken().len(), 1, "somebody is at it");
+    world.wait(TimeDelta::seconds(1));
+    world.tried(&webhook, 2).await;
+
+    let taken = world.receiver.taken();
+    assert_eq!(taken[0].header("webhook-id"), taken[1].header("webhook-id"));
+    assert_eq!(waiting(&world.app).await, []);
+}
+
+on_every_store![;
+    two_nodes_tell_nobody_twice,
+    what_a_node_left_in_the_middle_is_told_again_under_its_id,
+];

@@ -1,0 +1,121 @@
+"""The Invoke API of AWS Lambda, as far as a client of it needs, around `examples/rotation-proxy`.
+
+Usage: endpoint.py; the shared secret is in SHARED_SECRET, as in the function's configuration.
+Prints `listening on http://ADDRESS` and ends when its input does, so that it outlives nobody.
+The function `rotate` is the real one; the others are what can become of one, by their names.
+"""
+
+import json
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "rotation-proxy"))
+
+import lambda_function  # noqa: E402
+
+PREFIX, SUFFIX = "/2015-03-31/functions/", "/invocations"
+# What the API says when it does not call a function.
+ERRORS = {
+    "missing": (404, "ResourceNotFoundException"),
+    "denied": (403, "AccessDeniedException"),
+    "throttled": (429, "TooManyRequestsException"),
+    "pending": (409, "ResourceConflictException"),
+    "unwell": (500, "ServiceException"),
+}
+answers: list[dict] = []
+
+
+def rotate(event):
+    answers.append(lambda_function.lambda_handler(event, None))
+    return answers[-1]
+
+
+def repeats(_event):
+    """Answers with what the real one answered last, whatever it is asked."""
+    return answers[-1]
+
+
+def agrees(event):
+    """Says yes, and cannot prove anything."""
+    secret = lambda_function.key_id(b"kvc_another_secret").encode()
+    return lambda_function.seal_answer(event, secret, "ok", {})
+
+
+def breaks(_event):
+    raise RuntimeError("kvc_what a function says when it breaks")
+
+
+def looks(event):
+    """No function of a rotation: runs statements as a user, for tests that look for themselves."""
+    kinds = {"postgresql": lambda_function.Postgres, "mysql": lambda_function.Mysql}
+    target = kinds[event["connection"]["integration"]](event["connection"])
+    try:
+        target.connect(event["username"], event["password"], "login_rejected")
+    except lambda_function.Fault as fault:
+        return {"login_rejected": "shut out", "probe_refused": "refused"}[fault.code]
+    try:
+        if event["connection"]["integration"] == "postgresql":
+            target.run("SET search_path = public")
+        for statement in event["statements"]:
+            target.run(statement)
+    except lambda_function.Fault as fault:
+        return {"privilege_missing": "refused"}[fault.code]
+    finally:
+        target.close()
+    return "done"
+
+
+FUNCTIONS = {"looks": looks, "rotate": rotate, "repeats": repeats, "agrees": agrees, "breaks": breaks}
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        path = unquote(self.path)
+        if not (path.startswith(PREFIX) and path.endswith(SUFFIX)):
+            return self.answer(404, {"message": "no such path"})
+        if "AWS4-HMAC-SHA256" not in self.headers.get("authorization", ""):
+            return self.answer(403, {"message": "not signed"}, ("X-Amzn-Errortype", "Unsigned"))
+        name = path.removeprefix(PREFIX).removesuffix(SUFFIX).split(":function:")[-1].split(":")[0]
+        if name not in FUNCTIONS:
+            status, error = ERRORS.get(name, ERRORS["missing"])
+            return self.answer(status, {"message": "no"}, ("X-Amzn-Errortype", error))
+        try:
+            self.answer(200, FUNCTIONS[name](json.loads(body)))
+        except Exception as error:
+            said = {"errorMessage": str(error), "errorType": type(error).__name__}
+            self.answer(200, said, ("X-Amz-Function-Error", "Unhandled"))
+
+    def answer(self, status, content, header=None):
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        if header:
+            self.send_header(*header)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def main():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # Before the function's own lines.
+    print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
+    sys.stdout = sys.stderr
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

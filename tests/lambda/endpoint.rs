@@ -1,0 +1,201 @@
+//! The endpoint that runs the function, and the databases it reaches.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use async_trait::async_trait;
+use secrets_core::crypto::{Plaintext, random};
+use secrets_core::rotations::lambda::{AwsInvoker, Invoker};
+use secrets_core::rotations::{Integration, Login, Proxy, SslMode, Target};
+use secrets_core::testing::rotators::{Seen, Witness};
+use serde_json::json;
+
+/// What the service and the function share.
+pub(crate) const SECRET: &str = "kvc_shared_0123456789abcdefghijklmnop";
+
+const REGION: &str = "eu-central-1";
+
+/// A running endpoint; it ends with this.
+pub(crate) struct Endpoint {
+    pub(crate) url: String,
+    process: Child,
+}
+
+/// Looks at a database by the endpoint's own function for that.
+pub(crate) struct Looking {
+    invoker: AwsInvoker,
+    target: Target,
+}
+
+/// What the runner starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Postgres,
+    MariaDb,
+    /// Where the runner could get one.
+    MySql,
+}
+
+impl Kind {
+    /// Those that there are.
+    pub(crate) fn all() -> Vec<Self> {
+        let mysql = variable(Self::MySql.variable()).map(|_| Self::MySql);
+        [Self::Postgres, Self::MariaDb].into_iter().chain(mysql).collect()
+    }
+
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Postgres => "SECRETS_TEST_TARGET_POSTGRES_URL",
+            Self::MariaDb => "SECRETS_TEST_TARGET_MARIADB_URL",
+            Self::MySql => "SECRETS_TEST_TARGET_MYSQL_URL",
+        }
+    }
+
+    fn integration(self) -> Integration {
+        match self {
+            Self::Postgres => Integration::Postgresql,
+            Self::MariaDb | Self::MySql => Integration::Mysql,
+        }
+    }
+}
+
+impl Endpoint {
+    pub(crate) fn start() -> Self {
+        let folder = env!("CARGO_MANIFEST_DIR");
+        let tools = variable("SECRETS_TEST_TOOLS");
+        let tools = tools.map_or_else(|| format!("{folder}/../target/tools").into(), PathBuf::from);
+        let mut process = Command::new(tools.join("venv/bin/python"))
+            .arg(format!("{folder}/lambda/endpoint.py"))
+            .env("SHARED_SECRET", SECRET)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|_| {
+                panic!("no Python with its packages: use ./tests/run, which installs them")
+            });
+        let mut line = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("listening on ").unwrap().to_owned();
+        Self { url, process }
+    }
+
+    /// Ends it; what it has said, the function's log among it.
+    pub(crate) fn stop(mut self) -> String {
+        drop(self.process.stdin.take());
+        let mut said = String::new();
+        self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        said
+    }
+
+    /// A database of one's own, with what the rules of rotators need. It stays: the servers are of
+    /// one run.
+    pub(crate) async fn database(&self, kind: Kind) -> Target {
+        let server = server(kind);
+        // With characters that mean something in the patterns of grants.
+        let name = format!("ro_t%_{:016x}", u64::from_be_bytes(random()));
+        let quote = if kind == Kind::Postgres { '"' } else { '`' };
+        self.witness(&server)
+            .run_as_admin(&[&format!("CREATE DATABASE {quote}{name}{quote}")])
+            .await;
+        let target = Target { database: name, ..server };
+        let statements = [
+            "CREATE TABLE things (id integer PRIMARY KEY, name varchar(100) NOT NULL)",
+            "INSERT INTO things VALUES (1, 'one')",
+        ];
+        self.witness(&target).run_as_admin(&statements).await;
+        target
+    }
+
+    pub(crate) fn witness(&self, target: &Target) -> Looking {
+        Looking { invoker: AwsInvoker::at(self.url.clone()), target: target.clone() }
+    }
+}
+
+impl Looking {
+    async fn run_as_admin(&self, statements: &[&str]) {
+        let (user, password) = (&self.target.admin_username, self.target.admin_password.reveal());
+        assert_eq!(self.look(user, password, statements).await, Seen::Done);
+    }
+
+    async fn look(&self, user: &str, password: &str, statements: &[&str]) -> Seen {
+        let Target { integration, host, port, database, ca_certificate, .. } = &self.target;
+        let event = json!({
+            "connection": {
+                "integration": integration,
+                "host": host,
+                "port": port,
+                "database": database,
+                "ssl_mode": "verify-full",
+                "ca_certificate": ca_certificate,
+            },
+            "username": user,
+            "password": password,
+            "statements": statements,
+        });
+        let function = proxy("looks", SECRET).lambda_arn;
+        let payload = event.to_string().into_bytes();
+        let answer = self.invoker.invoke(&function, REGION, payload).await.unwrap();
+        match answer.as_slice() {
+            br#""shut out""# => Seen::ShutOut,
+            br#""refused""# => Seen::Refused,
+            br#""done""# => Seen::Done,
+            _ => panic!("nothing was seen"),
+        }
+    }
+}
+
+#[async_trait]
+impl Witness for Looking {
+    async fn run(&self, login: &Login, statement: &str) -> Seen {
+        self.look(&login.username, login.password.reveal(), &[statement]).await
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        // It ends with its input.
+        drop(self.process.stdin.take());
+        self.process.wait().ok();
+    }
+}
+
+/// A server that the runner started, by the database its administrator begins in.
+pub(crate) fn server(kind: Kind) -> Target {
+    let url = variable(kind.variable()).unwrap_or_else(|| {
+        panic!("{} names no server: use ./tests/run, which starts one", kind.variable())
+    });
+    // SCHEME://USER:PASSWORD@HOST:PORT/DATABASE, of which the runner draws every part.
+    let (_, rest) = url.split_once("://").unwrap();
+    let (login, place) = rest.split_once('@').unwrap();
+    let ((user, password), (address, database)) =
+        (login.split_once(':').unwrap(), place.split_once('/').unwrap());
+    let (host, port) = address.split_once(':').unwrap();
+    Target {
+        integration: kind.integration(),
+        host: host.to_owned(),
+        port: port.parse().unwrap(),
+        database: database.to_owned(),
+        admin_username: user.to_owned(),
+        admin_password: Plaintext::new(password.to_owned()).unwrap(),
+        ssl_mode: SslMode::VerifyFull,
+        ca_certificate: variable("SECRETS_TEST_TARGET_CA")
+            .map(|path| fs::read_to_string(path).unwrap()),
+        proxy: Some(proxy("rotate", SECRET)),
+    }
+}
+
+/// A function of this name.
+pub(crate) fn proxy(function: &str, secret: &str) -> Proxy {
+    let lambda_arn = format!("arn:aws:lambda:{REGION}:123456789012:function:{function}");
+    let secret = Plaintext::new(secret.to_owned()).unwrap();
+    Proxy::parse(lambda_arn, REGION.to_owned(), secret).unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

@@ -1,0 +1,155 @@
+//! Rotation through a function of AWS Lambda: the function that we publish, behind an endpoint that
+//! speaks the interface of AWS, against real databases.
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+mod endpoint;
+
+use std::sync::Arc;
+
+use secrets_core::clock::Clock;
+use secrets_core::clock::{ManualClock, SystemClock};
+use secrets_core::crypto::Plaintext;
+use secrets_core::rotations::lambda::{AwsInvoker, LambdaRotator};
+use secrets_core::rotations::{DatabaseRotator, Fault, SslMode, Target};
+use secrets_core::testing::rotators;
+
+use endpoint::{Endpoint, Kind, SECRET, proxy, server};
+
+fn rotator(endpoint: &Endpoint) -> LambdaRotator {
+    LambdaRotator::new(Arc::new(AwsInvoker::at(endpoint.url.clone())), Arc::new(SystemClock))
+}
+
+async fn fault(rotator: &LambdaRotator, target: &Target) -> Option<Fault> {
+    rotator.test(target).await.err().map(|error| error.fault)
+}
+
+async fn keeps_the_rules(kind: Kind) {
+    let endpoint = Endpoint::start();
+    let target = endpoint.database(kind).await;
+
+    rotators::check(&rotator(&endpoint), &target, &endpoint.witness(&target)).await;
+}
+
+#[tokio::test]
+async fn a_function_keeps_the_rules_of_rotators_on_postgresql() {
+    keeps_the_rules(Kind::Postgres).await;
+}
+
+#[tokio::test]
+async fn a_function_keeps_the_rules_of_rotators_on_mariadb() {
+    keeps_the_rules(Kind::MariaDb).await;
+}
+
+#[tokio::test]
+async fn a_function_keeps_the_rules_of_rotators_on_mysql() {
+    if Kind::all().contains(&Kind::MySql) {
+        keeps_the_rules(Kind::MySql).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_proves_who_it_is_as_far_as_the_mode_asks() {
+    let endpoint = Endpoint::start();
+    let rotator = rotator(&endpoint);
+    for kind in Kind::all() {
+        let target = server(kind);
+        // Its certificate does not name this address.
+        let unnamed = Target { host: "127.0.0.4".to_owned(), ..target.clone() };
+        let unknown = Target { ca_certificate: None, ..target.clone() };
+        let garbled = Target { ca_certificate: Some("kvc_no PEM".to_owned()), ..target.clone() };
+        let closed = Target { port: 9, ..target.clone() };
+
+        for (target, mode, expected) in [
+            (&target, SslMode::VerifyFull, None),
+            (&unnamed, SslMode::VerifyFull, Some(Fault::TlsUntrusted)),
+            (&unnamed, SslMode::VerifyCa, None),
+            (&unknown, SslMode::VerifyFull, Some(Fault::TlsUntrusted)),
+            (&unknown, SslMode::VerifyCa, Some(Fault::TlsUntrusted)),
+            (&unknown, SslMode::Require, None),
+            (&unknown, SslMode::Prefer, None),
+            (&garbled, SslMode::VerifyCa, Some(Fault::TlsUntrusted)),
+            (&closed, SslMode::VerifyFull, Some(Fault::Unreachable)),
+        ] {
+            let target = Target { ssl_mode: mode, ..target.clone() };
+            assert_eq!(fault(&rotator, &target).await, expected, "{kind:?} {mode:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_became_of_a_call_is_told_by_how_it_failed() {
+    let endpoint = Endpoint::start();
+    let rotator = rotator(&endpoint);
+    for (function, expected) in [
+        ("missing", Fault::ProxyRefused),
+        ("denied", Fault::ProxyRefused),
+        ("throttled", Fault::ProxyUnavailable),
+        ("pending", Fault::ProxyUnavailable),
+        ("unwell", Fault::ProxyUnavailable),
+        ("breaks", Fault::ProxyUnavailable),
+        ("agrees", Fault::ProxyUntrusted),
+    ] {
+        let target = server(Kind::Postgres);
+        let target = Target { proxy: Some(proxy(function, SECRET)), ..target };
+
+        assert_eq!(fault(&rotator, &target).await, Some(expected), "{function}");
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_not_there_is_unavailable() {
+    let nowhere = AwsInvoker::at("http://127.0.0.1:9".to_owned());
+    let rotator = LambdaRotator::new(Arc::new(nowhere), Arc::new(SystemClock));
+
+    let told = fault(&rotator, &server(Kind::Postgres)).await;
+
+    assert_eq!(told, Some(Fault::ProxyUnavailable));
+}
+
+#[tokio::test]
+async fn an_answer_that_was_given_before_is_not_believed() {
+    let endpoint = Endpoint::start();
+    let rotator = rotator(&endpoint);
+    let target = server(Kind::Postgres);
+    assert_eq!(fault(&rotator, &target).await, None);
+
+    let replayed = Target { proxy: Some(proxy("repeats", SECRET)), ..target };
+
+    assert_eq!(fault(&rotator, &replayed).await, Some(Fault::ProxyUntrusted));
+}
+
+#[tokio::test]
+async fn a_function_refuses_who_has_another_secret_or_another_time() {
+    let endpoint = Endpoint::start();
+    let target = server(Kind::Postgres);
+    let stranger = Target {
+        proxy: Some(proxy("rotate", "kvc_another_secret_0123456789abcdefg")),
+        ..target.clone()
+    };
+    assert_eq!(fault(&rotator(&endpoint), &stranger).await, Some(Fault::ProxyUntrusted));
+
+    for (minutes, expected) in [(6, Some(Fault::ProxyUntrusted)), (4, None)] {
+        for sign in [1, -1] {
+            let clock = ManualClock::new(SystemClock.now());
+            clock.advance(chrono::TimeDelta::minutes(sign * minutes));
+            let invoker = Arc::new(AwsInvoker::at(endpoint.url.clone()));
+            let rotator = LambdaRotator::new(invoker, Arc::new(clock));
+            assert_eq!(fault(&rotator, &target).await, expected, "{minutes} minutes");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_secret_is_in_what_passes_or_is_logged() {
+    let endpoint = Endpoint::start();
+    let target = server(Kind::Postgres);
+    let wrong = Plaintext::new("kvc_wrong_password_0123456789".to_owned()).unwrap();
+    let wrong = Target { admin_password: wrong, ..target.clone() };
+    assert_eq!(fault(&rotator(&endpoint), &target).await, None);
+    assert_eq!(fault(&rotator(&endpoint), &wrong).await, Some(Fault::AdminRejected));
+
+    let said = endpoint.stop();
+
+    assert!(said.contains(r#""step": "test", "outcome": "ok""#), "{said}");
+    assert!(!said.contains("kvc_") && !said.contains(&target.admin_username), "{said}");
+}

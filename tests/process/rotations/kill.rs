@@ -1,0 +1,203 @@
+//! The program is killed at every step of a rotation, on every kind of database at once, and goes on
+//! by itself: what is served logs in at every moment, and the attempt is in the history once.
+
+use std::time::Duration;
+
+use secrets_tests::targets::Target;
+use serde_json::json;
+
+use super::sampler::Sampler;
+use super::world::{Open, SECRETS, World, until};
+
+/// How often each step is killed; more often where somebody has the time.
+fn rounds() -> usize {
+    #[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+    let asked = std::env::var("SECRETS_TEST_KILL_ROUNDS").ok();
+    asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(3)
+}
+
+const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
+const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
+
+/// What is asked of the program so that it reaches the step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Somebody asks it to rotate.
+    Asked,
+    /// It is due.
+    Due,
+}
+
+/// Kills the program at a step of a rotation, again and again.
+async fn killed_at(place: &str, way: Way) {
+    let mut world = World::new(&format!("kill_{place}"), &Target::all()).await;
+    let open = world.open().await;
+    world.found(&open).await;
+    for rotated in &world.rotated {
+        assert_eq!(rotated.rotate(&open.alice).await["status"], "success");
+    }
+    let mut samplers = Vec::new();
+    for rotated in &world.rotated {
+        samplers.push(Sampler::start(rotated, &open.alice).await);
+    }
+    open.program.kill();
+    for round in 1..=rounds() {
+        die(&mut world, place, way, round).await;
+        recover(&mut world, &samplers, round).await;
+    }
+    for sampler in samplers {
+        sampler.end().await;
+    }
+}
+
+/// Starts the program, has it rotate everything, and kills it where it stops.
+async fn die(world: &mut World, place: &str, way: Way, round: usize) {
+    world.set(FAILPOINT, place);
+    if way == Way::Due {
+        // A day is over at once: what is rotated is due again.
+        world.set(TIMINGS, "day=1,jitter=0,grace=3600000");
+    }
+    let open = world.open().await;
+    for rotated in &world.rotated {
+        let (alice, path) = (open.alice.clone(), rotated.path("/rotate"));
+        if way == Way::Asked {
+            tokio::spawn(async move { alice.try_post(&path, &json!({})).await });
+        } else {
+            // It is counted again from when it last rotated.
+            let interval = json!({ "rotation_interval_days": 1 });
+            alice.put(&rotated.path(""), &interval).await.is(200);
+        }
+    }
+    world.until_reached(place, round * world.rotated.len()).await;
+    open.program.kill();
+    world.unset(FAILPOINT);
+    world.unset(TIMINGS);
+}
+
+/// Starts the program again: it ends by itself what it had begun, and nothing else.
+async fn recover(world: &mut World, samplers: &[Sampler], round: usize) {
+    let open = world.open().await;
+    for (rotated, sampler) in world.rotated.iter().zip(samplers) {
+        let before = sampler.served();
+        until("the history has the attempt", async || {
+            rotated.history(&open.alice).await.len() > round
+        })
+        .await;
+        let history = rotated.history(&open.alice).await;
+        assert_eq!(history.len(), round + 1, "one entry each: {history:#?}");
+        assert_eq!(history[0]["status"], "success", "{history:#?}");
+        assert_eq!(history[0]["version"], round + 1);
+        sampler.refresh(rotated, &open.alice).await;
+        let after = sampler.served();
+        assert_ne!(before, after);
+        let target = &rotated.database.target;
+        assert!(target.logs_in(&after.username, &after.password).await);
+        assert!(target.logs_in(&before.username, &before.password).await, "within its grace");
+    }
+    open.program.kill();
+}
+
+macro_rules! killed {
+    ($($name:ident: $place:literal, $way:expr;)*) => {$(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $name() {
+            killed_at($place, $way).await;
+        }
+    )*};
+}
+
+killed! {
+    a_kill_before_the_plan_loses_nothing: "K0", Way::Due;
+    a_kill_after_the_plan_loses_nothing: "K1", Way::Due;
+    a_kill_before_the_target_is_told_loses_nothing: "K2", Way::Asked;
+    a_kill_in_the_targets_transaction_loses_nothing: "K3", Way::Asked;
+    a_kill_before_the_target_has_answered_loses_nothing: "K4", Way::Asked;
+    a_kill_after_the_target_has_answered_loses_nothing: "K5", Way::Asked;
+    a_kill_before_the_login_loses_nothing: "K6", Way::Asked;
+    a_kill_in_the_login_loses_nothing: "K7", Way::Asked;
+    a_kill_after_the_login_loses_nothing: "K8", Way::Asked;
+    a_kill_in_the_swap_loses_nothing: "K9", Way::Asked;
+    a_kill_before_the_swap_is_answered_loses_nothing: "K10", Way::Asked;
+    a_kill_after_the_swap_loses_nothing: "K11", Way::Asked;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_while_the_previous_credential_is_shut_out_is_made_good() {
+    let mut world = World::new("kill_K12", &Target::all()).await;
+    let open = world.open().await;
+    world.found(&open).await;
+    for rotated in &world.rotated {
+        rotated.rotate(&open.alice).await;
+    }
+    open.program.kill();
+    for round in 1..=rounds() {
+        world.set(FAILPOINT, "K12");
+        world.set(TIMINGS, "grace=1");
+        let open = world.open().await;
+        let mut previous = Vec::new();
+        for rotated in &world.rotated {
+            previous.push(rotated.served(&open.alice).await.unwrap());
+            assert_eq!(rotated.rotate(&open.alice).await["status"], "success");
+        }
+        world.until_reached("K12", round * world.rotated.len()).await;
+        open.program.kill();
+        world.unset(FAILPOINT);
+        let open = world.open().await;
+        for (rotated, previous) in world.rotated.iter().zip(previous) {
+            let target = &rotated.database.target;
+            until("the previous credential is shut out", async || {
+                !target.logs_in(&previous.username, &previous.password).await
+            })
+            .await;
+            let served = rotated.served(&open.alice).await.unwrap();
+            assert!(target.logs_in(&served.username, &served.password).await);
+            assert_eq!(rotated.history(&open.alice).await.len(), round + 1);
+        }
+        open.program.kill();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_while_an_attempt_is_rolled_back_is_made_good() {
+    let mut world = World::new("kill_K13", &Target::all()).await;
+    // No room for the keys of a credential: the swap is refused.
+    world.set("SECRETS_DEFAULT_PLAN", "free");
+    let open = world.open().await;
+    world.found(&open).await;
+    fill(&open).await;
+    open.program.kill();
+    for round in 1..=rounds() {
+        world.set(FAILPOINT, "K13");
+        let open = world.open().await;
+        for rotated in &world.rotated {
+            let (alice, path) = (open.alice.clone(), rotated.path("/rotate"));
+            tokio::spawn(async move { alice.try_post(&path, &json!({})).await });
+        }
+        world.until_reached("K13", round * world.rotated.len()).await;
+        open.program.kill();
+        world.unset(FAILPOINT);
+        let open = world.open().await;
+        for rotated in &world.rotated {
+            until("the attempt is concluded", async || {
+                rotated.history(&open.alice).await.len() == round
+            })
+            .await;
+            let entry = &rotated.history(&open.alice).await[0];
+            assert_eq!(entry["status"], "rolled_back", "{entry}");
+            assert_eq!(rotated.served(&open.alice).await, None);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        open.program.kill();
+    }
+}
+
+/// Leaves room for five secrets out of 250, where a credential takes six.
+async fn fill(open: &Open) {
+    for (begin, end) in [(0, 100), (100, 200), (200, 245)] {
+        let secrets: Vec<_> = (begin..end)
+            .map(|number| json!({ "key": format!("KEY_{number}"), "value": "kvc_filling" }))
+            .collect();
+        let body = json!({ "secrets": secrets });
+        open.alice.post(&format!("{SECRETS}/bulk"), &body).await.is(200);
+    }
+}

@@ -1,0 +1,106 @@
+//! Two nodes on one store, one of which sleeps over the end of its lease.
+
+use std::process::Command;
+
+use secrets_core::testing::postgres::TestDatabase;
+use secrets_tests::targets::Target;
+use serde_json::json;
+
+use super::sampler::Sampler;
+use super::world::{LOOPBACK, World, person, until};
+use crate::program::{Program, Running};
+
+/// Leases that end soon.
+const TIMINGS: &str = "lease=2000,heartbeat=500,margin=100";
+
+fn node(name: &str, store: &TestDatabase, failpoint: Option<&str>) -> Running {
+    let program = Program::serve(name, "unused".as_ref())
+        .with("SECRETS_DATABASE_URL", &store.url())
+        .with("SECRETS_EGRESS_ALLOW", LOOPBACK)
+        .with("SECRETS_DEBUG_TIMINGS", TIMINGS);
+    match failpoint {
+        Some(place) => program.with("SECRETS_DEBUG_FAILPOINT", place).start(),
+        None => program.start(),
+    }
+}
+
+fn signal(program: &Running, name: &str) {
+    let id = program.id().to_string();
+    assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+}
+
+/// How often something was said to the server about this database's rotations.
+fn said(target: &Target, what: &str, group: &str) -> usize {
+    target.log().lines().filter(|line| line.contains(what) && line.contains(group)).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_node_says_late_is_refused_by_the_target() {
+    let store = TestDatabase::create().await;
+    let world = World::new("two_nodes_sleeper", &[Target::postgres()]).await;
+    let rotated = &world.rotated[0];
+    let sleeper = node("rotations_two_nodes_sleeper", &store, Some("login:pause"));
+    let awake = node("rotations_two_nodes_awake", &store, None);
+    let (alice, hurried) = (person(&awake).await, person(&sleeper).await);
+    alice.project("Web API").await;
+    alice.post(super::world::ROTATIONS, &rotated.body()).await.is(201);
+    assert_eq!(rotated.rotate(&alice).await["version"], 1);
+    let sampler = Sampler::start(rotated, &alice).await;
+
+    // It has logged in as the administrator, and says nothing yet.
+    let path = rotated.path("/rotate");
+    let asked = tokio::spawn(async move { hurried.try_post(&path, &json!({})).await });
+    world.until_reached("login", 1).await;
+    signal(&sleeper, "-STOP");
+    // The other takes it over when the lease has ended, and changes the same slot again later.
+    until("the attempt is taken over", async || rotated.history(&alice).await.len() == 2).await;
+    sampler.refresh(rotated, &alice).await;
+    for version in [3, 4] {
+        assert_eq!(rotated.rotate(&alice).await["version"], version);
+        sampler.refresh(rotated, &alice).await;
+    }
+    let target = &rotated.database.target;
+    let username = sampler.served().username;
+    let changes = said(target, "ALTER ROLE", &username);
+    let looks = said(target, "shobj_description", &username);
+
+    signal(&sleeper, "-CONT");
+    until("the sleeper looks at the fence", async || {
+        said(target, "shobj_description", &username) > looks
+    })
+    .await;
+    asked.await.unwrap();
+
+    assert_eq!(said(target, "ALTER ROLE", &username), changes, "it changed nothing");
+    let history = rotated.history(&alice).await;
+    assert_eq!(history.len(), 4, "{history:#?}");
+    assert!(history.iter().all(|entry| entry["status"] == "success"), "{history:#?}");
+    sampler.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_node_that_died_had_begun_another_ends() {
+    let store = TestDatabase::create().await;
+    let world = World::new("two_nodes_dead", &Target::all()).await;
+    let dead = node("rotations_two_nodes_dead", &store, Some("K5"));
+    let alice = person(&dead).await;
+    alice.project("Web API").await;
+    let mut asked = Vec::new();
+    for rotated in &world.rotated {
+        alice.post(super::world::ROTATIONS, &rotated.body()).await.is(201);
+        let (alice, path) = (alice.clone(), rotated.path("/rotate"));
+        asked.push(tokio::spawn(async move { alice.try_post(&path, &json!({})).await }));
+    }
+    world.until_reached("K5", world.rotated.len()).await;
+    let heir = node("rotations_two_nodes_heir", &store, None);
+    dead.kill();
+
+    let alice = person(&heir).await;
+    for rotated in &world.rotated {
+        until("the attempt is ended", async || !rotated.history(&alice).await.is_empty()).await;
+        let history = rotated.history(&alice).await;
+        assert_eq!((history.len(), &history[0]["status"]), (1, &json!("success")));
+        let served = rotated.served(&alice).await.unwrap();
+        assert!(rotated.database.target.logs_in(&served.username, &served.password).await);
+    }
+}

@@ -1,0 +1,168 @@
+//! A program that rotates the credentials of real databases.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use secrets_tests::Person;
+use secrets_tests::targets::{Dialect, Target, TargetDatabase};
+use serde_json::{Value, json};
+
+use super::sampler::Served;
+use crate::program::{Program, Running, folder, jwt, log_path};
+
+/// Where rotations may lead in tests.
+pub(crate) const LOOPBACK: &str = "127.0.0.0/8";
+
+/// A program, its data, and databases that it rotates, each by a rotation of its own.
+pub(crate) struct World {
+    name: String,
+    folder: PathBuf,
+    settings: Vec<(String, String)>,
+    pub(crate) rotated: Vec<Rotated>,
+}
+
+/// A database, and the rotation of its credentials.
+pub(crate) struct Rotated {
+    pub(crate) name: String,
+    pub(crate) host: String,
+    pub(crate) database: TargetDatabase,
+}
+
+/// A program that runs, and a person who has signed in to it.
+pub(crate) struct Open {
+    pub(crate) program: Running,
+    pub(crate) alice: Person,
+}
+
+impl World {
+    /// One database on each of these servers.
+    pub(crate) async fn new(name: &str, targets: &[Target]) -> Self {
+        let mut rotated = Vec::new();
+        for (target, number) in targets.iter().zip(1..) {
+            let name = match target.dialect {
+                Dialect::Postgres => "postgres",
+                Dialect::MariaDb => "mariadb",
+                Dialect::MySql => "mysql",
+            };
+            let host = format!("127.0.0.{number}");
+            let database = target.database().await;
+            rotated.push(Rotated { name: name.to_owned(), host, database });
+        }
+        let folder = folder(&format!("rotations_{name}"));
+        Self { name: format!("rotations_{name}"), folder, settings: Vec::new(), rotated }
+    }
+
+    /// With a setting, from the next start on.
+    pub(crate) fn set(&mut self, variable: &str, value: &str) {
+        self.settings.retain(|(known, _)| known != variable);
+        self.settings.push((variable.to_owned(), value.to_owned()));
+    }
+
+    /// Without one.
+    pub(crate) fn unset(&mut self, variable: &str) {
+        self.settings.retain(|(known, _)| known != variable);
+    }
+
+    /// Starts the program.
+    pub(crate) async fn open(&self) -> Open {
+        let mut program = Program::serve(&self.name, &self.folder.join("secrets.db"))
+            .with("SECRETS_EGRESS_ALLOW", LOOPBACK);
+        for (variable, value) in &self.settings {
+            program = program.with(variable, value);
+        }
+        let program = program.start();
+        let alice = person(&program).await;
+        Open { program, alice }
+    }
+
+    /// Makes the project and a rotation for each database.
+    pub(crate) async fn found(&self, open: &Open) {
+        open.alice.project("Web API").await;
+        for rotated in &self.rotated {
+            open.alice.post(ROTATIONS, &rotated.body()).await.is(201);
+        }
+    }
+
+    /// How often the program has reached a place at which it stops.
+    pub(crate) fn reached(&self, place: &str) -> usize {
+        let log = std::fs::read_to_string(log_path(&self.name)).unwrap_or_default();
+        log.lines().filter(|line| *line == format!("failpoint {place}")).count()
+    }
+
+    /// Waits until it has done so this often.
+    pub(crate) async fn until_reached(&self, place: &str, times: usize) {
+        until(&format!("{place} is reached"), async || self.reached(place) >= times).await;
+    }
+}
+
+impl Rotated {
+    /// What creates the rotation.
+    pub(crate) fn body(&self) -> Value {
+        let target = &self.database.target;
+        json!({
+            "name": self.name,
+            "integration_type": match target.dialect {
+                Dialect::Postgres => "postgresql",
+                Dialect::MariaDb | Dialect::MySql => "mysql",
+            },
+            "connection_method": "direct",
+            "rotation_interval_days": 1,
+            "connection": {
+                "host": self.host, "port": target.port, "database": self.database.name,
+                "admin_username": target.user, "admin_password": target.password,
+                "ssl_mode": "verify-full", "ca_certificate": target.authority,
+            },
+        })
+    }
+
+    pub(crate) fn path(&self, rest: &str) -> String {
+        format!("{ROTATIONS}/{}{rest}", self.name)
+    }
+
+    /// The history, newest first.
+    pub(crate) async fn history(&self, alice: &Person) -> Vec<Value> {
+        let history = alice.get(&self.path("/history")).await.is(200).json();
+        history.as_array().unwrap().clone()
+    }
+
+    /// Rotates, and gives the entry of the history.
+    pub(crate) async fn rotate(&self, alice: &Person) -> Value {
+        alice.post(&self.path("/rotate"), &json!({})).await.is(200).json()
+    }
+
+    /// The credential that is served.
+    pub(crate) async fn served(&self, alice: &Person) -> Option<Served> {
+        let prefix = self.name.to_uppercase();
+        let [username, password] = ["USERNAME", "PASSWORD"].map(|part| format!("{prefix}_{part}"));
+        let secrets = alice.get(&format!("{SECRETS}/export")).await.is(200).json();
+        let value = |key: &str| {
+            let list = secrets["secrets"].as_array().unwrap();
+            let found = list.iter().find(|secret| secret["key"] == key)?;
+            Some(found["value"].as_str().unwrap().to_owned())
+        };
+        Some(Served { username: value(&username)?, password: value(&password)? })
+    }
+}
+
+pub(crate) const SECRETS: &str = "/api/v1/projects/web-api/environments/production/secrets";
+pub(crate) const ROTATIONS: &str = "/api/v1/projects/web-api/environments/production/rotations";
+
+/// Somebody who has signed in.
+pub(crate) async fn person(program: &Running) -> Person {
+    let client = program.bearer(&jwt("alice"));
+    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+    Person::new(client, &user)
+}
+
+/// Waits until something is so, for at most a minute and a half.
+#[track_caller]
+pub(crate) fn until(what: &str, is_so: impl AsyncFn() -> bool) -> impl Future<Output = ()> {
+    let what = what.to_owned();
+    async move {
+        let began = Instant::now();
+        while !is_so().await {
+            assert!(began.elapsed() < Duration::from_secs(90), "not in time: {what}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! A receiver of webhooks on a socket.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Request, Response};
+use hyper_util::rt::TokioIo;
+use secrets_core::egress::{EgressPolicy, Gate, Resolver, SystemResolver};
+use secrets_http::webhooks::HyperSender;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::{App, Build};
+
+/// Takes deliveries, keeps them, and answers as it is told.
+pub struct Receiver {
+    /// Where it listens.
+    pub address: SocketAddr,
+    seen: Arc<Seen>,
+    running: JoinHandle<()>,
+}
+
+/// What it saw, and says.
+#[derive(Default)]
+struct Seen {
+    answer: Mutex<Said>,
+    taken: Mutex<Vec<Taken>>,
+    connections: AtomicUsize,
+    at_once: AtomicUsize,
+    most_at_once: AtomicUsize,
+}
+
+/// How a receiver answers.
+#[derive(Debug, Clone)]
+struct Said {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    pause: Duration,
+}
+
+impl Default for Said {
+    fn default() -> Self {
+        Self { status: 200, headers: Vec::new(), pause: Duration::ZERO }
+    }
+}
+
+/// A request that arrived.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// Its method, path and query.
+    pub line: String,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its body.
+    pub body: String,
+}
+
+impl Build {
+    /// It tells webhooks, those included that are where this list says.
+    #[must_use]
+    pub fn webhooks(self, allow: &str) -> Self {
+        self.webhooks_by(allow, SystemResolver)
+    }
+
+    /// The same, with names that this resolver knows.
+    #[must_use]
+    pub fn webhooks_by(mut self, allow: &str, resolver: impl Resolver + 'static) -> Self {
+        self.options.egress = EgressPolicy::parse(allow).unwrap();
+        let gate = Gate::with_resolver(self.options.egress.clone(), Arc::new(resolver));
+        self.webhooks = Some(Arc::new(HyperSender::new(gate).unwrap()));
+        self
+    }
+}
+
+impl App {
+    /// The same records, served by somebody who allows this instead.
+    pub async fn stricter(mut self, allow: &str) -> Self {
+        let Build { options, webhooks, .. } = Build::on(self.kind).webhooks(allow);
+        drop(self.stop().await);
+        self.options = options;
+        self.webhooks = webhooks;
+        self.restarted().await
+    }
+}
+
+impl Receiver {
+    /// A receiver that takes everything.
+    pub async fn start() -> Self {
+        Self::start_on(Ipv4Addr::LOCALHOST.into(), 0).await
+    }
+
+    /// The same at an address of its own.
+    pub async fn start_on(address: IpAddr, port: u16) -> Self {
+        let listener = TcpListener::bind((address, port)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(Seen::default());
+        let running = tokio::spawn(accept(listener, Arc::clone(&seen)));
+        Self { address, seen, running }
+    }
+
+    /// An address at which it is reached.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Answers so from now on.
+    pub fn answer(&self, status: u16, headers: &[(&'static str, &str)]) {
+        let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        *self.seen.answer.lock().unwrap() = Said { status, headers, pause: Duration::ZERO };
+    }
+
+    /// Waits before each answer from now on.
+    pub fn pause(&self, pause: Duration) {
+        self.seen.answer.lock().unwrap().pause = pause;
+    }
+
+    /// What arrived.
+    #[must_use]
+    pub fn taken(&self) -> Vec<Taken> {
+        self.seen.taken.lock().unwrap().clone()
+    }
+
+    /// How many connections were made to it.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.seen.connections.load(Ordering::SeqCst)
+    }
+
+    /// The most requests that waited for an answer at once.
+    #[must_use]
+    pub fn most_at_once(&self) -> usize {
+        self.seen.most_at_once.load(Ordering::SeqCst)
+    }
+
+    /// Waits until so many have arrived.
+    pub async fn wait_for(&self, number: usize) -> Vec<Taken> {
+        for _ in 0..400 {
+            let taken = self.taken();
+            if taken.len() >= number {
+                return taken;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{} of {number} deliveries arrived", self.taken().len());
+    }
+}
+
+impl Taken {
+    /// A header.
+    #[track_caller]
+    #[must_use]
+    pub fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
+
+    /// Its body as JSON.
+    #[track_caller]
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+async fn accept(listener: TcpListener, seen: Arc<Seen>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        seen.connections.fetch_add(1, Ordering::SeqCst);
+        let seen = Arc::clone(&seen);
+        tokio::spawn(async move {
+            let answer = |request| {
+                let seen = Arc::clone(&seen);
+                async move { Ok::<_, Infallible>(take(&seen, request).await) }
+            };
+            let connection =
+                http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
+            let _ = connection.await;
+        });
+    }
+}
+
+async fn take(seen: &Seen, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let at_once = seen.at_once.fetch_add(1, Ordering::SeqCst) + 1;
+    seen.most_at_once.fetch_max(at_once, Ordering::SeqCst);
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    let line = format!("{} {}", parts.method, parts.uri);
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    seen.taken.lock().unwrap().push(Taken { line, headers: parts.headers, body });
+    let said = seen.answer.lock().unwrap().clone();
+    tokio::time::sleep(said.pause).await;
+    seen.at_once.fetch_sub(1, Ordering::SeqCst);
+    let answer = Response::builder().status(said.status);
+    let named = |answer: http::response::Builder, (name, value)| answer.header(name, value);
+    let answer = said.headers.into_iter().fold(answer, named);
+    answer.body(Full::new(Bytes::from_static(b"kvc_an answer that nobody reads"))).unwrap()
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.running.abort();
+    }
+}

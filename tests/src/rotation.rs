@@ -1,0 +1,80 @@
+//! Rotations, as they are stored.
+
+use secrets_core::crypto::Sealed;
+use secrets_core::ids::{self, EnvironmentId, RotationId, WebhookDeliveryId, WebhookId};
+use secrets_core::rotations::{
+    ConnectionMethod, DeliveryStatus, Integration, PermissionLevel, RotationStatus, WebhookEvent,
+};
+use secrets_core::store::{RotationRecord, WebhookDeliveryRecord};
+
+use crate::{App, Person, paths};
+
+impl App {
+    /// Makes a rotation of an environment of which nothing is ever due, and gives its id.
+    pub async fn rotation(
+        &self,
+        whose: &Person,
+        project: &str,
+        environment: &str,
+        name: &str,
+    ) -> RotationId {
+        let found = whose.get(&paths::environment(project, environment)).await.is(200).id();
+        let environment: EnvironmentId = ids::parse(&found).unwrap().into();
+        let now = secrets_core::clock::Clock::now(self.clock.as_ref());
+        let rotation = RotationRecord {
+            id: RotationId::draw(now),
+            environment,
+            name: name.to_owned().try_into().unwrap(),
+            integration: Integration::Postgresql,
+            method: ConnectionMethod::Direct,
+            level: PermissionLevel::ReadWrite,
+            connection: Sealed::from_bytes(vec![0; 64]),
+            proxy: None,
+            keys: "{}".to_owned(),
+            interval_days: 30,
+            status: RotationStatus::Paused,
+            error_code: None,
+            error_message: None,
+            error_since: None,
+            failures: 0,
+            active_slot: None,
+            retire_at: None,
+            check_at: None,
+            checks: 0,
+            next_rotation_at: now,
+            remaining: None,
+            last_rotation_at: None,
+            identity: None,
+            sequence: 0,
+            work_at: None,
+            created_by: None,
+            created_at: now,
+            updated_at: now,
+        };
+        let mut tx = self.store.begin().await.unwrap();
+        tx.touch_environment(environment).await.unwrap();
+        tx.insert_rotation(&rotation, &[]).await.unwrap();
+        tx.commit().await.unwrap();
+        rotation.id
+    }
+
+    /// Keeps a delivery to a webhook that was made, and gives its id.
+    pub async fn delivered(&self, webhook: &str) -> String {
+        let now = secrets_core::clock::Clock::now(self.clock.as_ref());
+        let delivery = WebhookDeliveryRecord {
+            id: WebhookDeliveryId::draw(now),
+            webhook: WebhookId::from(ids::parse(webhook).unwrap()),
+            event: Some(WebhookEvent::Completed),
+            body: "{}".to_owned(),
+            status: DeliveryStatus::Delivered,
+            attempts: 1,
+            response_status: Some(200),
+            next_attempt_at: None,
+            created_at: now,
+        };
+        let mut tx = self.store.begin().await.unwrap();
+        tx.insert_webhook_delivery(&delivery).await.unwrap();
+        tx.commit().await.unwrap();
+        delivery.id.to_string()
+    }
+}

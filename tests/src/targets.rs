@@ -1,0 +1,332 @@
+//! The databases whose passwords are rotated, as the test runner starts them.
+//!
+//! They log every statement, and their logs and data are searched for values afterwards: a
+//! statement that holds one is for [`Session::run_unlogged`].
+
+mod session;
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use url::Url;
+
+pub use session::{Rows, Session};
+
+/// A server, and the user who may do everything there.
+#[derive(Clone)]
+pub struct Target {
+    /// Which SQL it speaks.
+    pub dialect: Dialect,
+    /// A loopback address; the server listens on `127.0.0.2`, `.3` and `.4` too.
+    pub host: String,
+    /// On all these addresses.
+    pub port: u16,
+    /// The administrator.
+    pub user: String,
+    /// The administrator's.
+    pub password: String,
+    /// The authority that signed the server's certificate, as PEM. It names `localhost` and the
+    /// addresses, but not `127.0.0.4`.
+    pub authority: String,
+}
+
+/// Which SQL a target speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// That of PostgreSQL.
+    Postgres,
+    /// That of MariaDB.
+    MariaDb,
+    /// That of MySQL.
+    MySql,
+}
+
+/// A database of one's own, gone when this is dropped. It has the table `things (id, name)` with
+/// one row, `(1, 'one')`.
+pub struct TargetDatabase {
+    /// Where it is.
+    pub target: Target,
+    /// What it is called there.
+    pub name: String,
+}
+
+impl Target {
+    /// The PostgreSQL server.
+    ///
+    /// # Panics
+    ///
+    /// Without one: a test that cannot run has not passed.
+    #[must_use]
+    pub fn postgres() -> Self {
+        Self::needed(Dialect::Postgres)
+    }
+
+    /// The MariaDB server.
+    ///
+    /// # Panics
+    ///
+    /// Without one: a test that cannot run has not passed.
+    #[must_use]
+    pub fn mariadb() -> Self {
+        Self::needed(Dialect::MariaDb)
+    }
+
+    /// The MySQL server, where the runner could get one.
+    #[must_use]
+    pub fn mysql() -> Option<Self> {
+        Self::find(Dialect::MySql)
+    }
+
+    /// All of them.
+    ///
+    /// # Panics
+    ///
+    /// Without one that is needed.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        [Self::postgres(), Self::mariadb()].into_iter().chain(Self::mysql()).collect()
+    }
+
+    fn needed(dialect: Dialect) -> Self {
+        let variable = dialect.variable();
+        Self::find(dialect).unwrap_or_else(|| {
+            panic!("{variable} names no server: use ./tests/run, which starts one")
+        })
+    }
+
+    fn find(dialect: Dialect) -> Option<Self> {
+        let url = Url::parse(&variable(dialect.variable())?).unwrap();
+        let authority = variable("SECRETS_TEST_TARGET_CA").unwrap();
+        Some(Self {
+            dialect,
+            host: url.host_str().unwrap().to_owned(),
+            port: url.port().unwrap(),
+            user: url.username().to_owned(),
+            password: url.password().unwrap().to_owned(),
+            authority: fs::read_to_string(authority).unwrap(),
+        })
+    }
+
+    /// Makes a database.
+    pub async fn database(&self) -> TargetDatabase {
+        let random = u64::from_be_bytes(secrets_core::crypto::random());
+        let name = format!("rotation_test_{random:016x}");
+        self.run(&format!("CREATE DATABASE {name}")).await;
+        let database = TargetDatabase { target: self.clone(), name };
+        let mut session = database.admin().await;
+        for statement in [
+            "CREATE TABLE things (id integer PRIMARY KEY, name varchar(100) NOT NULL)",
+            "INSERT INTO things VALUES (1, 'one')",
+        ] {
+            session.run(statement).await.unwrap();
+        }
+        database
+    }
+
+    /// What a statement answers to the administrator, in no database of a test's own.
+    pub async fn run(&self, statement: &str) -> Rows {
+        self.admin().await.run(statement).await.unwrap()
+    }
+
+    /// A session of the administrator, in no database of a test's own.
+    pub async fn admin(&self) -> Session {
+        Session::open(self, None, &self.user, &self.password).await.unwrap()
+    }
+
+    /// Whether the server takes this password for this user, over verified TLS.
+    ///
+    /// # Panics
+    ///
+    /// Where the reason is another than the user or the password.
+    pub async fn logs_in(&self, user: &str, password: &str) -> bool {
+        match Session::open(self, None, user, password).await {
+            Ok(_) => true,
+            Err(code) => {
+                // Wrong; locked, in PostgreSQL, MySQL and MariaDB.
+                let refused = ["28P01", "1045", "28000", "3118", "4151"];
+                assert!(refused.contains(&&*code), "{user} cannot log in: {code}");
+                false
+            }
+        }
+    }
+
+    /// Ends the sessions that a user has.
+    pub async fn end_sessions(&self, user: &str) {
+        let mut admin = self.admin().await;
+        let sessions = match self.dialect {
+            Dialect::Postgres => format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{user}'"
+            ),
+            Dialect::MariaDb | Dialect::MySql => {
+                format!("SELECT id FROM information_schema.processlist WHERE user = '{user}'")
+            }
+        };
+        let sessions = admin.run(&sessions).await.unwrap();
+        if self.dialect != Dialect::Postgres {
+            for id in sessions.into_iter().flatten().flatten() {
+                // It may be gone by itself.
+                admin.run(&format!("KILL {id}")).await.ok();
+            }
+        }
+    }
+
+    /// What the server has logged: every statement of every test.
+    #[must_use]
+    pub fn log(&self) -> String {
+        let folder = variable("SECRETS_TEST_LOGS").unwrap();
+        let bytes = fs::read(Path::new(&folder).join(self.dialect.log())).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl TargetDatabase {
+    /// A session of the administrator.
+    pub async fn admin(&self) -> Session {
+        self.session(&self.target.user, &self.target.password).await.unwrap()
+    }
+
+    /// A session of a user, over verified TLS; else the server's code for why not.
+    pub async fn session(&self, user: &str, password: &str) -> Result<Session, String> {
+        Session::open(&self.target, Some(&self.name), user, password).await
+    }
+}
+
+impl Drop for TargetDatabase {
+    /// Waits for the server, on a thread of its own as the runtime's may not.
+    fn drop(&mut self) {
+        let (target, name) = (self.target.clone(), self.name.clone());
+        let dropping = thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let mut admin = target.admin().await;
+                if target.dialect == Dialect::Postgres {
+                    admin.run(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
+                } else {
+                    // Not for ever, should a session hold a table.
+                    admin.run("SET lock_wait_timeout = 5").await.unwrap();
+                    admin.run(&format!("DROP DATABASE {name}")).await.unwrap();
+                }
+            });
+        });
+        // A database that stays is no reason to fail a test that may be failing already.
+        dropping.join().ok();
+    }
+}
+
+impl Dialect {
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Postgres => "SECRETS_TEST_TARGET_POSTGRES_URL",
+            Self::MariaDb => "SECRETS_TEST_TARGET_MARIADB_URL",
+            Self::MySql => "SECRETS_TEST_TARGET_MYSQL_URL",
+        }
+    }
+
+    fn log(self) -> &'static str {
+        match self {
+            Self::Postgres => "target-postgres.log",
+            Self::MariaDb => "target-mariadb.log",
+            Self::MySql => "target-mysql.log",
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::canary;
+
+    /// A user of one's own; the password is in no log.
+    async fn user(target: &Target, password: &str) -> String {
+        let name = format!("user_{:016x}", u64::from_be_bytes(secrets_core::crypto::random()));
+        let statement = match target.dialect {
+            Dialect::Postgres => format!("CREATE ROLE {name} LOGIN PASSWORD '{password}'"),
+            _ => format!("CREATE USER {name}@'%' IDENTIFIED BY '{password}'"),
+        };
+        target.admin().await.run_unlogged(&statement).await.unwrap();
+        name
+    }
+
+    #[tokio::test]
+    async fn a_target_takes_the_right_password_alone() {
+        for target in Target::all() {
+            let user = user(&target, &canary("target")).await;
+
+            assert!(target.logs_in(&user, &canary("target")).await);
+            assert!(!target.logs_in(&user, &canary("other")).await);
+            assert!(!target.logs_in("nobody_is_called_so", &canary("target")).await);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_target_logs_statements_but_those_that_hold_a_password() {
+        for target in Target::all() {
+            let user = user(&target, &canary("target")).await;
+            target.run(&format!("SELECT '{user} is here'")).await;
+
+            assert!(target.log().contains(&format!("{user} is here")));
+            assert!(!target.log().contains(&canary("target")));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_database_has_a_row_that_its_administrator_reads() {
+        for target in Target::all() {
+            let database = target.database().await;
+
+            let rows = database.admin().await.run("SELECT * FROM things").await.unwrap();
+
+            assert_eq!(rows, [[Some("1".into()), Some("one".into())]]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_database_is_gone_when_it_is_dropped() {
+        for target in Target::all() {
+            let database = target.database().await;
+            let name = database.name.clone();
+            let _held = database.admin().await;
+
+            drop(database);
+
+            let question = "SELECT count(*) FROM information_schema.schemata WHERE schema_name";
+            let question = match target.dialect {
+                Dialect::Postgres => "SELECT count(*) FROM pg_database WHERE datname",
+                _ => question,
+            };
+            let count = target.run(&format!("{question} = '{name}'")).await;
+            assert_eq!(count, [[Some("0".into())]]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_ends_when_it_is_ended() {
+        for target in Target::all() {
+            let user = user(&target, &canary("target")).await;
+            let mut session = Session::open(&target, None, &user, &canary("target")).await.unwrap();
+            session.run("SELECT 1").await.unwrap();
+
+            target.end_sessions(&user).await;
+
+            session.run("SELECT 1").await.unwrap_err();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_certificate_does_not_name_every_address() {
+        for target in Target::all() {
+            for (host, named) in [("localhost", true), ("127.0.0.3", true), ("127.0.0.4", false)] {
+                let there = Target { host: host.to_owned(), ..target.clone() };
+                let opened = Session::open(&there, None, &target.user, &target.password).await;
+                assert_eq!(opened.is_ok(), named, "{host}");
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+# How MariaDB is found, made and started. Sourced by need.sh, and part of what server.sh runs.
+# Debian's mariadb-server-core has the programs alone: no service that would start by itself.
+
+# Sets `mariadb` to the server's program, which may be out of PATH, or to nothing.
+find_mariadb() {
+    mariadb=$(PATH=$PATH:/usr/sbin command -v mariadbd) || mariadb=
+    # The first runs the second.
+    command -v mariadb-install-db >/dev/null && command -v my_print_defaults >/dev/null || mariadb=
+}
+
+mariadb_make() {
+    find_mariadb
+    stop_signal=TERM
+    # One user, with a password before anything is logged.
+    cat >users.sql <<SQL
+DELETE FROM mysql.global_priv WHERE User <> 'mariadb.sys';
+FLUSH PRIVILEGES;
+CREATE USER root@'%' IDENTIFIED BY '$password';
+GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;
+SQL
+    mariadb-install-db --no-defaults --datadir="$folder/data" --cross-bootstrap --skip-test-db \
+        --auth-root-authentication-method=normal --extra-file=users.sql
+}
+
+mariadb_run() {
+    mysql_options
+    exec setpriv --pdeathsig TERM "$mariadb" --defaults-file="$folder/options" --port="$port"
+}
+
+mariadb_answers() {
+    mysql_answers
+}
+
+mariadb_url() {
+    mysql_url
+}

@@ -1,0 +1,65 @@
+# Holds one server: makes its data, starts it, says where it is, and stops it when told (TERM).
+# Usage: server.sh NAME FOLDER STARTER, where NAME is a kind of server, or that after "target-": one
+# that is there to be rotated. Such a server speaks TLS and logs every statement.
+# A program of its own, so that it ends when STARTER does, the process whose child it is. It runs as
+# an ordinary user, who may be unable to read this file: see servers.sh.
+set -eu
+umask 077
+
+main() {
+    name=$1 folder=$2 pid=
+    # That is told by a signal, unless it came before we could hear it.
+    [ "$PPID" = "$3" ] || exit 1
+    cd "$folder"
+    trap 'stop; : >over' EXIT
+    trap 'exit 0' TERM
+    target='' addresses=127.0.0.1
+    case $name in
+        # The certificate names all of these but the last.
+        target-*) target=yes addresses=127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4 ;;
+    esac
+    kind=${name#target-}
+    # Begins as all values in tests do: it is looked for afterwards.
+    password=kvc_$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
+    "${kind}_make"
+    # Again on another port if somebody took the one that was free.
+    for attempt in 1 2 3; do
+        port=$(free_port)
+        "${kind}_run" &
+        pid=$!
+        if await; then
+            "${kind}_url" >url.unfinished
+            mv url.unfinished url
+            wait "$pid" || true
+            echo "$name has ended"
+            exit 1
+        fi
+        stop
+    done
+    echo "$name does not start ($attempt attempts)"
+    exit 1
+}
+
+free_port() {
+    python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])'
+}
+
+await() {
+    tries=0
+    while [ $tries -lt 150 ]; do
+        kill -0 "$pid" 2>/dev/null || return 1
+        "${kind}_answers" && return
+        tries=$((tries + 1))
+        sleep 0.2
+    done
+    return 1
+}
+
+stop() {
+    [ -n "$pid" ] || return 0
+    kill "-$stop_signal" "$pid" 2>/dev/null || true
+    wait "$pid" || true
+    pid=
+}
+
+main "$@"
