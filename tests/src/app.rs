@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{TimeDelta, TimeZone, Utc};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -14,10 +13,10 @@ use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::links::BaseUrl;
 use secrets_core::outbox::Mail;
+use secrets_core::rotations::Timings;
 use secrets_core::rotations::webhooks::WebhookSender;
-use secrets_core::rotations::{Rotators, Timings};
 use secrets_core::store::{MemberRecord, Store};
-use secrets_core::testing::rotator::{MemoryDatabase, rotators};
+use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::{Options, Ports, Service};
 use secrets_http::accept::{AcceptOptions, Drained};
 use secrets_http::api::Api;
@@ -32,7 +31,7 @@ use tokio::task::JoinHandle;
 
 use crate::mailer::{MAIL_LINKS, RecordingMailer};
 use crate::stores::Kind;
-use crate::{Client, Person};
+use crate::{Client, Person, rotations};
 
 /// A server, and what a test needs beside it.
 pub struct App {
@@ -82,10 +81,6 @@ pub struct Build {
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
-/// How long whoever asks for a rotation waits: for ten seconds, as time is a thousand times as quick
-/// there, and tests that run beside others are slow.
-const PATIENCE: Duration = Duration::from_secs(10_000);
-
 impl Build {
     /// A server without limits.
     #[must_use]
@@ -99,7 +94,7 @@ impl Build {
             proxies,
             public_url: None,
             envelope: Envelope::Named,
-            timings: Timings { budget: PATIENCE, ..Timings::default() },
+            timings: rotations::patient(),
             sends_mail: false,
             webhooks: None,
         }
@@ -179,7 +174,7 @@ impl Build {
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&mailer)),
             webhooks: self.webhooks.clone(),
-            rotators: Some(quick(&database, &self.timings)),
+            rotators: Some(rotations::quick(&database, &self.timings)),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -204,10 +199,6 @@ impl Build {
             guard: held.guard.into(),
         }
     }
-}
-
-fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
-    Rotators { timings: *timings, ..rotators(database) }
 }
 
 fn mail(mailer: &Arc<RecordingMailer>) -> Mail {
@@ -260,7 +251,7 @@ impl App {
             identity: Arc::new(verifier),
             mail: self.sends_mail.then(|| mail(&self.mailer)),
             webhooks: self.webhooks.clone(),
-            rotators: Some(quick(&self.database, &self.timings)),
+            rotators: Some(rotations::quick(&self.database, &self.timings)),
         }
     }
 

@@ -1,16 +1,29 @@
 //! Rotations of the database in memory.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrets_core::access::EnvironmentPath;
 use secrets_core::caller::Origin;
 use secrets_core::clock::Clock as _;
 use secrets_core::ids::{self, RotationId};
+use secrets_core::rotations::{Rotators, Timings};
 use secrets_core::store::RotationRecord;
-use secrets_core::testing::rotator::Script;
+use secrets_core::testing::rotator::{MemoryDatabase, Script, rotators};
 use serde_json::{Value, json};
 
 use crate::{App, Client, Person, canary, paths};
+
+/// How long rotations take in tests, before they are a thousand times as quick: whoever asks for one
+/// waits longer, as tests that run beside others are slow.
+pub(crate) fn patient() -> Timings {
+    Timings { budget: Duration::from_secs(10_000), ..Timings::default() }
+}
+
+/// What rotates this database, a thousand times as quick as this.
+pub(crate) fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
+    Rotators { timings: *timings, ..rotators(database) }
+}
 
 /// A connection to PostgreSQL, to be tried.
 #[must_use]

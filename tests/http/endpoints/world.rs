@@ -132,11 +132,8 @@ impl Tenant {
             scan,
             finding,
             rotation,
-<<<<<<< HEAD
-=======
             webhook,
             delivery,
->>>>>>> rotation
         }
     }
 
