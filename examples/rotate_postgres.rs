@@ -24,6 +24,7 @@ use secrets_http::rotators::rotators;
 use serde_json::json;
 
 #[tokio::main]
+#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a program for people")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = url::Url::parse(&std::env::var("DATABASE_URL")?)?;
     let host = server.host_str().unwrap_or("127.0.0.1");

@@ -6,10 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use secrets_core::clock::Clock;
 use secrets_core::egress::Gate;
+#[cfg(feature = "aws")]
+use secrets_core::rotations::DatabaseRotator;
 use secrets_core::rotations::drivers::{MySqlRotator, PostgresRotator};
 #[cfg(feature = "aws")]
 use secrets_core::rotations::lambda::{AwsInvoker, LambdaRotator};
-use secrets_core::rotations::{DatabaseRotator, Rotators, Timer, Timings};
+use secrets_core::rotations::{Rotators, Timer, Timings};
 
 /// Waits by the runtime's clock.
 struct TokioTimer;
@@ -21,25 +23,18 @@ impl Timer for TokioTimer {
     }
 }
 
-/// Has functions of AWS do it, where the build can.
-#[cfg(feature = "aws")]
-fn proxied(clock: Arc<dyn Clock>) -> Option<Arc<dyn DatabaseRotator>> {
-    Some(Arc::new(LambdaRotator::new(Arc::new(AwsInvoker::new()), clock)))
-}
-
-/// Has nobody do it.
-#[cfg(not(feature = "aws"))]
-fn proxied(_: Arc<dyn Clock>) -> Option<Arc<dyn DatabaseRotator>> {
-    None
-}
-
 /// Rotators of everything we can rotate, which go through this gate.
 #[must_use]
 pub fn rotators(gate: &Arc<Gate>, clock: Arc<dyn Clock>, timings: Timings) -> Rotators {
+    #[cfg(feature = "aws")]
+    let proxied: Option<Arc<dyn DatabaseRotator>> =
+        Some(Arc::new(LambdaRotator::new(Arc::new(AwsInvoker::new()), clock)));
+    #[cfg(not(feature = "aws"))]
+    let (proxied, _) = (None, clock);
     Rotators {
         postgresql: Arc::new(PostgresRotator::new(Arc::clone(gate))),
         mysql: Arc::new(MySqlRotator::new(Arc::clone(gate))),
-        proxied: proxied(clock),
+        proxied,
         timer: Arc::new(TokioTimer),
         timings,
     }

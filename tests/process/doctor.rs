@@ -74,9 +74,9 @@ async fn a_project_without_a_key_is_found_and_the_rest_is_looked_at() {
         alice.secret(&kept, "production", &format!("K{number}"), &canary("kept")).await;
     }
     program.terminate(Duration::from_secs(10));
-    let lose = "DELETE FROM project_keys
+    let erasing = "DELETE FROM project_keys
                 WHERE project_id = (SELECT id FROM projects WHERE name = 'Lost')";
-    sql(&database, lose).await;
+    sql(&database, erasing).await;
 
     let ended = verify("doctor_key", &database);
 

@@ -17,6 +17,15 @@ fn blocks() -> Vec<String> {
     blocks.collect()
 }
 
+/// What a script that succeeds says.
+fn done(script: &str, folder: &Path) -> String {
+    let output = Command::new("sh").arg("-c").arg(script).current_dir(folder).output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stdout}{stderr}");
+    stdout
+}
+
 #[test]
 fn the_walk_through_works_as_it_stands() {
     let blocks = blocks();
@@ -45,13 +54,9 @@ fn the_walk_through_works_as_it_stands() {
         walk.concat()
     );
 
-    let output = Command::new("sh").arg("-c").arg(script).current_dir(&folder).output().unwrap();
-
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{stdout}{stderr}");
+    let stdout = done(&script, &folder);
     let lines: Vec<_> = stdout.lines().collect();
-    assert_eq!(lines.len(), 15, "{stdout}{stderr}");
+    assert_eq!(lines.len(), 15, "{stdout}");
     assert!(lines[0].contains(r#""slug":"web-api""#), "{stdout}");
     assert_eq!(lines[1], r#"{"created":3,"updated":0,"skipped":0}"#);
     assert!(lines[3].contains(r#""key":"LOG_LEVEL""#), "{stdout}");

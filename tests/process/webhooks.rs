@@ -109,7 +109,7 @@ async fn what_was_sent_before_a_kill_and_not_settled_is_sent_again_under_its_id(
     let folder = folder("webhooks_kill");
     let receiver = Receiver::start().await;
     let world = world("webhooks_kill", &folder, &receiver.url("/")).await;
-    receiver.pause(Duration::from_secs(60));
+    receiver.pause(Duration::from_mins(1));
     world.test().await;
     receiver.wait_for(1).await;
 

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{TimeDelta, TimeZone, Utc};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -12,7 +13,6 @@ use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::ids;
 use secrets_core::jwt::DevKey;
 use secrets_core::links::BaseUrl;
-use secrets_core::outbox::Mail;
 use secrets_core::rotations::Timings;
 use secrets_core::rotations::webhooks::WebhookSender;
 use secrets_core::store::{MemberRecord, Store};
@@ -29,9 +29,10 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::mailer::{MAIL_LINKS, RecordingMailer};
+use crate::mailer::{RecordingMailer, sent_by};
+use crate::rotations::quick;
 use crate::stores::Kind;
-use crate::{Client, Person, rotations};
+use crate::{Client, Person};
 
 /// A server, and what a test needs beside it.
 pub struct App {
@@ -81,6 +82,10 @@ pub struct Build {
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
+/// How long whoever asks for a rotation waits: for ten seconds, as time is a thousand times as quick
+/// there, and tests that run beside others are slow.
+const PATIENCE: Duration = Duration::from_secs(10_000);
+
 impl Build {
     /// A server without limits.
     #[must_use]
@@ -94,7 +99,7 @@ impl Build {
             proxies,
             public_url: None,
             envelope: Envelope::Named,
-            timings: rotations::patient(),
+            timings: Timings { budget: PATIENCE, ..Timings::default() },
             sends_mail: false,
             webhooks: None,
         }
@@ -172,9 +177,9 @@ impl Build {
             clock: clock.clone(),
             root: root.clone(),
             identity: Arc::new(verifier),
-            mail: self.sends_mail.then(|| mail(&mailer)),
+            mail: self.sends_mail.then(|| sent_by(&mailer)),
             webhooks: self.webhooks.clone(),
-            rotators: Some(rotations::quick(&database, &self.timings)),
+            rotators: Some(quick(&database, &self.timings)),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -199,10 +204,6 @@ impl Build {
             guard: held.guard.into(),
         }
     }
-}
-
-fn mail(mailer: &Arc<RecordingMailer>) -> Mail {
-    Mail { mailer: mailer.clone(), links: MAIL_LINKS.parse().unwrap() }
 }
 
 /// Puts a service on a socket of its own.
@@ -249,9 +250,9 @@ impl App {
             clock,
             root: self.root.clone(),
             identity: Arc::new(verifier),
-            mail: self.sends_mail.then(|| mail(&self.mailer)),
+            mail: self.sends_mail.then(|| sent_by(&self.mailer)),
             webhooks: self.webhooks.clone(),
-            rotators: Some(rotations::quick(&self.database, &self.timings)),
+            rotators: Some(quick(&self.database, &self.timings)),
         }
     }
 

@@ -1,9 +1,9 @@
 //! A mailer that keeps what it is given.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use secrets_core::outbox::{DeliveryError, Email, Mailer};
+use secrets_core::outbox::{DeliveryError, Email, Mail, Mailer};
 
 /// Where links in mail begin.
 pub const MAIL_LINKS: &str = "https://mail.secrets.example";
@@ -84,4 +84,9 @@ impl Message {
         let (_, rest) = self.text.split_once(&link).unwrap();
         rest.lines().next().unwrap().to_owned()
     }
+}
+
+/// Mail that this mailer sends, with links that begin at [`MAIL_LINKS`].
+pub(crate) fn sent_by(mailer: &Arc<RecordingMailer>) -> Mail {
+    Mail { mailer: mailer.clone(), links: MAIL_LINKS.parse().unwrap() }
 }

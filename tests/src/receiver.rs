@@ -85,7 +85,7 @@ impl App {
     /// The same records, served by somebody who allows this instead.
     pub async fn stricter(mut self, allow: &str) -> Self {
         let Build { options, webhooks, .. } = Build::on(self.kind).webhooks(allow);
-        drop(self.stop().await);
+        let _ = self.stop().await;
         self.options = options;
         self.webhooks = webhooks;
         self.restarted().await

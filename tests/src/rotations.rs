@@ -14,17 +14,6 @@ use serde_json::{Value, json};
 
 use crate::{App, Client, Person, canary, paths};
 
-/// How long rotations take in tests, before they are a thousand times as quick: whoever asks for one
-/// waits longer, as tests that run beside others are slow.
-pub(crate) fn patient() -> Timings {
-    Timings { budget: Duration::from_secs(10_000), ..Timings::default() }
-}
-
-/// What rotates this database, a thousand times as quick as this.
-pub(crate) fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
-    Rotators { timings: *timings, ..rotators(database) }
-}
-
 /// A connection to PostgreSQL, to be tried.
 #[must_use]
 pub fn connection() -> Value {
@@ -182,4 +171,9 @@ impl Rotated {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
+}
+
+/// What rotates credentials of this database, a thousand times as quick as elsewhere.
+pub(crate) fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
+    Rotators { timings: *timings, ..rotators(database) }
 }

@@ -18,4 +18,6 @@ mod tests;
 pub use class::{Class, classify};
 #[cfg(feature = "rotators")]
 pub use gate::{Gate, Refused, Resolver, SystemResolver};
+#[cfg(feature = "rotators")]
+pub(crate) use policy::name;
 pub use policy::{BadEntry, EgressPolicy, literal};

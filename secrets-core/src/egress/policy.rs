@@ -137,7 +137,7 @@ pub fn literal(host: &str) -> Option<IpAddr> {
 }
 
 /// A host name as resolvers take it: in lower case, in ASCII, without a dot at the end.
-pub(super) fn name(host: &str) -> Option<String> {
+pub(crate) fn name(host: &str) -> Option<String> {
     match Host::parse(host) {
         Ok(Host::Domain(name)) => {
             let name = name.strip_suffix('.').unwrap_or(&name);

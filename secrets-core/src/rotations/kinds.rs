@@ -55,7 +55,7 @@ macro_rules! kinds {
 kinds! {
     /// What kind of database it is.
     Integration, "must be postgresql or mysql",
-    /// PostgreSQL 10 or later.
+    /// PostgreSQL 11 or later.
     Postgresql = "postgresql",
     /// MySQL 8 or later, or MariaDB 10.5 or later.
     Mysql = "mysql",

@@ -42,6 +42,7 @@ pub use machine::Claim;
 pub(crate) use machine::Seats;
 pub use model::{HistoryEntry, Rotation};
 pub use rotate::{BeginRotation, BegunRotation};
+pub(crate) use sealing::{Kept, OpenPlace};
 pub use slots::{draw_password, group_role, slot_user};
 pub use target::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Proxy, SqlState, Target, TargetError,

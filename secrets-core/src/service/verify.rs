@@ -7,9 +7,11 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::crypto::{ProjectKey, Sealed};
-use crate::ids::{ProjectId, SecretId};
+use crate::error::Error;
+use crate::ids::{ProjectId, RotationId, SecretId};
+use crate::rotations::{Kept, OpenPlace};
 use crate::secrets::{description_context, value_context};
-use crate::store::{Reads, Sample, SecretRecord, StoreResult};
+use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, StoreResult};
 
 /// What a look at all records found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -20,6 +22,12 @@ pub struct VerifiedRecords {
     pub records: u64,
     /// The secrets of which something does not open.
     pub unreadable: Vec<SecretId>,
+    /// Rotations of which everything opens: connection, function, pending password, webhooks.
+    pub rotations: u64,
+    /// Records in them.
+    pub rotation_records: u64,
+    /// The rotations of which something does not open.
+    pub unreadable_rotations: Vec<RotationId>,
 }
 
 /// How many replaced versions are read at once.
@@ -32,7 +40,7 @@ struct Keys {
 }
 
 impl Service {
-    /// Opens every record of every secret, those of deleted projects too.
+    /// Opens every record of every secret and rotation, those of deleted projects too.
     pub async fn verify_records(&self) -> StoreResult<VerifiedRecords> {
         let mut reads = self.store().read().await?;
         let mut verified = VerifiedRecords::default();
@@ -48,9 +56,63 @@ impl Service {
                 }
                 None => verified.unreadable.push(id),
             }
-            from = id.uuid().as_u128().checked_add(1).map(|id| Uuid::from_u128(id).into());
+            from = after(id.uuid()).map(SecretId::from);
         }
+        self.verify_rotations(reads.as_mut(), &mut verified).await?;
         Ok(verified)
+    }
+
+    async fn verify_rotations(
+        &self,
+        reads: &mut dyn Reads,
+        verified: &mut VerifiedRecords,
+    ) -> StoreResult<()> {
+        let mut from = Some(RotationId::from(Uuid::nil()));
+        while let Some(next) = from {
+            let Some(rotation) = reads.rotation_from(next).await? else { break };
+            match self.opens_rotation(reads, &rotation).await? {
+                Some(records) => {
+                    verified.rotations += 1;
+                    verified.rotation_records += records;
+                }
+                None => verified.unreadable_rotations.push(rotation.id),
+            }
+            from = after(rotation.id.uuid()).map(RotationId::from);
+        }
+        Ok(())
+    }
+
+    /// How many records a rotation has, if all of them open.
+    async fn opens_rotation(
+        &self,
+        reads: &mut dyn Reads,
+        rotation: &RotationRecord,
+    ) -> StoreResult<Option<u64>> {
+        let place = match reads.rotation_place(rotation.id).await {
+            Ok(Some(place)) => place,
+            // Its project has no key, or cannot be read.
+            Ok(None) | Err(StoreError::Broken(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let Ok(place) = OpenPlace::new(self.keyring(), place) else { return Ok(None) };
+        let seals = place.seals(self.keyring());
+        let mut kept = vec![(Kept::Connection(rotation.id), rotation.connection.clone())];
+        kept.extend(rotation.proxy.clone().map(|proxy| (Kept::Proxy(rotation.id), proxy)));
+        if let Some(attempt) = reads.open_attempt(rotation.id).await? {
+            let whose = Kept::Pending(attempt.id, attempt.sequence);
+            kept.extend(attempt.pending.map(|pending| (whose, pending)));
+        }
+        let webhooks = reads.webhooks(rotation.id).await?.into_iter();
+        kept.extend(webhooks.map(|webhook| (Kept::Webhook(webhook.id), webhook.sealed)));
+        let mut records = 0;
+        for (kept, sealed) in kept {
+            match seals.open(reads, kept, &sealed).await {
+                Ok(_) => records += 1,
+                Err(Error::Unavailable(cause)) => return Err(StoreError::Unavailable(cause)),
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(Some(records))
     }
 
     /// How many records a secret has, if all of them open: none does where its project has no key.
@@ -113,5 +175,108 @@ impl Service {
             keys.by_version.insert(version, key);
         }
         Ok(keys.by_version.get(&version).and_then(Option::as_ref))
+    }
+}
+
+/// The id that follows this one.
+fn after(id: Uuid) -> Option<Uuid> {
+    id.as_u128().checked_add(1).map(Uuid::from_u128)
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::caller::{Identity, IdentityVerifier, Unverified};
+    use crate::clock::ManualClock;
+    use crate::crypto::{Key, Plaintext, StaticRootKey};
+    use crate::service::{Options, Ports};
+    use crate::store::{AttemptRecord, MemoryStore, WebhookRecord};
+    use crate::testing::fixtures::{
+        at, attempt, environment, project, rotation, team, user, webhook,
+    };
+
+    struct Nobody;
+
+    #[async_trait]
+    impl IdentityVerifier for Nobody {
+        async fn verify(&self, _: &str) -> Result<Identity, Unverified> {
+            Err(Unverified::Invalid)
+        }
+    }
+
+    /// A rotation of which everything is sealed as it should be, and its webhook.
+    async fn kept(service: &Service) -> (RotationRecord, WebhookRecord) {
+        let owner = user("owner");
+        let team = team(&owner, "acme");
+        let project = project(&team, "billing");
+        let key = service.keyring().draw_project_key(project.id);
+        let place = environment(&project, "production");
+        let mut record = rotation(&place, "orders");
+        let mut tx = service.store().begin().await.unwrap();
+        tx.insert_user(&owner).await.unwrap();
+        tx.insert_team(&team).await.unwrap();
+        tx.insert_project(&project, &key).await.unwrap();
+        tx.insert_environment(&place).await.unwrap();
+        tx.insert_rotation(&record, &[]).await.unwrap();
+        let opened = tx.rotation_place(record.id).await.unwrap().unwrap();
+        let opened = OpenPlace::new(service.keyring(), opened).unwrap();
+        let seals = opened.seals(service.keyring());
+        let seal = |kept| seals.seal(kept, &Plaintext::new("kvc_kept".to_owned()).unwrap());
+        record.connection = seal(Kept::Connection(record.id));
+        record.proxy = Some(seal(Kept::Proxy(record.id)));
+        tx.update_rotation(&record).await.unwrap();
+        let begun = attempt(&record, 7);
+        let pending = Some(seal(Kept::Pending(begun.id, begun.sequence)));
+        tx.insert_attempt(&AttemptRecord { pending, ..begun }).await.unwrap();
+        let told = webhook(&record);
+        let told = WebhookRecord { sealed: seal(Kept::Webhook(told.id)), ..told };
+        tx.insert_webhook(&told).await.unwrap();
+        tx.delete_project(project.id, at(1)).await.unwrap();
+        tx.commit().await.unwrap();
+        (record, told)
+    }
+
+    async fn service() -> Service {
+        let ports = Ports {
+            store: Arc::new(MemoryStore::new()),
+            clock: Arc::new(ManualClock::new(at(0))),
+            root: Arc::new(StaticRootKey::new(&Key::generate())),
+            identity: Arc::new(Nobody),
+            mail: None,
+            rotators: None,
+            webhooks: None,
+        };
+        Service::open(ports, Options::default()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_a_rotation_keeps_opens() {
+        let service = service().await;
+        kept(&service).await;
+
+        let verified = service.verify_records().await.unwrap();
+
+        assert_eq!((verified.rotations, verified.rotation_records), (1, 4));
+        assert_eq!(verified.unreadable_rotations, []);
+    }
+
+    #[tokio::test]
+    async fn a_record_of_another_place_does_not_open() {
+        let service = service().await;
+        let (record, told) = kept(&service).await;
+        let mut tx = service.store().begin().await.unwrap();
+        let swapped = RotationRecord { proxy: Some(told.sealed), ..record.clone() };
+        tx.update_rotation(&swapped).await.unwrap();
+        tx.commit().await.unwrap();
+
+        let verified = service.verify_records().await.unwrap();
+
+        assert_eq!((verified.rotations, verified.rotation_records), (0, 0));
+        assert_eq!(verified.unreadable_rotations, [record.id]);
     }
 }

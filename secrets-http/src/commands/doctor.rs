@@ -44,6 +44,13 @@ pub(super) async fn verify(
     for secret in &records.unreadable {
         say(&format!("secret {secret}: a record does not open"));
     }
+    if records.rotations > 0 {
+        let (rotations, count) = (records.rotations, records.rotation_records);
+        say(&format!("rotations: {rotations} with {count} records open"));
+    }
+    for rotation in &records.unreadable_rotations {
+        say(&format!("rotation {rotation}: a record does not open"));
+    }
     say(&format!(
         "audit log: {} entries in {} chains are as they were written, {} wait to be chained",
         audit.entries, audit.chains, audit.unsealed
@@ -52,7 +59,7 @@ pub(super) async fn verify(
         let team = chain.team.map_or_else(|| "no team".to_owned(), |team| format!("team {team}"));
         say(&format!("audit log of {team}: changed at position {}", chain.position));
     }
-    let wrong = records.unreadable.len() + audit.broken.len();
+    let wrong = records.unreadable.len() + records.unreadable_rotations.len() + audit.broken.len();
     if wrong == 0 {
         return Ok(());
     }

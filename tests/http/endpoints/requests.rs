@@ -1,7 +1,7 @@
 //! The request of each endpoint, about a target.
 
 use secrets_core::access::Role;
-use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
+use secrets_tests::{App, Client, Person, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};
 
 use super::policy::{Level, Rule, Target};
@@ -125,14 +125,7 @@ impl Names {
                 let body = json!({ "name": name, "team_id": owner.team, "all_projects": true });
                 self.token = owner.post("/api/v1/tokens", &body).await.is(201).id();
             }
-            Level::Rotation | Level::Webhook => {
-                self.rotation = format!("doomed-{new}");
-                let rotations = paths::rotations(&project, &self.environment);
-                owner.post(&rotations, &postgresql(&self.rotation)).await.is(201);
-                let webhooks = paths::webhooks(&project, &self.environment, &self.rotation);
-                self.webhook = owner.post(&webhooks, &webhook()).await.is(201).id();
-                self.delivery = app.delivered(&self.webhook).await;
-            }
+            Level::Rotation | Level::Webhook => self.replace_rotation(app, owner, &project).await,
             Level::Scan => self.scan = owner.scan_text("doomed").await.id(),
             Level::Invitation => {
                 let body = json!({ "email": format!("doomed{new}@example.com") });
@@ -146,6 +139,15 @@ impl Names {
             }
             Level::Nothing | Level::Team | Level::UntoldTeam | Level::NamedTeam => {}
         }
+    }
+
+    async fn replace_rotation(&mut self, app: &App, owner: &Person, project: &str) {
+        self.rotation = format!("doomed-{}", self.new);
+        let rotations = paths::rotations(project, &self.environment);
+        owner.post(&rotations, &postgresql(&self.rotation)).await.is(201);
+        let webhooks = paths::webhooks(project, &self.environment, &self.rotation);
+        self.webhook = owner.post(&webhooks, &webhook()).await.is(201).id();
+        self.delivery = app.delivered(&self.webhook).await;
     }
 
     pub(super) fn path(&self, rule: &Rule) -> String {

@@ -30,7 +30,7 @@ pub(crate) struct Sampler {
 impl Sampler {
     /// Begins with what is served now.
     pub(crate) async fn start(rotated: &Rotated, alice: &Person) -> Self {
-        let first = rotated.served(alice).await.expect("something is served");
+        let first = rotated.served(alice).await.unwrap();
         let served = Arc::new(Mutex::new(first));
         let (logins, refused) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
         let stopped = Arc::<AtomicBool>::default();

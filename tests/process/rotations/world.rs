@@ -49,6 +49,8 @@ impl World {
             rotated.push(Rotated { name: name.to_owned(), host, database });
         }
         let folder = folder(&format!("rotations_{name}"));
+        // Of an earlier run.
+        let _ = std::fs::remove_file(log_path(&format!("rotations_{name}")));
         Self { name: format!("rotations_{name}"), folder, settings: Vec::new(), rotated }
     }
 

@@ -22,7 +22,7 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-use crate::egress::literal;
+use crate::egress::{literal, name};
 use crate::rotations::{Fault, SslMode, Target, TargetError};
 
 /// Makes what TLS needs, of its own provider: no process-wide one has to be installed.
@@ -88,13 +88,14 @@ fn authorities(pem: &str) -> Result<RootCertStore, TargetError> {
 
 /// What the server must be called, as it stands in certificates.
 pub(super) fn server_name(host: &str) -> Result<String, TargetError> {
-    let name = match literal(host) {
+    let host = match literal(host) {
         Some(IpAddr::V4(address)) => address.to_string(),
         Some(IpAddr::V6(address)) => address.to_string(),
-        None => host.trim_end_matches('.').to_owned(),
+        // As it was asked for.
+        None => name(host).ok_or(Fault::Unreachable)?,
     };
-    ServerName::try_from(name.as_str()).map_err(|_| Fault::TlsUntrusted)?;
-    Ok(name)
+    ServerName::try_from(host.as_str()).map_err(|_| Fault::TlsUntrusted)?;
+    Ok(host)
 }
 
 /// Why there is no TLS.

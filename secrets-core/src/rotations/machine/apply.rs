@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::super::sealing::Kept;
-use super::super::{Applied, Apply, AttemptState, Fence, TargetError, draw_password, group_role};
+use super::super::{
+    Applied, Apply, AttemptState, Fault, Fence, TargetError, draw_password, group_role,
+};
 use super::attempt::Attempt;
 use super::policy::{Reaction, Reason};
 use super::work::Held;
@@ -26,6 +28,11 @@ impl Attempt<'_, '_> {
                 }
                 Err(error) => error,
             };
+            if error.fault == Fault::Fenced {
+                let rotation = self.record.rotation;
+                let version = self.record.sequence;
+                tracing::warn!(%rotation, version, "came late: the target has seen a later attempt");
+            }
             let pause = match error.fault.reaction() {
                 Reaction::Again => pauses.next(),
                 Reaction::AtOnce(most) => {

@@ -1,5 +1,9 @@
 //! Statements, and what they answer.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
+
 use super::login::{Server, refusal};
 use super::packets::{Parts, Transport, Wire};
 use crate::failpoint;
@@ -76,7 +80,7 @@ impl Session {
     /// Takes leave, as servers note who does not.
     pub(crate) async fn close(mut self) {
         self.wire.begin();
-        self.wire.write(&[QUIT]).await.ok();
+        timeout(Duration::from_millis(500), self.wire.write(&[QUIT])).await.ok();
     }
 
     async fn send(&mut self, statement: &str) -> Result<(), TargetError> {

@@ -43,7 +43,7 @@ const NEEDS: &str = "SELECT n.nspname::text, \
 /// What a group has by default on what the administrator makes.
 const DEFAULTS: &str = "SELECT d.defaclobjtype::text, a.privilege_type \
     FROM pg_default_acl d, aclexplode(d.defaclacl) a, pg_roles g \
-    WHERE d.defaclrole = current_user::regrole AND d.defaclnamespace = 0 \
+    WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND d.defaclnamespace = 0 \
       AND a.grantee = g.oid AND g.rolname = $1";
 
 /// Whether the group may connect, and what the database is called where it is.

@@ -17,6 +17,7 @@ use super::Who;
 use super::deadlines::Deadlines;
 use super::tls::Tls;
 use crate::egress::Gate;
+use crate::failpoint;
 use crate::rotations::{
     Applied, Apply, DatabaseRotator, Fence, Login, PermissionLevel, Target, TargetError,
 };
@@ -68,6 +69,7 @@ impl DatabaseRotator for PostgresRotator {
 
     async fn apply(&self, target: &Target, apply: &Apply) -> Result<Applied, TargetError> {
         let mut session = self.connect(target, admin(target)).await?;
+        failpoint::reached("login").await;
         let (work, proven) = (self.deadlines.begin_work(), target.ssl_mode.verifies());
         let change = change::apply(&session.peer, work, apply, proven);
         let outcome = drive(&mut session.driver, change).await;

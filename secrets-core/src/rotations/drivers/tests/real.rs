@@ -1,12 +1,8 @@
 //! What every kind of server does when it is asked.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-
-use super::servers::{OTHER_NAME, all, apply, later, mysqls, postgres};
+use super::servers::{OTHER_NAME, all, apply, later, mysqls};
 use crate::crypto::Plaintext;
 use crate::egress::{EgressPolicy, Gate};
 use crate::rotations::drivers::{MySqlRotator, PostgresRotator};
@@ -216,46 +212,6 @@ async fn a_destination_is_dialled_only_if_it_may_be() {
 }
 
 #[tokio::test]
-async fn another_server_than_before_is_noticed() {
-    let server = postgres();
-    let target = server.database("identity").await;
-    let mut apply = apply(PermissionLevel::Read);
-    apply.identity = Some("7000000000000000000".into());
-
-    let other = server.rotator.apply(&target, &apply).await.unwrap_err();
-    apply.identity = None;
-    apply.identity = server.rotator.apply(&target, &apply).await.unwrap().identity;
-    let same = server.rotator.apply(&target, &apply).await;
-
-    assert_eq!(other.fault, Fault::Identity);
-    assert_eq!(same.unwrap().identity, apply.identity);
-    server.clear(&target, &[&apply]).await;
-}
-
-#[tokio::test]
-async fn who_holds_the_lock_is_not_waited_for_long() {
-    for server in all() {
-        let target = server.database("busy").await;
-        let apply = apply(PermissionLevel::Read);
-        let rotation = apply.fence.rotation;
-        let hold = if server.is_postgres() {
-            format!("SELECT pg_advisory_lock(hashtextextended('kv:{rotation}', 0)), pg_sleep(7)")
-        } else {
-            format!("SELECT GET_LOCK('kv:{rotation}', 0) + SLEEP(3)")
-        };
-
-        let (_, outcome) = tokio::join!(server.admin(&target, &hold), async {
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            server.rotator.apply(&target, &apply).await
-        });
-
-        assert_eq!(outcome.unwrap_err().fault, Fault::Busy);
-        server.rotator.apply(&target, &apply).await.unwrap();
-        server.clear(&target, &[&apply]).await;
-    }
-}
-
-#[tokio::test]
 async fn rotations_of_one_database_do_not_disturb_each_other() {
     for server in all() {
         let target = server.database("many").await;
@@ -272,89 +228,7 @@ async fn rotations_of_one_database_do_not_disturb_each_other() {
     }
 }
 
-#[tokio::test]
-async fn the_administrator_stays_as_they_are() {
-    let server = postgres();
-    let target = server.database("admin").await;
-    let apply = apply(PermissionLevel::Admin);
-    let admin = "SELECT r::text || (SELECT count(*) FROM pg_auth_members m \
-        WHERE m.member = r.oid)::text FROM pg_authid r WHERE rolname = current_user";
-    let before = server.admin(&target, admin).await.unwrap();
-
-    server.rotator.apply(&target, &apply).await.unwrap();
-    server.rotator.lock(&target, apply.fence, &apply.login.username).await.unwrap();
-
-    assert_eq!(server.admin(&target, admin).await.unwrap(), before);
-    server.clear(&target, &[&apply]).await;
-}
-
 /// On most services nobody is given a superuser.
-#[tokio::test]
-async fn an_administrator_who_may_make_roles_and_owns_the_database_is_enough() {
-    let server = postgres();
-    let (level, maker) = (PermissionLevel::Admin, apply(PermissionLevel::Read));
-    let name = format!("{}_owner", maker.login.username);
-    server.rotator.apply(&server.target, &maker).await.unwrap();
-    // Made like a user of ours, so that no statement has a password in it.
-    let rename = format!("ALTER ROLE {} RENAME TO {name}", maker.login.username);
-    let target = server.database("owned").await;
-    for sql in [
-        rename,
-        format!("ALTER ROLE {name} RESET role"),
-        format!("REVOKE {} FROM {name}", maker.group),
-        format!("ALTER DATABASE {} OWNER TO {name}", server.quoted(&target.database)),
-        format!("ALTER ROLE {name} CREATEROLE"),
-    ] {
-        server.admin(&target, &sql).await.unwrap();
-    }
-    for sql in ["ALTER TABLE things OWNER TO ".to_owned() + &name] {
-        server.admin(&target, &sql).await.unwrap();
-    }
-    let owner = Target {
-        admin_username: name.clone(),
-        admin_password: maker.login.password.clone(),
-        ..target.clone()
-    };
-    let applied = apply(level);
-
-    server.rotator.test(&owner).await.unwrap();
-    server.rotator.apply(&owner, &applied).await.unwrap();
-
-    server.rotator.verify(&owner, &applied.login, level).await.unwrap();
-    server.admin(&owner, "CREATE TABLE later (id integer)").await.unwrap();
-    server.user(&owner, &applied.login, "SELECT id FROM later").await.unwrap();
-    server.user(&owner, &applied.login, "CREATE TABLE made (id integer)").await.unwrap();
-    let who = "SELECT tableowner FROM pg_tables WHERE tablename = 'made'";
-    assert_eq!(server.admin(&target, who).await.unwrap().concat(), applied.group);
-
-    server.admin(&target, &format!("ALTER ROLE {name} NOCREATEROLE")).await.unwrap();
-    let test = server.rotator.test(&owner).await.unwrap_err();
-    let again = server.rotator.apply(&owner, &later(&applied, 2)).await.unwrap_err();
-    assert_eq!((test.fault, again.fault), (Fault::Privilege, Fault::Privilege));
-    server.clear(&target, &[&applied]).await;
-    for sql in [format!("DROP OWNED BY {}", maker.group), format!("DROP ROLE {name}")] {
-        server.admin(&server.target, &sql).await.unwrap();
-    }
-    server.admin(&server.target, &format!("DROP ROLE {}", maker.group)).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_password_is_kept_as_a_verifier() {
-    let server = postgres();
-    let target = server.database("verifier").await;
-    let apply = apply(PermissionLevel::Read);
-
-    let applied = server.rotator.apply(&target, &apply).await.unwrap();
-
-    assert!(!applied.sent_in_clear);
-    let kept = format!(
-        "SELECT left(rolpassword, 18) FROM pg_authid WHERE rolname = '{}'",
-        apply.login.username
-    );
-    assert_eq!(server.admin(&target, &kept).await.unwrap(), ["SCRAM-SHA-256$4096"]);
-    server.clear(&target, &[&apply]).await;
-}
-
 #[tokio::test]
 async fn mariadb_is_told_a_hash() {
     for server in mysqls() {
@@ -402,63 +276,5 @@ async fn locking_twice_is_locking() {
         }
 
         server.clear(&target, &[&apply]).await;
-    }
-}
-
-/// Cuts a connection, without TLS, when the client says this: before the server hears it or before
-/// the client hears the answer.
-async fn cut_at(port: u16, word: &'static [u8], is_heard: bool) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let between = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            let mut server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-            let (mut said, mut answered) = (vec![0; 65_536], vec![0; 65_536]);
-            loop {
-                tokio::select! {
-                    count = client.read(&mut said) => {
-                        let Ok(count @ 1..) = count else { break };
-                        let has_word = said[..count].windows(word.len()).any(|part| part == word);
-                        if !has_word || is_heard {
-                            server.write_all(&said[..count]).await.unwrap();
-                        }
-                        if has_word {
-                            // It may finish what it has heard.
-                            tokio::time::sleep(Duration::from_millis(300)).await;
-                            break;
-                        }
-                    }
-                    count = server.read(&mut answered) => {
-                        let Ok(count @ 1..) = count else { break };
-                        client.write_all(&answered[..count]).await.unwrap();
-                    }
-                }
-            }
-        }
-    });
-    between
-}
-
-#[tokio::test]
-async fn a_change_without_an_answer_is_not_taken_for_one_nor_for_none() {
-    for server in all() {
-        for is_heard in [true, false] {
-            let target = server.database("cut").await;
-            let apply = apply(PermissionLevel::Read);
-            let word: &[u8] = if server.is_postgres() { b"COMMIT" } else { b"ALTER USER" };
-            let port = cut_at(target.port, word, is_heard).await;
-            // What tells MySQL the password in full, so that it remembers it.
-            server.rotator.test(&target).await.unwrap();
-            let cut = Target { port, ssl_mode: SslMode::Disable, ..target.clone() };
-
-            let error = server.rotator.apply(&cut, &apply).await.unwrap_err();
-
-            assert_eq!(error.fault, Fault::Interrupted);
-            let verified = server.rotator.verify(&target, &apply.login, apply.level).await;
-            assert_eq!(verified.is_ok(), is_heard);
-            server.rotator.apply(&target, &apply).await.unwrap();
-            server.rotator.verify(&target, &apply.login, apply.level).await.unwrap();
-            server.clear(&target, &[&apply]).await;
-        }
     }
 }

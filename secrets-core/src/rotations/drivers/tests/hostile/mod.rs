@@ -208,7 +208,8 @@ async fn meet_all(integration: Integration, cases: Vec<Case>) {
     for (outcome, case) in outcomes.into_iter().zip(&cases) {
         let Outcome { error, took, heard } = outcome;
         assert_eq!(error.fault, case.fault, "{}", case.name);
-        assert!(took < Duration::from_millis(8_700), "{}: {took:?}", case.name);
+        // The eight seconds of a login, on a machine that does much else.
+        assert!(took < Duration::from_millis(9_500), "{}: {took:?}", case.name);
         let text = format!("{error} {error:?}");
         for word in ["kvc_", "script", "\u{1b}", PASSWORD] {
             assert!(!text.contains(word), "{}: {text}", case.name);

@@ -1,0 +1,91 @@
+//! What is found on a target after a process was stopped while it changed it. In a binary of its
+//! own: a failpoint is armed for the whole process.
+#![cfg(all(feature = "rotators", debug_assertions))]
+#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrets_core::crypto::{Plaintext, random};
+use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::failpoint::{self, After};
+use secrets_core::ids::RotationId;
+use secrets_core::rotations::drivers::{MySqlRotator, PostgresRotator};
+use secrets_core::rotations::{
+    Apply, DatabaseRotator, Fault, Fence, Integration, Login, PermissionLevel, Slot, SslMode,
+    Target, draw_password, group_role, slot_user,
+};
+use tokio::sync::Notify;
+
+static REACHED: Notify = Notify::const_new();
+
+#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn target(name: &str, integration: Integration) -> Option<Target> {
+    let url = url::Url::parse(&variable(name)?).unwrap();
+    let authority = variable("SECRETS_TEST_TARGET_CA").unwrap();
+    Some(Target {
+        integration,
+        host: url.host_str().unwrap().to_owned(),
+        port: url.port().unwrap(),
+        database: url.path().trim_start_matches('/').to_owned(),
+        admin_username: url.username().to_owned(),
+        admin_password: Plaintext::new(url.password().unwrap().to_owned()).unwrap(),
+        ssl_mode: SslMode::VerifyFull,
+        ca_certificate: Some(std::fs::read_to_string(authority).unwrap()),
+        proxy: None,
+    })
+}
+
+/// MySQL itself cannot be had everywhere.
+fn targets() -> Vec<Target> {
+    let needed = [
+        target("SECRETS_TEST_TARGET_POSTGRES_URL", Integration::Postgresql),
+        target("SECRETS_TEST_TARGET_MARIADB_URL", Integration::Mysql),
+    ];
+    let mysql = target("SECRETS_TEST_TARGET_MYSQL_URL", Integration::Mysql);
+    needed.map(|target| target.unwrap()).into_iter().chain(mysql).collect()
+}
+
+fn apply() -> Apply {
+    let rotation = RotationId::from(uuid::Uuid::from_bytes(random()));
+    let login = Login { username: slot_user(rotation, Slot::A), password: draw_password() };
+    let fence = Fence { rotation, sequence: 1 };
+    let group = group_role(rotation);
+    Apply { fence, group, login, level: PermissionLevel::Read, identity: None }
+}
+
+#[tokio::test]
+async fn what_was_sent_is_done_and_what_was_not_is_not() {
+    let gate = Arc::new(Gate::new(EgressPolicy::parse("127.0.0.0/8").unwrap()));
+    for target in targets() {
+        let rotator: Box<dyn DatabaseRotator> = match target.integration {
+            Integration::Postgresql => Box::new(PostgresRotator::new(Arc::clone(&gate))),
+            Integration::Mysql => Box::new(MySqlRotator::new(Arc::clone(&gate))),
+        };
+        for (name, is_done) in [("K3", false), ("K4", true)] {
+            let apply = apply();
+            failpoint::arm(name, |_| {
+                REACHED.notify_one();
+                After::Stay
+            });
+            tokio::select! {
+                _ = rotator.apply(&target, &apply) => panic!("{name} was passed"),
+                () = REACHED.notified() => {}
+            }
+            failpoint::arm("none", |_| After::Stay);
+            // The server may still be at it.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+
+            let verified = rotator.verify(&target, &apply.login, apply.level).await;
+            let fault = verified.err().map(|error| error.fault);
+            assert_eq!(fault, (!is_done).then_some(Fault::LoginRejected), "{name}");
+            // The same is asked again, and all is well.
+            rotator.apply(&target, &apply).await.unwrap();
+            rotator.verify(&target, &apply.login, apply.level).await.unwrap();
+        }
+    }
+}
