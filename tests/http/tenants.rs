@@ -4,7 +4,7 @@
 mod equal_answers;
 mod substitution;
 
-use secrets_tests::{App, Client, Dump, Person, Reply, paths};
+use secrets_tests::{App, Client, Dump, Person, Reply, paths, postgresql};
 use serde_json::{Value, json};
 
 /// The team that asks, and the one that must not be seen.
@@ -87,6 +87,8 @@ impl Tenant {
             "all_projects": true,
             "permissions": ["read", "write"],
         });
+        let rotations = paths::rotations(&project, "development");
+        others.push(person.post(&rotations, &postgresql("shared-db")).await.is(201).id());
         let token = person.post("/api/v1/tokens", &body).await.is(201).json();
         let shown = person.get(&project).await.json();
         let text = |value: &Value| value.as_str().unwrap().to_owned();

@@ -7,7 +7,7 @@ use secrets_core::access::EnvironmentPath;
 use secrets_core::caller::Origin;
 use secrets_core::clock::Clock as _;
 use secrets_core::ids::{self, RotationId};
-use secrets_core::rotations::{Rotators, Timings};
+use secrets_core::rotations::{HistoryEntry, Rotators, Timings};
 use secrets_core::store::RotationRecord;
 use secrets_core::testing::rotator::{MemoryDatabase, Script, rotators};
 use serde_json::{Value, json};
@@ -131,23 +131,27 @@ impl Rotated {
         app.store.read().await.unwrap().rotation(self.id).await.unwrap().unwrap()
     }
 
+    /// Rotates by the service itself, where no server is running.
+    pub async fn rotate_alone(&self, app: &App) -> HistoryEntry {
+        let person = app.service.authenticate(&app.jwt(self.owner), Origin::default()).await;
+        let at = EnvironmentPath::new(paths::last(&self.project), "staging");
+        let name = paths::last(&self.path).to_owned();
+        app.service.rotate(&person.unwrap(), at, name).await.unwrap()
+    }
+
     /// Begins to rotate, and dies when it has called the database so. No server may be running, for
     /// it would go on with it.
     pub async fn die_at(&self, app: &App, call: &'static str) {
         let count = || app.database.calls().into_iter().filter(|known| *known == call).count();
         let before = count();
         app.database.script(call, [Script::Hang]);
-        let person = app.service.authenticate(&app.jwt(self.owner), Origin::default()).await;
-        let person = person.unwrap();
-        let at = EnvironmentPath::new(paths::last(&self.project), "staging");
-        let name = paths::last(&self.path).to_owned();
         let is_told = async {
             while count() == before {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
         tokio::select! {
-            entry = app.service.rotate(&person, at, name) => panic!("it ended: {entry:?}"),
+            entry = self.rotate_alone(app) => panic!("it ended: {entry:?}"),
             () = is_told => {}
         }
     }

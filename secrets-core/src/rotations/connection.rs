@@ -18,19 +18,33 @@ use crate::store::{Reads, RotationRecord};
 #[serde(deny_unknown_fields)]
 pub struct Connection {
     /// Its host name or address, at most 253 characters.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(pattern = "^[A-Za-z0-9._:\\[\\]-]{1,253}$", example = "db.example.com",)
+    )]
     pub host: String,
     /// Its port, 1 to 65535; 5432 or 3306 unless it is said.
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 65_535, example = 5432))]
     pub port: Option<u16>,
-    /// The database on it, 1 to 63 characters.
+    /// The database on it, 1 to 63 bytes that can be seen.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "orders"))]
     pub database: String,
-    /// Who may make users there, 1 to 63 characters.
+    /// Who may make users there, 1 to 63 bytes that can be seen.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "rotator"))]
     pub admin_username: String,
     /// Their password.
+    #[cfg_attr(feature = "openapi", schema(
+        value_type = String, min_length = 1, max_length = 65_536, example = "a-long-password",
+    ))]
     pub admin_password: Plaintext,
     /// `verify-full` unless it is said.
     pub ssl_mode: Option<SslMode>,
     /// The authorities that are believed about the server, as PEM of at most 32 KiB; the machine's
     /// own where nothing is given.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 32_768, pattern = "-----BEGIN CERTIFICATE-----",)
+    )]
     pub ca_certificate: Option<String>,
 }
 
@@ -40,10 +54,23 @@ pub struct Connection {
 #[serde(deny_unknown_fields)]
 pub struct ProxyConnection {
     /// Which function.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(
+            pattern = "^arn:aws[a-z-]*:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9_$-]{1,128})?$",
+            example = "arn:aws:lambda:eu-central-1:123456789012:function:rotate",
+        )
+    )]
     pub lambda_arn: String,
     /// Its region; the one in `lambda_arn`.
+    #[cfg_attr(feature = "openapi", schema(example = "eu-central-1"))]
     pub region: String,
-    /// What messages to and from it are signed and encrypted with: at least 32 bytes.
+    /// What messages to and from it are signed and encrypted with: 32 to 512 visible ASCII
+    /// characters.
+    #[cfg_attr(feature = "openapi", schema(
+        value_type = String, pattern = "^[!-~]{32,512}$",
+        example = "a-random-text-of-32-characters-or-more",
+    ))]
     pub shared_secret: Plaintext,
 }
 

@@ -21,6 +21,21 @@ use crate::store::{RotationRecord, StoreError};
 /// A rotation to create.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(example = json!({
+    "name": "orders-db",
+    "integration_type": "postgresql",
+    "connection_method": "direct",
+    "connection": {
+        "host": "db.example.com",
+        "port": 5432,
+        "database": "orders",
+        "admin_username": "rotator",
+        "admin_password": "a-long-password",
+        "ssl_mode": "verify-full",
+    },
+    "rotation_interval_days": 30,
+    "permission_level": "read_write",
+})))]
 #[serde(deny_unknown_fields)]
 pub struct NewRotation {
     /// Its name, unique within the environment.

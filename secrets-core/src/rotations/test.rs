@@ -14,6 +14,16 @@ use crate::service::Service;
 /// A connection to try.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(example = json!({
+    "integration_type": "postgresql",
+    "connection_method": "direct",
+    "connection": {
+        "host": "db.example.com",
+        "database": "orders",
+        "admin_username": "rotator",
+        "admin_password": "a-long-password",
+    },
+})))]
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
     /// What kind of database.

@@ -1,6 +1,6 @@
 //! Where the interface may not tell another's thing from nothing, the two answers are the same.
 
-use secrets_tests::{App, Client, Reply, paths};
+use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};
 
 use super::{HERS, Twins};
@@ -59,7 +59,7 @@ async fn a_foreign_environment_in_ones_own_project_is_answered_like_an_unknown_o
             for client in [&*ann.person, &ann.machine] {
                 let foreign = send(client, method, &path(foreign), &body).await;
                 let unknown = send(client, method, &path(unknown), &body).await;
-                // Deleting an environment is for people.
+                // Some things are for people.
                 let status = if foreign.status == 403 { 403 } else { 404 };
                 assert_same(suffix, &foreign, &unknown, status);
             }
@@ -132,6 +132,15 @@ fn below_an_environment() -> Vec<(&'static str, &'static str, Value)> {
         ("GET", "/secrets/SHARED", json!({})),
         ("PUT", "/secrets/SHARED", json!({ "value": "kvc_a_mine" })),
         ("DELETE", "/secrets/SHARED", json!({})),
+        ("GET", "/rotations", json!({})),
+        ("POST", "/rotations", postgresql("mine")),
+        ("POST", "/rotations/test", connection()),
+        ("GET", "/rotations/shared-db", json!({})),
+        ("PUT", "/rotations/shared-db", json!({ "status": "paused" })),
+        ("POST", "/rotations/shared-db/rotate", json!({})),
+        ("POST", "/rotations/shared-db/test", json!({})),
+        ("GET", "/rotations/shared-db/history", json!({})),
+        ("DELETE", "/rotations/shared-db", json!({})),
     ]
 }
 

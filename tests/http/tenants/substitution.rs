@@ -1,6 +1,6 @@
 //! Every field that takes an id, a slug or a name of one team is given the other's.
 
-use secrets_tests::{App, Client, Reply, paths};
+use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};
 
 use super::{HERS, Tenant, Twins};
@@ -15,7 +15,7 @@ struct Attempt {
 }
 
 /// How many requests the paths make.
-const PATHS: usize = 988;
+const PATHS: usize = 1588;
 
 async fn paths_that_name_anything_of_another_team_give_nothing_of_it(app: App) {
     let twins = Twins::build(&app).await;
@@ -123,6 +123,7 @@ fn in_paths(twins: &Twins) -> Vec<Attempt> {
             if *project_is_hers || environment_is_hers {
                 attempts.extend(of_environment(project, environment, unseen));
                 attempts.extend(of_key(project, environment, "SHARED", unseen));
+                attempts.extend(of_rotations(project, environment, unseen));
             }
             attempts.extend(of_key(project, environment, HERS.0, unseen));
         }
@@ -164,6 +165,28 @@ fn of_environment(project: &str, environment: &str, unseen: u16) -> Vec<Attempt>
         attempt("POST", format!("{secrets}/bulk"), import, [unseen; 2]),
         attempt("GET", paths::eso_secrets(project, environment), json!({}), [403, unseen]),
     ]
+}
+
+/// What can be asked of the rotations of an environment that is not the first team's.
+fn of_rotations(project: &str, environment: &str, unseen: u16) -> Vec<Attempt> {
+    let path = format!("/api/v1/projects/{project}");
+    let all = paths::rotations(&path, environment);
+    let one = paths::rotation(&path, environment, "shared-db");
+    let (pause, none) = (json!({ "status": "paused" }), json!({}));
+    let requests = [
+        ("GET", all.clone(), none.clone()),
+        ("POST", all.clone(), postgresql("mine")),
+        ("POST", format!("{all}/test"), connection()),
+        ("GET", one.clone(), none.clone()),
+        ("PUT", one.clone(), pause),
+        ("POST", format!("{one}/rotate"), none.clone()),
+        ("POST", format!("{one}/test"), none.clone()),
+        ("GET", format!("{one}/history"), none.clone()),
+        ("DELETE", one.clone(), none.clone()),
+        ("DELETE", format!("{one}?revoke=true"), none),
+    ];
+    let attempts = requests.into_iter();
+    attempts.map(|(method, path, body)| attempt(method, path, body, [unseen, 403])).collect()
 }
 
 /// What can be asked of a secret that is not the first team's.
