@@ -51,7 +51,8 @@ fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Va
     let noun = route.operation.split('.').next().unwrap_or_default();
     let id = format!("{} {}", route.method, route.template);
     let mut operation = json!({
-        "operationId": id, "tags": [noun], "summary": route.doc.summary,
+        "operationId": id, "x-operation": route.operation,
+        "tags": [noun], "summary": route.doc.summary,
         "parameters": parameters(route), "responses": responses(route, named, error),
     });
     if route.callers.is_none() {
