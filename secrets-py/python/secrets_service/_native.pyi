@@ -1,5 +1,48 @@
+from collections.abc import Callable
+from typing import Any, TypedDict, final, overload
+
+from .types import Severity
+
+class _Sighting(TypedDict):
+    rule_id: str
+    description: str
+    severity: Severity
+    line: int
+    column: int
+    redacted: str
+    entropy: float
+
+_Done = Callable[[Any, BaseException | None], None]
+
 class Undecryptable(Exception):
     """A record does not decrypt: it was moved, changed or cut, or the key is another."""
+
+@final
+class Service:
+    @staticmethod
+    @overload
+    def open(url: str, *, root_key: bytes | None, allow_egress: str) -> Service: ...
+    @staticmethod
+    @overload
+    def open(
+        url: str, *, root_key: bytes | None, allow_egress: str, done: _Done | None = None
+    ) -> Any: ...
+    def sign_in(
+        self,
+        *,
+        issuer: str,
+        subject: str,
+        email: str,
+        email_verified: bool,
+        name: str | None,
+        done: _Done | None = None,
+    ) -> Any: ...
+    def as_token(self, token: str, *, address: str | None) -> Session: ...
+    def close(self, *, done: _Done | None = None) -> None: ...
+
+@final
+class Session:
+    def call(self, name: str, input: str, *, done: _Done | None = None) -> Any: ...
 
 def open_record(
     record: bytes,
@@ -25,5 +68,11 @@ def open_record(
     be one, and :class:`OverflowError` if a number is out of its range.
     """
 
-def is_plausible_token(text: str) -> bool:
-    """Whether a text can be a service token: says no to a typing error, without asking a server."""
+def is_plausible_token(text: str) -> bool: ...
+def parse(text: str, format: str) -> list[tuple[str, str]]: ...
+def render(secrets: list[tuple[str, str]], format: str, name: str) -> str: ...
+def scan(text: str, path: str) -> list[_Sighting]: ...
+def verify_webhook(
+    headers: tuple[str, str, str], body: bytes, secret: str, now: int | None
+) -> None: ...
+def end() -> None: ...
