@@ -36,12 +36,7 @@ pub(crate) fn parse(py: Python<'_>, text: &str, format: &str) -> PyResult<Pairs>
 
 /// The text that holds secrets.
 #[pyfunction]
-pub(crate) fn render(
-    py: Python<'_>,
-    secrets: Pairs,
-    format: &str,
-    name: &str,
-) -> PyResult<String> {
+pub(crate) fn render(py: Python<'_>, secrets: Pairs, format: &str, name: &str) -> PyResult<String> {
     rendered(secrets, format, name).map_err(|error| failure::refused(py, &error, 0))
 }
 
@@ -91,22 +86,24 @@ pub(crate) fn scan<'py>(
 /// Refuses a delivery that was not signed with this secret within five minutes of `now`: seconds
 /// since 1970, or else the present.
 #[pyfunction]
+#[pyo3(signature = (*, id, timestamp, signature, body, secret, now))]
+#[expect(clippy::too_many_arguments, reason = "in Python they are named")]
 pub(crate) fn verify_webhook(
     py: Python<'_>,
-    headers: (String, String, String),
+    id: &str,
+    timestamp: &str,
+    signature: &str,
     body: &[u8],
     secret: String,
     now: Option<i64>,
 ) -> PyResult<()> {
-    let secret =
-        WebhookSecret::new(secret).map_err(|rule| invalid(&format!("secret: {rule}")))?;
+    let secret = WebhookSecret::new(secret).map_err(|rule| invalid(&format!("secret: {rule}")))?;
     let now = match now {
         Some(seconds) => {
             Time::from_timestamp(seconds, 0).ok_or_else(|| invalid("now: is no time"))?
         }
         None => SystemClock.now(),
     };
-    let (id, timestamp, signature) = &headers;
     Delivered { id, timestamp, signature, body }
         .check(&secret, now)
         .map_err(|why| failure::made(py, "UnprovenDelivery", (why.kind(), why.to_string())))

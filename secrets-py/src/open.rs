@@ -48,7 +48,9 @@ impl Database {
             Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
                 Ok(Self::Postgres(Zeroizing::new(url.to_owned())))
             }
-            _ => Err("url: must be memory:, sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE"),
+            _ => {
+                Err("url: must be memory:, sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE")
+            }
         }
     }
 

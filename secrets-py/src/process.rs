@@ -116,13 +116,14 @@ impl Process {
         py: Python<'_>,
         operation: impl Future<Output = Outcome> + Send + 'static,
     ) -> PyResult<Outcome> {
-        let (sender, receiver) = mpsc::sync_channel(1);
+        let (sender, mut outcomes) = mpsc::sync_channel(1);
         self.spawn(async move { drop(sender.send(operation.await)) });
         loop {
-            let (received, passage) = py.detach(|| {
-                let received = receiver.recv_timeout(LOOK);
+            let (received, passage);
+            (received, passage, outcomes) = py.detach(move || {
+                let received = outcomes.recv_timeout(LOOK);
                 // Who comes back after the interpreter's end would bring the process down.
-                (received, self.gate.pass_or_park())
+                (received, self.gate.pass_or_park(), outcomes)
             });
             drop(passage);
             match received {

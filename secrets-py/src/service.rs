@@ -94,8 +94,7 @@ impl Service {
         name: Option<String>,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let identity =
-            Identity { email_verified, name, ..Identity::new(issuer, subject, email) };
+        let identity = Identity { email_verified, name, ..Identity::new(issuer, subject, email) };
         let who = Arc::new(Who::Person(Box::new(identity)));
         let (process, door, service) = (self.process, Arc::clone(&self.door), self.door.service()?);
         process.run(py, done, async move {

@@ -107,7 +107,12 @@ def verify_webhook(
     is given. Raises :class:`UnprovenDelivery`.
     """
     given = {name.lower(): value for name, value in headers.items()}
-    named = ("webhook-id", "webhook-timestamp", "webhook-signature")
-    first, second, third = (given.get(name, "") for name in named)
     seconds = None if now is None else int(now)
-    _native.verify_webhook((first, second, third), body, secret, seconds)
+    _native.verify_webhook(
+        id=given.get("webhook-id", ""),
+        timestamp=given.get("webhook-timestamp", ""),
+        signature=given.get("webhook-signature", ""),
+        body=body,
+        secret=secret,
+        now=seconds,
+    )
