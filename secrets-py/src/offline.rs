@@ -97,7 +97,8 @@ pub(crate) fn verify_webhook(
     secret: String,
     now: Option<i64>,
 ) -> PyResult<()> {
-    let secret = WebhookSecret::new(secret).map_err(|rule| invalid(&format!("secret: {rule}")))?;
+    let secret = WebhookSecret::new(secret)
+        .map_err(|rule| failure::refused(py, &broken(rule, "secret"), 0))?;
     let now = match now {
         Some(seconds) => {
             Time::from_timestamp(seconds, 0).ok_or_else(|| invalid("now: is no time"))?

@@ -7,7 +7,7 @@
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
@@ -99,8 +99,12 @@ impl Process {
         operation: impl Future<Output = Outcome> + Send + 'static,
     ) -> PyResult<Py<PyAny>> {
         self.still()?;
-        if self.gate.is_shut() {
-            return Err(PyRuntimeError::new_err("the interpreter is ending"));
+        if let Some(last) = self.gate.shut_by() {
+            if last == thread::current().id() {
+                return Err(PyRuntimeError::new_err("the interpreter is ending"));
+            }
+            // What is left then are threads that nobody waits for.
+            py.detach(|| park());
         }
         let Some(done) = done else { return self.wait(py, operation)?(py) };
         let ended = self.ended.clone();
@@ -185,7 +189,8 @@ struct Gate {
 
 #[derive(Default)]
 struct State {
-    is_shut: bool,
+    /// The thread that ends the interpreter, once it does.
+    shut_by: Option<ThreadId>,
     passing: usize,
 }
 
@@ -193,18 +198,16 @@ struct State {
 struct Passage<'a>(&'a Gate);
 
 impl Gate {
-    fn is_shut(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_shut
+    fn shut_by(&self) -> Option<ThreadId> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).shut_by
     }
 
     /// Lets a thread into the interpreter, or holds it for ever where that has ended.
     fn pass_or_park(&self) -> Passage<'_> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.is_shut {
+        if state.shut_by.is_some() {
             drop(state);
-            loop {
-                thread::park();
-            }
+            park();
         }
         state.passing += 1;
         Passage(self)
@@ -212,9 +215,16 @@ impl Gate {
 
     fn shut(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.is_shut = true;
+        state.shut_by = Some(thread::current().id());
         let waited = self.changed.wait_timeout_while(state, LAST, |state| state.passing > 0);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Holds a thread until the process ends.
+fn park() -> ! {
+    loop {
+        thread::park();
     }
 }
 

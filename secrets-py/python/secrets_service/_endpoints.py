@@ -113,10 +113,18 @@ ENDPOINTS = {
         True,
         None,
     ),
-    "device_login.decide": Endpoint(
+    "device_login.approve": Endpoint(
         "POST",
         (
             "/api/v1/auth/cli/approve",
+        ),
+        (),
+        True,
+        None,
+    ),
+    "device_login.deny": Endpoint(
+        "POST",
+        (
             "/api/v1/auth/cli/deny",
         ),
         (),

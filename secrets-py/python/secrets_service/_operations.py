@@ -263,7 +263,7 @@ class DeviceLoginOperations:
     def __init__(self, call: Callable[[str, dict[str, Any]], Any]) -> None:
         self._call = call
 
-    def decide(
+    def approve(
         self,
         *,
         user_code: str,
@@ -275,7 +275,26 @@ class DeviceLoginOperations:
         ``user_code``: the code that the client shows.
         """
         made: types.Decided = self._call(
-            "device_login.decide",
+            "device_login.approve",
+            {
+                "user_code": user_code,
+            },
+        )
+        return made
+
+    def deny(
+        self,
+        *,
+        user_code: str,
+    ) -> types.Decided:
+        """Refuse it.
+
+        For people.
+
+        ``user_code``: the code that the client shows.
+        """
+        made: types.Decided = self._call(
+            "device_login.deny",
             {
                 "user_code": user_code,
             },
