@@ -1,6 +1,7 @@
 //! The package `secrets_service` for Python. This crate only translates: what it does is
 //! secrets-core's.
 
+mod bundle;
 mod failure;
 mod offline;
 mod open;
@@ -17,6 +18,8 @@ use self::process::Process;
 /// Secrets, opened by the crates that seal them.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::bundle::{Bundle, bundle_key_kind, new_key_pair, public_key};
     #[pymodule_export]
     use super::end;
     #[pymodule_export]

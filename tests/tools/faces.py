@@ -329,6 +329,10 @@ class Types:
 
     def reference(self, name, field):
         schema = self.document.resolved(self.document.named[name])
+        kinds = schema.get("oneOf", [])
+        if any("properties" in kind for kind in kinds):
+            self.declare_kinds(name, schema, kinds)
+            return name
         if "properties" in schema:
             self.declare(name, schema)
             return name
@@ -336,6 +340,17 @@ class Types:
             self.declare(name, schema)
             return name
         return self.of(schema, field)
+
+    def declare_kinds(self, name, schema, kinds):
+        """One of several objects, which their `type` tells apart."""
+        if name in self.declared:
+            return
+        names = [name + pascal(kind["properties"]["type"]["enum"][0]) for kind in kinds]
+        self.declared[name] = ({**schema, "kinds": names}, [])
+        if name in self.of_inputs:
+            self.of_inputs.update(names)
+        for kind, schema in zip(names, kinds):
+            self.declare(kind, schema)
 
     def declare(self, name, schema):
         if name in self.declared:
@@ -409,7 +424,7 @@ def python_types(types):
     lines = [
         f'"""What operations take and give.\n\n{NOTE}\n"""', "",
         "from __future__ import annotations", "", "import sys",
-        "from typing import TYPE_CHECKING, Any, Literal, TypedDict", "",
+        "from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict", "",
         "from ._hidden import Hidden", "",
         "if sys.version_info >= (3, 11):", "    from typing import NotRequired",
         "elif TYPE_CHECKING:", "    from typing_extensions import NotRequired", "",
@@ -420,6 +435,9 @@ def python_types(types):
     for name in sorted(names, key=lambda name: ("enum" not in types.declared[name][0], name)):
         schema, fields = types.declared[name]
         about = " ".join(schema.get("description", "").split())
+        if "kinds" in schema:
+            lines += ["", f'{name}: TypeAlias = "{" | ".join(schema["kinds"])}"', *doc(about, "")]
+            continue
         if "enum" in schema:
             lines += ["", *wrapped(f"{name} = {types.literals(schema['enum'])}", ""), *doc(about, "")]
             continue
@@ -617,6 +635,9 @@ def typescript(document, types):
         schema, fields = types.declared[name]
         about = " ".join(schema.get("description", "").split())
         lines += [f"/** {about} */"] if about else []
+        if "kinds" in schema:
+            lines += [f"export type {name} = {' | '.join(schema['kinds'])};", ""]
+            continue
         if "enum" in schema:
             lines += [f"export type {name} = {types.literals(schema['enum'])};", ""]
             continue

@@ -180,6 +180,8 @@ def webhook(vector: Vector) -> None:
     if not vector["valid"]:
         return refusal(vector, check)
     check()
+
+
 def bundle(vector: Vector) -> None:
     data = bundle_vectors.bytes_of(vector, bundle_file()["vectors"])
     unlock, signer = vector["unlock"], vector.get("signer")

@@ -8,6 +8,14 @@ without any service.
 import atexit
 
 from . import types
+from ._bundle import (
+    Bundle,
+    BundledSecret,
+    bundle_key_kind,
+    new_key_pair,
+    open_bundle,
+    public_key,
+)
 from ._client import AsyncClient, Client
 from ._errors import (
     BundleError,
@@ -53,6 +61,7 @@ __all__ = [
     "AsyncClient",
     "AsyncService",
     "AsyncSession",
+    "Bundle",
     "BundleError",
     "BundleExpired",
     "BundleMalformed",
@@ -61,6 +70,7 @@ __all__ = [
     "BundleTampered",
     "BundleUnsupported",
     "BundleUntrusted",
+    "BundledSecret",
     "Client",
     "Conflict",
     "Elsewhere",
@@ -82,9 +92,13 @@ __all__ = [
     "Unavailable",
     "Undecryptable",
     "UnprovenDelivery",
+    "bundle_key_kind",
     "is_plausible_token",
+    "new_key_pair",
+    "open_bundle",
     "open_record",
     "parse",
+    "public_key",
     "render",
     "scan",
     "scan_files",
