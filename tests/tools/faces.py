@@ -27,8 +27,8 @@ OF_THE_HOST = {
 # Parameters that say how HTTP writes an answer or reads a file; a call has objects.
 OF_HTTP = {("audit.list", "format"), ("secret.import", "format")}
 
-# What parameters of paths are called where that is not their name without `Id` or `Name`.
-PATH = {("audit.list", "teamId"): "team_id"}
+# The log of one team is a narrower question to the log of all.
+NARROWER = {"/api/v1/teams/{teamId}/audit"}
 
 # Fields that hold what nobody should see in a log.
 HIDDEN = {"value", "token", "secret", "access_token", "device_code", "accept_url"}
@@ -116,7 +116,7 @@ class Parameter:
 class Operation:
     name: str
     method: str
-    templates: list
+    template: str
     parameters: list
     has_body: bool
     envelope: str
@@ -137,18 +137,13 @@ class Document:
         self.operations = {}
         for template, methods in document["paths"].items():
             for method, row in methods.items():
-                if row["x-operation"] not in OF_THE_HOST:
+                if row["x-operation"] not in OF_THE_HOST and template not in NARROWER:
                     self.add(method.upper(), template, row)
 
     def add(self, method, template, row):
         name = row["x-operation"]
-        template, places = named_path(name, template)
-        known = self.operations.get(name)
-        if known:
-            # The same, reached by another path: the longer one is asked where it can be.
-            assert known.method == method, name
-            known.templates = sorted([*known.templates, template], key=len, reverse=True)
-            return
+        assert name not in self.operations, f"{name} is there twice"
+        template, places = named_path(template)
         bodies = row.get("requestBody", {}).get("content", {})
         body = bodies.get("application/json", {}).get("schema")
         optional = not row.get("requestBody", {}).get("required", False)
@@ -165,7 +160,7 @@ class Document:
         parameters.sort(key=lambda parameter: not parameter.is_required)
         envelope, result, is_file = self.answer(name, row["responses"])
         self.operations[name] = Operation(
-            name, method, [template], parameters, body is not None, envelope, result, is_file,
+            name, method, template, parameters, body is not None, envelope, result, is_file,
             row["summary"], row.get("description", ""))
 
     def of_path(self, row, original, given):
@@ -229,16 +224,15 @@ class Document:
         return ""
 
 
-def named_path(operation, template):
+def named_path(template):
     """A template with the names that inputs have, and those names beside the document's own."""
     places = []
 
     def name(match):
         original = match[1]
-        given = PATH.get((operation, original))
-        if given is None and original == "id":
-            given = re.findall(r"/([a-z]+)s/\{id\}", template)[0]
-        given = given or re.sub(r"(Id|Name)$", "", original)
+        # An id is that of what the path has before it.
+        collection = re.search(r"/([a-z]+)s/\{id\}", template)
+        given = collection[1] if original == "id" else re.sub(r"(Id|Name)$", "", original)
         given = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", given).lower()
         places.append((original, given))
         return "{" + given + "}"
@@ -590,7 +584,7 @@ def python_endpoints(document):
         f'"""Where each operation is over HTTP.\n\n{NOTE}\n"""', "",
         "from __future__ import annotations", "", "from typing import NamedTuple", "", "",
         "class Endpoint(NamedTuple):", '    """An operation\'s place in the interface."""', "",
-        "    method: str", "    templates: tuple[str, ...]", '    """Its paths, the one that says most first."""',
+        "    method: str", "    template: str", '    """Its path, with the names of fields in braces."""',
         "    query: tuple[str, ...]", '    """What of an input stands in the query; the rest is the body."""',
         "    has_body: bool", "    envelope: str | None", '    """Under which name the answer has the output."""',
         "", "", "ENDPOINTS = {",
@@ -598,7 +592,7 @@ def python_endpoints(document):
     for name, one in sorted(document.operations.items()):
         query = tuple(p.name for p in one.parameters if p.place == "query")
         lines += [f'    "{name}": Endpoint(', f"        {json.dumps(one.method)},",
-                  "        (", *(f"            {json.dumps(template)}," for template in one.templates), "        ),",
+                  f"        {json.dumps(one.template)},",
                   "        (" + ", ".join(json.dumps(q) for q in query) + ("," if len(query) == 1 else "") + "),",
                   f"        {one.has_body},", f"        {json.dumps(one.envelope) if one.envelope else None},", "    ),"]
     return "\n".join([*lines, "}"]) + "\n"

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from . import _errors
 from ._async_operations import AsyncOperations
 from ._endpoints import ENDPOINTS, Endpoint
-from ._hidden import read
+from ._hidden import hide, read
 from ._operations import Operations
 
 T = TypeVar("T")
@@ -169,7 +169,8 @@ class Wire:
         while True:
             answer = self._send(endpoint.method, self._path + target, body)
             if answer.status < 400:
-                return output(endpoint, answer)
+                is_text = name == "secret.export" and input.get("format") is not None
+                return output(endpoint, answer, is_text)
             # Refusals of OAuth are what came of asking.
             if name == "device_login.poll" and answer.status == 400 and b'"code"' not in answer.body:
                 return read(answer.body)
@@ -251,26 +252,22 @@ def is_open(connection: http.client.HTTPConnection) -> bool:
 
 def request(endpoint: Endpoint, input: dict[str, Any]) -> tuple[str, bytes | None]:
     """The target and the body of a request."""
-    template, named = endpoint.templates[-1], fields_of(endpoint.templates[-1])
-    for candidate in endpoint.templates:
-        if all(isinstance(input.get(field), str) for field in fields_of(candidate)):
-            template, named = candidate, fields_of(candidate)
-            break
-    rest = dict(input)
-    for field in named:
+    target, rest = endpoint.template, dict(input)
+    for field in fields_of(endpoint.template):
         value = rest.pop(field, None)
         if not isinstance(value, str):
             rule = "is required" if value is None else "must be a string"
             raise _errors.Invalid(
                 f"{field} {rule}", code="invalid_request", fields=[{"field": field, "message": rule}]
             )
-        template = template.replace("{" + field + "}", segment(value))
+        target = target.replace("{" + field + "}", segment(value))
     query: list[tuple[str, str]] = []
     for field in endpoint.query:
         value = rest.pop(field, None)
         values = value if isinstance(value, list) else [value]
         query += [(field, written(one)) for one in values if one is not None]
-    target = f"{template}?{urlencode(query)}" if query else template
+    if query:
+        target = f"{target}?{urlencode(query)}"
     return target, json.dumps(rest).encode() if endpoint.has_body else None
 
 
@@ -291,25 +288,16 @@ def written(value: object) -> str:
     return str(value)
 
 
-def output(endpoint: Endpoint, answer: Answer) -> Any:
+def output(endpoint: Endpoint, answer: Answer, is_text: bool) -> Any:
     """What an operation gave."""
     if not answer.body:
         return None
-    kind = answer.kind.partition(";")[0].strip()
-    if kind == "application/octet-stream":
+    if is_text:
+        return hide({"text": answer.body.decode()})
+    if answer.kind.startswith("application/octet-stream"):
         return b64encode(answer.body).decode()
-    if kind != "application/json" or is_text(endpoint, answer):
-        return read(json.dumps({"text": answer.body.decode()}))
     made = read(answer.body)
     return made if endpoint.envelope is None else made[endpoint.envelope]
-
-
-def is_text(endpoint: Endpoint, answer: Answer) -> bool:
-    """Whether an export is a text that happens to be JSON: it has no envelope."""
-    if endpoint is not ENDPOINTS["secret.export"]:
-        return False
-    made = json.loads(answer.body)
-    return not (isinstance(made, dict) and isinstance(made.get(endpoint.envelope), list))
 
 
 def failure(answer: Answer) -> _errors.SecretsError:
