@@ -1501,6 +1501,35 @@ class SecretOperations:
     def __init__(self, call: Callable[[str, dict[str, Any]], Any]) -> None:
         self._call = call
 
+    def bundle(
+        self,
+        *,
+        project: str,
+        environment: str,
+        recipients: list[types.NewRecipient],
+        expires_in_seconds: int | None = None,
+    ) -> types.SealedBundle:
+        """Take along all values an environment sees, in a file that opens without the service.
+
+        For people and service tokens.
+
+        ``project``: a project's id or slug.
+        ``environment``: an environment's id or name.
+        ``recipients``: whom it is for: 1 to 16, of which one raw and one passphrase at most.
+        ``expires_in_seconds``: after how many seconds it does not open any more: a minute to a
+            year; never, where nothing is said.
+        """
+        made: types.SealedBundle = self._call(
+            "secret.bundle",
+            {
+                "project": project,
+                "environment": environment,
+                "recipients": recipients,
+                **given("expires_in_seconds", expires_in_seconds),
+            },
+        )
+        return made
+
     def create(
         self,
         *,

@@ -6,7 +6,7 @@ Made by tests/tools/faces.py from the document of the interface; not edited by h
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from ._hidden import Hidden
 
@@ -49,6 +49,10 @@ __all__ = [
     "MatchedSecret",
     "MemberAccess",
     "MyPermissions",
+    "NewRecipient",
+    "NewRecipientPassphrase",
+    "NewRecipientRaw",
+    "NewRecipientX25519",
     "Outcome",
     "PaymentStatus",
     "PermissionLevel",
@@ -67,6 +71,7 @@ __all__ = [
     "ScanStatus",
     "ScanWithFindings",
     "ScannedFile",
+    "SealedBundle",
     "Secret",
     "SecretMapping",
     "SecretVersion",
@@ -753,6 +758,33 @@ class MyPermissions(TypedDict):
     permissions: list[EnvironmentPermission]
     """One for each environment, in their order."""
 
+NewRecipient: TypeAlias = "NewRecipientRaw | NewRecipientPassphrase | NewRecipientX25519"
+"""Somebody whom a bundle is for."""
+
+
+class NewRecipientPassphrase(TypedDict):
+    """Whoever knows a passphrase."""
+
+    passphrase: str
+    """12 to 1,024 characters."""
+
+    type: Literal["passphrase"]
+
+
+class NewRecipientRaw(TypedDict):
+    """Whoever has a key that is drawn for this bundle and shown once."""
+
+    type: Literal["raw"]
+
+
+class NewRecipientX25519(TypedDict):
+    """Whoever has the private key of a pair."""
+
+    public_key: str
+    """The public one, `scbp_…`."""
+
+    type: Literal["x25519"]
+
 
 class Project(TypedDict):
     """A project."""
@@ -1081,6 +1113,31 @@ class ScannedFile(TypedDict):
 
     path: str
     """Its path: 1 to 1,024 characters, none of them a control character."""
+
+
+class SealedBundle(TypedDict):
+    """A bundle, and what its maker should know of it."""
+
+    bundle: str
+    """The file, in base64."""
+
+    created_at: str
+    """When it was made."""
+
+    expires_at: NotRequired[str | None]
+    """From when on it does not open."""
+
+    key: NotRequired[str | None]
+    """The key that opens it, where one was asked for. Nobody can be told it again."""
+
+    secrets: int
+    """How many secrets it holds."""
+
+    seq: int
+    """Its number: the microsecond at which it was made."""
+
+    signer: str
+    """Who signed it: this installation, each time. Whoever opens bundles should know it."""
 
 
 class Secret(TypedDict):
