@@ -170,6 +170,18 @@ def proxy_answer(vector: Vector) -> None:
     expect("what the function makes", json.dumps(made, separators=(",", ":")), payload)
 
 
+def webhook(vector: Vector) -> None:
+    headers = (vector["id"], vector["timestamp"], vector["signature"])
+    body = vector["body"].encode()
+
+    def check() -> None:
+        ref.check_webhook(vector["secret"], headers, body, vector["now"])
+
+    if not vector["valid"]:
+        return refusal(vector, check)
+    check()
+
+
 def bundle(vector: Vector) -> None:
     data = bundle_vectors.bytes_of(vector, bundle_file()["vectors"])
     unlock, signer = vector["unlock"], vector.get("signer")
@@ -229,6 +241,7 @@ CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
     },
     "token.json": {"vectors": token},
     "proxy.json": {"requests": proxy_request, "answers": proxy_answer},
+    "webhook.json": {"vectors": webhook},
     "bundle.json": {"vectors": bundle, "keys": bundle_key},
 }
 

@@ -5,7 +5,9 @@
 mod bundle;
 mod proxy;
 mod record;
+mod text;
 mod token;
+mod webhook;
 mod wrapped;
 mod xaes;
 
