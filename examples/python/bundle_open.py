@@ -10,7 +10,7 @@ from base64 import b64decode
 from collections.abc import Callable
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from secrets_service import Service, open_bundle
+from secrets_service import Service, open_bundle, types
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 50
 CHUNK = 65_536
@@ -29,15 +29,17 @@ def best(work: Callable[[], object]) -> float:
 def main() -> None:
     with Service.open("memory:") as service:
         alice = service.sign_in(issuer="here", subject="alice", email="alice@example.com")
-        at = {"project": alice.project.create(name="Web API")["slug"], "environment": "production"}
+        project = alice.project.create(name="Web API")["slug"]
         for start in range(0, 1000, 100):
-            secrets = [
+            secrets: list[types.SubmittedSecret] = [
                 {"key": f"SECRET_{number:04}", "value": os.urandom(32).hex()}
                 for number in range(start, start + 100)
             ]
-            alice.secret.import_(**at, secrets=secrets)
-        made = alice.secret.bundle(**at, recipients=[{"type": "raw"}])
-    file, key = b64decode(made["bundle"]), made["key"]
+            alice.secret.import_(project=project, environment="production", secrets=secrets)
+        made = alice.secret.bundle(
+            project=project, environment="production", recipients=[{"type": "raw"}]
+        )
+    file, key = b64decode(made["bundle"]), made.get("key")
 
     def opened() -> int:
         return len(open_bundle(file, key=key).values())

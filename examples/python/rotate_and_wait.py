@@ -14,9 +14,10 @@ server = urlsplit(os.environ["DATABASE_URL"])
 # The host may be reached though it is private, and without TLS.
 with Service.open("memory:", allow_egress=[server.hostname or ""]) as service:
     alice = service.sign_in(issuer="my-program", subject="alice", email="alice@example.com")
-    at = {"project": alice.project.create(name="Web API")["slug"], "environment": "production"}
+    project, environment = alice.project.create(name="Web API")["slug"], "production"
     alice.rotation.create(
-        **at,
+        project=project,
+        environment=environment,
         name="main-db",
         integration_type="postgresql",
         connection_method="direct",
@@ -34,7 +35,9 @@ with Service.open("memory:", allow_egress=[server.hostname or ""]) as service:
 
     # The service rotates what is due by itself, while it is open.
     for _ in range(60):
-        rotation = alice.rotation.get(**at, rotation="main-db")
+        rotation = alice.rotation.get(
+            project=project, environment=environment, rotation="main-db"
+        )
         if rotation.get("last_rotation_at"):
             break
         assert rotation["status"] != "error", rotation.get("error_message")
@@ -42,13 +45,21 @@ with Service.open("memory:", allow_egress=[server.hostname or ""]) as service:
     else:
         raise SystemExit("it did not rotate within 30 seconds")
 
-    tested = alice.rotation.test(**at, rotation="main-db")
+    tested = alice.rotation.test(
+        project=project, environment=environment, rotation="main-db"
+    )
     print("rotated:", ", ".join(rotation["injected_secrets"]), "-", tested["message"])
-    first = alice.secret.get(**at, key="MAIN_DB_URL")["value"]
+    first = alice.secret.get(
+        project=project, environment=environment, key="MAIN_DB_URL"
+    )["value"]
 
     # Now, and wait for how it ends.
-    attempt = alice.rotation.rotate(**at, rotation="main-db")
-    second = alice.secret.get(**at, key="MAIN_DB_URL")["value"]
+    attempt = alice.rotation.rotate(
+        project=project, environment=environment, rotation="main-db"
+    )
+    second = alice.secret.get(
+        project=project, environment=environment, key="MAIN_DB_URL"
+    )["value"]
     assert first != second
     print("rotated again:", attempt["status"], "in attempt", attempt["version"])
 
@@ -58,13 +69,13 @@ except ImportError:
     raise SystemExit("to log in with the new password: pip install pg8000") from None
 given = urlsplit(second)
 connection = pg8000.dbapi.connect(
-    host=given.hostname,
-    port=given.port,
+    host=given.hostname or "",
+    port=given.port or 5432,
     user=unquote(given.username or ""),
     password=unquote(given.password or ""),
     database=given.path.strip("/"),
 )
 cursor = connection.cursor()
 cursor.execute("SELECT current_user")
-print("logged in as", cursor.fetchone()[0])
+print("logged in as", *cursor.fetchall()[0])
 connection.close()

@@ -76,9 +76,10 @@ EXAMPLES = {
         >>> for secret in session.secret.export(project="shop", environment="staging"):
         ...     print(secret["key"], secret["value"])
         URL https://shop.example.com
-        >>> print(session.secret.export(project="shop", environment="staging", format="dotenv"))
-        URL='https://shop.example.com'
-        <BLANKLINE>
+        >>> print(session.secret.export(project="shop", environment="staging", format="json"), end="")
+        {
+          "URL": "https://shop.example.com"
+        }
     """,
     "token.create": """
         >>> token = session.token.create(
@@ -540,7 +541,8 @@ def python_signature(operation, types):
 
 
 def qualified(of, types):
-    """The names of types are in a module of their own."""
+    """The names of types are in a module of their own, and `list` is a method of many a noun."""
+    of = of.replace("list[", "builtins.list[")
     return re.sub(r"\b[A-Z]\w+\b", lambda m: f"types.{m[0]}" if m[0] in types.declared else m[0], of)
 
 
@@ -551,7 +553,7 @@ def python_operations(document, types, is_async):
     call = f"Callable[[str, dict[str, Any]], {gives}]"
     lines = [
         f'"""The operations{about}: a namespace for each noun, a method for each verb.\n\n{NOTE}\n"""', "",
-        "from __future__ import annotations", "", "from base64 import b64decode",
+        "from __future__ import annotations", "", "import builtins", "from base64 import b64decode",
         f"from collections.abc import {'Awaitable, ' if is_async else ''}Callable",
         "from typing import Any, Literal, overload", "",
         "from . import types", "from ._hidden import Hidden", "from ._input import UNSET, Unset, given, said",

@@ -5,6 +5,7 @@ Made by tests/tools/faces.py from the document of the interface; not edited by h
 
 from __future__ import annotations
 
+import builtins
 from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, overload
@@ -108,7 +109,7 @@ class AsyncAuditOperations:
     async def list(
         self,
         *,
-        action: list[str] | None = None,
+        action: builtins.list[str] | None = None,
         actor_id: str | None = None,
         actor_type: Literal["user", "service_token", "system", "anonymous"] | None = None,
         project_id: str | None = None,
@@ -228,12 +229,12 @@ class AsyncCliSessionOperations:
     def __init__(self, call: Callable[[str, dict[str, Any]], Awaitable[Any]]) -> None:
         self._call = call
 
-    async def list(self) -> list[types.CliSession]:
+    async def list(self) -> builtins.list[types.CliSession]:
         """List the sessions of command lines.
 
         For people.
         """
-        made: list[types.CliSession] = await self._call("cli_session.list", {})
+        made: builtins.list[types.CliSession] = await self._call("cli_session.list", {})
         return made
 
     async def revoke(
@@ -454,14 +455,14 @@ class AsyncEnvironmentOperations:
         self,
         *,
         project: str,
-    ) -> list[types.Environment]:
+    ) -> builtins.list[types.Environment]:
         """List the environments of a project.
 
         For people and service tokens.
 
         ``project``: a project's id or slug.
         """
-        made: list[types.Environment] = await self._call(
+        made: builtins.list[types.Environment] = await self._call(
             "environment.list",
             {
                 "project": project,
@@ -626,14 +627,14 @@ class AsyncInvitationOperations:
         self,
         *,
         team: str,
-    ) -> list[types.Invitation]:
+    ) -> builtins.list[types.Invitation]:
         """List the pending invitations of a team.
 
         For people.
 
         ``team``: an id.
         """
-        made: list[types.Invitation] = await self._call(
+        made: builtins.list[types.Invitation] = await self._call(
             "invitation.list",
             {
                 "team": team,
@@ -660,12 +661,12 @@ class AsyncInvitationOperations:
         )
         return made
 
-    async def mine(self) -> list[types.InvitationPublicInfo]:
+    async def mine(self) -> builtins.list[types.InvitationPublicInfo]:
         """List one's own pending invitations.
 
         For people.
         """
-        made: list[types.InvitationPublicInfo] = await self._call("invitation.mine", {})
+        made: builtins.list[types.InvitationPublicInfo] = await self._call("invitation.mine", {})
         return made
 
     async def resend(
@@ -828,7 +829,7 @@ class AsyncPermissionOperations:
         *,
         project: str,
         environment: str,
-    ) -> list[types.EnvironmentPermission]:
+    ) -> builtins.list[types.EnvironmentPermission]:
         """List what members may do in an environment.
 
         For people.
@@ -836,7 +837,7 @@ class AsyncPermissionOperations:
         ``project``: a project's id or slug.
         ``environment``: an environment's id or name.
         """
-        made: list[types.EnvironmentPermission] = await self._call(
+        made: builtins.list[types.EnvironmentPermission] = await self._call(
             "permission.list",
             {
                 "project": project,
@@ -897,8 +898,8 @@ class AsyncPermissionOperations:
         *,
         project: str,
         environment: str,
-        permissions: list[types.Granted],
-    ) -> list[types.EnvironmentPermission]:
+        permissions: builtins.list[types.Granted],
+    ) -> builtins.list[types.EnvironmentPermission]:
         """Say what several members may do in an environment.
 
         For people.
@@ -907,7 +908,7 @@ class AsyncPermissionOperations:
         ``environment``: an environment's id or name.
         ``permissions``: 1 to 100 of them, each person once.
         """
-        made: list[types.EnvironmentPermission] = await self._call(
+        made: builtins.list[types.EnvironmentPermission] = await self._call(
             "permission.put_all",
             {
                 "project": project,
@@ -1063,12 +1064,12 @@ class AsyncProjectOperations:
         )
         return made
 
-    async def list(self) -> list[types.Project]:
+    async def list(self) -> builtins.list[types.Project]:
         """List the projects one can reach.
 
         For people and service tokens.
         """
-        made: list[types.Project] = await self._call("project.list", {})
+        made: builtins.list[types.Project] = await self._call("project.list", {})
         return made
 
     async def restore(
@@ -1232,7 +1233,7 @@ class AsyncRotationOperations:
         project: str,
         environment: str,
         rotation: str,
-    ) -> list[types.RotationHistory]:
+    ) -> builtins.list[types.RotationHistory]:
         """List how the last 200 attempts ended, newest first.
 
         For people.
@@ -1241,7 +1242,7 @@ class AsyncRotationOperations:
         ``environment``: an environment's id or name.
         ``rotation``: a rotation's name.
         """
-        made: list[types.RotationHistory] = await self._call(
+        made: builtins.list[types.RotationHistory] = await self._call(
             "rotation.history",
             {
                 "project": project,
@@ -1256,7 +1257,7 @@ class AsyncRotationOperations:
         *,
         project: str,
         environment: str,
-    ) -> list[types.Rotation]:
+    ) -> builtins.list[types.Rotation]:
         """List the rotations of an environment, by name.
 
         For people.
@@ -1264,7 +1265,7 @@ class AsyncRotationOperations:
         ``project``: a project's id or slug.
         ``environment``: an environment's id or name.
         """
-        made: list[types.Rotation] = await self._call(
+        made: builtins.list[types.Rotation] = await self._call(
             "rotation.list",
             {
                 "project": project,
@@ -1403,8 +1404,8 @@ class AsyncScanOperations:
         *,
         source: types.ScanSource,
         content: str | None = None,
-        files: list[types.ScannedFile] | None = None,
-        findings: list[types.SubmittedFinding] | None = None,
+        files: builtins.list[types.ScannedFile] | None = None,
+        findings: builtins.list[types.SubmittedFinding] | None = None,
         project_id: str | None = None,
         team_id: str | None = None,
     ) -> types.ScanWithFindings:
@@ -1475,7 +1476,7 @@ class AsyncScanOperations:
         *,
         team_id: str | None = None,
         project_id: str | None = None,
-    ) -> list[types.Scan]:
+    ) -> builtins.list[types.Scan]:
         """List scans.
 
         For people.
@@ -1483,7 +1484,7 @@ class AsyncScanOperations:
         ``team_id``: of this team.
         ``project_id``: of this project.
         """
-        made: list[types.Scan] = await self._call(
+        made: builtins.list[types.Scan] = await self._call(
             "scan.list",
             {
                 **given("team_id", team_id),
@@ -1506,7 +1507,7 @@ class AsyncSecretOperations:
         *,
         project: str,
         environment: str,
-        recipients: list[types.NewRecipient],
+        recipients: builtins.list[types.NewRecipient],
         expires_in_seconds: int | None = None,
     ) -> types.SealedBundle:
         """Take along all values an environment sees, in a file that opens without the service.
@@ -1604,7 +1605,7 @@ class AsyncSecretOperations:
         environment: str,
         format: None = None,
         name: str | None = None,
-    ) -> list[types.SecretWithValue]: ...
+    ) -> builtins.list[types.SecretWithValue]: ...
 
     @overload
     async def export(
@@ -1623,7 +1624,7 @@ class AsyncSecretOperations:
         environment: str,
         format: types.Format | None = None,
         name: str | None = None,
-    ) -> list[types.SecretWithValue] | Hidden:
+    ) -> builtins.list[types.SecretWithValue] | Hidden:
         """Read all values an environment sees.
 
         For people and service tokens.
@@ -1636,11 +1637,12 @@ class AsyncSecretOperations:
         >>> for secret in session.secret.export(project="shop", environment="staging"):
         ...     print(secret["key"], secret["value"])
         URL https://shop.example.com
-        >>> print(session.secret.export(project="shop", environment="staging", format="dotenv"))
-        URL='https://shop.example.com'
-        <BLANKLINE>
+        >>> print(session.secret.export(project="shop", environment="staging", format="json"), end="")
+        {
+          "URL": "https://shop.example.com"
+        }
         """
-        made: list[types.SecretWithValue] | dict[str, Hidden] = await self._call(
+        made: builtins.list[types.SecretWithValue] | dict[str, Hidden] = await self._call(
             "secret.export",
             {
                 "project": project,
@@ -1691,7 +1693,7 @@ class AsyncSecretOperations:
         values: bool | None = None,
         before: int | None = None,
         limit: int | None = None,
-    ) -> list[types.SecretVersion]:
+    ) -> builtins.list[types.SecretVersion]:
         """List the versions a secret has replaced.
 
         For people and service tokens.
@@ -1703,7 +1705,7 @@ class AsyncSecretOperations:
         ``before``: versions before this one.
         ``limit``: 1 to 100 versions; 100.
         """
-        made: list[types.SecretVersion] = await self._call(
+        made: builtins.list[types.SecretVersion] = await self._call(
             "secret.history",
             {
                 "project": project,
@@ -1721,7 +1723,7 @@ class AsyncSecretOperations:
         *,
         project: str,
         environment: str,
-        secrets: list[types.SubmittedSecret],
+        secrets: builtins.list[types.SubmittedSecret],
         overwrite: bool | None = None,
     ) -> types.ImportResult:
         """Import up to 100 secrets, or none.
@@ -1747,7 +1749,7 @@ class AsyncSecretOperations:
         *,
         project: str,
         environment: str,
-    ) -> list[types.Secret]:
+    ) -> builtins.list[types.Secret]:
         """List the secrets an environment sees, without values.
 
         For people and service tokens.
@@ -1755,7 +1757,7 @@ class AsyncSecretOperations:
         ``project``: a project's id or slug.
         ``environment``: an environment's id or name.
         """
-        made: list[types.Secret] = await self._call(
+        made: builtins.list[types.Secret] = await self._call(
             "secret.list",
             {
                 "project": project,
@@ -1885,12 +1887,12 @@ class AsyncTeamOperations:
         )
         return made
 
-    async def list(self) -> list[types.TeamWithMembers]:
+    async def list(self) -> builtins.list[types.TeamWithMembers]:
         """List one's teams.
 
         For people.
         """
-        made: list[types.TeamWithMembers] = await self._call("team.list", {})
+        made: builtins.list[types.TeamWithMembers] = await self._call("team.list", {})
         return made
 
 
@@ -1907,13 +1909,13 @@ class AsyncTokenOperations:
         *,
         name: str,
         all_projects: bool | None = None,
-        environments: list[str] | None = None,
+        environments: builtins.list[str] | None = None,
         expires_at: str | None = None,
         expires_in_days: int | None = None,
-        ip_allowlist: list[str] | None = None,
-        permissions: list[types.Allowed] | None = None,
-        project_ids: list[str] | None = None,
-        scopes: list[types.Allowed] | None = None,
+        ip_allowlist: builtins.list[str] | None = None,
+        permissions: builtins.list[types.Allowed] | None = None,
+        project_ids: builtins.list[str] | None = None,
+        scopes: builtins.list[types.Allowed] | None = None,
         team_id: str | None = None,
     ) -> types.ServiceTokenWithToken:
         """Create a service token; it is shown this once.
@@ -1977,14 +1979,14 @@ class AsyncTokenOperations:
         self,
         *,
         team_id: str | None = None,
-    ) -> list[types.ServiceToken]:
+    ) -> builtins.list[types.ServiceToken]:
         """List service tokens.
 
         For people.
 
         ``team_id``: of this team.
         """
-        made: list[types.ServiceToken] = await self._call(
+        made: builtins.list[types.ServiceToken] = await self._call(
             "token.list",
             {
                 **given("team_id", team_id),
@@ -2080,7 +2082,7 @@ class AsyncWebhookOperations:
         project: str,
         environment: str,
         rotation: str,
-        events: list[types.WebhookEvent],
+        events: builtins.list[types.WebhookEvent],
         url: str,
     ) -> types.RotationWebhookWithSecret:
         """Create a webhook; what signs its deliveries is shown this once.
@@ -2139,7 +2141,7 @@ class AsyncWebhookOperations:
         environment: str,
         rotation: str,
         webhook: str,
-    ) -> list[types.WebhookDelivery]:
+    ) -> builtins.list[types.WebhookDelivery]:
         """List what a webhook was told.
 
         For people.
@@ -2149,7 +2151,7 @@ class AsyncWebhookOperations:
         ``rotation``: a rotation's name.
         ``webhook``: an id.
         """
-        made: list[types.WebhookDelivery] = await self._call(
+        made: builtins.list[types.WebhookDelivery] = await self._call(
             "webhook.deliveries",
             {
                 "project": project,
@@ -2166,7 +2168,7 @@ class AsyncWebhookOperations:
         project: str,
         environment: str,
         rotation: str,
-    ) -> list[types.RotationWebhook]:
+    ) -> builtins.list[types.RotationWebhook]:
         """List a rotation's webhooks.
 
         For people.
@@ -2175,7 +2177,7 @@ class AsyncWebhookOperations:
         ``environment``: an environment's id or name.
         ``rotation``: a rotation's name.
         """
-        made: list[types.RotationWebhook] = await self._call(
+        made: builtins.list[types.RotationWebhook] = await self._call(
             "webhook.list",
             {
                 "project": project,

@@ -128,7 +128,7 @@ def open_bundle(
     unlock = [(kind, text) for kind, text in kinds.items() if text is not None]
     if len(unlock) != 1:
         raise TypeError("one of passphrase, key and private_key must be given")
-    if hasattr(source, "seekable") and not source.seekable():
+    if not isinstance(source, (bytes, str, PathLike)) and not source.seekable():
         source = _kept(source)
     micros = None if now is None else (now - _EPOCH) // timedelta(microseconds=1)
     return Bundle(

@@ -290,10 +290,10 @@ def written(value: object) -> str:
 
 def output(endpoint: Endpoint, answer: Answer, is_text: bool) -> Any:
     """What an operation gave."""
-    if not answer.body:
-        return None
     if is_text:
         return hide({"text": answer.body.decode()})
+    if not answer.body:
+        return None
     if answer.kind.startswith("application/octet-stream"):
         return b64encode(answer.body).decode()
     made = read(answer.body)

@@ -13,6 +13,23 @@ class _Sighting(TypedDict):
     redacted: str
     entropy: float
 
+__all__ = [
+    "Bundle",
+    "Service",
+    "Session",
+    "Undecryptable",
+    "bundle_key_kind",
+    "end",
+    "is_plausible_token",
+    "new_key_pair",
+    "open_record",
+    "parse",
+    "public_key",
+    "render",
+    "scan",
+    "verify_webhook",
+]
+
 _Done = Callable[[Any, BaseException | None], None]
 
 class Undecryptable(Exception):

@@ -58,9 +58,8 @@ def render(
 
     A key or a value that the format cannot carry is refused by name.
 
-    >>> print(render({"URL": "https://example.com"}, "shell"))
-    export URL='https://example.com'
-    <BLANKLINE>
+    >>> print(render({"GREETING": "good day"}, "shell"), end="")
+    export GREETING='good day'
     """
     return Hidden(_native.render([(key, str(value)) for key, value in secrets.items()], format, name))
 
@@ -87,7 +86,9 @@ def scan_files(paths: Iterable[str | PathLike[str]]) -> list[Sighting]:
 def is_plausible_token(text: str) -> bool:
     """Whether a text can be a service token: says no to a typing error, without asking a server.
 
-    >>> is_plausible_token("env_typing-error")
+    >>> is_plausible_token("env_0Eoh211G4c8wtVWM00my5rsNSFlKgaWqQ4mb8gdEqno2VMQpv")
+    True
+    >>> is_plausible_token("env_0Eoh211G4c8wtVWM00my5rsNSFlKgaWqQ4mb8gdEqno2VMQpw")
     False
     """
     return _native.is_plausible_token(text)

@@ -5,6 +5,7 @@ Made by tests/tools/faces.py from the document of the interface; not edited by h
 
 from __future__ import annotations
 
+import builtins
 from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, Literal, overload
@@ -108,7 +109,7 @@ class AuditOperations:
     def list(
         self,
         *,
-        action: list[str] | None = None,
+        action: builtins.list[str] | None = None,
         actor_id: str | None = None,
         actor_type: Literal["user", "service_token", "system", "anonymous"] | None = None,
         project_id: str | None = None,
@@ -228,12 +229,12 @@ class CliSessionOperations:
     def __init__(self, call: Callable[[str, dict[str, Any]], Any]) -> None:
         self._call = call
 
-    def list(self) -> list[types.CliSession]:
+    def list(self) -> builtins.list[types.CliSession]:
         """List the sessions of command lines.
 
         For people.
         """
-        made: list[types.CliSession] = self._call("cli_session.list", {})
+        made: builtins.list[types.CliSession] = self._call("cli_session.list", {})
         return made
 
     def revoke(
@@ -454,14 +455,14 @@ class EnvironmentOperations:
         self,
         *,
         project: str,
-    ) -> list[types.Environment]:
+    ) -> builtins.list[types.Environment]:
         """List the environments of a project.
 
         For people and service tokens.
 
         ``project``: a project's id or slug.
         """
-        made: list[types.Environment] = self._call(
+        made: builtins.list[types.Environment] = self._call(
             "environment.list",
             {
                 "project": project,
@@ -626,14 +627,14 @@ class InvitationOperations:
         self,
         *,
         team: str,
-    ) -> list[types.Invitation]:
+    ) -> builtins.list[types.Invitation]:
         """List the pending invitations of a team.
 
         For people.
 
         ``team``: an id.
         """
-        made: list[types.Invitation] = self._call(
+        made: builtins.list[types.Invitation] = self._call(
             "invitation.list",
             {
                 "team": team,
@@ -660,12 +661,12 @@ class InvitationOperations:
         )
         return made
 
-    def mine(self) -> list[types.InvitationPublicInfo]:
+    def mine(self) -> builtins.list[types.InvitationPublicInfo]:
         """List one's own pending invitations.
 
         For people.
         """
-        made: list[types.InvitationPublicInfo] = self._call("invitation.mine", {})
+        made: builtins.list[types.InvitationPublicInfo] = self._call("invitation.mine", {})
         return made
 
     def resend(
@@ -828,7 +829,7 @@ class PermissionOperations:
         *,
         project: str,
         environment: str,
-    ) -> list[types.EnvironmentPermission]:
+    ) -> builtins.list[types.EnvironmentPermission]:
         """List what members may do in an environment.
 
         For people.
@@ -836,7 +837,7 @@ class PermissionOperations:
         ``project``: a project's id or slug.
         ``environment``: an environment's id or name.
         """
-        made: list[types.EnvironmentPermission] = self._call(
+        made: builtins.list[types.EnvironmentPermission] = self._call(
             "permission.list",
             {
                 "project": project,
@@ -897,8 +898,8 @@ class PermissionOperations:
         *,
         project: str,
         environment: str,
-        permissions: list[types.Granted],
-    ) -> list[types.EnvironmentPermission]:
+        permissions: builtins.list[types.Granted],
+    ) -> builtins.list[types.EnvironmentPermission]:
         """Say what several members may do in an environment.
 
         For people.
@@ -907,7 +908,7 @@ class PermissionOperations:
         ``environment``: an environment's id or name.
         ``permissions``: 1 to 100 of them, each person once.
         """
-        made: list[types.EnvironmentPermission] = self._call(
+        made: builtins.list[types.EnvironmentPermission] = self._call(
             "permission.put_all",
             {
                 "project": project,
@@ -1063,12 +1064,12 @@ class ProjectOperations:
         )
         return made
 
-    def list(self) -> list[types.Project]:
+    def list(self) -> builtins.list[types.Project]:
         """List the projects one can reach.
 
         For people and service tokens.
         """
-        made: list[types.Project] = self._call("project.list", {})
+        made: builtins.list[types.Project] = self._call("project.list", {})
         return made
 
     def restore(
@@ -1232,7 +1233,7 @@ class RotationOperations:
         project: str,
         environment: str,
         rotation: str,
-    ) -> list[types.RotationHistory]:
+    ) -> builtins.list[types.RotationHistory]:
         """List how the last 200 attempts ended, newest first.
 
         For people.
@@ -1241,7 +1242,7 @@ class RotationOperations:
         ``environment``: an environment's id or name.
         ``rotation``: a rotation's name.
         """
-        made: list[types.RotationHistory] = self._call(
+        made: builtins.list[types.RotationHistory] = self._call(
             "rotation.history",
             {
                 "project": project,
@@ -1256,7 +1257,7 @@ class RotationOperations:
         *,
         project: str,
         environment: str,
-    ) -> list[types.Rotation]:
+    ) -> builtins.list[types.Rotation]:
         """List the rotations of an environment, by name.
 
         For people.
@@ -1264,7 +1265,7 @@ class RotationOperations:
         ``project``: a project's id or slug.
         ``environment``: an environment's id or name.
         """
-        made: list[types.Rotation] = self._call(
+        made: builtins.list[types.Rotation] = self._call(
             "rotation.list",
             {
                 "project": project,
@@ -1403,8 +1404,8 @@ class ScanOperations:
         *,
         source: types.ScanSource,
         content: str | None = None,
-        files: list[types.ScannedFile] | None = None,
-        findings: list[types.SubmittedFinding] | None = None,
+        files: builtins.list[types.ScannedFile] | None = None,
+        findings: builtins.list[types.SubmittedFinding] | None = None,
         project_id: str | None = None,
         team_id: str | None = None,
     ) -> types.ScanWithFindings:
@@ -1475,7 +1476,7 @@ class ScanOperations:
         *,
         team_id: str | None = None,
         project_id: str | None = None,
-    ) -> list[types.Scan]:
+    ) -> builtins.list[types.Scan]:
         """List scans.
 
         For people.
@@ -1483,7 +1484,7 @@ class ScanOperations:
         ``team_id``: of this team.
         ``project_id``: of this project.
         """
-        made: list[types.Scan] = self._call(
+        made: builtins.list[types.Scan] = self._call(
             "scan.list",
             {
                 **given("team_id", team_id),
@@ -1506,7 +1507,7 @@ class SecretOperations:
         *,
         project: str,
         environment: str,
-        recipients: list[types.NewRecipient],
+        recipients: builtins.list[types.NewRecipient],
         expires_in_seconds: int | None = None,
     ) -> types.SealedBundle:
         """Take along all values an environment sees, in a file that opens without the service.
@@ -1604,7 +1605,7 @@ class SecretOperations:
         environment: str,
         format: None = None,
         name: str | None = None,
-    ) -> list[types.SecretWithValue]: ...
+    ) -> builtins.list[types.SecretWithValue]: ...
 
     @overload
     def export(
@@ -1623,7 +1624,7 @@ class SecretOperations:
         environment: str,
         format: types.Format | None = None,
         name: str | None = None,
-    ) -> list[types.SecretWithValue] | Hidden:
+    ) -> builtins.list[types.SecretWithValue] | Hidden:
         """Read all values an environment sees.
 
         For people and service tokens.
@@ -1636,11 +1637,12 @@ class SecretOperations:
         >>> for secret in session.secret.export(project="shop", environment="staging"):
         ...     print(secret["key"], secret["value"])
         URL https://shop.example.com
-        >>> print(session.secret.export(project="shop", environment="staging", format="dotenv"))
-        URL='https://shop.example.com'
-        <BLANKLINE>
+        >>> print(session.secret.export(project="shop", environment="staging", format="json"), end="")
+        {
+          "URL": "https://shop.example.com"
+        }
         """
-        made: list[types.SecretWithValue] | dict[str, Hidden] = self._call(
+        made: builtins.list[types.SecretWithValue] | dict[str, Hidden] = self._call(
             "secret.export",
             {
                 "project": project,
@@ -1691,7 +1693,7 @@ class SecretOperations:
         values: bool | None = None,
         before: int | None = None,
         limit: int | None = None,
-    ) -> list[types.SecretVersion]:
+    ) -> builtins.list[types.SecretVersion]:
         """List the versions a secret has replaced.
 
         For people and service tokens.
@@ -1703,7 +1705,7 @@ class SecretOperations:
         ``before``: versions before this one.
         ``limit``: 1 to 100 versions; 100.
         """
-        made: list[types.SecretVersion] = self._call(
+        made: builtins.list[types.SecretVersion] = self._call(
             "secret.history",
             {
                 "project": project,
@@ -1721,7 +1723,7 @@ class SecretOperations:
         *,
         project: str,
         environment: str,
-        secrets: list[types.SubmittedSecret],
+        secrets: builtins.list[types.SubmittedSecret],
         overwrite: bool | None = None,
     ) -> types.ImportResult:
         """Import up to 100 secrets, or none.
@@ -1747,7 +1749,7 @@ class SecretOperations:
         *,
         project: str,
         environment: str,
-    ) -> list[types.Secret]:
+    ) -> builtins.list[types.Secret]:
         """List the secrets an environment sees, without values.
 
         For people and service tokens.
@@ -1755,7 +1757,7 @@ class SecretOperations:
         ``project``: a project's id or slug.
         ``environment``: an environment's id or name.
         """
-        made: list[types.Secret] = self._call(
+        made: builtins.list[types.Secret] = self._call(
             "secret.list",
             {
                 "project": project,
@@ -1885,12 +1887,12 @@ class TeamOperations:
         )
         return made
 
-    def list(self) -> list[types.TeamWithMembers]:
+    def list(self) -> builtins.list[types.TeamWithMembers]:
         """List one's teams.
 
         For people.
         """
-        made: list[types.TeamWithMembers] = self._call("team.list", {})
+        made: builtins.list[types.TeamWithMembers] = self._call("team.list", {})
         return made
 
 
@@ -1907,13 +1909,13 @@ class TokenOperations:
         *,
         name: str,
         all_projects: bool | None = None,
-        environments: list[str] | None = None,
+        environments: builtins.list[str] | None = None,
         expires_at: str | None = None,
         expires_in_days: int | None = None,
-        ip_allowlist: list[str] | None = None,
-        permissions: list[types.Allowed] | None = None,
-        project_ids: list[str] | None = None,
-        scopes: list[types.Allowed] | None = None,
+        ip_allowlist: builtins.list[str] | None = None,
+        permissions: builtins.list[types.Allowed] | None = None,
+        project_ids: builtins.list[str] | None = None,
+        scopes: builtins.list[types.Allowed] | None = None,
         team_id: str | None = None,
     ) -> types.ServiceTokenWithToken:
         """Create a service token; it is shown this once.
@@ -1977,14 +1979,14 @@ class TokenOperations:
         self,
         *,
         team_id: str | None = None,
-    ) -> list[types.ServiceToken]:
+    ) -> builtins.list[types.ServiceToken]:
         """List service tokens.
 
         For people.
 
         ``team_id``: of this team.
         """
-        made: list[types.ServiceToken] = self._call(
+        made: builtins.list[types.ServiceToken] = self._call(
             "token.list",
             {
                 **given("team_id", team_id),
@@ -2080,7 +2082,7 @@ class WebhookOperations:
         project: str,
         environment: str,
         rotation: str,
-        events: list[types.WebhookEvent],
+        events: builtins.list[types.WebhookEvent],
         url: str,
     ) -> types.RotationWebhookWithSecret:
         """Create a webhook; what signs its deliveries is shown this once.
@@ -2139,7 +2141,7 @@ class WebhookOperations:
         environment: str,
         rotation: str,
         webhook: str,
-    ) -> list[types.WebhookDelivery]:
+    ) -> builtins.list[types.WebhookDelivery]:
         """List what a webhook was told.
 
         For people.
@@ -2149,7 +2151,7 @@ class WebhookOperations:
         ``rotation``: a rotation's name.
         ``webhook``: an id.
         """
-        made: list[types.WebhookDelivery] = self._call(
+        made: builtins.list[types.WebhookDelivery] = self._call(
             "webhook.deliveries",
             {
                 "project": project,
@@ -2166,7 +2168,7 @@ class WebhookOperations:
         project: str,
         environment: str,
         rotation: str,
-    ) -> list[types.RotationWebhook]:
+    ) -> builtins.list[types.RotationWebhook]:
         """List a rotation's webhooks.
 
         For people.
@@ -2175,7 +2177,7 @@ class WebhookOperations:
         ``environment``: an environment's id or name.
         ``rotation``: a rotation's name.
         """
-        made: list[types.RotationWebhook] = self._call(
+        made: builtins.list[types.RotationWebhook] = self._call(
             "webhook.list",
             {
                 "project": project,
