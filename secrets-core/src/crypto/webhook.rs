@@ -10,11 +10,15 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::{Undecryptable, random};
+use crate::rule::{Broken, Rule};
 
 const PREFIX: &str = "whsec_";
 
-/// The secret that a webhook shares with us: `whsec_` and 32 random bytes in base64. Shown once,
-/// when it is made.
+/// What a signature begins with: the version of how it is made.
+const VERSION: &str = "v1,";
+
+/// The secret that a webhook shares with us: `whsec_` and bytes in base64, 32 random ones in those
+/// that we draw. Shown once, when it is made.
 pub struct WebhookSecret(Zeroizing<String>);
 
 impl WebhookSecret {
@@ -26,11 +30,16 @@ impl WebhookSecret {
         Self(Zeroizing::new([PREFIX, &encoded].concat()))
     }
 
+    /// The one of this text: `whsec_` and 24 to 64 bytes in base64, as Standard Webhooks has it.
+    pub fn new(text: String) -> Result<Self, Broken> {
+        const RULE: Rule = Rule::of("must be `whsec_` and 24 to 64 bytes in base64");
+        let secret = Self(Zeroizing::new(text));
+        if secret.key().is_some() { Ok(secret) } else { Err(RULE.broken()) }
+    }
+
     /// The one that was kept as this text.
     pub(crate) fn kept(text: String) -> Result<Self, Undecryptable> {
-        let secret = Self(Zeroizing::new(text));
-        secret.key().map(|_| ()).ok_or(Undecryptable)?;
-        Ok(secret)
+        Self::new(text).map_err(|_| Undecryptable)
     }
 
     /// The text itself.
@@ -49,20 +58,32 @@ impl WebhookSecret {
 
     /// The signature of a message that is sent at this second: `v1,` and the base64 of
     /// HMAC-SHA256 over id, time and body, joined by dots.
-    pub(crate) fn sign(&self, id: &str, seconds: i64, body: &str) -> String {
+    pub(crate) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
+        let mac = self.mac(id, seconds, body).finalize();
+        format!("{VERSION}{}", STANDARD.encode(mac.into_bytes()))
+    }
+
+    /// Whether a signature is of this message; compared in constant time.
+    pub(crate) fn signed(&self, signature: &str, id: &str, seconds: i64, body: &[u8]) -> bool {
+        let mac = signature.strip_prefix(VERSION).and_then(|mac| STANDARD.decode(mac).ok());
+        mac.is_some_and(|mac| self.mac(id, seconds, body).verify_slice(&mac).is_ok())
+    }
+
+    fn mac(&self, id: &str, seconds: i64, body: &[u8]) -> Hmac<Sha256> {
         // Looked at when it was made.
         let key = self.key().unwrap_or_default();
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
         let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key");
-        mac.update(format!("{id}.{seconds}.{body}").as_bytes());
-        format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+        mac.update(format!("{id}.{seconds}.").as_bytes());
+        mac.update(body);
+        mac
     }
 
-    /// The bytes; none where there are no 32.
+    /// The bytes; none where there are too few or too many.
     fn key(&self) -> Option<Zeroizing<Vec<u8>>> {
         let encoded = self.0.strip_prefix(PREFIX)?;
         let key = Zeroizing::new(STANDARD.decode(encoded).ok()?);
-        (key.len() == 32).then_some(key)
+        (24..=64).contains(&key.len()).then_some(key)
     }
 }
 
@@ -82,7 +103,7 @@ mod tests {
         let key = STANDARD.encode([7; 32]);
         let secret = WebhookSecret::kept(format!("whsec_{key}")).unwrap();
 
-        let signature = secret.sign("msg_1", 1_649_367_553, r#"{"type":"webhook.test"}"#);
+        let signature = secret.sign("msg_1", 1_649_367_553, br#"{"type":"webhook.test"}"#);
 
         assert_eq!(signature, "v1,2JO+a7yBlrnJlpM8PrdJuNsks45vYH4e7q0ZLMl5tHw=");
     }

@@ -5,6 +5,7 @@
 //! is given up. It names things and holds no value. An address may hold a token, so it is kept
 //! sealed, beside what signs.
 
+mod check;
 mod create;
 mod delete;
 mod deliver;
@@ -21,6 +22,7 @@ mod url;
 
 use serde::Serialize;
 
+pub use check::{Delivered, Unproven};
 pub use create::{CreateWebhook, NewWebhook};
 pub use delete::DeleteWebhook;
 pub use deliveries::{ListDeliveries, WebhookDelivery};

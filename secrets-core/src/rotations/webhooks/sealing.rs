@@ -55,7 +55,7 @@ impl Receiver {
         seconds: i64,
         body: &str,
     ) -> Vec<(&'static str, String)> {
-        let signature = self.secret.sign(&id, seconds, body);
+        let signature = self.secret.sign(&id, seconds, body.as_bytes());
         vec![
             ("content-type", "application/json".to_owned()),
             ("user-agent", concat!("secrets/", env!("CARGO_PKG_VERSION")).to_owned()),
