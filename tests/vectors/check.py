@@ -167,6 +167,18 @@ def proxy_answer(vector: Vector) -> None:
     expect("what the function makes", json.dumps(made, separators=(",", ":")), payload)
 
 
+def webhook(vector: Vector) -> None:
+    headers = (vector["id"], vector["timestamp"], vector["signature"])
+    body = vector["body"].encode()
+
+    def check() -> None:
+        ref.check_webhook(vector["secret"], headers, body, vector["now"])
+
+    if not vector["valid"]:
+        return refusal(vector, check)
+    check()
+
+
 CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
     "xaes.json": {"vectors": xaes, "accumulated": accumulated},
     "record.json": {"vectors": record, "padding": padding},
@@ -178,6 +190,7 @@ CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
     },
     "token.json": {"vectors": token},
     "proxy.json": {"requests": proxy_request, "answers": proxy_answer},
+    "webhook.json": {"vectors": webhook},
 }
 
 

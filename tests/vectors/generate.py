@@ -804,6 +804,88 @@ def proxy() -> dict[str, list[Vector]]:
     return {"requests": proxy_requests(), "answers": proxy_answers()}
 
 
+WEBHOOK_SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
+WEBHOOK_BODY = (
+    '{"type":"rotation.completed","timestamp":"2026-01-01T00:00:00Z",'
+    '"data":{"rotation":"db-main","history_version":4}}'
+)
+SENT = 1767225600
+
+
+def delivery(name: str, refusal: str | None = None, **other: object) -> Vector:
+    """A delivery; where nothing else is said, signed for what it says."""
+    fields = {
+        "secret": WEBHOOK_SECRET,
+        "id": "msg_0000000000000000000000001",
+        "timestamp": str(SENT),
+        "body": WEBHOOK_BODY,
+        "now": SENT,
+    } | other
+    fields.setdefault("signature", webhook_signature(**fields))
+    verdict = {"valid": True} if refusal is None else {"valid": False, "reason": refusal}
+    return {"name": name} | verdict | fields
+
+
+def webhook_signature(secret: str, id: str, timestamp: str, body: str, **_: object) -> str:
+    try:
+        return ref.webhook_signature(secret, id, timestamp, body.encode())
+    except ref.Refused:
+        return "v1,"
+
+
+def webhook() -> dict[str, list[Vector]]:
+    golden = delivery("published")
+    signature = str(golden["signature"])
+    if signature != "v1,vQjJJ+8rhTMCeZl2/RyO9wkIEsOSbe5nSW8KL8oobhw=":
+        raise AssertionError("the reference signs otherwise than was published")
+    long = "whsec_" + ref.base64_text(bytes(range(64)))
+    last = chr(ord(signature[3]) ^ 1)
+    accepted = [
+        golden,
+        delivery("a secret of 32 bytes", secret="whsec_" + ref.base64_text(bytes(range(32)))),
+        delivery("a secret of 64 bytes", secret=long),
+        delivery("an empty body", body=""),
+        delivery("a body beyond ASCII", body='{"name":"schlüssel 日本 😀"}'),
+        delivery("a body of several lines", body="{\r\n}\n"),
+        delivery("five minutes ago", now=SENT + 300),
+        delivery("in five minutes", now=SENT - 300),
+        delivery("the second signature", signature=f"v1,{ref.base64_text(bytes(32))} {signature}"),
+        delivery("beside another version", signature=f"v1a,AAAA {signature}"),
+    ]
+    refused = [
+        delivery("more than five minutes ago", "stale", now=SENT + 301),
+        delivery("in more than five minutes", "stale", now=SENT - 301),
+        delivery("another id", "tampered", id="msg_2", signature=signature),
+        delivery("another time", "tampered", timestamp=str(SENT + 1), signature=signature),
+        delivery("another body", "tampered", body=WEBHOOK_BODY + " ", signature=signature),
+        delivery("another secret", "tampered", secret=long, signature=signature),
+        delivery("another signature", "tampered", signature=f"v1,{last}{signature[4:]}"),
+        delivery("a signature without a version", "tampered", signature=signature[3:]),
+        delivery("a signature of another version", "tampered", signature="v2" + signature[2:]),
+        delivery("a signature cut short", "tampered", signature=signature[:-4]),
+        delivery("a signature without padding", "tampered", signature=signature[:-1]),
+        delivery("an empty signature", "tampered", signature="v1,"),
+        delivery("signatures with commas between", "tampered", signature=f"{signature},{signature}"),
+        delivery("of another time, and too old", "tampered", now=SENT + 301, signature="v1,AAAA"),
+        delivery("no signature", "malformed", signature=""),
+        delivery("no id", "malformed", id=""),
+        delivery("an id with a dot", "malformed", id="msg.1"),
+        delivery("no time", "malformed", timestamp=""),
+        delivery("a time that is no number", "malformed", timestamp="now"),
+        delivery("a time with a sign", "malformed", timestamp=f"+{SENT}"),
+        delivery("a time with a zero before", "malformed", timestamp=f"0{SENT}"),
+        delivery("a time with a fraction", "malformed", timestamp=f"{SENT}.0"),
+        delivery("a time with space", "malformed", timestamp=f" {SENT}"),
+        delivery("a time beyond all", "malformed", timestamp="9" * 20),
+        delivery("no secret", "invalid", secret=""),
+        delivery("a secret without its prefix", "invalid", secret=WEBHOOK_SECRET[6:]),
+        delivery("a secret of 23 bytes", "invalid", secret="whsec_" + ref.base64_text(bytes(23))),
+        delivery("a secret of 65 bytes", "invalid", secret="whsec_" + ref.base64_text(bytes(65))),
+        delivery("a secret that is no base64", "invalid", secret=WEBHOOK_SECRET[:-1] + "!"),
+    ]
+    return {"vectors": accepted + refused}
+
+
 def kept(old: dict[str, list[Vector]], new: dict[str, list[Vector]]) -> bool:
     """Whether every vector of a file as it was is in it as it will be, unchanged."""
     return all(vector in new.get(section, []) for section in old for vector in old[section])
@@ -815,6 +897,7 @@ FILES: dict[str, Callable[[], dict[str, list[Vector]]]] = {
     "wrapped.json": wrapped,
     "token.json": token,
     "proxy.json": proxy,
+    "webhook.json": webhook,
 }
 
 

@@ -4,7 +4,9 @@
 
 mod proxy;
 mod record;
+mod text;
 mod token;
+mod webhook;
 mod wrapped;
 mod xaes;
 

@@ -393,3 +393,45 @@ def from_json(names: Sequence[str], payload: str) -> dict[str, str]:
     if any(type(fields[name]) is not kind for name, kind in kinds.items()):
         raise Refused("fields")
     return {name: str(value) for name, value in fields.items()}
+
+
+# What is delivered to webhooks: Standard Webhooks.
+
+
+def base64_text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def webhook_key(secret: str) -> bytes:
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except ValueError:
+        raise Refused("invalid") from None
+    if not secret.startswith("whsec_") or not 24 <= len(key) <= 64:
+        raise Refused("invalid")
+    return key
+
+
+def webhook_signature(secret: str, id: str, timestamp: str, body: bytes) -> str:
+    signed = f"{id}.{timestamp}.".encode() + body
+    return "v1," + base64_text(hmac.digest(webhook_key(secret), signed, "sha256"))
+
+
+def check_webhook(
+    secret: str, headers: tuple[str, str, str], body: bytes, now: int
+) -> None:
+    """Refuses what was not signed with the secret, or not about now."""
+    id, timestamp, signature = headers
+    webhook_key(secret)
+    try:
+        seconds = int(timestamp)
+    except ValueError:
+        raise Refused("malformed") from None
+    is_canonical = str(seconds) == timestamp and abs(seconds) < 2**63
+    if not is_canonical or not id or "." in id or not signature:
+        raise Refused("malformed")
+    expected = webhook_signature(secret, id, timestamp, body)
+    if not any(hmac.compare_digest(one, expected) for one in signature.split(" ")):
+        raise Refused("tampered")
+    if abs(now - seconds) > 300:
+        raise Refused("stale")

@@ -9,6 +9,7 @@ pub mod dotenv;
 mod kubernetes;
 mod lines;
 mod table;
+mod told;
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,6 +18,7 @@ use zeroize::Zeroizing;
 
 pub use documents::{BadDocument, parse_json, parse_yaml};
 pub use kubernetes::ObjectName;
+pub use told::Form;
 
 use crate::crypto::Plaintext;
 use crate::names::SecretKey;

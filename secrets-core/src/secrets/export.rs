@@ -7,8 +7,8 @@ use super::{Held, Secret, Tagged, Visible, visible};
 use crate::access::{EnvironmentPath, EnvironmentScope, View};
 use crate::caller::Callers;
 use crate::crypto::Plaintext;
-use crate::error::{Code, Error, FieldError, Result};
-use crate::formats::{Format, ObjectName, Unfit};
+use crate::error::Result;
+use crate::formats::{Format, ObjectName};
 use crate::names::SecretKey;
 use crate::operation::{Access, Audit, Context, Operation, Read};
 
@@ -71,7 +71,7 @@ impl Operation for ExportSecrets {
             Some(format) => {
                 let values = cx.values(&scope, shown).await?;
                 let name = self.name.unwrap_or_else(|| (&scope.environment.name).into());
-                let text = format.write(&values, &name).map_err(unfit)?;
+                let text = format.render(&values, &name)?;
                 Export::Text(ExportedText { format, text })
             }
         };
@@ -121,16 +121,6 @@ impl<A: Access> Context<'_, A> {
         }
         Ok(secrets)
     }
-}
-
-/// Says which keys the format cannot carry, and by which rule; nothing of their values.
-fn unfit(unfit: Vec<Unfit>) -> Error {
-    let fields = unfit.into_iter().map(|Unfit { key, rule }| {
-        let field = key.as_ref().map_or_else(|| "format".to_owned(), ToString::to_string);
-        let error = FieldError::new(field, Code::InvalidRequest, rule);
-        FieldError { key: key.map(Into::into), ..error }
-    });
-    Error::Invalid(fields.collect())
 }
 
 fn revealed<S: Serializer>(

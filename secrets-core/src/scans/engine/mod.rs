@@ -36,6 +36,8 @@ pub use rules::Rules;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use serde::Serialize;
+
 pub(super) use self::place::{Place, Places};
 
 /// A credential that was found in a text.
@@ -49,6 +51,26 @@ pub struct Match<'r> {
     pub line: u32,
     /// Its column, from 1, in characters.
     pub column: u32,
+}
+
+/// What is told of a credential that was found: all but the credential.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Sighting {
+    /// The rule that found it.
+    pub rule_id: String,
+    /// What the rule finds.
+    pub description: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Its line, from 1.
+    pub line: u32,
+    /// Its column, from 1, in characters.
+    pub column: u32,
+    /// Its first and last characters.
+    pub redacted: String,
+    /// Its entropy, in bits for each character, to two places.
+    pub entropy: f64,
 }
 
 /// What a rule found, before it is known whether another rule knows it better.
@@ -70,6 +92,23 @@ pub fn scan<'r>(text: &str, path: &str, rules: &'r Rules) -> Vec<Match<'r>> {
         }
     }
     located(text, without_overlaps(candidates))
+}
+
+impl Match<'_> {
+    /// What may be told of it. `text` is what was scanned.
+    #[must_use]
+    pub fn told(&self, text: &str) -> Sighting {
+        let secret = text.get(self.span.clone()).unwrap_or_default();
+        Sighting {
+            rule_id: self.rule.id().to_owned(),
+            description: self.rule.description().to_owned(),
+            severity: self.rule.severity(),
+            line: self.line,
+            column: self.column,
+            redacted: redacted(secret),
+            entropy: (entropy(secret) * 100.0).round() / 100.0,
+        }
+    }
 }
 
 /// Of candidates that overlap the one whose rule comes first, in the order of the text.

@@ -1,0 +1,79 @@
+//! Reading and writing with the errors that callers are told, the same in every host.
+
+use std::str::FromStr;
+
+use zeroize::Zeroizing;
+
+use super::{BadDocument, Format, ObjectName, Unfit, dotenv, parse_json, parse_yaml};
+use crate::crypto::Plaintext;
+use crate::error::{Code, Error, FieldError, Result};
+use crate::names::SecretKey;
+
+/// A format to read secrets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A `.env` file.
+    Dotenv,
+    /// A JSON object.
+    Json,
+    /// A YAML mapping.
+    Yaml,
+}
+
+impl Form {
+    /// The secrets of a text, in its order. `field` is what the caller calls the text.
+    pub fn read(self, text: &str, field: &'static str) -> Result<Vec<(SecretKey, Plaintext)>> {
+        match self {
+            Self::Dotenv => {
+                dotenv::parse(text).map_err(|bad| Error::invalid(field, bad.to_string()))
+            }
+            Self::Json => parse_json(text).map_err(|bad| told(bad, field)),
+            Self::Yaml => parse_yaml(text).map_err(|bad| told(bad, field)),
+        }
+    }
+}
+
+impl Format {
+    /// As [`Format::write`]: the error says which keys the format cannot carry, and by which rule;
+    /// nothing of their values.
+    pub fn render(
+        self,
+        secrets: &[(SecretKey, Plaintext)],
+        name: &ObjectName,
+    ) -> Result<Zeroizing<String>> {
+        self.write(secrets, name).map_err(unfit)
+    }
+}
+
+fn told(bad: BadDocument, text: &'static str) -> Error {
+    match bad {
+        BadDocument::NoObject | BadDocument::TooMuch => Error::invalid(text, bad.to_string()),
+        BadDocument::Entry { index, key, is_key, broken } => {
+            let field = if is_key { "key" } else { "value" };
+            let error = broken.at(format!("secrets[{index}].{field}"));
+            Error::Invalid(vec![FieldError { key: key.map(Into::into), ..error }])
+        }
+    }
+}
+
+fn unfit(unfit: Vec<Unfit>) -> Error {
+    let fields = unfit.into_iter().map(|Unfit { key, rule }| {
+        let field = key.as_ref().map_or_else(|| "format".to_owned(), ToString::to_string);
+        let error = FieldError::new(field, Code::InvalidRequest, rule);
+        FieldError { key: key.map(Into::into), ..error }
+    });
+    Error::Invalid(fields.collect())
+}
+
+impl FromStr for Form {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Self::Err> {
+        match text {
+            "dotenv" => Ok(Self::Dotenv),
+            "json" => Ok(Self::Json),
+            "yaml" => Ok(Self::Yaml),
+            _ => Err("must be dotenv, json or yaml"),
+        }
+    }
+}
