@@ -1,11 +1,15 @@
 //! Why an operation did not happen.
 
+mod body;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::clock::Time;
 use crate::limits::Quota;
 use crate::names::PlanName;
+
+pub use body::{Details, ErrorBody, FieldBody, LimitBody};
 
 /// What an operation returns.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -200,6 +204,25 @@ impl Error {
     /// A fault of ours.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())
+    }
+
+    /// What kind of failure it is, for hosts that have a class for each. Stable.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "invalid",
+            Self::Refused { .. } => "refused",
+            Self::Unauthenticated(_) => "unauthenticated",
+            Self::Elsewhere(_) => "elsewhere",
+            Self::Forbidden(_) => "forbidden",
+            Self::NotFound(_) => "not_found",
+            Self::Conflict(_) => "conflict",
+            Self::Stale(_) => "stale",
+            Self::PlanLimit(_) => "plan_limit",
+            Self::RateLimited(_) => "rate_limited",
+            Self::Unavailable(_) => "unavailable",
+            Self::Internal(_) => "internal",
+        }
     }
 
     /// The rule's name for machines.

@@ -24,6 +24,13 @@ impl BaseUrl {
     }
 }
 
+/// The server's own address where an operator says nothing.
+impl Default for BaseUrl {
+    fn default() -> Self {
+        Self("http://localhost:8080".to_owned())
+    }
+}
+
 impl FromStr for BaseUrl {
     type Err = &'static str;
 

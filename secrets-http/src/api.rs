@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use secrets_core::caller::{Caller, Callers, Origin};
+use secrets_core::caller::{Caller, Origin};
 use secrets_core::clock::Clock;
-use secrets_core::error::{self, Error};
-use secrets_core::{Operation, Service};
+use secrets_core::error::Error;
+use secrets_core::{Service, Task};
 use warp::filters::BoxedFilter;
 use warp::http::Method;
 use warp::reply::Response;
@@ -15,33 +15,6 @@ use crate::fault::Fault;
 use crate::openapi::Doc;
 use crate::reply::{Envelope, Render};
 use crate::router::Route;
-
-/// What a request asks for: an operation, or what takes several of them and waits in between.
-pub trait Task: Send + Sized + 'static {
-    /// Its name in logs: `noun.verb`.
-    const NAME: &'static str;
-    /// Who may ask, before anything else is looked at.
-    const CALLERS: Callers;
-    /// What it gives.
-    type Output: Send + 'static;
-
-    /// Does it.
-    fn run(
-        self,
-        service: &Service,
-        caller: &Caller,
-    ) -> impl Future<Output = error::Result<Self::Output>> + Send;
-}
-
-impl<O: Operation + 'static> Task for O {
-    const NAME: &'static str = <O as Operation>::NAME;
-    const CALLERS: Callers = <O as Operation>::CALLERS;
-    type Output = <O as Operation>::Output;
-
-    async fn run(self, service: &Service, caller: &Caller) -> error::Result<Self::Output> {
-        service.perform(caller, self).await
-    }
-}
 
 /// Makes routes.
 #[derive(Clone)]

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
-use secrets_core::error::{Code, Error, FieldError};
-use secrets_core::object::Object;
-use secrets_core::rule::Rule;
+use secrets_core::document;
+use secrets_core::error::Error;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
 use warp::http::HeaderMap;
@@ -57,14 +56,18 @@ impl Body {
     /// The body as a JSON document.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, Fault> {
         self.is_json()?;
-        decode(&self.read().await?)
+        Ok(document::read(&self.read().await?)?)
     }
 
     /// The body as a JSON document; what stands for none, if there is no body.
     pub async fn json_if_any<T: DeserializeOwned + Default>(self) -> Result<T, Fault> {
         let is_json = self.is_json();
         let bytes = self.read().await?;
-        if bytes.is_empty() { Ok(T::default()) } else { is_json.and_then(|()| decode(&bytes)) }
+        if bytes.is_empty() {
+            return Ok(T::default());
+        }
+        is_json?;
+        Ok(document::read(&bytes)?)
     }
 
     /// The body as a JSON document or, as OAuth has it, as a form.
@@ -128,67 +131,4 @@ impl Body {
             bytes.extend_from_slice(&frame);
         }
     }
-}
-
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
-    let mut document = serde_json::Deserializer::from_slice(bytes);
-    let Object(value) =
-        serde_path_to_error::deserialize(&mut document).map_err(|error| malformed(&error))?;
-    document.end().map_err(|_| not_json())?;
-    Ok(value)
-}
-
-fn not_json() -> Error {
-    Error::invalid("body", "must be a JSON document")
-}
-
-/// Says which field is wrong and what it must be, in our words: the decoder's own would repeat
-/// what was sent.
-fn malformed(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
-    let path = error.path().to_string();
-    let inner = error.inner();
-    if inner.is_syntax() || inner.is_eof() || inner.is_io() {
-        return not_json();
-    }
-    let text = inner.to_string();
-    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
-    if let Some(field) =
-        text.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'))
-    {
-        return field_error(join(&path, field), Code::InvalidRequest, "is required".to_owned());
-    }
-    let decoder_says =
-        ["invalid type", "invalid value", "invalid length", "unknown variant", "unknown field"];
-    if decoder_says.iter().any(|start| text.starts_with(start)) {
-        let expected =
-            text.rsplit_once("expected ").map_or("something else", |(_, expected)| expected);
-        // The decoder's words for what people call otherwise.
-        let expected = match expected {
-            "u32" | "i64" => "a whole number",
-            "a sequence" => "a list",
-            known => known,
-        };
-        if text.starts_with("unknown field") {
-            let message = format!("has a field that is not known here; known are {expected}");
-            return field_error("body".to_owned(), Code::InvalidRequest, message);
-        }
-        return field_error(place(&path), Code::InvalidRequest, format!("must be {expected}"));
-    }
-    let code = Rule::code_of(text);
-    if text.starts_with("must ") {
-        return field_error(place(&path), code, text.to_owned());
-    }
-    field_error(place(&path), code, "is not of the form this field takes".to_owned())
-}
-
-fn field_error(field: String, code: Code, message: String) -> Error {
-    Error::Invalid(vec![FieldError::new(field, code, message)])
-}
-
-fn place(path: &str) -> String {
-    if path == "." { "body".to_owned() } else { path.to_owned() }
-}
-
-fn join(path: &str, field: &str) -> String {
-    if path == "." { field.to_owned() } else { format!("{path}.{field}") }
 }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use secrets_core::clock::Time;
-use secrets_core::error::{Code, Error, FieldError};
-use serde::Serialize;
-use utoipa::ToSchema;
+use secrets_core::error::{Code, Error, ErrorBody};
 use warp::http::header::{ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use warp::http::{HeaderValue, StatusCode};
 use warp::reply::Response;
@@ -28,61 +26,6 @@ pub enum Fault {
 /// The error behind an answer, for the log.
 #[derive(Debug, Clone)]
 pub struct Logged(pub Arc<Error>);
-
-/// The body of an answer that is an error.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ErrorBody {
-    /// What is wrong, for people.
-    pub error: String,
-    /// What is wrong, for machines.
-    pub code: &'static str,
-    /// The fields that break rules.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Details>,
-    /// The plan that has no room.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = LimitBody)]
-    pub limit: Option<LimitBody>,
-}
-
-/// Fields that break rules.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Details {
-    /// Each field and its rule.
-    pub fields: Vec<FieldBody>,
-}
-
-/// A field and the rule it breaks.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct FieldBody {
-    /// The field.
-    pub field: String,
-    /// The rule.
-    pub message: String,
-    /// The place in an import.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub index: Option<usize>,
-    /// The key in an import.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<String>,
-}
-
-/// What `LimitError` adds to an error.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct LimitBody {
-    /// What is counted.
-    #[schema(required = false)]
-    pub resource: &'static str,
-    /// The plan's name.
-    #[schema(required = false)]
-    pub plan: String,
-    /// How many it allows.
-    #[schema(required = false)]
-    pub limit: u64,
-    /// How many there are.
-    #[schema(required = false)]
-    pub current: u64,
-}
 
 impl Fault {
     /// The status of the answer and its text, for a page to tell.
@@ -144,7 +87,7 @@ fn status(error: &Error) -> StatusCode {
 
 fn operation(error: Error, now: Time) -> Response {
     let status = status(&error);
-    let mut response = reply::json(status, &body(&error));
+    let mut response = reply::json(status, &ErrorBody::of(&error));
     let headers = response.headers_mut();
     match &error {
         Error::Unauthenticated(_) => {
@@ -164,37 +107,6 @@ fn operation(error: Error, now: Time) -> Response {
         response.extensions_mut().insert(Logged(Arc::new(error)));
     }
     response
-}
-
-fn body(error: &Error) -> ErrorBody {
-    let limit = match error {
-        Error::PlanLimit(limit) => Some(LimitBody {
-            resource: limit.quota.as_str(),
-            plan: limit.plan.to_string(),
-            limit: limit.limit,
-            current: limit.current,
-        }),
-        _ => None,
-    };
-    let details = match error {
-        Error::Invalid(fields) => Some(Details { fields: fields.iter().map(field).collect() }),
-        _ => None,
-    };
-    ErrorBody { error: error.to_string(), code: error.code().as_str(), details, limit }
-}
-
-fn field(error: &FieldError) -> FieldBody {
-    FieldBody {
-        field: error.field.clone(),
-        message: error.message.to_string(),
-        index: index(&error.field),
-        key: error.key.clone(),
-    }
-}
-
-/// The place in `secrets[3].key`.
-fn index(field: &str) -> Option<usize> {
-    field.strip_prefix("secrets[")?.split_once(']')?.0.parse().ok()
 }
 
 /// An error that only HTTP knows.

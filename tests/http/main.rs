@@ -20,6 +20,7 @@ mod permissions;
 mod projects;
 mod public;
 mod races;
+mod registry;
 mod rotations;
 mod scans;
 mod secrets;

@@ -4,14 +4,14 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroizing;
 
 use crate::access::EnvironmentPath;
 use crate::audit::Note;
 use crate::caller::Callers;
 use crate::clock::Time;
-use crate::crypto::{Archive, ArchiveKey};
+use crate::crypto::{Archive, ArchiveKey, Passphrase};
 use crate::error::{Error, Result};
 use crate::ids::{EnvironmentId, ProjectId, UserId};
 use crate::names::{DisplayName, EnvironmentName, Slug};
@@ -25,6 +25,21 @@ use crate::store::{EnvironmentRecord, ProjectRecord, Wanted};
 pub struct ExportAccountSecrets {
     /// The key of the caller's passphrase. Deriving it takes long: that is the host's to do.
     pub key: ArchiveKey,
+}
+
+/// What is submitted for an archive.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NewArchive {
+    /// `true`: that values are meant.
+    #[cfg_attr(feature = "openapi", schema(schema_with = agreed))]
+    pub include_secrets: bool,
+    /// What the file is protected with: 12 to 1,024 characters.
+    #[cfg_attr(feature = "openapi", schema(
+        value_type = String, min_length = 12, max_length = 1_024,
+        example = "correct horse battery staple",
+    ))]
+    pub passphrase: Passphrase,
 }
 
 /// The sealed file; as a value in a document, base64.
@@ -52,6 +67,22 @@ struct ArchivedEnvironment {
     id: EnvironmentId,
     name: EnvironmentName,
     secrets: Vec<Secret>,
+}
+
+#[cfg(feature = "openapi")]
+fn agreed() -> utoipa::openapi::Object {
+    use utoipa::openapi::schema::{ObjectBuilder, Type};
+    ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).build()
+}
+
+impl NewArchive {
+    /// The passphrase, if values are meant.
+    pub fn passphrase(self) -> Result<Passphrase> {
+        if !self.include_secrets {
+            return Err(Error::invalid("include_secrets", "must be true"));
+        }
+        Ok(self.passphrase)
+    }
 }
 
 impl Operation for ExportAccountSecrets {

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{UNKNOWN, UserCode};
-use crate::caller::Callers;
+use crate::caller::{Caller, Callers};
 use crate::error::{Error, Result};
 use crate::operation::{Audit, Context, Operation, Write};
+use crate::service::Service;
 use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
+use crate::task::Task;
 
 /// Decides about the login of a code, once.
 #[derive(Debug)]
@@ -15,6 +17,20 @@ pub struct DecideDeviceLogin {
     pub code: UserCode,
     /// Yes or no.
     pub decision: Decision,
+}
+
+/// Lets the client of a code in.
+#[derive(Debug)]
+pub struct ApproveDeviceLogin {
+    /// The code.
+    pub code: UserCode,
+}
+
+/// Refuses the client of a code.
+#[derive(Debug)]
+pub struct DenyDeviceLogin {
+    /// The code.
+    pub code: UserCode,
 }
 
 /// What a person says to a login.
@@ -34,6 +50,28 @@ pub enum Decision {
 pub struct Decided {
     /// `approved` or `denied`.
     pub status: &'static str,
+}
+
+impl Task for ApproveDeviceLogin {
+    const NAME: &'static str = "device_login.approve";
+    const CALLERS: Callers = <DecideDeviceLogin as Operation>::CALLERS;
+    type Output = Decided;
+
+    async fn run(self, service: &Service, caller: &Caller) -> Result<Decided> {
+        let decision = Decision::Approve;
+        service.perform(caller, DecideDeviceLogin { code: self.code, decision }).await
+    }
+}
+
+impl Task for DenyDeviceLogin {
+    const NAME: &'static str = "device_login.deny";
+    const CALLERS: Callers = <DecideDeviceLogin as Operation>::CALLERS;
+    type Output = Decided;
+
+    async fn run(self, service: &Service, caller: &Caller) -> Result<Decided> {
+        let decision = Decision::Deny;
+        service.perform(caller, DecideDeviceLogin { code: self.code, decision }).await
+    }
 }
 
 impl Operation for DecideDeviceLogin {

@@ -17,7 +17,7 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 pub use code::UserCode;
-pub use decide::{DecideDeviceLogin, Decided, Decision};
+pub use decide::{ApproveDeviceLogin, DecideDeviceLogin, Decided, Decision, DenyDeviceLogin};
 pub use look_up::{DeviceRequest, LookUpDeviceLogin};
 pub use poll::{CliGrant, CliUser, PollDeviceLogin, PollOutcome, Refusal};
 pub use sessions::{CliSession, ListCliSessions, RevokeCliSession};

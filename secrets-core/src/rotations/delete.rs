@@ -11,6 +11,7 @@ use crate::error::{Result, Subject};
 use crate::ids::RotationId;
 use crate::operation::{Audit, Context, Operation, Write};
 use crate::service::Service;
+use crate::task::Task;
 
 /// Deletes a rotation with its history and webhooks. What it made stays: the users in the database,
 /// and the secrets, which are ordinary from now on.
@@ -30,6 +31,18 @@ pub struct BeginRevocation {
     pub at: EnvironmentPath,
     /// Its name.
     pub name: String,
+}
+
+/// Deletes a rotation, as a host is asked for it: [`DeleteRotation`], or
+/// [`Service::revoke_rotation`].
+#[derive(Debug)]
+pub struct RemoveRotation {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Its name.
+    pub name: String,
+    /// Whether its secrets are deleted and its users shut out.
+    pub revoke: bool,
 }
 
 /// A rotation whose users are to be shut out.
@@ -92,6 +105,20 @@ impl Operation for BeginRevocation {
         cx.tx().update_rotation(&rotation).await.map_err(|error| error.gone(Subject::Rotation))?;
         cx.about("rotation", id.uuid(), rotation.name.as_str());
         Ok(BegunRevocation { rotation: id })
+    }
+}
+
+impl Task for RemoveRotation {
+    const NAME: &'static str = <DeleteRotation as Operation>::NAME;
+    const CALLERS: Callers = <DeleteRotation as Operation>::CALLERS;
+    type Output = ();
+
+    async fn run(self, service: &Service, caller: &Caller) -> Result<()> {
+        let Self { at, name, revoke } = self;
+        if revoke {
+            return service.revoke_rotation(caller, at, name).await;
+        }
+        service.perform(caller, DeleteRotation { at, name }).await
     }
 }
 

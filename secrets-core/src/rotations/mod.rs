@@ -31,7 +31,7 @@ pub mod webhooks;
 
 pub use connection::{Connection, ProxyConnection};
 pub use create::{CreateRotation, NewRotation};
-pub use delete::{BeginRevocation, BegunRevocation, DeleteRotation};
+pub use delete::{BeginRevocation, BegunRevocation, DeleteRotation, RemoveRotation};
 pub use keys::SecretMapping;
 pub use kinds::{
     AttemptState, ConnectionMethod, DeliveryStatus, Integration, Outcome, PermissionLevel,
@@ -41,12 +41,15 @@ pub use list::{GetRotation, ListRotations, ReadRotationHistory};
 pub use machine::Claim;
 pub(crate) use machine::Seats;
 pub use model::{HistoryEntry, Rotation};
-pub use rotate::{BeginRotation, BegunRotation};
+pub use rotate::{BeginRotation, BegunRotation, RotateNow};
 pub(crate) use sealing::{Kept, OpenPlace};
 pub use slots::{draw_password, group_role, slot_user};
 pub use target::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Proxy, SqlState, Target, TargetError,
 };
-pub use test::{Candidate, PrepareConnectionTest, PrepareRotationTest, PreparedTest, TestResult};
+pub use test::{
+    Candidate, PrepareConnectionTest, PrepareRotationTest, PreparedTest, TestConnection,
+    TestResult, TestRotation,
+};
 pub use timings::{Rotators, Timer, Timings};
 pub use update::{RotationChange, UpdateRotation, WantedStatus};

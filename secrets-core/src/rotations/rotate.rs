@@ -14,6 +14,7 @@ use crate::error::{Error, Result, Subject};
 use crate::ids::{AttemptId, RotationId};
 use crate::operation::{Audit, Context, Operation, Write};
 use crate::service::Service;
+use crate::task::Task;
 
 /// How often somebody who waits looks whether another is done.
 const LOOK: Duration = Duration::from_millis(100);
@@ -22,6 +23,15 @@ const LOOK: Duration = Duration::from_millis(100);
 /// [`Service::rotate`] waits for it.
 #[derive(Debug)]
 pub struct BeginRotation {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Its name.
+    pub name: String,
+}
+
+/// Rotates now, and waits for the end: [`Service::rotate`], as a host is asked for it.
+#[derive(Debug)]
+pub struct RotateNow {
     /// Where.
     pub at: EnvironmentPath,
     /// Its name.
@@ -68,6 +78,16 @@ impl Operation for BeginRotation {
         cx.detail("version", attempt.sequence);
         cx.detail("trigger_type", attempt.trigger.as_str());
         Ok(BegunRotation { rotation: id, attempt: attempt.id })
+    }
+}
+
+impl Task for RotateNow {
+    const NAME: &'static str = <BeginRotation as Operation>::NAME;
+    const CALLERS: Callers = <BeginRotation as Operation>::CALLERS;
+    type Output = HistoryEntry;
+
+    async fn run(self, service: &Service, caller: &Caller) -> Result<HistoryEntry> {
+        service.rotate(caller, self.at, self.name).await
     }
 }
 

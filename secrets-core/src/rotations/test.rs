@@ -10,6 +10,7 @@ use crate::caller::{Caller, Callers};
 use crate::error::Result;
 use crate::operation::{Audit, Context, Operation, Read};
 use crate::service::Service;
+use crate::task::Task;
 
 /// A connection to try.
 #[derive(Debug, Deserialize)]
@@ -112,6 +113,44 @@ impl Operation for PrepareRotationTest {
         };
         let target = connection::open(&seals, cx.reads(), &rotation).await?;
         Ok(PreparedTest { target, method: rotation.method })
+    }
+}
+
+/// Tries a connection without keeping it: [`Service::test_connection`], as a host is asked for it.
+#[derive(Debug)]
+pub struct TestConnection {
+    /// Where a rotation of it would be.
+    pub at: EnvironmentPath,
+    /// The connection.
+    pub candidate: Candidate,
+}
+
+/// Tries the connection of a rotation: [`Service::test_rotation`], as a host is asked for it.
+#[derive(Debug)]
+pub struct TestRotation {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// Its name.
+    pub name: String,
+}
+
+impl Task for TestConnection {
+    const NAME: &'static str = <PrepareConnectionTest as Operation>::NAME;
+    const CALLERS: Callers = <PrepareConnectionTest as Operation>::CALLERS;
+    type Output = TestResult;
+
+    async fn run(self, service: &Service, caller: &Caller) -> Result<TestResult> {
+        service.test_connection(caller, self.at, self.candidate).await
+    }
+}
+
+impl Task for TestRotation {
+    const NAME: &'static str = <PrepareRotationTest as Operation>::NAME;
+    const CALLERS: Callers = <PrepareRotationTest as Operation>::CALLERS;
+    type Output = TestResult;
+
+    async fn run(self, service: &Service, caller: &Caller) -> Result<TestResult> {
+        service.test_rotation(caller, self.at, self.name).await
     }
 }
 

@@ -7,6 +7,7 @@
 //! keyed hash; of a value that is stored here not even these ends.
 
 mod begin;
+mod create;
 mod delete;
 pub mod engine;
 mod finding;
@@ -22,6 +23,7 @@ mod work;
 use serde::{Deserialize, Serialize};
 
 pub use begin::{BeginScan, BegunScan};
+pub use create::CreateScan;
 pub use delete::DeleteScan;
 pub use finding::{Finding, FindingStatus, MatchedSecret};
 pub use get::GetScan;

@@ -21,14 +21,15 @@ pub enum Held {
     Anything,
 }
 
-/// An answer and its tag.
+/// An answer and its tag. What is written is the answer; a host puts the tag beside it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(transparent)]
 pub struct Tagged<T> {
     /// Changes whenever the answer does.
+    #[serde(skip)]
     pub tag: Tag,
     /// The answer, unless the caller holds it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<T>,
 }
 

@@ -27,6 +27,7 @@ use crate::egress::EgressPolicy;
 use crate::error::{Error, Result};
 use crate::ids::RotationId;
 use crate::limits::{Plans, RateLimiter};
+use crate::links::BaseUrl;
 use crate::operation::{Access, Audit, Context, Operation};
 use crate::outbox::Mail;
 use crate::rotations::webhooks::{Receivers, WebhookSender};
@@ -70,6 +71,9 @@ pub struct Options {
     pub scan_rules: Option<Arc<Rules>>,
     /// Where webhooks and rotations may connect to.
     pub egress: EgressPolicy,
+    /// Where links begin for callers that did not come by an address; where nothing is said, what
+    /// the server listens on by itself.
+    pub links: BaseUrl,
 }
 
 impl Default for Options {
@@ -82,6 +86,7 @@ impl Default for Options {
             audit_reads: true,
             scan_rules: None,
             egress: EgressPolicy::default(),
+            links: BaseUrl::default(),
         }
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use secrets_core::caller::Callers;
+use secrets_core::error::ErrorBody;
 use serde_json::{Map, Value, json};
 
 use super::doc::{Content, Described, Form};
 use super::example;
-use crate::fault::ErrorBody;
 use crate::router::Route;
 
 const ABOUT: &str = "Encrypted secrets for teams, projects and environments. Every answer carries \
@@ -51,7 +51,7 @@ fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Va
     let noun = route.operation.split('.').next().unwrap_or_default();
     let id = format!("{} {}", route.method, route.template);
     let mut operation = json!({
-        "operationId": id, "tags": [noun], "summary": route.doc.summary,
+        "operationId": id, "x-operation": route.operation, "tags": [noun], "summary": route.doc.summary,
         "parameters": parameters(route), "responses": responses(route, named, error),
     });
     if route.callers.is_none() {

@@ -4,18 +4,15 @@ use std::sync::Arc;
 
 use secrets_core::account::{
     AccountArchive, AccountChange, AccountData, Confirmation, DeleteAccount, ExportAccount,
-    ExportAccountSecrets, GetAccount, UpdateAccount,
+    ExportAccountSecrets, GetAccount, NewArchive, UpdateAccount,
 };
 use secrets_core::caller::Caller;
 use secrets_core::clock::Clock;
-use secrets_core::crypto::{ArchiveKey, Passphrase};
+use secrets_core::crypto::ArchiveKey;
 use secrets_core::error::Error;
 use secrets_core::ids::UserId;
 use secrets_core::limits::RateLimiter;
-use serde::Deserialize;
 use tokio::sync::Semaphore;
-use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use warp::Filter as _;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use warp::http::{HeaderValue, Method, StatusCode};
@@ -39,21 +36,6 @@ const EXPORTS: u32 = 5;
 
 /// How many keys are derived at once: each takes 64 MiB.
 const DERIVATIONS: usize = 2;
-
-/// What is asked for when values are exported.
-#[derive(Debug, Deserialize, ToSchema)]
-struct SecretsExport {
-    /// `true`: that values are meant.
-    #[schema(schema_with = agreed)]
-    include_secrets: bool,
-    /// What the file is protected with: 12 to 1,024 characters.
-    #[schema(value_type = String, min_length = 12, max_length = 1_024, example = "correct horse battery staple")]
-    passphrase: Passphrase,
-}
-
-fn agreed() -> Object {
-    ObjectBuilder::new().schema_type(Type::Boolean).enum_values(Some([true])).build()
-}
 
 /// What exports have in common.
 #[derive(Clone)]
@@ -100,7 +82,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .gives(200, vec![Content::json(Described::of::<AccountData>())]),
         api.route(Method::POST, EXPORT, file, archive)
             .says("Take along what one may read, under a passphrase")
-            .takes::<SecretsExport>()
+            .takes::<NewArchive>()
             .gives(200, vec![Content::text("application/octet-stream")]),
     ]
 }
@@ -112,10 +94,7 @@ impl Exports {
     }
 
     async fn archive(&self, body: Body, caller: &Caller) -> Result<ExportAccountSecrets, Fault> {
-        let SecretsExport { include_secrets, passphrase } = body.json().await?;
-        if !include_secrets {
-            return Err(Error::invalid("include_secrets", "must be true").into());
-        }
+        let passphrase = body.json::<NewArchive>().await?.passphrase()?;
         self.count(caller)?;
         let _permit = self.derivations.acquire().await.map_err(Error::internal)?;
         let key = tokio::task::spawn_blocking(move || ArchiveKey::derive(&passphrase));

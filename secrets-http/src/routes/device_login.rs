@@ -1,17 +1,17 @@
 //! `/api/v1/auth/cli`
 
 use secrets_core::device_login::{
-    CliGrant, DecideDeviceLogin, Decision, ListCliSessions, LookUpDeviceLogin, NewDeviceLogin,
-    PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode,
+    ApproveDeviceLogin, CliGrant, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin,
+    NewDeviceLogin, PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode,
 };
 use secrets_core::error::Error;
 use secrets_core::ids::CliSessionId;
 use secrets_core::links::BaseUrl;
 use serde::Deserialize;
 use utoipa::ToSchema;
+use warp::Filter as _;
 use warp::http::{Method, StatusCode};
 use warp::reply::Response;
-use warp::{Filter, Rejection};
 
 use super::known;
 use crate::api::Api;
@@ -66,6 +66,10 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let look_up = target().map(|target: Target| {
         known(LookUpDeviceLogin { code: UserCode::new(target.parameter("userCode")) })
     });
+    let approve =
+        body(LIMIT).map(|body: Body| async { Ok(ApproveDeviceLogin { code: code(body).await? }) });
+    let deny =
+        body(LIMIT).map(|body: Body| async { Ok(DenyDeviceLogin { code: code(body).await? }) });
     let revoke = body(LIMIT).map(|body: Body| async {
         let named: SessionBody = body.json_if_any().await?;
         Ok(RevokeCliSession { session: named.id })
@@ -83,11 +87,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             .gives(200, vec![Content::json(Described::of::<CliGrant>())])
             .gives(400, vec![Content::json(Described::of::<GrantError>())]),
         api.route(Method::GET, LOOK_UP, Shape::Bare, look_up).says("See who asks"),
-        api.route(Method::POST, APPROVE, Shape::Bare, decide(Decision::Approve))
+        api.route(Method::POST, APPROVE, Shape::Bare, approve)
             .says("Let a command line in")
             .looks_up()
             .takes::<CodeBody>(),
-        api.route(Method::POST, DENY, Shape::Bare, decide(Decision::Deny))
+        api.route(Method::POST, DENY, Shape::Bare, deny)
             .says("Refuse it")
             .looks_up()
             .takes::<CodeBody>(),
@@ -100,22 +104,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-fn decide(
-    decision: Decision,
-) -> impl Filter<
-    Extract = (impl Future<Output = Result<DecideDeviceLogin, Fault>> + Send + 'static,),
-    Error = Rejection,
-> + Clone
-+ Send
-+ Sync
-+ 'static {
-    body(LIMIT).map(move |body: Body| async move {
-        let CodeBody { user_code: code } = body.json().await?;
-        Ok(DecideDeviceLogin { code, decision })
-    })
+async fn code(body: Body) -> Result<UserCode, Fault> {
+    let CodeBody { user_code } = body.json().await?;
+    Ok(user_code)
 }
 
-/// Refusals are answered in the way of OAuth (RFC 6749, section 5.2).
 fn granted(outcome: &PollOutcome) -> Response {
     let status = match outcome {
         PollOutcome::Granted(_) => StatusCode::OK,

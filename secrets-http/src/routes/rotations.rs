@@ -3,19 +3,15 @@
 use std::future::ready;
 
 use secrets_core::access::EnvironmentPath;
-use secrets_core::caller::{Caller, Callers};
-use secrets_core::error;
 use secrets_core::rotations::{
-    BeginRotation, Candidate, CreateRotation, DeleteRotation, GetRotation, HistoryEntry,
-    ListRotations, NewRotation, PrepareConnectionTest, PrepareRotationTest, ReadRotationHistory,
-    RotationChange, TestResult, UpdateRotation,
+    Candidate, CreateRotation, GetRotation, ListRotations, NewRotation, ReadRotationHistory,
+    RemoveRotation, RotateNow, RotationChange, TestConnection, TestRotation, UpdateRotation,
 };
-use secrets_core::{Operation, Service};
 use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
-use crate::api::{Api, Task};
+use crate::api::Api;
 use crate::body::{Body, LIMIT, body};
 use crate::fault::Fault;
 use crate::openapi::Form;
@@ -91,7 +87,7 @@ fn of_database(api: &Api) -> [Route; 3] {
     });
     let rotate = target().map(|target: Target| {
         let (at, name) = named(&target);
-        known(Rotate { at, name })
+        known(RotateNow { at, name })
     });
     [
         api.route(Method::POST, TEST, Shape::Bare, test)
@@ -108,76 +104,7 @@ fn named(target: &Target) -> (EnvironmentPath, String) {
     (target.environment(), target.parameter("rotationName").to_owned())
 }
 
-fn delete(target: &Target) -> Result<Delete, Fault> {
+fn delete(target: &Target) -> Result<RemoveRotation, Fault> {
     let (at, name) = named(target);
-    Ok(Delete { at, name, revokes: target.flag("revoke")?.unwrap_or_default() })
-}
-
-/// Rotates, and waits for the end.
-struct Rotate {
-    at: EnvironmentPath,
-    name: String,
-}
-
-/// Tries a connection.
-struct TestConnection {
-    at: EnvironmentPath,
-    candidate: Candidate,
-}
-
-/// Tries the connection of a rotation.
-struct TestRotation {
-    at: EnvironmentPath,
-    name: String,
-}
-
-/// Deletes a rotation, and perhaps what it made.
-struct Delete {
-    at: EnvironmentPath,
-    name: String,
-    revokes: bool,
-}
-
-impl Task for Rotate {
-    const NAME: &'static str = <BeginRotation as Operation>::NAME;
-    const CALLERS: Callers = <BeginRotation as Operation>::CALLERS;
-    type Output = HistoryEntry;
-
-    async fn run(self, service: &Service, caller: &Caller) -> error::Result<HistoryEntry> {
-        service.rotate(caller, self.at, self.name).await
-    }
-}
-
-impl Task for TestConnection {
-    const NAME: &'static str = <PrepareConnectionTest as Operation>::NAME;
-    const CALLERS: Callers = <PrepareConnectionTest as Operation>::CALLERS;
-    type Output = TestResult;
-
-    async fn run(self, service: &Service, caller: &Caller) -> error::Result<TestResult> {
-        service.test_connection(caller, self.at, self.candidate).await
-    }
-}
-
-impl Task for TestRotation {
-    const NAME: &'static str = <PrepareRotationTest as Operation>::NAME;
-    const CALLERS: Callers = <PrepareRotationTest as Operation>::CALLERS;
-    type Output = TestResult;
-
-    async fn run(self, service: &Service, caller: &Caller) -> error::Result<TestResult> {
-        service.test_rotation(caller, self.at, self.name).await
-    }
-}
-
-impl Task for Delete {
-    const NAME: &'static str = <DeleteRotation as Operation>::NAME;
-    const CALLERS: Callers = <DeleteRotation as Operation>::CALLERS;
-    type Output = ();
-
-    async fn run(self, service: &Service, caller: &Caller) -> error::Result<()> {
-        let Self { at, name, revokes } = self;
-        if revokes {
-            return service.revoke_rotation(caller, at, name).await;
-        }
-        service.perform(caller, DeleteRotation { at, name }).await
-    }
+    Ok(RemoveRotation { at, name, revoke: target.flag("revoke")?.unwrap_or_default() })
 }

@@ -36,6 +36,12 @@ impl Work<'_> {
         reason: Reason,
     ) -> Held<AttemptRecord> {
         let now = self.service.now();
+        // The slot holds a password that nobody will know any more.
+        let is_left_open = outcome == Outcome::Failed
+            && matches!(
+                attempt.state,
+                AttemptState::Applied | AttemptState::Verified | AttemptState::RollingBack
+            );
         let attempt = AttemptRecord {
             state: AttemptState::Concluded,
             pending: None,
@@ -48,7 +54,7 @@ impl Work<'_> {
         let mut tx = self.begin().await?;
         tx.update_attempt(&attempt).await?;
         self.suffer(&reason);
-        if reason.code == "not_rolled_back" {
+        if is_left_open {
             self.rotation.retire_at = Some(now + span(self.rotators.timings.retire));
         }
         self.write(tx.as_mut(), false).await?;

@@ -27,7 +27,7 @@ pub(super) enum Effect {
 }
 
 /// How many failures in a row are an error.
-const FAILURES: u32 = 5;
+pub(super) const FAILURES: u32 = 5;
 
 /// How many in a row that were rolled back are one.
 pub(super) const ROLLED_BACK: u32 = 3;

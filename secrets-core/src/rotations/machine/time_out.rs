@@ -3,15 +3,12 @@
 use super::super::HistoryEntry;
 use super::super::rotate::{BegunRotation, no_rotators};
 use super::super::schedule::span;
-use super::policy::{Effect, Reason};
+use super::policy::{Effect, FAILURES, Reason};
 use super::work::{Halt, Work};
 use crate::error::{Error, Result, Subject};
 use crate::ids::RotationId;
 use crate::service::Service;
 use crate::store::Lease;
-
-/// After so many failures in a row a rotation is in error.
-const FAILURES: u32 = 5;
 
 impl Service {
     /// Ends an attempt that nobody may wait for any longer. What became of it at the target is not

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{AttemptState, Fault, Login, TargetError, draw_password};
+use super::super::{AttemptState, Fault, Login, TargetError, TriggerType, draw_password};
 use super::attempt::Attempt;
 use super::policy::{Effect, ROLLED_BACK, Reason};
 use super::work::Held;
@@ -17,7 +17,7 @@ const TRUSTS: &str = "the server lets the rotated user in with any password";
 impl Attempt<'_, '_> {
     /// Logs in until it works, for as long as a change may take to arrive everywhere.
     pub(super) async fn verify(&mut self) -> Held<()> {
-        let mut left = self.work.rotators.timings.verify;
+        let mut left = self.patience();
         let mut pause = Duration::from_secs(1);
         while let Err(error) = self.log_in(self.login.clone()).await? {
             if left.is_zero() {
@@ -40,6 +40,16 @@ impl Attempt<'_, '_> {
         self.enter(AttemptState::Verified).await?;
         failpoint::reached("K8").await;
         Ok(())
+    }
+
+    /// How long a change may take to work: where somebody waits for the end, so long that it can be
+    /// rolled back before they are told that it took too long.
+    fn patience(&self) -> Duration {
+        let timings = self.work.rotators.timings;
+        match self.record.trigger {
+            TriggerType::Scheduled => timings.verify,
+            TriggerType::Manual => timings.verify.min(timings.budget / 2),
+        }
     }
 
     pub(super) async fn log_in(&mut self, login: Login) -> Held<Result<(), TargetError>> {

@@ -1,0 +1,308 @@
+//! Every operation by its name, with JSON in and out: what bindings call.
+//!
+//! The input is one flat object. What the path of an endpoint names stands under the name of the
+//! thing (`project`, `environment`, `team`, `key`), beside what HTTP takes as a query or in a body.
+//! The output is what the operation gives, without the name under which HTTP wraps it.
+
+mod input;
+
+use std::future::Future;
+use std::pin::Pin;
+
+use serde_json::Value;
+
+use self::input::Input;
+use crate::access::ProjectRef;
+use crate::account::{
+    DeleteAccount, ExportAccount, ExportAccountSecrets, GetAccount, NewArchive, UpdateAccount,
+};
+use crate::audit::{AuditOf, AuditQuery, ListAudit};
+use crate::billing::{GetBilling, GetUsage, SetPlan};
+use crate::caller::Caller;
+use crate::crypto::ArchiveKey;
+use crate::device_login::{
+    ApproveDeviceLogin, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin, PollDeviceLogin,
+    RevokeCliSession, StartDeviceLogin, UserCode,
+};
+use crate::environments::{
+    CreateEnvironment, DeleteEnvironment, GetEnvironment, ListEnvironments, UpdateEnvironment,
+};
+use crate::error::{Error, Result, Subject};
+use crate::eso::{GetEsoSecret, GetEsoSecrets};
+use crate::invitations::{
+    AcceptInvitation, InviteMember, ListInvitations, ListMyInvitations, LookUpInvitation,
+    ResendInvitation, RevokeInvitation,
+};
+use crate::members::{RemoveMember, UpdateMember};
+use crate::permissions::{
+    DeletePermission, DeletePermissionDefault, GetMyPermissions, GetPermissionDefault,
+    ListPermissions, PutPermission, PutPermissionDefault, PutPermissions,
+};
+use crate::projects::{
+    CreateProject, DeleteProject, GetProject, ListProjects, RestoreProject, UpdateProject,
+};
+use crate::rotations::webhooks::{
+    CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks, Redeliver, TestWebhook,
+};
+use crate::rotations::{
+    CreateRotation, GetRotation, ListRotations, ReadRotationHistory, RemoveRotation, RotateNow,
+    TestConnection, TestRotation, UpdateRotation,
+};
+use crate::rule::Broken;
+use crate::scans::{CreateScan, DeleteScan, GetScan, ListScans, UpdateFinding};
+use crate::secrets::{
+    CreateSecret, DeleteSecret, ExportSecrets, GetSecret, Held, ImportSecrets, ListSecrets,
+    ReadHistory, RollBackSecret, SubmittedImport, UpdateSecret,
+};
+use crate::service::Service;
+use crate::task::Task;
+use crate::teams::{CreateTeam, GetTeam, ListTeams};
+use crate::tokens::{CreateToken, DeleteToken, ListTokens, RotateToken};
+use crate::users::{ReadMe, SyncUser};
+
+/// What comes of a call.
+type Called<'a> = Pin<Box<dyn Future<Output = Result<Value>> + Send + 'a>>;
+
+/// Makes the table: each operation, and how it is made of an input.
+macro_rules! operations {
+    (|$input:ident, $service:ident| $($task:ident $make:tt)*) => {
+        /// The names of all operations.
+        pub const NAMES: &[&str] = &[$(<$task as Task>::NAME),*];
+
+        fn find<'a>(
+            service: &'a Service,
+            caller: &'a Caller,
+            name: &str,
+            input: Value,
+        ) -> Option<Called<'a>> {
+            $(if name == <$task as Task>::NAME {
+                return Some(Box::pin(perform(service, caller, input, |$input, $service| {
+                    // Not every operation needs both.
+                    let _ = (&*$input, $service);
+                    Ok($task $make)
+                })));
+            })*
+            None
+        }
+    };
+}
+
+/// Does what `name` names, for this caller. Fails with [`Error::NotFound`] if nothing has that name.
+pub async fn call(service: &Service, caller: &Caller, name: &str, input: Value) -> Result<Value> {
+    match find(service, caller, name, input) {
+        Some(outcome) => outcome.await,
+        None => Err(Error::NotFound(Subject::Resource)),
+    }
+}
+
+async fn perform<T: Task>(
+    service: &Service,
+    caller: &Caller,
+    input: Value,
+    make: fn(&mut Input, &Service) -> Result<T>,
+) -> Result<Value> {
+    // As over HTTP: who may not ask is not told what is wrong with the question.
+    T::CALLERS.admit(caller)?;
+    let mut input = Input::new(input)?;
+    let task = make(&mut input, service)?;
+    input.end()?;
+    let output = task.run(service, caller).await?;
+    serde_json::to_value(output).map_err(Error::internal)
+}
+
+operations! { |input, service|
+    SyncUser {}
+    ReadMe {}
+    GetAccount {}
+    UpdateAccount { change: input.rest()? }
+    DeleteAccount { confirmation: input.rest()? }
+    ExportAccount {}
+    ExportAccountSecrets { key: ArchiveKey::derive(&input.rest::<NewArchive>()?.passphrase()?) }
+
+    ListTeams {}
+    CreateTeam { team: input.rest()? }
+    GetTeam { team: input.id("team")? }
+    UpdateMember { team: input.id("team")?, user: input.id("user")?, change: input.rest()? }
+    RemoveMember { team: input.id("team")?, user: input.id("user")? }
+    InviteMember {
+        team: input.id("team")?,
+        invitation: input.rest()?,
+        links: service.options().links.clone(),
+    }
+    ListInvitations { team: input.id("team")?, links: service.options().links.clone() }
+    RevokeInvitation { team: input.id("team")?, invitation: input.id("invitation")? }
+    ResendInvitation { team: input.id("team")?, invitation: input.id("invitation")? }
+    ListMyInvitations {}
+    LookUpInvitation { token: input.text("token")?.as_str().into() }
+    AcceptInvitation { token: input.text("token")?.as_str().into() }
+    GetUsage { team: input.id("team")? }
+    GetBilling { team: input.id("team")? }
+    SetPlan { team: input.id("team")?, plan: input.rest()? }
+
+    ListProjects {}
+    CreateProject { project: input.rest()? }
+    GetProject { project: input.project()? }
+    UpdateProject { project: input.project()?, change: input.rest()? }
+    DeleteProject { project: input.project()? }
+    RestoreProject { project: input.project()? }
+
+    ListEnvironments { project: input.project()? }
+    CreateEnvironment { project: input.project()?, environment: input.rest()? }
+    GetEnvironment { at: input.environment()? }
+    UpdateEnvironment { at: input.environment()?, change: input.rest()? }
+    DeleteEnvironment { at: input.environment()? }
+
+    GetMyPermissions { project: input.project()? }
+    ListPermissions { at: input.environment()? }
+    PutPermissions { at: input.environment()?, permissions: input.rest()? }
+    PutPermission { at: input.environment()?, user: input.id("user")?, permission: input.rest()? }
+    DeletePermission { at: input.environment()?, user: input.id("user")? }
+    GetPermissionDefault { project: input.project()? }
+    PutPermissionDefault { project: input.project()?, permission: input.rest()? }
+    DeletePermissionDefault { project: input.project()? }
+
+    ListSecrets { at: input.environment()?, held: Held::Nothing }
+    CreateSecret { at: input.environment()?, secret: input.rest()? }
+    GetSecret { at: input.environment()?, key: input.key()? }
+    UpdateSecret { at: input.environment()?, key: input.key()?, change: input.rest()? }
+    DeleteSecret {
+        at: input.environment()?,
+        key: input.key()?,
+        expected_version: input.number("expected_version")?,
+    }
+    ExportSecrets {
+        at: input.environment()?,
+        format: input.parsed("format", |text| {
+            text.parse().map_err(|rule: &str| Error::invalid("format", rule))
+        })?,
+        name: input.parsed("name", |text| {
+            text.parse().map_err(|broken: Broken| Error::Invalid(vec![broken.at("name")]))
+        })?,
+        held: Held::Nothing,
+    }
+    ImportSecrets {
+        at: input.environment()?,
+        import: input.rest::<SubmittedImport>()?.try_into()?,
+    }
+    ReadHistory {
+        at: input.environment()?,
+        key: input.key()?,
+        values: input.flag("values")?,
+        before: input.number("before")?,
+        limit: input.number("limit")?,
+    }
+    RollBackSecret { at: input.environment()?, key: input.key()?, rollback: input.rest()? }
+
+    GetEsoSecret { at: input.environment_as("env")?, key: input.key()? }
+    GetEsoSecrets { at: input.environment_as("env")?, held: Held::Nothing }
+
+    ListTokens { team: input.id_if_any("team_id")? }
+    CreateToken { token: input.rest()? }
+    RotateToken { token: input.id("token")?, rotation: input.rest_if_any()? }
+    DeleteToken { token: input.id("token")? }
+
+    ListRotations { at: input.environment()? }
+    CreateRotation { at: input.environment()?, rotation: input.rest()? }
+    TestConnection { at: input.environment()?, candidate: input.rest()? }
+    GetRotation { at: input.environment()?, name: input.text("rotation")? }
+    UpdateRotation {
+        at: input.environment()?,
+        name: input.text("rotation")?,
+        change: input.rest()?,
+    }
+    RemoveRotation {
+        at: input.environment()?,
+        name: input.text("rotation")?,
+        revoke: input.flag("revoke")?.unwrap_or_default(),
+    }
+    RotateNow { at: input.environment()?, name: input.text("rotation")? }
+    TestRotation { at: input.environment()?, name: input.text("rotation")? }
+    ReadRotationHistory { at: input.environment()?, name: input.text("rotation")? }
+
+    ListWebhooks { at: input.environment()?, rotation: input.text("rotation")? }
+    CreateWebhook {
+        at: input.environment()?,
+        rotation: input.text("rotation")?,
+        webhook: input.rest()?,
+    }
+    DeleteWebhook {
+        at: input.environment()?,
+        rotation: input.text("rotation")?,
+        webhook: input.id("webhook")?,
+    }
+    TestWebhook {
+        at: input.environment()?,
+        rotation: input.text("rotation")?,
+        webhook: input.id("webhook")?,
+    }
+    ListDeliveries {
+        at: input.environment()?,
+        rotation: input.text("rotation")?,
+        webhook: input.id("webhook")?,
+    }
+    Redeliver {
+        at: input.environment()?,
+        rotation: input.text("rotation")?,
+        webhook: input.id("webhook")?,
+        delivery: input.id("delivery")?,
+    }
+
+    ListAudit { whose: whose(input)?, query: audit_query(input)? }
+
+    ListScans { team: input.id_if_any("team_id")?, project: project_if_any(input)? }
+    CreateScan { scan: input.rest()? }
+    GetScan { scan: input.id("scan")? }
+    DeleteScan { scan: input.id("scan")? }
+    UpdateFinding {
+        scan: input.id("scan")?,
+        finding: input.id("finding")?,
+        change: input.rest()?,
+    }
+
+    StartDeviceLogin { base: service.options().links.clone(), login: input.rest()? }
+    PollDeviceLogin {
+        grant_type: input.text_if_any("grant_type")?,
+        device_code: input.text_if_any("device_code")?,
+        client_id: input.text_if_any("client_id")?,
+    }
+    LookUpDeviceLogin { code: user_code(input)? }
+    ApproveDeviceLogin { code: user_code(input)? }
+    DenyDeviceLogin { code: user_code(input)? }
+    ListCliSessions {}
+    RevokeCliSession { session: input.id_if_any("id")? }
+}
+
+fn user_code(input: &mut Input) -> Result<UserCode> {
+    Ok(UserCode::new(&input.text("user_code")?))
+}
+
+fn project_if_any(input: &mut Input) -> Result<Option<ProjectRef>> {
+    Ok(input.text_if_any("project_id")?.map(Into::into))
+}
+
+fn whose(input: &mut Input) -> Result<AuditOf> {
+    let team = input.id_if_any("team_id")?;
+    Ok(team.map_or(AuditOf::Managed, |team| AuditOf::Team(Some(team))))
+}
+
+fn audit_query(input: &mut Input) -> Result<AuditQuery> {
+    Ok(AuditQuery {
+        action: input.texts("action")?,
+        actor_id: input.text_if_any("actor_id")?,
+        actor_type: input.text_if_any("actor_type")?,
+        project_id: input.text_if_any("project_id")?,
+        environment_id: input.text_if_any("environment_id")?,
+        resource_type: input.text_if_any("resource_type")?,
+        resource_id: input.text_if_any("resource_id")?,
+        key: input.text_if_any("key")?,
+        outcome: input.text_if_any("outcome")?,
+        ip: input.text_if_any("ip")?,
+        from: input.text_if_any("from")?,
+        to: input.text_if_any("to")?,
+        limit: input.number("limit")?.map(|limit| limit.to_string()),
+        cursor: input.text_if_any("cursor")?,
+        order: input.text_if_any("order")?,
+        // JSON is what a call gives.
+        format: None,
+    })
+}

@@ -1,0 +1,37 @@
+//! Tasks: what a host is asked for, an operation or what takes several of them.
+
+use std::future::Future;
+
+use serde::Serialize;
+
+use crate::caller::{Caller, Callers};
+use crate::error::Result;
+use crate::operation::Operation;
+use crate::service::Service;
+
+/// What a request asks for: an operation, or what takes several of them and waits in between.
+pub trait Task: Send + Sized + 'static {
+    /// Its name in logs and bindings: `noun.verb`.
+    const NAME: &'static str;
+    /// Who may ask, before anything else is looked at.
+    const CALLERS: Callers;
+    /// What it gives.
+    type Output: Serialize + Send + 'static;
+
+    /// Does it. A host spawns it, so that a client that hangs up does not stop it half-way.
+    fn run(
+        self,
+        service: &Service,
+        caller: &Caller,
+    ) -> impl Future<Output = Result<Self::Output>> + Send;
+}
+
+impl<O: Operation<Output: 'static> + 'static> Task for O {
+    const NAME: &'static str = <O as Operation>::NAME;
+    const CALLERS: Callers = <O as Operation>::CALLERS;
+    type Output = <O as Operation>::Output;
+
+    async fn run(self, service: &Service, caller: &Caller) -> Result<Self::Output> {
+        service.perform(caller, self).await
+    }
+}
