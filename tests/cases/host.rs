@@ -1,0 +1,88 @@
+//! Whoever answers calls.
+
+use async_trait::async_trait;
+use secrets_core::caller::{Caller, Identity, Origin};
+use secrets_core::error::ErrorBody;
+use secrets_core::registry;
+use secrets_tests::{App, Kind};
+use serde_json::{Map, Value, json};
+
+/// Who asks.
+pub(crate) enum Who<'a> {
+    /// A person, by their address.
+    Person(&'a str),
+    /// Whoever has this token.
+    Token(&'a str),
+}
+
+/// Why nothing came of a call.
+#[derive(Debug, Default)]
+pub(crate) struct Failure {
+    pub(crate) kind: String,
+    pub(crate) code: String,
+    pub(crate) fields: Vec<String>,
+}
+
+/// Whoever answers calls.
+#[async_trait]
+pub(crate) trait Host {
+    /// Does what `name` names.
+    async fn call(
+        &self,
+        who: Who<'_>,
+        name: &str,
+        input: Map<String, Value>,
+    ) -> Result<Value, Failure>;
+}
+
+/// The registry.
+pub(crate) struct Registry {
+    app: App,
+}
+
+impl Registry {
+    pub(crate) async fn start(kind: Kind) -> Self {
+        Self { app: App::start(kind).await }
+    }
+
+    async fn caller(&self, who: Who<'_>) -> secrets_core::Result<Caller> {
+        match who {
+            Who::Person(email) => {
+                let identity = Identity::new("https://id.test", email, email);
+                self.app.service.identify(identity, Origin::default()).await
+            }
+            Who::Token(text) => self.app.service.authenticate(text, Origin::default()).await,
+        }
+    }
+}
+
+#[async_trait]
+impl Host for Registry {
+    async fn call(
+        &self,
+        who: Who<'_>,
+        name: &str,
+        input: Map<String, Value>,
+    ) -> Result<Value, Failure> {
+        let caller = self.caller(who).await.map_err(|error| Failure::of(&error))?;
+        let outcome = registry::call(&self.app.service, &caller, name, input.into()).await;
+        outcome.map_err(|error| Failure::of(&error))
+    }
+}
+
+impl Failure {
+    fn of(error: &secrets_core::Error) -> Self {
+        let body = json!(ErrorBody::of(error));
+        Self { kind: error.kind().to_owned(), ..Self::told(&body) }
+    }
+
+    /// What the body of an answer tells; not the kind.
+    pub(crate) fn told(body: &Value) -> Self {
+        let fields = body["details"]["fields"].as_array().into_iter().flatten();
+        Self {
+            kind: String::new(),
+            code: body["code"].as_str().unwrap_or_default().to_owned(),
+            fields: fields.map(|field| field["field"].as_str().unwrap().to_owned()).collect(),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The same calls over HTTP, by what the document of the interface says of each.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use hyper::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use secrets_http::jobs::Scheduler;
+use secrets_http::openapi::document;
+use secrets_http::routes;
+use secrets_tests::{App, Kind, Reply};
+use serde_json::{Map, Value};
+
+use crate::host::{Failure, Host, Who};
+
+/// A server, and where it has which operation.
+pub(crate) struct Http {
+    app: App,
+    endpoints: BTreeMap<String, Endpoint>,
+}
+
+struct Endpoint {
+    method: Method,
+    path: String,
+    query: Vec<String>,
+    has_body: bool,
+    /// Under which name an answer holds the output.
+    envelope: Option<String>,
+}
+
+impl Http {
+    pub(crate) async fn start() -> Self {
+        let app = App::start(Kind::Memory).await;
+        let table = routes::table(&app.api(), &Scheduler::new(app.clock.clone()));
+        let endpoints = endpoints(&document(&table));
+        Self { app, endpoints }
+    }
+}
+
+fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
+    let mut endpoints = BTreeMap::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        // The log of one team is a narrower question to the log of all.
+        if path == "/api/v1/teams/{teamId}/audit" {
+            continue;
+        }
+        for (method, told) in methods.as_object().unwrap() {
+            let parameters = told["parameters"].as_array().unwrap().iter();
+            let query = parameters.filter(|it| it["in"] == "query");
+            let endpoint = Endpoint {
+                method: method.to_uppercase().parse().unwrap(),
+                path: path.clone(),
+                query: query.map(|it| it["name"].as_str().unwrap().to_owned()).collect(),
+                has_body: told.get("requestBody").is_some(),
+                envelope: envelope(told),
+            };
+            endpoints.insert(told["x-operation"].as_str().unwrap().to_owned(), endpoint);
+        }
+    }
+    endpoints
+}
+
+/// The one name under which an answer holds everything.
+fn envelope(told: &Value) -> Option<String> {
+    let responses = told["responses"].as_object()?;
+    let (_, good) = responses.iter().find(|(status, _)| status.starts_with('2'))?;
+    let schema = &good["content"]["application/json"]["schema"];
+    let schema = schema["anyOf"].get(0).unwrap_or(schema);
+    let names: Vec<_> = schema["properties"].as_object()?.keys().collect();
+    match names.as_slice() {
+        [name] if schema.get("description").is_none() => Some((*name).clone()),
+        _ => None,
+    }
+}
+
+#[async_trait]
+impl Host for Http {
+    async fn call(
+        &self,
+        who: Who<'_>,
+        name: &str,
+        mut input: Map<String, Value>,
+    ) -> Result<Value, Failure> {
+        let client = match who {
+            Who::Person(email) => {
+                self.app.bearer(&self.app.jwt(email.trim_end_matches("@example.com")))
+            }
+            Who::Token(text) => self.app.bearer(text),
+        };
+        let endpoint = &self.endpoints[name];
+        let path = endpoint.target(name, &mut input);
+        let reply = if endpoint.has_body {
+            client.json(endpoint.method.clone(), &path, &input.into()).await
+        } else {
+            assert!(input.is_empty(), "{name}: {:?} has no place", input.keys());
+            client.raw(endpoint.method.clone(), &path, &[], Vec::new()).await
+        };
+        endpoint.outcome(&reply)
+    }
+}
+
+impl Endpoint {
+    /// The path and query that an input names; what is left of it is the body.
+    fn target(&self, name: &str, input: &mut Map<String, Value>) -> String {
+        let mut path = String::new();
+        for (at, part) in self.path.split(['{', '}']).enumerate() {
+            if at % 2 == 0 {
+                path.push_str(part);
+            } else {
+                let field = field(name, part);
+                let given = input.remove(&field).unwrap_or_else(|| panic!("{name}: no {field}"));
+                path.extend(utf8_percent_encode(given.as_str().unwrap(), NON_ALPHANUMERIC));
+            }
+        }
+        let mut query = Vec::new();
+        for known in &self.query {
+            match input.remove(known) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(text)) => query.push((known.clone(), text)),
+                Some(Value::Array(items)) => {
+                    query.extend(
+                        items.iter().map(|item| (known.clone(), item.as_str().unwrap().to_owned())),
+                    );
+                }
+                Some(other) => query.push((known.clone(), other.to_string())),
+            }
+        }
+        if !query.is_empty() {
+            path.push('?');
+            path.push_str(&serde_urlencoded::to_string(query).unwrap());
+        }
+        path
+    }
+
+    fn outcome(&self, reply: &Reply) -> Result<Value, Failure> {
+        if reply.status >= 400 {
+            let body = reply.json();
+            return Err(Failure {
+                kind: kind(reply.status, &body).to_owned(),
+                ..Failure::told(&body)
+            });
+        }
+        if reply.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        let is_json = reply.header("content-type") == Some("application/json");
+        let Some(Ok(body)) = is_json.then(|| serde_json::from_slice::<Value>(&reply.body)) else {
+            return Ok(serde_json::json!({ "text": reply.text() }));
+        };
+        Ok(match &self.envelope {
+            Some(name) => body[name].clone(),
+            None => body,
+        })
+    }
+}
+
+/// Under which name the registry takes what a path names.
+fn field(operation: &str, parameter: &str) -> String {
+    match (parameter, operation.split_once('.').unwrap().0) {
+        ("rotationName", _) => "rotation".to_owned(),
+        ("userCode", _) => "user_code".to_owned(),
+        ("id", "finding") => "scan".to_owned(),
+        ("id", noun) => noun.to_owned(),
+        (other, _) => other.trim_end_matches("Id").to_owned(),
+    }
+}
+
+fn kind(status: u16, body: &Value) -> &'static str {
+    match (status, body["code"].as_str().unwrap_or_default()) {
+        (400 | 413, _) if body.get("details").is_some() => "invalid",
+        (400, _) => "refused",
+        (401, _) => "unauthenticated",
+        (403, "ip_not_allowed") => "elsewhere",
+        (403, _) => "forbidden",
+        (404, _) => "not_found",
+        (409, "version_conflict") => "stale",
+        (409, _) => "conflict",
+        (429, "plan_limit_exceeded") => "plan_limit",
+        (429, _) => "rate_limited",
+        (503, _) => "unavailable",
+        _ => "internal",
+    }
+}

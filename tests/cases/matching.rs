@@ -1,0 +1,68 @@
+//! Whether what came is what was to come.
+
+use chrono::DateTime;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::host::Failure;
+
+/// Why an output does not match; `None` if it does.
+pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<String> {
+    match (expected, given) {
+        (Value::String(text), _) if text == "$any" => {
+            given.is_null().then(|| format!("{place}: there is none"))
+        }
+        (Value::String(text), Value::String(given)) if text == "$uuid" => {
+            given.parse::<Uuid>().err().map(|_| format!("{place}: {given} is no UUID"))
+        }
+        (Value::String(text), Value::String(given)) if text == "$time" => {
+            DateTime::parse_from_rfc3339(given)
+                .err()
+                .map(|_| format!("{place}: {given} is no time"))
+        }
+        (Value::Object(expected), Value::Object(given)) => {
+            expected.iter().find_map(|(name, expected)| {
+                let place = format!("{place}.{name}");
+                match (given.get(name), expected.as_str()) {
+                    (None, Some("$absent")) => None,
+                    (Some(_), Some("$absent")) => Some(format!("{place}: is there")),
+                    (None, _) => Some(format!("{place}: is missing")),
+                    (Some(given), _) => mismatch(expected, given, &place),
+                }
+            })
+        }
+        (Value::Array(expected), Value::Array(given)) => {
+            if expected.len() != given.len() {
+                return Some(format!("{place}: {} items, not {}", given.len(), expected.len()));
+            }
+            let mut pairs = expected.iter().zip(given).enumerate();
+            pairs.find_map(|(at, (expected, given))| {
+                mismatch(expected, given, &format!("{place}.{at}"))
+            })
+        }
+        _ => (expected != given).then(|| format!("{place}: {given}, not {expected}")),
+    }
+}
+
+/// Why a failure is another than the one that was to come; `None` if it is that one.
+pub(crate) fn other_failure(expected: &Value, failure: &Failure) -> Option<String> {
+    let said = |name: &str, given: &str| {
+        let expected = expected.get(name)?.as_str().unwrap();
+        (expected != given).then(|| format!("{name} {given}, not {expected}"))
+    };
+    let fields = expected.get("fields").and_then(|fields| {
+        let expected: Vec<_> =
+            fields.as_array().unwrap().iter().map(|field| field.as_str().unwrap()).collect();
+        (expected != failure.fields)
+            .then(|| format!("fields {:?}, not {expected:?}", failure.fields))
+    });
+    said("kind", &failure.kind).or_else(|| said("code", &failure.code)).or(fields)
+}
+
+/// What stands at a place of an output.
+pub(crate) fn at<'a>(output: &'a Value, place: &str) -> Option<&'a Value> {
+    place.split('.').filter(|part| !part.is_empty()).try_fold(output, |value, part| match value {
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        other => other.get(part),
+    })
+}
