@@ -4,7 +4,7 @@
 //! page. `formats` adds those in which secrets come and go, `full` the whole core.
 
 mod arguments;
-// pub mod bundle;
+pub mod bundle;
 mod clock;
 mod failure;
 #[cfg(feature = "formats")]
