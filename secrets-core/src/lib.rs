@@ -10,6 +10,7 @@ pub mod access;
 pub mod account;
 pub mod audit;
 pub mod billing;
+pub mod bundle;
 pub mod caller;
 pub mod clock;
 pub mod crypto;

@@ -5,6 +5,7 @@ A valid vector must open to what it says and, made again from its nonce, give th
 An invalid one must be refused for the reason it says.
 """
 
+import functools
 import json
 import sys
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import bundle as bundles
+import bundle_vectors
 import reference as ref
 
 HERE = Path(__file__).parent
@@ -179,6 +182,54 @@ def webhook(vector: Vector) -> None:
     check()
 
 
+def bundle(vector: Vector) -> None:
+    data = bundle_vectors.bytes_of(vector, bundle_file()["vectors"])
+    unlock, signer = vector["unlock"], vector.get("signer")
+    at_least, now = vector.get("at_least", 0), vector["now"]
+
+    def attempt() -> tuple[Vector, list[Vector]]:
+        return bundles.open_bundle(data, unlock, signer, at_least, now)
+
+    if not vector["valid"]:
+        return refusal(vector | {"reason": vector["error"]}, attempt)
+    header, secrets = attempt()
+    about = vector["about"]
+    expect("what it says", {name: header.get(name) for name in about if name != "signer"},
+           {name: about[name] for name in about if name != "signer"})  # fmt: skip
+    expect("whether it expires", "expires" in header, "expires" in about)
+    signer = bundles.text_of("scbs_", ref.from_base64url(header["signer"]))
+    expect("the signer", signer, about["signer"])
+    told = [secret | {"value": long_value(secret["value"])} for secret in vector["secrets"]]
+    expect("the secrets", secrets, told)
+
+
+@functools.cache
+def bundle_file() -> dict[str, list[Vector]]:
+    """The file, for the vectors that are cut from others."""
+    sections: dict[str, list[Vector]] = json.loads((HERE / "bundle.json").read_text())
+    return sections
+
+
+def long_value(value: str | Vector) -> str:
+    return value if isinstance(value, str) else value["before"] + value["repeat"] * value["times"]
+
+
+def bundle_key(vector: Vector) -> None:
+    prefix, text = bundle_vectors.PREFIXES[vector["kind"]], vector["text"]
+    if not vector["valid"]:
+        try:
+            bits = bundles.bits_of(prefix, text)
+        except ref.Refused:
+            return
+        # A text as it should be, of a point that is none.
+        return expect("whether it is of low order", bits in (bytes(32), b"\1" + bytes(31)), True)
+    bits = data(vector, "bits")
+    expect("the bits", bundles.bits_of(prefix, text), bits)
+    expect("the text", bundles.text_of(prefix, bits), text)
+    if "public" in vector:
+        expect("the public key", bundles.text_of("scbp_", bundles.public_of(bits)), vector["public"])
+
+
 CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
     "xaes.json": {"vectors": xaes, "accumulated": accumulated},
     "record.json": {"vectors": record, "padding": padding},
@@ -191,6 +242,7 @@ CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
     "token.json": {"vectors": token},
     "proxy.json": {"requests": proxy_request, "answers": proxy_answer},
     "webhook.json": {"vectors": webhook},
+    "bundle.json": {"vectors": bundle, "keys": bundle_key},
 }
 
 

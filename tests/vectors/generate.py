@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import bundle_vectors
 import reference as ref
 
 Vector = dict[str, Any]
@@ -898,6 +899,7 @@ FILES: dict[str, Callable[[], dict[str, list[Vector]]]] = {
     "token.json": token,
     "proxy.json": proxy,
     "webhook.json": webhook,
+    "bundle.json": lambda: bundle_vectors.sections(fixed),
 }
 
 

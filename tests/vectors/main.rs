@@ -2,6 +2,7 @@
 //! again bit for bit, what is not is refused.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+mod bundle;
 mod proxy;
 mod record;
 mod text;

@@ -16,16 +16,11 @@
 
 use std::fmt;
 
-use argon2::{Algorithm, Argon2, Params, Version};
-use serde::{Deserialize, Deserializer, de};
 use zeroize::Zeroizing;
 
 use super::cipher::Cipher;
-use super::{Key, Undecryptable, random};
-use crate::rule::{Broken, Rule};
-
-/// What a person protects a file with: 12 to 1,024 characters.
-pub struct Passphrase(Zeroizing<String>);
+use super::passphrase::{Cost, Passphrase};
+use super::{Undecryptable, random};
 
 /// The key of a passphrase, with all that is needed to derive it again.
 pub struct ArchiveKey {
@@ -41,45 +36,18 @@ const MAGIC: &[u8; 8] = b"SCEXPORT";
 const VERSION: u8 = 1;
 const HEADER: usize = 34;
 
-/// How much deriving a key costs: the second recommended option of RFC 9106, section 4.
-const COST: Cost = Cost { memory: 65_536, passes: 3, lanes: 4 };
-
-#[derive(Clone, Copy)]
-struct Cost {
-    memory: u32,
-    passes: u32,
-    lanes: u8,
-}
-
-impl Passphrase {
-    /// A passphrase, if it may be one.
-    pub fn new(text: String) -> Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be 12 to 1024 characters");
-        let text = Zeroizing::new(text);
-        if (12..=1024).contains(&text.chars().count()) {
-            Ok(Self(text))
-        } else {
-            Err(RULE.broken())
-        }
-    }
-}
-
 impl ArchiveKey {
     /// Derives a key for a new file. Takes 64 MiB and a good part of a second, so not on a thread
     /// that others wait for.
     #[must_use]
     pub fn derive(passphrase: &Passphrase) -> Self {
         #[expect(clippy::expect_used, reason = "the costs are a constant within Argon2's bounds")]
-        Self::of(passphrase, COST, random()).expect("costs that Argon2 takes")
+        Self::of(passphrase, Cost::NEW, random()).expect("costs that Argon2 takes")
     }
 
     fn of(passphrase: &Passphrase, cost: Cost, salt: [u8; 16]) -> Option<Self> {
+        let key = passphrase.derive(cost, &salt)?;
         let Cost { memory, passes, lanes } = cost;
-        let params = Params::new(memory, passes, u32::from(lanes), Some(32)).ok()?;
-        let mut key = Zeroizing::new([0; 32]);
-        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-            .hash_password_into(passphrase.0.as_bytes(), &salt, key.as_mut_slice())
-            .ok()?;
         let mut header = [0; HEADER];
         header[..8].copy_from_slice(MAGIC);
         header[8] = VERSION;
@@ -87,7 +55,7 @@ impl ArchiveKey {
         header[13..17].copy_from_slice(&passes.to_be_bytes());
         header[17] = lanes;
         header[18..].copy_from_slice(&salt);
-        Some(Self { header, cipher: Cipher::new(&Key::from_bytes(key)) })
+        Some(Self { header, cipher: Cipher::new(&key) })
     }
 }
 
@@ -114,22 +82,7 @@ fn read(header: &[u8; HEADER]) -> Option<(Cost, [u8; 16])> {
     let number = |at: usize| header.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
     let cost = Cost { memory: number(9)?, passes: number(13)?, lanes: header[17] };
     let is_ours = header.starts_with(MAGIC) && header[8] == VERSION;
-    let is_bounded = (19_456..=262_144).contains(&cost.memory)
-        && (2..=10).contains(&cost.passes)
-        && (1..=8).contains(&cost.lanes);
-    (is_ours && is_bounded).then_some((cost, header[18..].try_into().ok()?))
-}
-
-impl<'de> Deserialize<'de> for Passphrase {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::new(String::deserialize(deserializer)?).map_err(de::Error::custom)
-    }
-}
-
-impl fmt::Debug for Passphrase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Passphrase(…)")
-    }
+    (is_ours && cost.is_bounded()).then_some((cost, header[18..].try_into().ok()?))
 }
 
 impl fmt::Debug for ArchiveKey {
@@ -140,6 +93,9 @@ impl fmt::Debug for ArchiveKey {
 
 #[cfg(test)]
 mod tests {
+    use argon2::{Algorithm, Argon2, Params, Version};
+
+    use super::super::Key;
     use super::*;
 
     /// The least that is taken, so that tests are quick.
@@ -229,15 +185,5 @@ mod tests {
         let opened = Cipher::new(&Key::from_bytes(key)).open(&file[34..], &file[..34]).unwrap();
 
         assert_eq!(opened.as_slice(), b"kvc");
-    }
-
-    #[test]
-    fn a_passphrase_has_12_characters_or_more() {
-        for text in ["", "short", "elevenchars", &"x".repeat(1025)] {
-            assert!(Passphrase::new(text.to_owned()).is_err(), "{text}");
-        }
-        for text in ["twelve chars", "日本語のパスフレーズです", &"é".repeat(1024)] {
-            assert!(Passphrase::new(text.to_owned()).is_ok(), "{text}");
-        }
     }
 }

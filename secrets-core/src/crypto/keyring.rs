@@ -108,6 +108,7 @@ pub struct Keyring {
     wrapping: Cipher,
     pepper: Key,
     audit: Key,
+    signing: Key,
 }
 
 impl Keyring {
@@ -176,22 +177,23 @@ impl Keyring {
         wrapping: Cipher,
         keys: &[InstanceKeyRecord],
     ) -> Result<Self, KeyringError> {
-        let (mut pepper, mut audit) = (None, None);
+        let (mut pepper, mut audit, mut signing) = (None, None, None);
         for key in keys {
             let context = dek_context(record.id, ProjectId::NIL, key.purpose as u32);
             let opened = unwrap(&wrapping, &key.wrapped, &context).map_err(tampered)?;
             match key.purpose {
                 InstanceKeyPurpose::TokenPepper => pepper = Some(opened),
                 InstanceKeyPurpose::Audit => audit = Some(opened),
-                InstanceKeyPurpose::Manifest | InstanceKeyPurpose::Signing => {}
+                InstanceKeyPurpose::Signing => signing = Some(opened),
+                InstanceKeyPurpose::Manifest => {}
             }
         }
         let is_whole = InstanceKeyPurpose::ALL
             .iter()
             .all(|purpose| keys.iter().any(|key| key.purpose == *purpose));
-        let (pepper, audit) =
-            pepper.zip(audit).filter(|_| is_whole).ok_or(KeyringError::Tampered)?;
-        Ok(Self { instance: record.id, kek_id: record.kek_id, wrapping, pepper, audit })
+        let keys = pepper.zip(audit).zip(signing).filter(|_| is_whole);
+        let ((pepper, audit), signing) = keys.ok_or(KeyringError::Tampered)?;
+        Ok(Self { instance: record.id, kek_id: record.kek_id, wrapping, pepper, audit, signing })
     }
 
     /// Which installation this is.
@@ -222,6 +224,11 @@ impl Keyring {
 
     pub(super) fn audit(&self) -> &Key {
         &self.audit
+    }
+
+    /// The seed of the installation's Ed25519 key.
+    pub(crate) fn signing(&self) -> &Key {
+        &self.signing
     }
 }
 

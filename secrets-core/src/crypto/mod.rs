@@ -16,18 +16,20 @@
 
 mod archive;
 mod chain;
+pub(crate) mod checked;
 mod cipher;
 mod fingerprint;
 mod key;
 mod keyring;
 pub(crate) mod message;
+mod passphrase;
 mod plaintext;
 mod record;
 mod tag;
 mod token;
 mod webhook;
 
-pub use archive::{Archive, ArchiveKey, Passphrase};
+pub use archive::{Archive, ArchiveKey};
 pub(crate) use chain::{ChainMac, is_same};
 pub use cipher::Undecryptable;
 pub use fingerprint::Fingerprint;
@@ -39,6 +41,8 @@ pub use keyring::{
     InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, Keyring, KeyringError, ProjectKey,
     ProjectKeyRecord,
 };
+pub(crate) use passphrase::Cost;
+pub use passphrase::Passphrase;
 pub use plaintext::{Description, Plaintext};
 pub use record::{Purpose, RecordContext, Sealed};
 pub use tag::Tag;

@@ -1,7 +1,7 @@
 //! Service tokens and invitation tokens: their text, and the keyed hash under which they are known.
 //!
-//! `env_`, 43 base62 digits of 256 random bits, 6 base62 digits of the CRC-32 (IEEE) of all that
-//! precedes. The checksum lets scanners and us tell a typo from a token without a look-up.
+//! `env_` and 256 random bits as [`checked`](super::checked) text: a typo is told from a token
+//! without a look-up.
 
 use std::fmt;
 
@@ -12,6 +12,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+use super::checked::{self, push_base62};
 use super::{Keyring, random};
 use crate::ids::InvitationId;
 
@@ -20,7 +21,6 @@ const SERVICE: &str = "env_";
 /// What the credential of a command line begins with.
 const CLI: &str = "cli_";
 const LENGTH: usize = 53;
-const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// A service token in the clear: shown once, when it is made.
 pub struct TokenText(Zeroizing<String>);
@@ -53,12 +53,7 @@ impl TokenText {
     }
 
     fn prefixed(prefix: &str, entropy: &[u8; 32]) -> Self {
-        let mut text = Zeroizing::new(String::with_capacity(LENGTH));
-        text.push_str(prefix);
-        push_base62(&mut text, entropy, 43);
-        let checksum = crc32(text.as_bytes());
-        push_base62(&mut text, &checksum.to_be_bytes(), 6);
-        Self(text)
+        Self(checked::write(prefix, entropy))
     }
 
     /// Whether a text can be a token: it has the prefix, and where it has a token's length its
@@ -69,15 +64,7 @@ impl TokenText {
         else {
             return false;
         };
-        if text.len() != LENGTH {
-            return true;
-        }
-        let Some((body, checksum)) = text.split_at_checked(LENGTH - 6) else {
-            return false;
-        };
-        let mut expected = String::new();
-        push_base62(&mut expected, &crc32(body.as_bytes()).to_be_bytes(), 6);
-        body[prefix.len()..].bytes().all(|digit| DIGITS.contains(&digit)) && expected == checksum
+        text.len() != LENGTH || checked::is_whole(prefix, text)
     }
 
     /// The first 12 characters, by which people tell tokens apart.
@@ -182,31 +169,6 @@ impl fmt::Debug for TokenText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TokenText(…)")
     }
-}
-
-/// Appends a big-endian number in base 62, most significant digit first, with leading zeros.
-fn push_base62(out: &mut String, number: &[u8], digits: usize) {
-    let mut number = Zeroizing::new(number.to_vec());
-    let mut text = Zeroizing::new(vec![b'0'; digits]);
-    for place in text.iter_mut().rev() {
-        let mut remainder = 0_u16;
-        for byte in number.iter_mut() {
-            let value = (remainder << 8) | u16::from(*byte);
-            *byte = u8::try_from(value / 62).unwrap_or_default();
-            remainder = value % 62;
-        }
-        *place = DIGITS[usize::from(remainder)];
-    }
-    out.extend(text.iter().map(|byte| char::from(*byte)));
-}
-
-/// CRC-32 (IEEE 802.3, reflected).
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg())
-        })
-    })
 }
 
 #[cfg(test)]

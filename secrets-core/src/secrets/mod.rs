@@ -1,5 +1,6 @@
 //! Secrets.
 
+mod bundle;
 mod change;
 mod create;
 mod delete;
@@ -19,6 +20,7 @@ mod visible;
 use serde::Serialize;
 use uuid::Uuid;
 
+pub use bundle::{BundleFile, ExportBundle, Lifetime, NewBundle, PreparedBundle, SealedBundle};
 pub use change::SecretChange;
 use change::check_version;
 pub use create::{CreateSecret, NewSecret};

@@ -32,6 +32,7 @@ pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
         wrapping: wrapping_cipher(kek, instance),
         pepper: Key::generate(),
         audit: Key::generate(),
+        signing: Key::generate(),
     }
 }
 

@@ -1,0 +1,233 @@
+//! The header of a bundle: what it may say, and how each thing is written.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use uuid::Uuid;
+
+use super::{About, Refused};
+use crate::clock::Time;
+use crate::crypto::Cost;
+use crate::object::{Object, list};
+
+pub(super) const MAGIC: &[u8; 8] = b"SCBUNDLE";
+pub(super) const VERSION: u8 = 1;
+/// Magic, version and the length of the header.
+pub(super) const PREFIX: usize = 13;
+/// The most bytes that a header has.
+pub(super) const HEADER: usize = 16_384;
+pub(super) const MAC: usize = 32;
+pub(super) const SIGNATURE: usize = 64;
+pub(super) const CHUNK: usize = 65_536;
+pub(super) const TAG: usize = 16;
+/// A file key, wrapped.
+pub(super) const WRAPPED: usize = 48;
+/// The most recipients that a bundle has.
+pub(super) const RECIPIENTS: usize = 16;
+
+const SUITE: &str = "A256GCM-HKDF-SHA256";
+/// What every reader of JSON takes for the same number.
+const LARGEST: u64 = (1 << 53) - 1;
+/// From here on, nanoseconds are those of a leap second.
+const BILLION: u32 = 1_000_000_000;
+
+/// What a header says, apart from what is the same in all.
+pub(super) struct Header {
+    pub(super) about: About,
+    pub(super) salt: [u8; 16],
+    pub(super) signer: [u8; 32],
+    pub(super) recipients: Vec<Slot>,
+}
+
+/// The file key, wrapped for a recipient.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "lowercase", deny_unknown_fields)]
+pub(super) enum Slot {
+    /// Under a key.
+    Raw { w: Binary<WRAPPED> },
+    /// Under a passphrase.
+    Argon2id { s: Binary<16>, m: u32, it: u32, p: u8, w: Binary<WRAPPED> },
+    /// For a public key.
+    X25519 { enc: Binary<32>, w: Binary<WRAPPED> },
+}
+
+/// Bytes in base64url, in the one way they are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Binary<const N: usize>(pub(super) [u8; N]);
+
+/// The header as JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    v: u32,
+    suite: String,
+    salt: Binary<16>,
+    chunk: usize,
+    seq: u64,
+    #[serde(deserialize_with = "canonical_time")]
+    created: Time,
+    #[serde(default, deserialize_with = "perhaps_time", skip_serializing_if = "Option::is_none")]
+    expires: Option<Time>,
+    #[serde(deserialize_with = "canonical_id")]
+    project: Uuid,
+    #[serde(deserialize_with = "canonical_id")]
+    environment: Uuid,
+    signer: Binary<32>,
+    #[serde(deserialize_with = "list")]
+    recipients: Vec<Slot>,
+}
+
+/// What says whether we know the kind of header at all; the rest may be whatever it is then.
+#[derive(Deserialize)]
+struct Outline {
+    v: u64,
+    suite: String,
+    chunk: u64,
+    recipients: Vec<Object<Kind>>,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    t: String,
+}
+
+impl Header {
+    /// Reads a header, and refuses what breaks a rule of the format. Nothing of it is proven yet.
+    pub(super) fn read(json: &[u8]) -> Result<Self, Refused> {
+        is_known(json)?;
+        let written = serde_json::from_slice::<Object<Written>>(json);
+        let Object(written) = written.map_err(|_| Refused::Malformed(FIELDS))?;
+        if written.seq > LARGEST {
+            return Err(Refused::Malformed("its number is larger than 2^53 - 1"));
+        }
+        check(&written.recipients)?;
+        let about = About {
+            project: written.project.into(),
+            environment: written.environment.into(),
+            seq: written.seq,
+            created_at: written.created,
+            expires_at: written.expires,
+        };
+        let (Binary(salt), Binary(signer)) = (written.salt, written.signer);
+        Ok(Self { about, salt, signer, recipients: written.recipients })
+    }
+
+    /// The header as it is written; `None` for one that no reader would take.
+    pub(super) fn write(self) -> Option<Vec<u8>> {
+        check(&self.recipients).ok()?;
+        let About { project, environment, seq, created_at, expires_at } = self.about;
+        let written = Written {
+            v: u32::from(VERSION),
+            suite: SUITE.to_owned(),
+            salt: Binary(self.salt),
+            chunk: CHUNK,
+            seq,
+            created: created_at,
+            expires: expires_at,
+            project: project.uuid(),
+            environment: environment.uuid(),
+            signer: Binary(self.signer),
+            recipients: self.recipients,
+        };
+        let json = serde_json::to_vec(&written).ok()?;
+        (seq <= LARGEST && json.len() <= HEADER).then_some(json)
+    }
+}
+
+impl Slot {
+    pub(super) fn wrapped(&self) -> &[u8; WRAPPED] {
+        let (Self::Raw { w } | Self::Argon2id { w, .. } | Self::X25519 { w, .. }) = self;
+        &w.0
+    }
+}
+
+const FIELDS: &str = "its header lacks a field, or has one that is not as it must be";
+
+fn is_known(json: &[u8]) -> Result<(), Refused> {
+    let outline = serde_json::from_slice::<Object<Outline>>(json);
+    let Object(outline) = outline.map_err(|_| Refused::Malformed(FIELDS))?;
+    let is_known =
+        |Object(kind): &Object<Kind>| matches!(kind.t.as_str(), "raw" | "argon2id" | "x25519");
+    if outline.v != u64::from(VERSION) {
+        return Err(Refused::Unsupported("version"));
+    }
+    if outline.suite != SUITE {
+        return Err(Refused::Unsupported("suite"));
+    }
+    if outline.chunk != CHUNK as u64 {
+        return Err(Refused::Unsupported("size of chunks"));
+    }
+    if !outline.recipients.iter().all(is_known) {
+        return Err(Refused::Unsupported("kind of recipient"));
+    }
+    Ok(())
+}
+
+/// One key and one passphrase at most: a reader tries one key, and pays for one derivation.
+fn check(recipients: &[Slot]) -> Result<(), Refused> {
+    if !(1..=RECIPIENTS).contains(&recipients.len()) {
+        return Err(Refused::Malformed("it has no recipients, or more than 16"));
+    }
+    for (place, slot) in recipients.iter().enumerate() {
+        let is_twice = recipients.iter().take(place).any(|other| match (slot, other) {
+            (Slot::Raw { .. }, Slot::Raw { .. })
+            | (Slot::Argon2id { .. }, Slot::Argon2id { .. }) => true,
+            (Slot::X25519 { enc, .. }, Slot::X25519 { enc: other, .. }) => enc == other,
+            _ => false,
+        });
+        if is_twice {
+            return Err(Refused::Malformed("it has a recipient twice"));
+        }
+        if let Slot::Argon2id { m: memory, it: passes, p: lanes, .. } = *slot
+            && !(Cost { memory, passes, lanes }).is_bounded()
+        {
+            return Err(Refused::Malformed("what its passphrase costs is out of bounds"));
+        }
+    }
+    Ok(())
+}
+
+impl<const N: usize> Serialize for Binary<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&URL_SAFE_NO_PAD.encode(self.0))
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for Binary<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // Padding, and bits that are left over, are refused by the engine.
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(de::Error::custom)?;
+        let bytes = bytes.try_into().map_err(|_| de::Error::custom("not of the length"))?;
+        Ok(Self(bytes))
+    }
+}
+
+/// Reads a field that is there and not `null`; for `#[serde(default, deserialize_with)]`.
+pub(super) fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Reads a time in the one way it is written: RFC 3339, in UTC, to the microsecond, as `Z`; from
+/// 1970 on, and of no leap second, so that every language has it.
+pub(super) fn canonical_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let time = DateTime::parse_from_rfc3339(&text).map_err(de::Error::custom)?.with_timezone(&Utc);
+    let is_canonical = time.to_rfc3339_opts(SecondsFormat::AutoSi, true) == text
+        && (time.timestamp_subsec_nanos() % 1_000 == 0 && time.timestamp_subsec_nanos() < BILLION)
+        && time.timestamp() >= 0;
+    is_canonical.then_some(time).ok_or_else(|| de::Error::custom("another way to write a time"))
+}
+
+fn perhaps_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+    canonical_time(deserializer).map(Some)
+}
+
+fn canonical_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uuid, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let id = Uuid::try_parse(&text).map_err(de::Error::custom)?;
+    (id.to_string() == text).then_some(id).ok_or_else(|| de::Error::custom("another way to write"))
+}

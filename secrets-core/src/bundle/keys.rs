@@ -1,0 +1,244 @@
+//! The keys around bundles, and the texts people pass them on as: a prefix, base62, a checksum.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ed25519_dalek::{Signer as _, VerifyingKey};
+use hpke::kem::{Kem, X25519HkdfSha256};
+use hpke::{Deserializable, Serializable};
+use serde::{Deserialize, Serialize, Serializer};
+use zeroize::Zeroizing;
+
+use super::format::SIGNATURE;
+use crate::crypto::{Key, checked};
+use crate::rule::{Broken, Rule};
+
+const BUNDLE_KEY: &str = "scbk_";
+const PRIVATE_KEY: &str = "scbx_";
+const PUBLIC_KEY: &str = "scbp_";
+const SIGNER: &str = "scbs_";
+
+/// A key that opens one bundle: `scbk_` and 256 random bits. Shown once, when it is made.
+pub struct BundleKey(pub(super) Key);
+
+/// What opens bundles that are made for its public key: `scbx_` and 256 random bits.
+pub struct RecipientKey(Key);
+
+/// What bundles are made for, and anybody may know: `scbp_` and an X25519 key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^scbp_[0-9A-Za-z]{49}$"))]
+#[serde(try_from = "String", into = "String")]
+pub struct PublicKey([u8; 32]);
+
+/// Who signed a bundle: `scbs_` and an Ed25519 key. Every installation has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^scbs_[0-9A-Za-z]{49}$"))]
+#[serde(try_from = "String", into = "String")]
+pub struct Signer([u8; 32]);
+
+/// What signs bundles.
+pub struct SigningKey(ed25519_dalek::SigningKey);
+
+/// HPKE's X25519 with HKDF-SHA256.
+pub(super) type X25519 = X25519HkdfSha256;
+
+impl BundleKey {
+    /// A new one.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(Key::generate())
+    }
+
+    /// The key as text.
+    #[must_use]
+    pub fn reveal(&self) -> Zeroizing<String> {
+        checked::write(BUNDLE_KEY, self.0.as_bytes())
+    }
+
+    /// Writes the text into an answer; for `#[serde(serialize_with)]`.
+    pub fn serialize_revealed<S: Serializer>(
+        key: &Option<Self>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match key {
+            Some(key) => serializer.serialize_str(&key.reveal()),
+            None => serializer.serialize_none(),
+        }
+    }
+}
+
+impl RecipientKey {
+    /// A new one.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self(Key::generate())
+    }
+
+    /// What bundles for this key are made for.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        let mut bytes = [0; 32];
+        X25519::sk_to_pk(&self.secret()).write_exact(&mut bytes);
+        PublicKey(bytes)
+    }
+
+    /// The key as text.
+    #[must_use]
+    pub fn reveal(&self) -> Zeroizing<String> {
+        checked::write(PRIVATE_KEY, self.0.as_bytes())
+    }
+
+    pub(super) fn secret(&self) -> <X25519 as Kem>::PrivateKey {
+        #[expect(clippy::expect_used, reason = "any 32 bytes are a private key, once clamped")]
+        <X25519 as Kem>::PrivateKey::from_bytes(self.0.as_bytes()).expect("32 bytes")
+    }
+}
+
+impl PublicKey {
+    pub(super) fn point(&self) -> <X25519 as Kem>::PublicKey {
+        #[expect(clippy::expect_used, reason = "any 32 bytes are a point")]
+        <X25519 as Kem>::PublicKey::from_bytes(&self.0).expect("32 bytes")
+    }
+}
+
+impl Signer {
+    pub(super) fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn bytes(self) -> [u8; 32] {
+        self.0
+    }
+
+    /// Whether it signed this; points that sign anything are not taken.
+    pub(super) fn has_signed(self, message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
+        let signature = ed25519_dalek::Signature::from_bytes(signature);
+        VerifyingKey::from_bytes(&self.0)
+            .is_ok_and(|key| key.verify_strict(message, &signature).is_ok())
+    }
+}
+
+impl SigningKey {
+    /// A new one.
+    #[must_use]
+    pub fn generate() -> Self {
+        Self::of(&Key::generate())
+    }
+
+    /// The one of a seed.
+    pub(crate) fn of(seed: &Key) -> Self {
+        Self(ed25519_dalek::SigningKey::from_bytes(seed.as_bytes()))
+    }
+
+    /// Who others see as the signer.
+    #[must_use]
+    pub fn signer(&self) -> Signer {
+        Signer(self.0.verifying_key().to_bytes())
+    }
+
+    pub(super) fn sign(&self, message: &[u8]) -> [u8; SIGNATURE] {
+        self.0.sign(message).to_bytes()
+    }
+}
+
+impl FromStr for BundleKey {
+    type Err = Broken;
+
+    fn from_str(text: &str) -> Result<Self, Broken> {
+        const RULE: Rule = Rule::of("must be a key of a bundle: scbk_ and 49 letters and digits");
+        let bits = checked::read(BUNDLE_KEY, text).ok_or(RULE.broken())?;
+        Ok(Self(Key::from_bytes(bits)))
+    }
+}
+
+impl FromStr for RecipientKey {
+    type Err = Broken;
+
+    fn from_str(text: &str) -> Result<Self, Broken> {
+        const RULE: Rule = Rule::of("must be a private key: scbx_ and 49 letters and digits");
+        let bits = checked::read(PRIVATE_KEY, text).ok_or(RULE.broken())?;
+        Ok(Self(Key::from_bytes(bits)))
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = Broken;
+
+    fn from_str(text: &str) -> Result<Self, Broken> {
+        const RULE: Rule = Rule::of("must be a public key: scbp_ and 49 letters and digits");
+        let key = Self(*checked::read(PUBLIC_KEY, text).ok_or(RULE.broken())?);
+        // With a point of low order everybody shares the same secret.
+        X25519::encap(&key.point(), None).map(|_| key).map_err(|_| RULE.broken())
+    }
+}
+
+impl FromStr for Signer {
+    type Err = Broken;
+
+    fn from_str(text: &str) -> Result<Self, Broken> {
+        const RULE: Rule = Rule::of("must be a signer: scbs_ and 49 letters and digits");
+        let bytes = *checked::read(SIGNER, text).ok_or(RULE.broken())?;
+        let key = VerifyingKey::from_bytes(&bytes).ok().filter(|key| !key.is_weak());
+        key.map(|_| Self(bytes)).ok_or(RULE.broken())
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&checked::write(PUBLIC_KEY, &self.0))
+    }
+}
+
+impl fmt::Display for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&checked::write(SIGNER, &self.0))
+    }
+}
+
+impl TryFrom<String> for PublicKey {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Signer {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        text.parse()
+    }
+}
+
+impl From<PublicKey> for String {
+    fn from(key: PublicKey) -> Self {
+        key.to_string()
+    }
+}
+
+impl From<Signer> for String {
+    fn from(signer: Signer) -> Self {
+        signer.to_string()
+    }
+}
+
+impl fmt::Debug for BundleKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BundleKey(…)")
+    }
+}
+
+impl fmt::Debug for RecipientKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RecipientKey(…)")
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SigningKey(…)")
+    }
+}

@@ -1,0 +1,177 @@
+//! Whom a bundle is for.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use super::file_key::{FileKey, Shared};
+use super::format::{Binary, RECIPIENTS, Slot};
+use super::keys::{BundleKey, PublicKey};
+use crate::crypto::{Cost, Key, Passphrase, random};
+use crate::error::{Error, Result};
+use crate::rule::{Broken, Rule};
+
+/// Somebody whom a bundle is for.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(tag = "type", rename_all = "lowercase", try_from = "Submitted")]
+pub enum NewRecipient {
+    /// Whoever has a key that is drawn for this bundle and shown once.
+    Raw {},
+    /// Whoever knows a passphrase.
+    Passphrase {
+        /// 12 to 1,024 characters.
+        #[cfg_attr(feature = "openapi", schema(
+            value_type = String, min_length = 12, max_length = 1_024,
+            example = "correct horse battery staple",
+        ))]
+        passphrase: Passphrase,
+    },
+    /// Whoever has the private key of a pair.
+    X25519 {
+        /// The public one, `scbp_…`.
+        public_key: PublicKey,
+    },
+}
+
+/// A recipient as it is submitted: so that what is wrong is told by field.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Submitted {
+    #[serde(rename = "type")]
+    kind: Kind,
+    passphrase: Option<Passphrase>,
+    public_key: Option<PublicKey>,
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+enum Kind {
+    Raw,
+    Passphrase,
+    X25519,
+}
+
+/// Whom a bundle is for, with the key of the passphrase derived: 1 to 16, of which one key and one
+/// passphrase at most, and no public key twice.
+pub struct Recipients {
+    key: Option<Key>,
+    passphrase: Option<Derived>,
+    public: Vec<PublicKey>,
+}
+
+/// A passphrase's key, with all that is needed to derive it again.
+struct Derived {
+    key: Key,
+    cost: Cost,
+    salt: [u8; 16],
+}
+
+impl Recipients {
+    /// Whoever has this key.
+    #[must_use]
+    pub fn key(key: &BundleKey) -> Self {
+        Self { key: Key::from_slice(key.0.as_bytes()), passphrase: None, public: Vec::new() }
+    }
+
+    /// Whoever knows this passphrase. Takes 64 MiB and a good part of a second, so not on a thread
+    /// that others wait for.
+    #[must_use]
+    pub fn passphrase(passphrase: &Passphrase) -> Self {
+        Self { key: None, passphrase: Derived::new(passphrase), public: Vec::new() }
+    }
+
+    /// Whoever has the private key of this one.
+    #[must_use]
+    pub fn public_key(public: PublicKey) -> Self {
+        Self { key: None, passphrase: None, public: vec![public] }
+    }
+
+    /// Those who are asked for, and the key that was drawn if there is one. Takes as long as
+    /// [`passphrase`](Self::passphrase) if there is one.
+    pub fn prepare(wanted: Vec<NewRecipient>) -> Result<(Self, Option<BundleKey>)> {
+        if !(1..=RECIPIENTS).contains(&wanted.len()) {
+            return Err(Error::invalid("recipients", "must be 1 to 16"));
+        }
+        let (mut drawn, mut phrase, mut public) = (None, None, Vec::new());
+        for (place, recipient) in wanted.into_iter().enumerate() {
+            let is_twice = match recipient {
+                NewRecipient::Raw {} => drawn.replace(BundleKey::generate()).is_some(),
+                NewRecipient::Passphrase { passphrase } => phrase.replace(passphrase).is_some(),
+                NewRecipient::X25519 { public_key } => {
+                    let is_twice = public.contains(&public_key);
+                    public.push(public_key);
+                    is_twice
+                }
+            };
+            if is_twice {
+                let rule = "must be the only raw one, the only passphrase, or another public key";
+                return Err(Error::invalid(format!("recipients[{place}]"), rule));
+            }
+        }
+        let key = drawn.as_ref().and_then(|drawn| Key::from_slice(drawn.0.as_bytes()));
+        let passphrase = phrase.as_ref().and_then(Derived::new);
+        Ok((Self { key, passphrase, public }, drawn))
+    }
+
+    /// What the header says of them; `None` where a public key is none.
+    pub(super) fn slots(&self, file_key: &FileKey, salt: &[u8; 16]) -> Option<Vec<Slot>> {
+        let raw = self.key.as_ref().map(|key| {
+            let w = Binary(file_key.wrap(key, Shared::Raw, salt));
+            Slot::Raw { w }
+        });
+        let phrase = self.passphrase.as_ref().map(|Derived { key, cost, salt: s }| {
+            let w = Binary(file_key.wrap(key, Shared::Argon2id, salt));
+            let Cost { memory: m, passes: it, lanes: p } = *cost;
+            Slot::Argon2id { s: Binary(*s), m, it, p, w }
+        });
+        let public = self.public.iter().map(|public| {
+            let (enc, w) = file_key.wrap_for(public, salt)?;
+            Some(Slot::X25519 { enc: Binary(enc), w: Binary(w) })
+        });
+        raw.into_iter().chain(phrase).map(Some).chain(public).collect()
+    }
+}
+
+impl TryFrom<Submitted> for NewRecipient {
+    type Error = Broken;
+
+    fn try_from(submitted: Submitted) -> std::result::Result<Self, Broken> {
+        const RULE: Rule = Rule::of(
+            "must have a `passphrase` where its type is so, a `public_key` where it is x25519, and nothing else",
+        );
+        match (submitted.kind, submitted.passphrase, submitted.public_key) {
+            (Kind::Raw, None, None) => Ok(Self::Raw {}),
+            (Kind::Passphrase, Some(passphrase), None) => Ok(Self::Passphrase { passphrase }),
+            (Kind::X25519, None, Some(public_key)) => Ok(Self::X25519 { public_key }),
+            _ => Err(RULE.broken()),
+        }
+    }
+}
+
+impl TryFrom<String> for Kind {
+    type Error = Broken;
+
+    fn try_from(text: String) -> std::result::Result<Self, Broken> {
+        const RULE: Rule = Rule::of("must be raw, passphrase or x25519");
+        match text.as_str() {
+            "raw" => Ok(Self::Raw),
+            "passphrase" => Ok(Self::Passphrase),
+            "x25519" => Ok(Self::X25519),
+            _ => Err(RULE.broken()),
+        }
+    }
+}
+
+impl Derived {
+    fn new(passphrase: &Passphrase) -> Option<Self> {
+        let (cost, salt) = (Cost::NEW, random());
+        Some(Self { key: passphrase.derive(cost, &salt)?, cost, salt })
+    }
+}
+
+impl fmt::Debug for Recipients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recipients(…)")
+    }
+}

@@ -1,0 +1,60 @@
+//! Making a bundle.
+
+use sha2::{Digest, Sha256};
+
+use super::About;
+use super::file_key::FileKey;
+use super::format::{Header, MAC, MAGIC, SIGNATURE, VERSION};
+use super::keys::SigningKey;
+use super::recipients::Recipients;
+use super::secret::BundledSecret;
+use super::stream::ChunkWriter;
+use crate::crypto::random;
+use crate::error::{Error, Result};
+
+/// The bundle of these secrets, which must be by key, without a key twice.
+///
+/// # Errors
+///
+/// When no reader would take it: keys out of order, a number over 2^53 - 1.
+pub fn seal(
+    about: &About,
+    secrets: &[BundledSecret],
+    recipients: &Recipients,
+    signing: &SigningKey,
+) -> Result<Vec<u8>> {
+    if !secrets.is_sorted_by(|one, next| one.key < next.key) {
+        return Err(Error::internal("the secrets of a bundle are not by key"));
+    }
+    let (file_key, salt) = (FileKey::generate(), random());
+    let slots = recipients.slots(&file_key, &salt);
+    let header = slots.and_then(|recipients| {
+        let signer = signing.signer().bytes();
+        Header { about: about.clone(), salt, signer, recipients }.write()
+    });
+    let header = header.ok_or_else(|| Error::internal("a bundle's header cannot be written"))?;
+
+    let mut file = MAGIC.to_vec();
+    file.push(VERSION);
+    file.extend_from_slice(&u32::try_from(header.len()).map_err(Error::internal)?.to_be_bytes());
+    file.extend_from_slice(&header);
+    let mac = file_key.mac(&salt, &file);
+    file.extend_from_slice(&mac);
+    let head = file.len();
+    file.extend_from_slice(&[0; SIGNATURE]);
+
+    let mut chunks = ChunkWriter::new(&mut file, file_key.cipher(&salt));
+    serde_json::to_writer(&mut chunks, secrets).map_err(Error::internal)?;
+    chunks.finish();
+
+    let (head, rest) = file.split_at_mut(head);
+    let (signature, chunks) = rest.split_at_mut(SIGNATURE);
+    let message = signed(&Sha256::digest(&*head).into(), &Sha256::digest(&*chunks).into());
+    signature.copy_from_slice(&signing.sign(&message));
+    Ok(file)
+}
+
+/// What is signed: the hash of all up to the mac, and that of the chunks.
+pub(super) fn signed(head: &[u8; MAC], chunks: &[u8; 32]) -> Vec<u8> {
+    [b"scb1/sig\0".as_slice(), head, chunks].concat()
+}

@@ -1,0 +1,121 @@
+//! The payload in chunks of 64 KiB, each sealed for its place: STREAM, as age does it.
+
+use std::io::{self, Read, Write};
+
+use xaes_256_gcm::aead::AeadInOut;
+use xaes_256_gcm::aes_gcm::{Aes256Gcm, Nonce, Tag};
+use zeroize::Zeroizing;
+
+use super::Refused;
+use super::format::{CHUNK, TAG};
+
+/// Seals what is written to it.
+pub(super) struct ChunkWriter<'a> {
+    out: &'a mut Vec<u8>,
+    cipher: Aes256Gcm,
+    buffer: Zeroizing<Vec<u8>>,
+    number: u64,
+}
+
+/// Opens chunk after chunk.
+pub(super) struct ChunkReader<R> {
+    source: R,
+    cipher: Aes256Gcm,
+    buffer: Zeroizing<Vec<u8>>,
+    /// How many bytes of the source are left.
+    left: u64,
+    number: u64,
+}
+
+impl<'a> ChunkWriter<'a> {
+    pub(super) fn new(out: &'a mut Vec<u8>, cipher: Aes256Gcm) -> Self {
+        let buffer = Zeroizing::new(Vec::with_capacity(CHUNK));
+        Self { out, cipher, buffer, number: 0 }
+    }
+
+    /// Seals what is left: the last chunk, which says that it is.
+    pub(super) fn finish(mut self) {
+        self.seal(true);
+    }
+
+    fn seal(&mut self, is_last: bool) {
+        #[expect(clippy::expect_used, reason = "64 KiB are within the bounds of AES-GCM")]
+        let tag = self
+            .cipher
+            .encrypt_inout_detached(
+                &Nonce::from(nonce(self.number, is_last)),
+                &[],
+                self.buffer.as_mut_slice().into(),
+            )
+            .expect("64 KiB");
+        self.out.extend_from_slice(&self.buffer);
+        self.out.extend_from_slice(&tag);
+        self.buffer.clear();
+        self.number += 1;
+    }
+}
+
+impl Write for ChunkWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Not before there is more to say: the last chunk is sealed as such.
+        if self.buffer.len() == CHUNK && !bytes.is_empty() {
+            self.seal(false);
+        }
+        let taken = bytes.len().min(CHUNK - self.buffer.len());
+        self.buffer.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<R: Read> ChunkReader<R> {
+    /// The chunks that the next bytes of a source are, `left` of them.
+    pub(super) fn new(source: R, cipher: Aes256Gcm, left: u64) -> Self {
+        Self { source, cipher, buffer: Zeroizing::new(Vec::new()), left, number: 0 }
+    }
+
+    /// What the present chunk holds.
+    pub(super) fn plain(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Goes on to the next chunk; `false` after the last.
+    pub(super) fn advance(&mut self) -> Result<bool, Refused> {
+        if self.left == 0 {
+            if self.number == 0 {
+                return Err(Refused::Tampered);
+            }
+            self.buffer.clear();
+            return Ok(false);
+        }
+        let most = CHUNK + TAG;
+        let size = usize::try_from(self.left).map_or(most, |left| left.min(most));
+        self.buffer.resize(size, 0);
+        self.source.read_exact(&mut self.buffer)?;
+        self.left = self.left.saturating_sub(size as u64);
+        // An empty chunk is none, and a payload is never empty.
+        let plain = size.checked_sub(TAG).filter(|plain| *plain > 0).ok_or(Refused::Tampered)?;
+        let (ciphertext, tag) = self.buffer.split_at_mut(plain);
+        let tag: [u8; TAG] = (&*tag).try_into().map_err(|_| Refused::Tampered)?;
+        let opened = self.cipher.decrypt_inout_detached(
+            &Nonce::from(nonce(self.number, self.left == 0)),
+            &[],
+            ciphertext.into(),
+            &Tag::from(tag),
+        );
+        opened.map_err(|_| Refused::Tampered)?;
+        self.buffer.truncate(plain);
+        self.number += 1;
+        Ok(true)
+    }
+}
+
+fn nonce(number: u64, is_last: bool) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[3..11].copy_from_slice(&number.to_be_bytes());
+    nonce[11] = u8::from(is_last);
+    nonce
+}

@@ -1,0 +1,89 @@
+//! Passphrases, and the keys that Argon2id (RFC 9106, version 0x13) makes of them.
+
+use std::fmt;
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use serde::{Deserialize, Deserializer, de};
+use zeroize::Zeroizing;
+
+use super::Key;
+use crate::rule::{Broken, Rule};
+
+/// What a person protects a file with: 12 to 1,024 characters.
+pub struct Passphrase(Zeroizing<String>);
+
+/// How much deriving a key costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// In KiB.
+    pub(crate) memory: u32,
+    pub(crate) passes: u32,
+    pub(crate) lanes: u8,
+}
+
+impl Cost {
+    /// What new files are made with: the second recommended option of RFC 9106, section 4.
+    pub(crate) const NEW: Self = Self { memory: 65_536, passes: 3, lanes: 4 };
+
+    /// Whether it is neither less than is safe nor more than a reader should pay for a file that
+    /// it does not trust yet.
+    pub(crate) fn is_bounded(self) -> bool {
+        (19_456..=262_144).contains(&self.memory)
+            && (2..=10).contains(&self.passes)
+            && (1..=8).contains(&self.lanes)
+    }
+}
+
+impl Passphrase {
+    /// A passphrase, if it may be one.
+    pub fn new(text: String) -> Result<Self, Broken> {
+        const RULE: Rule = Rule::of("must be 12 to 1024 characters");
+        let text = Zeroizing::new(text);
+        if (12..=1024).contains(&text.chars().count()) {
+            Ok(Self(text))
+        } else {
+            Err(RULE.broken())
+        }
+    }
+
+    /// The key of these costs and this salt; `None` for costs that are out of bounds, of which none
+    /// is paid.
+    pub(crate) fn derive(&self, cost: Cost, salt: &[u8; 16]) -> Option<Key> {
+        if !cost.is_bounded() {
+            return None;
+        }
+        let params = Params::new(cost.memory, cost.passes, u32::from(cost.lanes), Some(32)).ok()?;
+        let mut key = Zeroizing::new([0; 32]);
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+            .hash_password_into(self.0.as_bytes(), salt, key.as_mut_slice())
+            .ok()?;
+        Some(Key::from_bytes(key))
+    }
+}
+
+impl<'de> Deserialize<'de> for Passphrase {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::new(String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_passphrase_has_12_characters_or_more() {
+        for text in ["", "short", "elevenchars", &"x".repeat(1025)] {
+            assert!(Passphrase::new(text.to_owned()).is_err(), "{text}");
+        }
+        for text in ["twelve chars", "日本語のパスフレーズです", &"é".repeat(1024)] {
+            assert!(Passphrase::new(text.to_owned()).is_ok(), "{text}");
+        }
+    }
+}
