@@ -12,7 +12,6 @@ folder=$1
 target=wasm32-unknown-unknown
 built=$folder/$target/wasm/secrets_wasm.wasm
 generator=$CARGO_TARGET_DIR/debug/examples/bindings
-optimizer=tests/wasm/node_modules/.bin/wasm-opt
 package=$folder/package
 
 # In a folder of its own, since another compiler may do it.
@@ -29,7 +28,6 @@ module() {
     shift
     compile "$@"
     "$generator" "$built" "$into" $how
-    "$optimizer" -Oz --all-features "$into/secrets_bg.wasm" -o "$into/secrets_bg.wasm"
 }
 
 tests/tools/wasm-toolchain.sh "$SECRETS_TEST_TOOLS/wasm"

@@ -13,9 +13,11 @@
   // The worker and what it is made of.
 
   const module = (async () => {
-    const { binary } = { binary: atob($("module").textContent) };
-    return WebAssembly.compile(Uint8Array.from(binary, (letter) => letter.charCodeAt(0)));
+    const binary = Uint8Array.from(atob($("module").textContent), (letter) => letter.charCodeAt(0));
+    return WebAssembly.compile(binary);
   })();
+  // Told when somebody opens a bundle.
+  module.catch(() => {});
 
   async function start() {
     const address = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
