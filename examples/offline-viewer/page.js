@@ -154,6 +154,7 @@
     if (!typed) return refuse("secret", "Nothing is typed.", "Type the passphrase or key of this bundle.");
     if (!["passphrase", "key", "privateKey"].includes(use)) return refuse("secret", "This opens no bundle.", $("secret-told").textContent);
     if (use === "privateKey" && !signer) {
+      $("signing").open = true;
       return refuse("signer", ...problemOf({ kind: "untrusted" }, { use }));
     }
     setWorking(true);
@@ -175,9 +176,11 @@
     if (error.kind === "cancelled") return;
     if (error.kind !== "invalid") {
       tell("problem", problemOf(error, given));
-      return $(error.kind === "untrusted" ? "signer" : "secret").focus();
+      if (error.kind === "untrusted") $("signing").open = true;
+      return $({ no_recipient: "secret", untrusted: "signer" }[error.kind] ?? "file").focus();
     }
     if (error.message.startsWith("signer")) {
+      $("signing").open = true;
       return refuse("signer", "This is not a signer.", "It begins with scbs_ and must be copied whole.");
     }
     const [title, text] =
@@ -210,8 +213,8 @@
     document.title = $("title").textContent;
     $("facts").replaceChildren(
       fact("Made", moment(bundle.created_at)),
-      fact("Opens until", bundle.expires_at ? moment(bundle.expires_at) : "no end"),
-      checked ? fact("Signature", "by the signer you named", "good") : fact("Signature", "whole; signer not compared"),
+      fact("Expires", bundle.expires_at ? moment(bundle.expires_at) : "never"),
+      checked ? fact("Signature", "valid, by the signer you named", "good") : fact("Signature", "valid; by whom was not checked"),
       fact("Environment", bundle.environment, "code"),
       fact("Signer", bundle.signer, "code"),
     );

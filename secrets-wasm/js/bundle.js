@@ -2,6 +2,6 @@
 
 import init from "./bundle/secrets.js";
 
-await init();
+await init({ module_or_path: new URL("./bundle/secrets_bg.wasm", import.meta.url) });
 
 export { isPlausibleToken, openBundle, openRecord } from "./bundle/secrets.js";

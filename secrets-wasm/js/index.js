@@ -3,7 +3,7 @@
 import init from "./full/secrets.js";
 import { nameOperations } from "./face.js";
 
-await init();
+await init({ module_or_path: new URL("./full/secrets_bg.wasm", import.meta.url) });
 nameOperations();
 
 export * from "./exports.js";

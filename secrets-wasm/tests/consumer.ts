@@ -12,11 +12,11 @@ async function use(session: Session): Promise<string> {
   const secret = await session.secret.get({ ...at, key: "A" });
   const value: string | undefined = secret.value;
   await session.secret.rollBack({ ...at, key: "A", version: 1 });
-  await session.permissionDefaults?.get({ project: project.id });
+  await session.permissionDefaults.get({ project: project.id });
   // @ts-expect-error: an operation that is not there.
   await session.secret.conjure({});
   // @ts-expect-error: a field is missing.
-  await session.secret.create({ ...at, key: "A" });
+  await session.secret.create({ ...at, value: "kvc_1" });
   // @ts-expect-error: a name that is none.
   await session.call("secret.conjure");
   return `${version} ${value}`;

@@ -131,15 +131,40 @@ test("the declarations are those of what is there, as TypeScript reads them stri
   assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}`);
 });
 
+// The bundle that the README and the example open.
+const bundle = vectorsOf("bundle.json").vectors.find(({ name }) => name === "for a passphrase, with the costs of ours");
+const passphrase = bundle.unlock.text;
+writeFileSync(join(installed, "production.bundle"), Buffer.from(bundle.bundle, "base64"));
+
 // The README's snippets as programs of a folder that holds the package and nothing else.
 const readme = readFileSync(join(root, "secrets-wasm/README.md"), "utf8");
 for (const [index, [, snippet]] of [...readme.matchAll(/^```js\n(.*?)^```$/gms)].entries()) {
   test(`snippet ${index + 1} of the README does what it says`, () => {
     const file = join(installed, `snippet-${index + 1}.mjs`);
-    writeFileSync(file, snippet);
+    writeFileSync(file, snippet.replace("correct horse battery staple", passphrase));
 
     const said = execFileSync(process.execPath, [file], { cwd: installed, encoding: "utf8" });
 
     assert.notEqual(said, "");
   });
 }
+
+const example = join(installed, "decrypt.mjs");
+copyFileSync(join(root, "examples/node/decrypt.mjs"), example);
+const decrypt = (input, ...others) =>
+  spawnSync(process.execPath, [example, "production.bundle", ...others], { cwd: installed, encoding: "utf8", input });
+
+test("the example prints the keys of a bundle, and none of its values", () => {
+  const { status, stdout, stderr } = decrypt(`${passphrase}\n`, bundle.about.signer);
+
+  assert.equal(stdout, bundle.secrets.map(({ key }) => `${key}\n`).join(""));
+  assert.equal(status, 0, stderr);
+  assert.ok(!`${stdout}${stderr}`.includes("kvc_"));
+});
+
+test("the example says why a bundle does not open", () => {
+  const { status, stdout, stderr } = decrypt("another passphrase\n");
+
+  assert.deepEqual([status, stdout], [1, ""]);
+  assert.match(stderr, /^no_recipient: /);
+});

@@ -33,6 +33,9 @@ export class Browser {
       const started = await browser.#ask("POST", "/session", capabilities(folder));
       browser.#session = started.sessionId;
       await browser.resize(width, height);
+      // What its own first page did is nobody's business.
+      await browser.goTo("about:blank");
+      await browser.requests();
     } catch (error) {
       await browser.close();
       throw error;

@@ -144,7 +144,7 @@ function bundle(module, vector, { vectors }) {
 }
 
 function bytesOf({ bundle, parts }, vectors) {
-  if (bundle) return ofBase64(bundle);
+  if (bundle !== undefined) return ofBase64(bundle);
   const pieces = parts.map((part) => {
     if (typeof part === "string") return ofBase64(part);
     return bytesOf(vectors.find(({ name }) => name === part.of), vectors).subarray(part.from, part.to);
