@@ -23,6 +23,8 @@ pub struct Route {
     pub callers: Option<Callers>,
     /// What the document of the interface tells of it.
     pub(crate) doc: Doc,
+    /// Whether other methods of its path are those of the parameter in its place.
+    pub(crate) is_beside_others: bool,
     pub(crate) filter: BoxedFilter<(Response,)>,
 }
 
@@ -34,7 +36,14 @@ impl Route {
         operation: &'static str,
         filter: BoxedFilter<(Response,)>,
     ) -> Self {
-        Self { method, template, operation, callers: None, doc: Doc::default(), filter }
+        let (doc, is_beside_others) = (Doc::default(), false);
+        Self { method, template, operation, callers: None, doc, is_beside_others, filter }
+    }
+
+    /// Leaves the other methods of its path to the parameter that stands in its place elsewhere:
+    /// `POST …/secrets/bundle` hides no secret of that name.
+    pub(crate) fn beside_others(self) -> Self {
+        Self { is_beside_others: true, ..self }
     }
 }
 
@@ -65,6 +74,14 @@ impl Router {
         for (index, route) in routes.iter().enumerate() {
             methods.entry(route.template).or_default().insert(route.method.clone(), index);
         }
+        for route in routes.iter().filter(|route| route.is_beside_others) {
+            let others = methods.iter().find(|(other, _)| is_instead(other, route.template));
+            let others = others.map(|(_, methods)| methods.clone()).unwrap_or_default();
+            let own = methods.entry(route.template).or_default();
+            for (method, index) in others {
+                own.entry(method).or_insert(index);
+            }
+        }
         let mut templates = Templates::new();
         for (template, methods) in methods {
             templates.insert(template, methods)?;
@@ -92,9 +109,26 @@ impl Router {
                 allowed(found.value),
             );
         };
-        let parameters =
-            found.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Found::Route(route, parameters.collect())
+        Found::Route(route, parameters(route.template, segments))
+    }
+}
+
+/// What the segments of a path are called in a template. (Not what the templates found: a route may
+/// be there for another template than its own.)
+fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
+    let parts = template.split('/').skip(1).zip(segments);
+    parts.filter_map(|(part, value)| Some((parameter(part)?.to_owned(), value.clone()))).collect()
+}
+
+fn parameter(part: &str) -> Option<&str> {
+    part.strip_prefix('{')?.strip_suffix('}')
+}
+
+/// Whether a template has a parameter where another has a word, at the end of both.
+fn is_instead(template: &str, other: &str) -> bool {
+    match (template.rsplit_once('/'), other.rsplit_once('/')) {
+        (Some((one, last)), Some((two, _))) => one == two && parameter(last).is_some(),
+        _ => false,
     }
 }
 

@@ -9,7 +9,7 @@ use secrets_http::jobs::Scheduler;
 use secrets_http::openapi::document;
 use secrets_http::routes;
 use secrets_tests::{App, Kind, Reply};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::host::{Failure, Host, Who};
 
@@ -46,12 +46,14 @@ fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
         }
         for (method, told) in methods.as_object().unwrap() {
             let parameters = told["parameters"].as_array().unwrap().iter();
-            let query = parameters.filter(|it| it["in"] == "query");
+            let has_body = told.get("requestBody").is_some();
+            // Beside a body, a query says how a text is to be read.
+            let query = parameters.filter(|it| it["in"] == "query" && !has_body);
             let endpoint = Endpoint {
                 method: method.to_uppercase().parse().unwrap(),
                 path: path.clone(),
                 query: query.map(|it| it["name"].as_str().unwrap().to_owned()).collect(),
-                has_body: told.get("requestBody").is_some(),
+                has_body,
                 envelope: envelope(told),
             };
             endpoints.insert(told["x-operation"].as_str().unwrap().to_owned(), endpoint);
@@ -88,6 +90,7 @@ impl Host for Http {
             Who::Token(text) => self.app.bearer(text),
         };
         let endpoint = &self.endpoints[name];
+        let is_text = name == "secret.export" && !input.get("format").is_none_or(Value::is_null);
         let path = endpoint.target(name, &mut input);
         let reply = if endpoint.has_body {
             client.json(endpoint.method.clone(), &path, &input.into()).await
@@ -95,7 +98,7 @@ impl Host for Http {
             assert!(input.is_empty(), "{name}: {:?} has no place", input.keys());
             client.raw(endpoint.method.clone(), &path, &[], Vec::new()).await
         };
-        endpoint.outcome(&reply)
+        endpoint.outcome(&reply, is_text)
     }
 }
 
@@ -132,7 +135,7 @@ impl Endpoint {
         path
     }
 
-    fn outcome(&self, reply: &Reply) -> Result<Value, Failure> {
+    fn outcome(&self, reply: &Reply, is_text: bool) -> Result<Value, Failure> {
         if reply.status >= 400 {
             let body = reply.json();
             return Err(Failure {
@@ -140,13 +143,13 @@ impl Endpoint {
                 ..Failure::told(&body)
             });
         }
+        if is_text {
+            return Ok(json!({ "text": reply.text() }));
+        }
         if reply.body.is_empty() {
             return Ok(Value::Null);
         }
-        let is_json = reply.header("content-type") == Some("application/json");
-        let Some(Ok(body)) = is_json.then(|| serde_json::from_slice::<Value>(&reply.body)) else {
-            return Ok(serde_json::json!({ "text": reply.text() }));
-        };
+        let body = reply.json();
         Ok(match &self.envelope {
             Some(name) => body[name].clone(),
             None => body,

@@ -10,8 +10,10 @@ pub use sync::SyncUser;
 
 use crate::access::Role;
 use crate::clock::Time;
+use crate::error::{Error, Result, Subject};
 use crate::ids::{TeamId, UserId};
 use crate::names::{DisplayName, Slug};
+use crate::operation::{Context, Write};
 use crate::store::{Membership, UserRecord};
 
 /// A person and their teams.
@@ -74,6 +76,16 @@ pub struct TeamName {
     pub name: DisplayName,
     /// Its name in addresses.
     pub slug: Slug,
+}
+
+impl Context<'_, Write> {
+    /// A person as they are now, held until the end: what is written of them is made of this, and
+    /// not of what was read before somebody else wrote.
+    pub(crate) async fn locked_user(&mut self, user: UserId) -> Result<UserRecord> {
+        self.tx().lock_user(user).await.map_err(|error| error.gone(Subject::User))?;
+        let known = self.reads().user(user).await?;
+        known.ok_or(Error::NotFound(Subject::User))
+    }
 }
 
 impl User {

@@ -25,7 +25,7 @@ impl Operation for SyncUser {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<User> {
         let user = match &cx.caller.who {
-            Who::Person(person) => refresh(cx, person.user.clone(), &person.identity).await?,
+            Who::Person(person) => refresh(cx, person.user.id, &person.identity).await?,
             Who::Unsynced(identity) => welcome(cx, identity).await?,
             Who::Anonymous => return Err(Error::Unauthenticated("this needs a credential")),
             Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
@@ -48,7 +48,7 @@ async fn welcome(cx: &mut Context<'_, Write>, identity: &Identity) -> Result<Use
         // Two first sign-ins at once: the other one made the account, and the team.
         Err(StoreError::Duplicate(_)) => {
             let known = cx.reads().user_by_subject(&identity.issuer, &identity.subject).await?;
-            return refresh(cx, known.ok_or(Error::NotFound(Subject::User))?, identity).await;
+            return refresh(cx, known.ok_or(Error::NotFound(Subject::User))?.id, identity).await;
         }
         Err(error) => return Err(error.into()),
     }
@@ -62,10 +62,11 @@ async fn welcome(cx: &mut Context<'_, Write>, identity: &Identity) -> Result<Use
 
 async fn refresh(
     cx: &mut Context<'_, Write>,
-    known: UserRecord,
+    user: UserId,
     identity: &Identity,
 ) -> Result<UserRecord> {
     let now = cx.now();
+    let known = cx.locked_user(user).await?;
     let mut user = UserRecord { last_login_at: Some(now), ..told(&known, identity)? };
     let same = UserRecord { last_login_at: known.last_login_at, ..user.clone() } == known;
     user.updated_at = if same { known.updated_at } else { now };

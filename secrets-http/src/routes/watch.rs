@@ -61,6 +61,7 @@ pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
             operation: WatchEnvironment::NAME,
             callers: Some(WatchEnvironment::CALLERS),
             doc: Doc::default(),
+            is_beside_others: false,
             filter: filter.boxed(),
         }
         .says("Watch an environment: an event whenever what it sees changes")

@@ -102,6 +102,7 @@ const ADDED: &[(&str, &str)] = &[
     ("POST", "/api/v1/projects/{projectId}/restore"),
     ("PATCH", "/api/v1/projects/{projectId}/environments/{environmentId}"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/watch"),
+    ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bundle"),
     ("GET", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history"),
     ("POST", "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback"),
     (

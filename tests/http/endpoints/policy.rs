@@ -133,6 +133,7 @@ const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/w
 const SECRETS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets";
 const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export";
 const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
+const BUNDLE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bundle";
 const SECRET: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
 const HISTORY: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history";
@@ -205,6 +206,7 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", SECRETS, Who::Readers, Level::Environment, 200),
     change("POST", SECRETS, Who::Writers, Level::Environment, 201),
     rule("GET", EXPORT, Who::Readers, Level::Environment, 200),
+    rule("POST", BUNDLE, Who::Readers, Level::Environment, 200),
     change("POST", BULK, Who::Writers, Level::Environment, 200),
     rule("GET", SECRET, Who::Readers, Level::Secret, 200),
     change("PUT", SECRET, Who::Writers, Level::Secret, 200),

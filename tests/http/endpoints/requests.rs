@@ -205,6 +205,7 @@ impl Names {
             ("POST", "projects") => Some(json!({ "name": name, "team_id": team })),
             ("POST", "secrets") => Some(secret),
             ("POST", "webhooks") => Some(webhook()),
+            ("POST", "bundle") => Some(json!({ "recipients": [{ "type": "raw" }] })),
             ("POST", "bulk") => Some(json!({ "secrets": [secret], "overwrite": true })),
             ("PUT", "billing") => Some(json!({ "plan": "free" })),
             ("PUT", "permissions") => {

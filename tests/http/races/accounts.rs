@@ -26,6 +26,22 @@ async fn a_new_person_who_signs_in_many_times_gets_one_account_and_one_team(app:
     assert!(memberships[0].team.is_personal);
 }
 
+async fn a_name_that_was_chosen_is_not_lost_to_a_sign_in_beside_it(app: App) {
+    let alice = app.person("alice").await;
+    let nothing = json!({});
+
+    for round in 0..10 {
+        let name = json!({ "name": format!("Alice {round}") });
+        let (chosen, synced) = tokio::join!(
+            alice.patch("/api/v1/account", &name),
+            alice.post("/api/v1/auth/sync", &nothing),
+        );
+        chosen.is(200);
+        synced.is(200);
+        assert_eq!(alice.get("/api/v1/users/me").await.json()["name"], name["name"]);
+    }
+}
+
 async fn teams_of_one_name_get_addresses_of_their_own(app: App) {
     app.person("ann").await;
     let crowd = Crowd::of(&app, &app.jwt("ann")).await;
@@ -43,6 +59,7 @@ async fn teams_of_one_name_get_addresses_of_their_own(app: App) {
 }
 
 secrets_tests::on_every_store!(
+    a_name_that_was_chosen_is_not_lost_to_a_sign_in_beside_it,
     a_new_person_who_signs_in_many_times_gets_one_account_and_one_team,
     teams_of_one_name_get_addresses_of_their_own,
 );

@@ -1,5 +1,6 @@
 //! `/api/v1/projects/{projectId}/environments/{environmentId}/secrets`.
 
+mod bundle;
 mod create;
 mod delete;
 mod export;
