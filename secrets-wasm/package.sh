@@ -4,7 +4,7 @@
 #
 #     package.sh FOLDER
 #
-# Needs CARGO_TARGET_DIR, SECRETS_TEST_TOOLS, and the packages of tests/wasm.
+# Needs CARGO_TARGET_DIR and SECRETS_TEST_TOOLS.
 set -eu
 
 cd "$(dirname "$0")/.."

@@ -45,7 +45,7 @@ test("the service behaves as everywhere", async () => {
   });
 
   assert.deepEqual(failures, []);
-  assert.ok(count > 0);
+  assert.ok(count >= 300, `only ${count} cases`);
   console.log("# cases in Chromium:", count);
 });
 

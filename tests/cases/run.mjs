@@ -32,7 +32,7 @@ async function judge(service, { people, steps, variables: row }, number) {
     const session = await service.signIn({ issuer: "cases", subject: email, email });
     const { id, teams } = await session.call("user.me");
     sessions[name] = session;
-    Object.assign(variables, { [name]: id, [`${name}.team`]: teams[0].id, [`${name}.email`]: email });
+    Object.assign(variables, { [name]: id, [`${name}.team`]: teams[0].team_id, [`${name}.email`]: email });
   }
   for (const [index, step] of steps.entries()) {
     const who = filled(step.as ?? "alice", variables);
