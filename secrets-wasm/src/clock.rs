@@ -11,10 +11,10 @@ pub(crate) fn now() -> Time {
 }
 
 /// Asks whenever the service does.
-#[cfg(feature = "full")]
+#[cfg(feature = "service")]
 pub(crate) struct HostClock;
 
-#[cfg(feature = "full")]
+#[cfg(feature = "service")]
 impl secrets_core::clock::Clock for HostClock {
     fn now(&self) -> Time {
         now()

@@ -16,7 +16,7 @@ pub(crate) fn invalid(name: &str, rule: &str) -> Error {
 }
 
 /// What the core refuses, with the body that HTTP answers.
-#[cfg(feature = "formats")]
+#[cfg(any(feature = "formats", feature = "service"))]
 pub(crate) fn refused(error: &secrets_core::Error) -> Error {
     use secrets_core::error::ErrorBody;
 

@@ -15,7 +15,7 @@ pub(crate) fn to_js(value: &impl Serialize) -> Result<JsValue, Error> {
 }
 
 /// A value from JavaScript: what JSON makes of it. A field that is undefined is not there.
-#[cfg(feature = "formats")]
+#[cfg(any(feature = "formats", feature = "service"))]
 pub(crate) fn from_js<T: serde::de::DeserializeOwned>(
     name: &str,
     value: &JsValue,

@@ -1,7 +1,7 @@
 //! The module for JavaScript. This crate only translates: what it does is secrets-core's.
 //!
 //! Without the features it opens bundles and records and nothing else, which is small enough for a
-//! page. `formats` adds those in which secrets come and go, `full` the whole core.
+//! page. The features add the rest; `full` is all of it.
 
 mod arguments;
 pub mod bundle;
@@ -11,9 +11,9 @@ mod failure;
 pub mod formats;
 mod json;
 pub mod record;
-#[cfg(feature = "full")]
+#[cfg(feature = "scan")]
 pub mod scan;
-#[cfg(feature = "full")]
+#[cfg(feature = "service")]
 pub mod service;
-#[cfg(feature = "full")]
+#[cfg(feature = "webhook")]
 pub mod webhook;
