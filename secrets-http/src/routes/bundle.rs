@@ -6,12 +6,12 @@ use secrets_core::access::EnvironmentPath;
 use secrets_core::caller::{Caller, Callers};
 use secrets_core::error::{self, Error};
 use secrets_core::secrets::{ExportBundle, Held, ListSecrets, NewBundle, SealedBundle};
-use secrets_core::{Operation, Service};
+use secrets_core::{Operation, Service, Task};
 use tokio::sync::Semaphore;
 use warp::Filter as _;
 use warp::http::Method;
 
-use crate::api::{Api, Task};
+use crate::api::Api;
 use crate::body::{Body, LIMIT, body};
 use crate::reply::Shape;
 use crate::router::Route;
