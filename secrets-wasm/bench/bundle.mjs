@@ -1,11 +1,12 @@
 // How long a bundle takes to open, beside WebCrypto deciphering as many bytes: in Node.js and, with
 // --chromium, in a browser. Opening parses, checks the signature and makes 1,000 objects as well.
 //
-//     node secrets-wasm/bench/bundle.mjs BUNDLE KEY [--chromium]
+//     node secrets-wasm/bench/bundle.mjs [--chromium] [--save FILE]
 //
-// BUNDLE is a file with 1,000 secrets for KEY (scbk_…). The package is the one that the suite installed.
+// The bundle is made by a service in memory; --save keeps it, and prints its key, for the figures of
+// other languages. The package is the one that the suite installed.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 
@@ -13,7 +14,25 @@ import { Browser } from "../../tests/browser/driver.mjs";
 import { serve } from "../../tests/browser/server.mjs";
 import { packed, profile } from "../tests/places.mjs";
 
-const [file, key, flag] = process.argv.slice(2);
+const flags = process.argv.slice(2);
+
+// A thousand secrets as programs have them: an address with a password each.
+async function made() {
+  const { Service } = await import(pathToFileURL(join(packed, "index.node.js")));
+  const service = await Service.memory();
+  const session = await service.signIn({ issuer: "bench", subject: "alice", email: "alice@example.com" });
+  const { id: project } = await session.project.create({ name: "Bench" });
+  const at = { project, environment: "production" };
+  for (let page = 0; page < 10; page += 1) {
+    const secrets = Array.from({ length: 100 }, (_, index) => ({
+      key: `SERVICE_${page}_${index}_DATABASE_URL`,
+      value: `postgres://service-${index}:kvc_${"x".repeat(24)}@db-${page}.internal:5432/production`,
+    }));
+    await session.secret.import({ ...at, secrets });
+  }
+  const { bundle, key } = await session.secret.bundle({ ...at, recipients: [{ type: "raw" }] });
+  return { bytes: new Uint8Array(Buffer.from(bundle, "base64")), key };
+}
 
 // Medians in milliseconds. Is sent to the browser as text, so it uses nothing from around it.
 async function measure(openBundle, bytes, key, phrase) {
@@ -49,12 +68,17 @@ function tell(where, { secrets, bytes, opened, plain, derived }) {
   );
 }
 
+const { bytes, key } = await made();
+if (flags.includes("--save")) {
+  writeFileSync(flags[flags.indexOf("--save") + 1], bytes);
+  console.log(key);
+}
 const { openBundle } = await import(pathToFileURL(join(packed, "bundle.node.js")));
-tell(`Node.js ${process.versions.node}`, await measure(openBundle, new Uint8Array(readFileSync(file)), key, phrase));
+tell(`Node.js ${process.versions.node}`, await measure(openBundle, bytes, key, phrase));
 
-if (flag === "--chromium") {
+if (flags.includes("--chromium")) {
   const page = `<!doctype html><title>bench</title>`;
-  const server = await serve({ folders: { package: packed }, files: { "/": page, "/bundle": readFileSync(file) } });
+  const server = await serve({ folders: { package: packed }, files: { "/": page, "/bundle": bytes } });
   const browser = await Browser.open({ folder: profile("bench") });
   try {
     await browser.goTo(`${server.url}/`);

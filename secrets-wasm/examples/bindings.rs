@@ -19,7 +19,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut generator = Bindgen::new();
     generator.input_path(module).out_name("secrets").typescript(false).remove_name_section(true);
     generator.remove_producers_section(true);
-    if is_script { generator.no_modules(true)? } else { generator.web(true)? };
+    if is_script {
+        generator.no_modules(true)?
+    } else {
+        generator.web(true)?
+    };
     generator.generate(folder)?;
     Ok(())
 }

@@ -449,6 +449,28 @@ export interface MyPermissions {
   permissions: EnvironmentPermission[];
 }
 
+/** Somebody whom a bundle is for. */
+export type NewRecipient = NewRecipientRaw | NewRecipientPassphrase | NewRecipientX25519;
+
+/** Whoever knows a passphrase. */
+export interface NewRecipientPassphrase {
+  /** 12 to 1,024 characters. */
+  passphrase: string;
+  type: "passphrase";
+}
+
+/** Whoever has a key that is drawn for this bundle and shown once. */
+export interface NewRecipientRaw {
+  type: "raw";
+}
+
+/** Whoever has the private key of a pair. */
+export interface NewRecipientX25519 {
+  /** The public one, `scbp_…`. */
+  public_key: string;
+  type: "x25519";
+}
+
 /** How an attempt ended. */
 export type Outcome = "success" | "failed" | "rolled_back";
 
@@ -699,6 +721,24 @@ export interface ScannedFile {
   content: string;
   /** Its path: 1 to 1,024 characters, none of them a control character. */
   path: string;
+}
+
+/** A bundle, and what its maker should know of it. */
+export interface SealedBundle {
+  /** The file, in base64. */
+  bundle: string;
+  /** When it was made. */
+  created_at: string;
+  /** From when on it does not open. */
+  expires_at?: string | null;
+  /** The key that opens it, where one was asked for. Nobody can be told it again. */
+  key?: string | null;
+  /** How many secrets it holds. */
+  secrets: number;
+  /** Its number: the microsecond at which it was made. */
+  seq: number;
+  /** Who signed it: this installation, each time. Whoever opens bundles should know it. */
+  signer: string;
 }
 
 /** A secret, with its value only where the operation gives values. */
@@ -1335,6 +1375,8 @@ export interface ScanOperations {
 
 /** Operations on secrets. */
 export interface SecretOperations {
+  /** Take along all values an environment sees, in a file that opens without the service. `secret.bundle` */
+  bundle(input: { project: string; environment: string; recipients: NewRecipient[]; expires_in_seconds?: number | null; }): Promise<SealedBundle>;
   /** Create a secret. `secret.create` */
   create(input: { project: string; environment: string; key: string; description?: string | null; hidden?: boolean | null; value?: string | null; }): Promise<Secret>;
   /** Delete a secret for good. `secret.delete` */
@@ -1493,6 +1535,7 @@ export type OperationName =
   | "scan.delete"
   | "scan.get"
   | "scan.list"
+  | "secret.bundle"
   | "secret.create"
   | "secret.delete"
   | "secret.export"

@@ -29,8 +29,8 @@ struct Opened {
 /// Opens a bundle: everything it holds, if it is whole, for this key and not too old.
 #[wasm_bindgen(js_name = openBundle, skip_typescript)]
 pub fn open_bundle(bundle: &[u8], options: &JsValue) -> Result<JsValue, Error> {
-    let opener = opener(&Arguments(options))?;
-    let opened = opener.open_bytes(bundle).map_err(|refused| thrown(&refused))?;
+    let how = opener(&Arguments(options))?;
+    let opened = how.open_bytes(bundle).map_err(|refused| thrown(&refused))?;
     let signer = opened.signer();
     let About { project, environment, seq, created_at, expires_at } = opened.about().clone();
     let secrets = opened.collect::<Result<Vec<_>, _>>().map_err(|refused| thrown(&refused))?;
@@ -50,7 +50,7 @@ fn opener(given: &Arguments<'_>) -> Result<Opener, Error> {
 fn unlock(given: &Arguments<'_>) -> Result<Unlock, Error> {
     let key = given.get_if_any("key", |text| text.as_string()?.parse().ok())?;
     let private = given.get_if_any("privateKey", |text| text.as_string()?.parse().ok())?;
-    let passphrase = given.get_if_any("passphrase", |text| text.as_string())?;
+    let passphrase = given.get_if_any("passphrase", JsValue::as_string)?;
     match (key, private, passphrase) {
         (Some(key), None, None) => Ok(Unlock::Key(key)),
         (None, Some(private), None) => Ok(Unlock::Private(private)),

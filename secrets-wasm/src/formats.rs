@@ -33,7 +33,7 @@ pub fn parse(text: &str, format: &str) -> Result<JsValue, Error> {
 #[wasm_bindgen(skip_typescript)]
 pub fn render(secrets: &JsValue, format: &str, name: Option<String>) -> Result<String, Error> {
     let secrets: Vec<Pair> = from_js("secrets", secrets)?;
-    let text = write(secrets, format, name.as_deref().unwrap_or("secrets"));
+    let text = write(secrets, format, &name.unwrap_or_else(|| "secrets".to_owned()));
     text.map_err(|error| refused(&error))
 }
 
