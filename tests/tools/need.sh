@@ -42,6 +42,7 @@ find_missing() {
     need 'Python 3.11 or later with venv (python3)' python3-venv has_python
     need 'the PostgreSQL server (initdb, postgres)' postgresql has_postgres
     need 'the MariaDB server (mariadbd, mariadb-install-db)' 'mariadb-server-core mariadb-client-core' has_mariadb
+    need 'Chromium and its driver (chromium, chromedriver)' 'chromium chromium-driver' has_chromium
     need openssl openssl has openssl
     need 'dash and bash' 'dash bash' has_shells
     need 'setpriv and timeout' 'util-linux coreutils' has_basics_of_linux
@@ -71,6 +72,11 @@ has_basics_of_linux() {
 
 has_shells() {
     has dash && has bash
+}
+
+# Elsewhere than in Debian they are named by CHROMIUM and CHROMEDRIVER.
+has_chromium() {
+    has "${CHROMIUM:-chromium}" && has "${CHROMEDRIVER:-chromedriver}"
 }
 
 # A compiler without the C library's headers is not enough.

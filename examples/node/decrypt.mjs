@@ -1,0 +1,29 @@
+// Opens a bundle without a server, and prints the keys that are in it.
+//
+//     npm install secrets-service
+//     node decrypt.mjs FILE [SIGNER]
+//
+// The passphrase or key is read from the standard input, so that it stands in no list of processes.
+
+import { readFileSync } from "node:fs";
+import { openBundle } from "secrets-service/bundle";
+
+const [file, signer] = process.argv.slice(2);
+if (!file) {
+  console.error("usage: node decrypt.mjs FILE [SIGNER] <PASSPHRASE");
+  process.exit(64);
+}
+if (process.stdin.isTTY) process.stderr.write("passphrase or key, then Ctrl+D: ");
+const secret = readFileSync(0, "utf8").trim();
+const uses = { scbk_: "key", scbx_: "privateKey" };
+const use = uses[secret.slice(0, 5)] ?? "passphrase";
+
+try {
+  const bundle = openBundle(readFileSync(file), { [use]: secret, signer });
+  console.error(`environment ${bundle.environment}, made ${bundle.created_at}, signed by ${bundle.signer}`);
+  for (const { key } of bundle.secrets) console.log(key);
+} catch (error) {
+  if (!error.kind) throw error;
+  console.error(`${error.kind}: ${error.message}`);
+  process.exit(1);
+}

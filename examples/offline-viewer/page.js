@@ -1,0 +1,375 @@
+// The page of the viewer. Values are kept in `bundle` alone, and stand in the page while they are
+// shown; `lock` forgets them.
+"use strict";
+
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const KINDS = { scbk_: "key", scbx_: "privateKey", scbs_: "signer", scbp_: "publicKey" };
+  const HIDDEN = "••••••••";
+
+  let bytes, bundle, worker, waiting;
+  let working = false;
+
+  // The worker and what it is made of.
+
+  const module = (async () => {
+    const binary = Uint8Array.from(atob($("module").textContent), (letter) => letter.charCodeAt(0));
+    return WebAssembly.compile(binary);
+  })();
+  // Told when somebody opens a bundle.
+  module.catch(() => {});
+
+  async function start() {
+    const address = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
+    worker = new Worker(address);
+    URL.revokeObjectURL(address);
+    const answered = ({ data }) => {
+      const { resolve, reject } = waiting;
+      "error" in data ? reject(data.error) : resolve(data.value);
+    };
+    worker.onmessage = answered;
+    worker.onerror = () => waiting.reject({ kind: "internal", message: "" });
+    worker.postMessage({ module: await module });
+  }
+
+  async function ask(task) {
+    const answer = new Promise((resolve, reject) => (waiting = { resolve, reject }));
+    try {
+      if (!worker) await start();
+      worker?.postMessage(task);
+    } catch {
+      waiting.reject({ kind: "internal", message: "" });
+    }
+    return answer;
+  }
+
+  function stop() {
+    worker?.terminate();
+    worker = undefined;
+    waiting?.reject({ kind: "cancelled" });
+  }
+
+  // What is told.
+
+  const say = (text) => ($("status").textContent = text);
+
+  const PROBLEMS = {
+    tampered: [
+      "This file was changed after it was sealed.",
+      "Not one of its values can be trusted, so none is shown. Get the file again from where it came, or ask for a new bundle.",
+    ],
+    expired: ["This bundle has expired.", "Whoever made it said until when it may be opened. Ask for a new one."],
+    stale: ["This bundle is too old.", "A newer one of the same environment has been opened. Ask for a new one."],
+    unsupported: ["This bundle is of a newer kind.", "This page cannot open it. Use a newer version of this page."],
+    internal: ["This browser cannot open it.", "Try again, or use a newer browser: the page needs WebAssembly and workers."],
+  };
+
+  function problemOf({ kind, message }, { use, signer }) {
+    switch (kind) {
+      case "no_recipient": {
+        const what = { passphrase: "passphrase", key: "key", privateKey: "private key" }[use];
+        const hint = use === "passphrase" ? "Capital letters and spaces count. " : "";
+        return [`This ${what} does not open the bundle.`, `${hint}Make sure that it belongs to this very file, and that the file is whole.`];
+      }
+      case "untrusted":
+        return signer
+          ? ["This bundle is signed by somebody else.", "It is not from the signer that you named. Do not use it before you know why."]
+          : ["Who signed it must be named.", "Anybody can make a bundle for a private key, so the signer says whether it is genuine."];
+      case "malformed":
+        return ["This file is not a whole bundle.", `It is another kind of file, or was changed or cut since it was made. (${message})`];
+      default:
+        return PROBLEMS[kind] ?? ["This bundle cannot be opened.", message];
+    }
+  }
+
+  function tell(place, problem) {
+    $(place).hidden = !problem;
+    [$(`${place}-title`).textContent, $(`${place}-text`).textContent] = problem ?? ["", ""];
+  }
+
+  // A problem with one field: told, and the field is where one goes on.
+  function refuse(id, title, text) {
+    $(id).setAttribute("aria-invalid", "true");
+    tell("problem", [title, text]);
+    $(id).focus();
+  }
+
+  function clearProblem() {
+    tell("problem");
+    for (const id of ["file", "secret", "signer"]) $(id).removeAttribute("aria-invalid");
+  }
+
+  // Choosing.
+
+  const sizeOf = (count) => (count < 10_000 ? `${count} bytes` : count < 1e7 ? `${Math.round(count / 1000)} kB` : `${Math.round(count / 1e6)} MB`);
+
+  async function choose(file) {
+    if (!file) return;
+    clearProblem();
+    try {
+      bytes = new Uint8Array(await file.arrayBuffer());
+    } catch {
+      bytes = undefined;
+      return refuse("file", "This file cannot be read.", "It may have been moved. Choose it again.");
+    }
+    document.querySelector(".drop").classList.add("chosen");
+    $("file-told").textContent = `${file.name} (${sizeOf(bytes.length)})`;
+    say(`Chosen: ${file.name}`);
+  }
+
+  const useOf = (text) => KINDS[text.slice(0, 5)] ?? "passphrase";
+
+  function recognise() {
+    const use = useOf($("secret").value.trim());
+    const told = {
+      key: "This is a bundle's key.",
+      privateKey: "This is a private key: who signed the bundle must be named below.",
+      signer: "This names a signer and opens nothing.",
+      publicKey: "This is a public key and opens nothing. The private one begins with scbx_.",
+      passphrase: "This is taken for a passphrase.",
+    };
+    $("secret-told").textContent = $("secret").value ? told[use] : "A key begins with scbk_, a private key with scbx_.";
+    if (use === "privateKey") $("signing").open = true;
+  }
+
+  // Opening.
+
+  function setWorking(on) {
+    working = on;
+    $("open").textContent = on ? "Opening…" : "Open";
+    $("open").classList.toggle("working", on);
+    $("open").setAttribute("aria-disabled", String(on));
+    $("form").setAttribute("aria-busy", String(on));
+    $("cancel").hidden = !on;
+  }
+
+  async function open(event) {
+    event.preventDefault();
+    if (working) return;
+    clearProblem();
+    const typed = $("secret").value;
+    const use = useOf(typed.trim());
+    const signer = $("signer").value.trim() || undefined;
+    if (!bytes) return refuse("file", "No file is chosen.", "Choose the bundle first.");
+    if (!typed) return refuse("secret", "Nothing is typed.", "Type the passphrase or key of this bundle.");
+    if (!["passphrase", "key", "privateKey"].includes(use)) return refuse("secret", "This opens no bundle.", $("secret-told").textContent);
+    if (use === "privateKey" && !signer) {
+      $("signing").open = true;
+      return refuse("signer", ...problemOf({ kind: "untrusted" }, { use }));
+    }
+    setWorking(true);
+    say("Opening…");
+    try {
+      const options = { [use]: use === "passphrase" ? typed : typed.trim(), signer };
+      bundle = await ask({ task: "open", bytes, options });
+      show(signer);
+    } catch (error) {
+      stop();
+      failed(error, { use, signer });
+    } finally {
+      setWorking(false);
+    }
+  }
+
+  function failed(error, given) {
+    say("");
+    if (error.kind === "cancelled") return;
+    if (error.kind !== "invalid") {
+      tell("problem", problemOf(error, given));
+      if (error.kind === "untrusted") $("signing").open = true;
+      return $({ no_recipient: "secret", untrusted: "signer" }[error.kind] ?? "file").focus();
+    }
+    if (error.message.startsWith("signer")) {
+      $("signing").open = true;
+      return refuse("signer", "This is not a signer.", "It begins with scbs_ and must be copied whole.");
+    }
+    const [title, text] =
+      given.use === "passphrase"
+        ? ["This is not a passphrase of a bundle.", "It has at least 12 characters."]
+        : ["This is not a whole key.", "Letters are missing or mistyped. Copy all of it."];
+    refuse("secret", title, text);
+  }
+
+  // Showing.
+
+  const element = (name, { className, text, ...attributes } = {}, ...children) => {
+    const made = document.createElement(name);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
+    made.append(...children);
+    return made;
+  };
+
+  const moment = (text) => new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+  function fact(name, text, className = "") {
+    return element("div", { className: className.includes("code") ? "wide" : "" }, element("dt", { text: name }), element("dd", { text, className }));
+  }
+
+  function show(checked) {
+    const count = bundle.secrets.length;
+    $("title").textContent = count === 1 ? "1 secret" : `${count} secrets`;
+    document.title = $("title").textContent;
+    $("facts").replaceChildren(
+      fact("Made", moment(bundle.created_at)),
+      fact("Expires", bundle.expires_at ? moment(bundle.expires_at) : "never"),
+      checked ? fact("Signature", "valid, by the signer you named", "good") : fact("Signature", "valid; by whom was not checked"),
+      fact("Environment", bundle.environment, "code"),
+      fact("Signer", bundle.signer, "code"),
+    );
+    $("secrets").replaceChildren(...bundle.secrets.map(row));
+    $("secrets").hidden = count === 0;
+    $("search").hidden = count < 8;
+    $("form").hidden = true;
+    $("form").reset();
+    $("opened").hidden = false;
+    say(count === 0 ? "The bundle is whole and holds no secrets." : "Values are hidden until you ask for them.");
+    $("title").focus();
+  }
+
+  function row(secret) {
+    const value = element("div", { className: "value" });
+    const peek = element("button", { type: "button", "aria-pressed": "false" });
+    const copy = element("button", { type: "button", text: "Copy", "aria-label": `Copy the value of ${secret.key}` });
+    const reveal = (on) => {
+      peek.setAttribute("aria-pressed", String(on));
+      peek.setAttribute("aria-label", `Show the value of ${secret.key}`);
+      peek.textContent = on ? "Hide" : "Show";
+      value.textContent = on ? secret.value || "empty" : HIDDEN;
+      value.className = `value ${on ? (secret.value ? "" : "empty") : "hidden"}`;
+      on ? value.removeAttribute("aria-label") : value.setAttribute("aria-label", "hidden");
+      value.setAttribute("role", on ? "generic" : "img");
+      if (on) value.removeAttribute("role");
+    };
+    peek.addEventListener("click", () => reveal(peek.getAttribute("aria-pressed") !== "true"));
+    copy.addEventListener("click", () => copyValue(secret, copy));
+    reveal(false);
+    const about = [secret.description, secret.inherited_from && `from ${secret.inherited_from}`, `version ${secret.version}`];
+    const text = element(
+      "div",
+      {},
+      element("div", { className: "key", text: secret.key }),
+      value,
+      element("p", { className: "quiet", text: about.filter(Boolean).join(" · ") }),
+    );
+    const item = element("li", {}, text, element("div", { className: "row-actions" }, peek, copy));
+    item.reveal = reveal;
+    return item;
+  }
+
+  async function copyValue(secret, button) {
+    const copied = await toClipboard(secret.value);
+    say(copied ? `Copied the value of ${secret.key}.` : "This browser does not let the page copy. Show the value and copy it by hand.");
+    if (!copied) return;
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  }
+
+  async function toClipboard(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // Where pages from a disk have no clipboard, the older way does.
+      const field = element("textarea", { className: "unseen", "aria-hidden": "true" });
+      const focused = document.activeElement;
+      field.value = text;
+      document.body.append(field);
+      field.select();
+      const copied = document.execCommand("copy");
+      field.remove();
+      focused?.focus();
+      return copied;
+    }
+  }
+
+  function showAll() {
+    const on = $("show-all").getAttribute("aria-pressed") !== "true";
+    $("show-all").setAttribute("aria-pressed", String(on));
+    $("show-all").textContent = on ? "Hide all values" : "Show all values";
+    for (const item of $("secrets").children) item.reveal(on);
+    say(on ? "All values are shown." : "All values are hidden.");
+  }
+
+  function filter() {
+    const wanted = $("filter").value.trim().toLowerCase();
+    let count = 0;
+    for (const [index, item] of [...$("secrets").children].entries()) {
+      item.hidden = !bundle.secrets[index].key.toLowerCase().includes(wanted);
+      count += !item.hidden;
+    }
+    $("secrets").hidden = count === 0;
+    $("none").hidden = count > 0;
+    say(`${count} of ${bundle.secrets.length} keys`);
+  }
+
+  const NAMES = { dotenv: "secrets.env", json: "secrets.json", yaml: "secrets.yaml", shell: "secrets.sh", docker: "docker.env", csv: "secrets.csv", k8s: "secret.k8s.yaml" };
+
+  async function download() {
+    tell("unfit");
+    const format = $("format").value;
+    const secrets = bundle.secrets.map(({ key, value }) => ({ key, value }));
+    try {
+      const text = await ask({ task: "render", secrets, format, name: "secrets" });
+      const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+      element("a", { href: address, download: NAMES[format] }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 10_000);
+      say(`Saved as ${NAMES[format]}: whoever has that file can read the values.`);
+    } catch ({ fields = [] }) {
+      const keys = fields.map(({ field, message }) => `${field} ${message}`).join("; ");
+      tell("unfit", ["This format cannot hold all of these values.", `Choose JSON or YAML, which can. (${keys})`]);
+    }
+  }
+
+  // Forgets everything, and asks anew.
+  function lock(said) {
+    stop();
+    bundle = bytes = undefined;
+    $("secrets").replaceChildren();
+    $("facts").replaceChildren();
+    $("filter").value = "";
+    $("none").hidden = true;
+    tell("unfit");
+    clearProblem();
+    $("form").reset();
+    $("form").hidden = false;
+    $("signing").open = false;
+    $("opened").hidden = true;
+    $("show-all").setAttribute("aria-pressed", "false");
+    $("show-all").textContent = "Show all values";
+    document.querySelector(".drop").classList.remove("chosen");
+    $("file-told").textContent = "A bundle, as the service exports it";
+    $("title").textContent = document.title = "Open a bundle";
+    hideTyped(true);
+    recognise();
+    say(said);
+    $("title").focus();
+  }
+
+  function hideTyped(hidden) {
+    $("secret").type = hidden ? "password" : "text";
+    $("peek").setAttribute("aria-pressed", String(!hidden));
+  }
+
+  $("form").addEventListener("submit", open);
+  $("cancel").addEventListener("click", () => (stop(), $("open").focus()));
+  $("file").addEventListener("change", () => choose($("file").files[0]));
+  $("secret").addEventListener("input", recognise);
+  $("peek").addEventListener("click", () => hideTyped($("secret").type === "text"));
+  $("show-all").addEventListener("click", showAll);
+  $("filter").addEventListener("input", filter);
+  $("download").addEventListener("click", download);
+  $("lock").addEventListener("click", () => lock("Locked. The values are forgotten."));
+  addEventListener("pagehide", () => lock(""));
+  // A file may be dropped anywhere; none makes the browser leave the page.
+  addEventListener("dragover", (event) => {
+    event.preventDefault();
+    document.body.classList.toggle("dragging", $("opened").hidden);
+  });
+  for (const name of ["dragleave", "drop"]) addEventListener(name, () => document.body.classList.remove("dragging"));
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    if ($("opened").hidden && !working) choose(event.dataTransfer.files[0]);
+  });
+})();

@@ -1,0 +1,7 @@
+// What opens bundles, alone and small, in a browser.
+
+import init from "./bundle/secrets.js";
+
+await init({ module_or_path: new URL("./bundle/secrets_bg.wasm", import.meta.url) });
+
+export { isPlausibleToken, openBundle, openRecord } from "./bundle/secrets.js";

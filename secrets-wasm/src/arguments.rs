@@ -1,0 +1,64 @@
+//! Arguments that come as one object.
+
+use js_sys::{Error, JsString, Reflect, Uint8Array};
+use secrets_core::crypto::Key;
+use secrets_core::ids;
+use uuid::Uuid;
+use wasm_bindgen::JsValue;
+use wasm_bindgen::convert::TryFromJsValue;
+use zeroize::Zeroizing;
+
+use crate::failure::invalid;
+
+/// The object.
+pub(crate) struct Arguments<'a>(pub(crate) &'a JsValue);
+
+impl Arguments<'_> {
+    /// One argument. An error names it and does not show it: it may be the key.
+    pub(crate) fn get<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&JsValue) -> Option<T>,
+    ) -> Result<T, Error> {
+        read(&self.value(name)).ok_or_else(|| invalid(name, "is missing or cannot be one"))
+    }
+
+    /// One that may be left out.
+    pub(crate) fn get_if_any<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&JsValue) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let value = self.value(name);
+        if value.is_null() || value.is_undefined() {
+            return Ok(None);
+        }
+        read(&value).map(Some).ok_or_else(|| invalid(name, "is missing or cannot be one"))
+    }
+
+    /// What is nobody's field is undefined, and so are the fields of what is no object.
+    fn value(&self, name: &str) -> JsValue {
+        Reflect::get(self.0, &JsString::from(name)).unwrap_or(JsValue::UNDEFINED)
+    }
+}
+
+pub(crate) fn bytes(value: &JsValue) -> Option<Vec<u8>> {
+    Some(Uint8Array::try_from_js_value_ref(value)?.to_vec())
+}
+
+pub(crate) fn key(value: &JsValue) -> Option<Key> {
+    let bytes = Zeroizing::new(bytes(value)?);
+    Some(Key::from_bytes(Zeroizing::new(bytes.as_slice().try_into().ok()?)))
+}
+
+pub(crate) fn id(value: &JsValue) -> Option<Uuid> {
+    ids::parse(&value.as_string()?)
+}
+
+/// A number that is exactly what was given: the conversion alone would wrap round.
+pub(crate) fn number<N: TryFromJsValue>(value: &JsValue) -> Option<N>
+where
+    JsValue: PartialEq<N>,
+{
+    N::try_from_js_value_ref(value).filter(|number| value == number)
+}

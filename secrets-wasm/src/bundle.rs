@@ -1,0 +1,85 @@
+//! Bundles: secrets of an environment in one file, opened without a server.
+
+use js_sys::Error;
+use secrets_core::bundle::{About, BundledSecret, Opener, Refused, Signer, Unlock};
+use secrets_core::clock::Time;
+use secrets_core::crypto::Passphrase;
+use secrets_core::ids::{EnvironmentId, ProjectId};
+use serde::Serialize;
+use wasm_bindgen::prelude::*;
+
+use crate::arguments::{Arguments, number};
+use crate::clock;
+use crate::failure::{failure, invalid};
+use crate::json::to_js;
+
+/// What a bundle holds, and says of itself.
+#[derive(Serialize)]
+struct Opened {
+    project: ProjectId,
+    environment: EnvironmentId,
+    seq: u64,
+    created_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Time>,
+    signer: Signer,
+    secrets: Vec<BundledSecret>,
+}
+
+/// Opens a bundle: everything it holds, if it is whole, for this key and not too old.
+#[wasm_bindgen(js_name = openBundle, skip_typescript)]
+pub fn open_bundle(bundle: &[u8], options: &JsValue) -> Result<JsValue, Error> {
+    let how = opener(&Arguments(options))?;
+    let opened = how.open_bytes(bundle).map_err(|refused| thrown(&refused))?;
+    let signer = opened.signer();
+    let About { project, environment, seq, created_at, expires_at } = opened.about().clone();
+    let secrets = opened.collect::<Result<Vec<_>, _>>().map_err(|refused| thrown(&refused))?;
+    to_js(&Opened { project, environment, seq, created_at, expires_at, signer, secrets })
+}
+
+fn opener(given: &Arguments<'_>) -> Result<Opener, Error> {
+    Ok(Opener {
+        unlock: unlock(given)?,
+        signer: given.get_if_any("signer", |text| text.as_string()?.parse().ok())?,
+        at_least: given.get_if_any("atLeast", whole)?.unwrap_or_default(),
+        now: given.get_if_any("now", time)?.unwrap_or_else(clock::now),
+    })
+}
+
+/// Exactly one of the three.
+fn unlock(given: &Arguments<'_>) -> Result<Unlock, Error> {
+    let key = given.get_if_any("key", |text| text.as_string()?.parse().ok())?;
+    let private = given.get_if_any("privateKey", |text| text.as_string()?.parse().ok())?;
+    let passphrase = given.get_if_any("passphrase", JsValue::as_string)?;
+    match (key, private, passphrase) {
+        (Some(key), None, None) => Ok(Unlock::Key(key)),
+        (None, Some(private), None) => Ok(Unlock::Private(private)),
+        (None, None, Some(text)) => match Passphrase::new(text) {
+            Ok(passphrase) => Ok(Unlock::Passphrase(passphrase)),
+            Err(rule) => Err(invalid("passphrase", &rule.to_string())),
+        },
+        _ => Err(failure("invalid", "give one of passphrase, key and privateKey")),
+    }
+}
+
+/// A number that JavaScript holds exactly.
+fn whole(value: &JsValue) -> Option<u64> {
+    let most = js_sys::Number::MAX_SAFE_INTEGER;
+    let number = value.as_f64().filter(|number| (0.0..=most).contains(number))?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "within bounds, and looked at whether it is whole"
+    )]
+    let whole = number as u64;
+    (number.fract() == 0.0).then_some(whole)
+}
+
+/// Seconds since 1970.
+fn time(value: &JsValue) -> Option<Time> {
+    Time::from_timestamp(i64::from(number::<u32>(value)?), 0)
+}
+
+fn thrown(refused: &Refused) -> Error {
+    failure(refused.kind(), &refused.to_string())
+}

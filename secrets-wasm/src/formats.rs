@@ -1,0 +1,65 @@
+//! Texts: the formats that secrets come and go in.
+
+use std::str::FromStr;
+
+use js_sys::Error;
+use secrets_core::crypto::Plaintext;
+use secrets_core::error::Error as Refused;
+use secrets_core::formats::{Form, Format, ObjectName};
+use secrets_core::names::SecretKey;
+use secrets_core::rule::Broken;
+use serde::{Deserialize, Serialize};
+use wasm_bindgen::prelude::*;
+
+use crate::failure::refused;
+use crate::json::{from_js, to_js};
+
+/// A secret as JavaScript has it.
+#[derive(Serialize, Deserialize)]
+struct Pair {
+    key: String,
+    value: String,
+}
+
+/// The secrets that a text holds, in its order.
+#[wasm_bindgen(skip_typescript)]
+pub fn parse(text: &str, format: &str) -> Result<JsValue, Error> {
+    let secrets = known::<Form>(format).and_then(|form| form.read(text, "text"));
+    let pairs: Vec<Pair> = secrets.map_err(|error| refused(&error))?.iter().map(pair).collect();
+    to_js(&pairs)
+}
+
+/// The text that holds secrets. `name` is what a Kubernetes Secret is called.
+#[wasm_bindgen(skip_typescript)]
+pub fn render(secrets: &JsValue, format: &str, name: Option<String>) -> Result<String, Error> {
+    let secrets: Vec<Pair> = from_js("secrets", secrets)?;
+    let text = write(secrets, format, &name.unwrap_or_else(|| "secrets".to_owned()));
+    text.map_err(|error| refused(&error))
+}
+
+fn write(secrets: Vec<Pair>, format: &str, name: &str) -> Result<String, Refused> {
+    let format: Format = known(format)?;
+    let name: ObjectName = name.parse().map_err(|rule| broken(rule, "name"))?;
+    let secrets = (0..).zip(secrets).map(|(index, pair)| secret(index, pair));
+    let secrets = secrets.collect::<Result<Vec<_>, _>>()?;
+    Ok(format.render(&secrets, &name)?.to_string())
+}
+
+fn known<F: FromStr<Err = &'static str>>(format: &str) -> Result<F, Refused> {
+    format.parse().map_err(|rule| Refused::invalid("format", rule))
+}
+
+fn pair((key, value): &(SecretKey, Plaintext)) -> Pair {
+    Pair { key: key.to_string(), value: value.reveal().to_owned() }
+}
+
+fn secret(index: usize, pair: Pair) -> Result<(SecretKey, Plaintext), Refused> {
+    let field = |name: &str| format!("secrets[{index}].{name}");
+    let key = pair.key.parse().map_err(|rule| broken(rule, &field("key")))?;
+    let value = Plaintext::new(pair.value).map_err(|rule| broken(rule, &field("value")))?;
+    Ok((key, value))
+}
+
+fn broken(rule: Broken, field: &str) -> Refused {
+    Refused::Invalid(vec![rule.at(field)])
+}

@@ -1,0 +1,16 @@
+//! The scan engine.
+
+use js_sys::Error;
+use secrets_core::scans::engine::{self, Rules, Sighting};
+use wasm_bindgen::prelude::*;
+
+use crate::json::to_js;
+
+/// The credentials in a text, with nothing of them but their ends.
+#[wasm_bindgen(skip_typescript)]
+pub fn scan(text: &str, path: Option<String>) -> Result<JsValue, Error> {
+    let path = path.unwrap_or_default();
+    let found = engine::scan(text, &path, Rules::built_in());
+    let told: Vec<Sighting> = found.iter().map(|found| found.told(text)).collect();
+    to_js(&told)
+}

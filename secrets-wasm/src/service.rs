@@ -1,0 +1,141 @@
+//! The service over a store in memory, and those who use it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use js_sys::{Array, Error, JsString, Object, Promise};
+use secrets_core::caller::{Caller, Identity, IdentityVerifier, Origin, Unverified};
+use secrets_core::crypto::{Key, StaticRootKey};
+use secrets_core::store::MemoryStore;
+use secrets_core::users::SyncUser;
+use secrets_core::{Options, Ports, Result as CoreResult, registry};
+use serde_json::Value;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::future_to_promise;
+use zeroize::Zeroizing;
+
+use crate::arguments::{Arguments, key};
+use crate::clock::HostClock;
+use crate::failure::{failure, refused};
+use crate::json::{from_js, to_js};
+
+/// The names of all operations, such as `secret.create`.
+#[must_use]
+#[wasm_bindgen(js_name = operations, skip_typescript)]
+pub fn operations() -> Array {
+    registry::NAMES.iter().map(|name| JsString::from(*name)).collect()
+}
+
+/// A whole service, in memory: gone with the page or process.
+#[wasm_bindgen(skip_typescript)]
+pub struct Service(Arc<secrets_core::Service>);
+
+/// Somebody who uses a service.
+#[wasm_bindgen(skip_typescript)]
+pub struct Session {
+    service: Arc<secrets_core::Service>,
+    who: Arc<Credential>,
+}
+
+/// By what somebody is known. It is looked at anew at each call: what was revoked since proves
+/// nothing any more.
+enum Credential {
+    Person(Identity),
+    Text(Zeroizing<String>),
+}
+
+/// People come by [`Service::sign_in`], not by tokens of an identity provider.
+struct NoProvider;
+
+#[async_trait]
+impl IdentityVerifier for NoProvider {
+    async fn verify(&self, _: &str) -> Result<Identity, Unverified> {
+        Err(Unverified::Invalid)
+    }
+}
+
+#[wasm_bindgen]
+impl Service {
+    /// Opens an empty service: `{rootKey?}`, 32 bytes.
+    pub fn memory(options: &JsValue) -> Result<Promise, Error> {
+        let root = Arguments(options).get_if_any("rootKey", key)?.unwrap_or_else(Key::generate);
+        Ok(future_to_promise(async move {
+            let ports = Ports {
+                store: Arc::new(MemoryStore::new()),
+                clock: Arc::new(HostClock),
+                root: Arc::new(StaticRootKey::new(&root)),
+                identity: Arc::new(NoProvider),
+                mail: None,
+                rotators: None,
+                webhooks: None,
+            };
+            let service = secrets_core::Service::open(ports, Options::default()).await;
+            let service = service.map_err(|error| failure("internal", &error.to_string()))?;
+            Ok(Self(Arc::new(service)).into())
+        }))
+    }
+
+    /// Signs a person in for whom the caller vouches: `{issuer, subject, email, name?}`. A new one
+    /// gets an account and a team of their own.
+    #[wasm_bindgen(js_name = signIn)]
+    pub fn sign_in(&self, person: &JsValue) -> Result<Promise, Error> {
+        let given = Arguments(person);
+        let text = |name| given.get(name, JsValue::as_string);
+        let name = given.get_if_any("name", JsValue::as_string)?;
+        let identity = Identity::new(text("issuer")?, text("subject")?, text("email")?);
+        let session = Session {
+            service: Arc::clone(&self.0),
+            who: Arc::new(Credential::Person(Identity { name, ..identity })),
+        };
+        Ok(future_to_promise(async move {
+            session.enter().await.map_err(|error| refused(&error))?;
+            Ok(session.into())
+        }))
+    }
+
+    /// Somebody with a service token (`env_…`) or the credential of a command line (`cli_…`).
+    #[must_use]
+    #[wasm_bindgen(js_name = asToken)]
+    pub fn as_token(&self, text: String) -> Session {
+        let who = Arc::new(Credential::Text(Zeroizing::new(text)));
+        Session { service: Arc::clone(&self.0), who }
+    }
+}
+
+#[wasm_bindgen]
+impl Session {
+    /// Does what `name` names.
+    pub fn call(&self, name: String, input: &JsValue) -> Result<Promise, Error> {
+        let given = if input.is_undefined() { &Object::new().into() } else { input };
+        let input: Value = from_js("input", given)?;
+        let (service, who) = (Arc::clone(&self.service), Arc::clone(&self.who));
+        Ok(future_to_promise(async move {
+            let outcome = perform(&service, &who, &name, input).await;
+            Ok(to_js(&outcome.map_err(|error| refused(&error))?)?)
+        }))
+    }
+}
+
+impl Session {
+    async fn enter(&self) -> CoreResult<()> {
+        let caller = caller(&self.service, &self.who).await?;
+        self.service.perform(&caller, SyncUser).await.map(|_| ())
+    }
+}
+
+async fn perform(
+    service: &secrets_core::Service,
+    who: &Credential,
+    name: &str,
+    input: Value,
+) -> CoreResult<Value> {
+    let caller = caller(service, who).await?;
+    registry::call(service, &caller, name, input).await
+}
+
+async fn caller(service: &secrets_core::Service, who: &Credential) -> CoreResult<Caller> {
+    match who {
+        Credential::Person(identity) => service.identify(identity.clone(), Origin::default()).await,
+        Credential::Text(text) => service.authenticate(text, Origin::default()).await,
+    }
+}

@@ -1,0 +1,68 @@
+// The package in Chromium: served as it is installed, under strict headers.
+
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { after, before, test } from "node:test";
+
+import { Browser } from "../../tests/browser/driver.mjs";
+import { serve } from "../../tests/browser/server.mjs";
+import { cases, packed, profile, root, vectorFiles, vectors, vectorsOf } from "./places.mjs";
+import { check } from "../../tests/vectors/check.mjs";
+
+let browser, server;
+
+before(async () => {
+  rmSync(profile("module"), { recursive: true, force: true });
+  server = await serve({
+    folders: { package: packed, vectors, tests: `${root}/tests` },
+    files: { "/": "<!doctype html><title>module</title>", "/cases.json": JSON.stringify(cases()) },
+  });
+  browser = await Browser.open({ folder: profile("module") });
+  await browser.goTo(`${server.url}/`);
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+test("every golden vector is what it says, as in Node.js", async () => {
+  const { counts, failures } = await browser.run(async (names) => {
+    const [module, { check }] = await Promise.all([import("/package/index.js"), import("/tests/vectors/check.mjs")]);
+    return check(module, names, async (name) => (await fetch(`/vectors/${name}`)).json());
+  }, vectorFiles);
+
+  assert.deepEqual(failures, []);
+  const node = await check(await import(`${packed}/index.node.js`), vectorFiles, vectorsOf);
+  assert.deepEqual(counts, node.counts);
+  console.log("# vectors in Chromium:", JSON.stringify(counts));
+});
+
+test("the service behaves as everywhere", async () => {
+  const { cases: count, failures } = await browser.run(async () => {
+    const [module, { run }] = await Promise.all([import("/package/index.js"), import("/tests/cases/run.mjs")]);
+    return run(module, await (await fetch("/cases.json")).json());
+  });
+
+  assert.deepEqual(failures, []);
+  assert.ok(count >= 300, `only ${count} cases`);
+  console.log("# cases in Chromium:", count);
+});
+
+test("what opens bundles alone loads by itself", async () => {
+  await browser.requests();
+  const names = await browser.run(async () => {
+    location.hash = "small";
+    return Object.keys(await import("/package/bundle.js")).sort();
+  });
+
+  assert.deepEqual(names, ["isPlausibleToken", "openBundle", "openRecord"]);
+  const asked = await browser.requests();
+  assert.ok(asked.some((url) => url.endsWith("/bundle/secrets_bg.wasm")), asked.join());
+});
+
+test("nothing is complained of, and nothing but this server was asked", async () => {
+  assert.deepEqual(await browser.complaints(), []);
+  const asked = await browser.requests();
+  assert.deepEqual(asked.filter((url) => !url.startsWith(server.url)), []);
+});
