@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import secrets_service as package
+from conftest import name, sign_in
 from test_vectors import Vector, named, section
 
 BUNDLES = section("bundle.json", "vectors")
@@ -163,3 +164,44 @@ def test_a_bundle_is_iterated_once_and_closed() -> None:
     assert list(bundle) == []
     bundle.close()
     assert list(bundle) == []
+
+
+COUNT = """
+import resource, sys
+from secrets_service import open_bundle
+def most():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = most()
+with open(sys.argv[1], "rb") as file:
+    for source in (sys.argv[1], file):
+        bundle = open_bundle(source, key=sys.argv[2])
+        print(sum(len(secret.value) for secret in bundle))
+print(most() - before)
+"""
+
+
+def test_a_large_bundle_takes_little_memory(embedded: package.Service, tmp_path: Path) -> None:
+    session = sign_in(embedded, name())
+    slug = session.project.create(name="Large")["slug"]
+    value = "kvc_" * 16_384
+    for hundred in range(8):
+        session.secret.import_(
+            project=slug,
+            environment="staging",
+            secrets=[{"key": f"K{hundred}_{number:02}", "value": value} for number in range(100)],
+        )
+    made = session.secret.bundle(
+        project=slug, environment="staging", recipients=[{"type": "raw"}]
+    )
+    path = tmp_path / "large.scb"
+    path.write_bytes(b64decode(made["bundle"]))
+    assert path.stat().st_size > 50 * 1024 * 1024
+
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT, path, made["key"]], capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
+    *counted, kibibytes = (int(line) for line in done.stdout.split())
+    assert counted == [800 * len(value)] * 2
+    assert kibibytes < 8 * 1024
