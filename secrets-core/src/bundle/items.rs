@@ -163,3 +163,44 @@ fn append(item: &mut Zeroizing<Vec<u8>>, bytes: &[u8]) {
     }
     item.extend_from_slice(bytes);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write as _};
+
+    use super::super::file_key::FileKey;
+    use super::super::stream::ChunkWriter;
+    use super::*;
+
+    fn items(payload: &[u8]) -> Items<Cursor<Vec<u8>>> {
+        let cipher = FileKey::generate().cipher(&[0; 16]);
+        let mut file = Vec::new();
+        let mut chunks = ChunkWriter::new(&mut file, cipher.clone());
+        chunks.write_all(payload).unwrap();
+        chunks.finish();
+        let length = file.len() as u64;
+        Items::new(ChunkReader::new(Cursor::new(file), cipher, length))
+    }
+
+    #[test]
+    fn objects_are_told_apart_wherever_chunks_end() {
+        for room in 65_500..65_540 {
+            let first = format!(r#"{{"a":"{}"}}"#, "x".repeat(room - 9));
+            let second = r#"{"}":"\\\"{","b":{"c":[]}}"#;
+            let mut items = items(format!("[{first} ,{second}]").as_bytes());
+
+            assert_eq!(items.next().unwrap(), Some(first.as_bytes()), "{room}");
+            assert_eq!(items.next().unwrap(), Some(second.as_bytes()), "{room}");
+            assert_eq!(items.next().unwrap(), None, "{room}");
+        }
+    }
+
+    #[test]
+    fn an_object_of_more_than_1_mib_is_refused_unread() {
+        let object = |length: usize| format!(r#"[{{"a":"{}"}}]"#, "x".repeat(length - 8));
+
+        assert_eq!(items(object(ITEM).as_bytes()).next().unwrap().map(<[u8]>::len), Some(ITEM));
+        let refused = items(object(ITEM + 1).as_bytes()).next().unwrap_err();
+        assert_eq!(refused.to_string(), SIZE.to_string());
+    }
+}
