@@ -4,6 +4,7 @@
 //! command line, where every user of the machine could read it.
 
 mod arguments;
+mod bundle;
 mod failure;
 mod known;
 mod layers;
@@ -15,6 +16,7 @@ mod values;
 
 use std::ffi::OsString;
 
+pub use self::bundle::{Bundle, BundleOpening, UnlockFile};
 pub use self::failure::{Exit, Failure};
 pub use self::settings::{
     Database, Dev, DevToken, Doctor, Hidden, Logs, MailSettings, Migrate, ServiceSettings,
@@ -40,6 +42,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Bring the database up to date.
     Migrate(Migrate),
+    /// Open a bundle, or make keys for some.
+    Bundle(Box<Bundle>),
     /// Print this text, which was asked for: the help or the version.
     Print(String),
 }
@@ -66,8 +70,8 @@ pub fn read_from(
 ) -> Result<Configured, Failure> {
     let given = match arguments::parse(arguments)? {
         arguments::Parsed::Given(given) => given,
-        arguments::Parsed::Print(text) => {
-            return Ok(Configured { command: Command::Print(text), unknown: Vec::new() });
+        arguments::Parsed::Complete(command) => {
+            return Ok(Configured { command, unknown: Vec::new() });
         }
     };
     let (layers, unknown) = Layers::new(&given.flags, variables, given.file.as_deref())?;

@@ -42,9 +42,18 @@ pub(crate) struct Step {
     #[serde(default)]
     pub(crate) with: Map<String, Value>,
     pub(crate) gives: Option<Value>,
-    pub(crate) fails: Option<Value>,
+    pub(crate) fails: Option<Expected>,
     #[serde(default)]
     pub(crate) keep: BTreeMap<String, String>,
+}
+
+/// How a call must fail.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Expected {
+    pub(crate) kind: String,
+    pub(crate) code: Option<String>,
+    pub(crate) fields: Option<Vec<String>>,
 }
 
 /// A case as it is run.

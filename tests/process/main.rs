@@ -1,6 +1,7 @@
 //! The program itself: started, killed, started again.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
+mod bundle;
 mod doctor;
 mod kill;
 mod mail;

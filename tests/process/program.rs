@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -121,6 +121,14 @@ impl Program {
         };
         std::thread::spawn(move || std::io::copy(&mut lines, &mut log));
         Running { child, address }
+    }
+
+    /// Starts it, and gives what it prints as it does; its log is not kept.
+    pub(crate) fn pipe(mut self) -> (Child, ChildStdout) {
+        let child = self.command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = child.spawn().unwrap();
+        let printed = child.stdout.take().unwrap();
+        (child, printed)
     }
 
     /// Runs it to its end.

@@ -1,6 +1,6 @@
 //! The objects of a JSON array, one at a time, out of chunks.
 
-use std::io::Read;
+use std::io::{Read, Seek};
 
 use zeroize::Zeroizing;
 
@@ -62,6 +62,15 @@ impl<R: Read> Items<R> {
         self.at -= 1;
         self.object()?;
         Ok(Some(&self.item))
+    }
+
+    /// Begins again, with the chunks that begin there in the source.
+    pub(super) fn restart(&mut self, start: u64, length: u64) -> Result<(), Refused>
+    where
+        R: Seek,
+    {
+        (self.at, self.place) = (0, Place::Before);
+        self.chunks.restart(start, length)
     }
 
     fn end(&mut self) -> Result<Option<&[u8]>, Refused> {

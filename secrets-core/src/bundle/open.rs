@@ -47,6 +47,8 @@ pub struct Opened<R> {
     about: About,
     signer: Signer,
     items: Items<R>,
+    /// Where its chunks are in the source, and how many bytes they have.
+    chunks: (u64, u64),
     last: Option<SecretKey>,
     is_over: bool,
 }
@@ -86,7 +88,8 @@ impl Opener {
         }
         source.seek(SeekFrom::Start(start))?;
         let items = Items::new(ChunkReader::new(source, file_key.cipher(salt), length));
-        Ok(Opened { about: head.header.about, signer, items, last: None, is_over: false })
+        let (about, chunks) = (head.header.about, (start, length));
+        Ok(Opened { about, signer, items, chunks, last: None, is_over: false })
     }
 
     /// Opens a bundle in memory.
@@ -183,6 +186,16 @@ impl<R> Opened<R> {
     #[must_use]
     pub fn signer(&self) -> Signer {
         self.signer
+    }
+}
+
+impl<R: Read + Seek> Opened<R> {
+    /// Goes back to the first secret: nothing need be kept of what is looked at twice.
+    pub fn rewind(&mut self) -> Result<(), Refused> {
+        let (start, length) = self.chunks;
+        self.items.restart(start, length)?;
+        (self.last, self.is_over) = (None, false);
+        Ok(())
     }
 }
 

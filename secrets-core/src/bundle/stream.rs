@@ -1,6 +1,6 @@
 //! The payload in chunks of 64 KiB, each sealed for its place: STREAM, as age does it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use xaes_256_gcm::aead::AeadInOut;
 use xaes_256_gcm::aes_gcm::{Aes256Gcm, Nonce, Tag};
@@ -75,6 +75,17 @@ impl<R: Read> ChunkReader<R> {
     /// The chunks that the next bytes of a source are, `left` of them.
     pub(super) fn new(source: R, cipher: Aes256Gcm, left: u64) -> Self {
         Self { source, cipher, buffer: Zeroizing::new(Vec::new()), left, number: 0 }
+    }
+
+    /// Begins again, with the bytes that begin there in the source.
+    pub(super) fn restart(&mut self, start: u64, left: u64) -> Result<(), Refused>
+    where
+        R: Seek,
+    {
+        self.source.seek(SeekFrom::Start(start))?;
+        self.buffer.clear();
+        (self.left, self.number) = (left, 0);
+        Ok(())
     }
 
     /// What the present chunk holds.

@@ -91,6 +91,19 @@ fn a_bundle_is_opened_from_where_its_source_stands() {
 }
 
 #[test]
+fn a_bundle_can_be_read_again() {
+    let made = made(&about(), &many());
+    let mut opened = made.opener().open_bytes(&made.file).unwrap();
+
+    for read in [0, 3, 399, 400, 401] {
+        assert_eq!(opened.by_ref().take(read).flatten().count(), read.min(400));
+        opened.rewind().unwrap();
+    }
+
+    assert_eq!(opened.collect::<Result<Vec<_>, _>>().unwrap(), many());
+}
+
+#[test]
 fn no_bit_of_a_bundle_can_be_changed() {
     let made = made(&about(), &secrets());
 

@@ -1,5 +1,6 @@
 //! What the program can be told to do.
 
+mod bundle;
 mod check;
 mod dev;
 mod doctor;
@@ -27,6 +28,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::OpenApi => openapi::print(clock).await,
         Command::Doctor(doctor) => doctor::verify(doctor, unknown, clock).await,
         Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
+        Command::Bundle(bundle) => bundle::run(&bundle, clock.as_ref()),
         Command::Print(text) => {
             say(&text);
             Ok(())

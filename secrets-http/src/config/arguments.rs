@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use super::bundle;
 use super::failure::{Exit, Failure};
 use super::known::{self, Known, Part};
 
@@ -32,10 +33,10 @@ pub(super) struct Given {
     pub(super) email: String,
 }
 
-/// A command, or something to read.
+/// A command that has settings, or one that is complete without.
 pub(super) enum Parsed {
     Given(Given),
-    Print(String),
+    Complete(super::Command),
 }
 
 const ABOUT: &str = "A secrets manager: encrypted secrets for teams, projects and environments";
@@ -54,13 +55,15 @@ Examples:
       Say whether the same `serve` would start.
   secrets-http doctor verify --config /etc/secrets.toml
       Open every record, and prove that nobody changed the audit log.
+  secrets-http bundle open web.scb --key-file key.txt
+      Print the secrets of a bundle; no service is needed.
 
 `secrets-http serve --help` lists what can be configured.
 
 Exit codes:
   64  the command line is wrong          69  the database cannot be used
-  65  stored data was tampered with      73  the address is taken
-  66  there is data but no key for it    77  the root key is not the one of this data
+  65  data or a bundle was changed       73  the address is taken
+  66  there is data but no key for it    77  the key is not the one of this data
                                          78  the configuration is wrong";
 
 const SETTINGS: &str = "\
@@ -73,11 +76,14 @@ variable (..._FILE) that name a file to read it from.";
 
 pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     match program().try_get_matches_from(arguments) {
-        Ok(matches) => Ok(Parsed::Given(given(&matches))),
+        Ok(matches) => Ok(match matches.subcommand() {
+            Some(("bundle", matches)) => bundle_of(matches)?,
+            _ => Parsed::Given(given(&matches)),
+        }),
         Err(error)
             if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) =>
         {
-            Ok(Parsed::Print(error.render().to_string()))
+            Ok(Parsed::Complete(super::Command::Print(error.render().to_string())))
         }
         Err(error) => {
             let text = error.render().to_string();
@@ -85,6 +91,12 @@ pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
             Err(Failure::new(Exit::Usage, text))
         }
     }
+}
+
+fn bundle_of(matches: &ArgMatches) -> Result<Parsed, Failure> {
+    let bundle = bundle::given(matches);
+    let bundle = bundle.ok_or_else(|| Failure::new(Exit::Usage, "an argument is missing"))?;
+    Ok(Parsed::Complete(super::Command::Bundle(Box::new(bundle))))
 }
 
 fn program() -> Command {
@@ -114,6 +126,7 @@ fn program() -> Command {
                     &[Part::Storage, Part::Key, Part::Log],
                 )),
         )
+        .subcommand(bundle::command())
         .subcommand(Command::new("openapi").about("Print the document of the interface"))
         .subcommand(with_settings(
             Command::new("migrate").about("Bring the database up to date"),

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// The command line is wrong.
     Usage = 64,
-    /// Stored data was changed by somebody else (`E_TAMPERED`).
+    /// Stored data was changed by somebody else (`E_TAMPERED`), or a bundle is not to be trusted.
     Tampered = 65,
     /// There is data and no key for it (`E_ORPHAN_DATA`).
     OrphanData = 66,
@@ -17,7 +17,7 @@ pub enum Exit {
     Database = 69,
     /// The address to listen on is taken, or not ours.
     Address = 73,
-    /// The root key is not the one of this data (`E_ROOT_KEY`).
+    /// The root key is not the one of this data (`E_ROOT_KEY`), or what opens a bundle is another.
     RootKey = 77,
     /// The configuration is wrong.
     Configuration = 78,

@@ -1,5 +1,111 @@
-"""Secrets, opened in Python by the crates that seal them."""
+"""Secrets for programs: the service embedded, a client of it, and what opens without either.
 
-from ._native import Undecryptable, is_plausible_token, open_record
+:class:`Service` keeps secrets in this process, :class:`Client` asks a service over HTTP; both have
+the same methods, as have their twins for asyncio. :func:`open_bundle` reads an exported environment
+without any service.
+"""
 
-__all__ = ["Undecryptable", "is_plausible_token", "open_record"]
+import atexit
+
+from . import types
+from ._bundle import (
+    Bundle,
+    BundledSecret,
+    bundle_key_kind,
+    new_key_pair,
+    open_bundle,
+    public_key,
+)
+from ._client import AsyncClient, Client
+from ._errors import (
+    BundleError,
+    BundleExpired,
+    BundleMalformed,
+    BundleNoRecipient,
+    BundleStale,
+    BundleTampered,
+    BundleUnsupported,
+    BundleUntrusted,
+    Conflict,
+    Elsewhere,
+    Forbidden,
+    InternalError,
+    Invalid,
+    NotFound,
+    NotStarted,
+    PlanLimit,
+    RateLimited,
+    Refused,
+    SecretsError,
+    Stale,
+    Unauthenticated,
+    Unavailable,
+    UnprovenDelivery,
+)
+from ._hidden import Hidden
+from ._input import UNSET
+from ._native import Undecryptable, end, open_record
+from ._offline import (
+    Sighting,
+    is_plausible_token,
+    parse,
+    render,
+    scan,
+    scan_files,
+    verify_webhook,
+)
+from ._service import AsyncService, AsyncSession, Service, Session
+
+__all__ = [
+    "UNSET",
+    "AsyncClient",
+    "AsyncService",
+    "AsyncSession",
+    "Bundle",
+    "BundleError",
+    "BundleExpired",
+    "BundleMalformed",
+    "BundleNoRecipient",
+    "BundleStale",
+    "BundleTampered",
+    "BundleUnsupported",
+    "BundleUntrusted",
+    "BundledSecret",
+    "Client",
+    "Conflict",
+    "Elsewhere",
+    "Forbidden",
+    "Hidden",
+    "InternalError",
+    "Invalid",
+    "NotFound",
+    "NotStarted",
+    "PlanLimit",
+    "RateLimited",
+    "Refused",
+    "SecretsError",
+    "Service",
+    "Session",
+    "Sighting",
+    "Stale",
+    "Unauthenticated",
+    "Unavailable",
+    "Undecryptable",
+    "UnprovenDelivery",
+    "bundle_key_kind",
+    "is_plausible_token",
+    "new_key_pair",
+    "open_bundle",
+    "open_record",
+    "parse",
+    "public_key",
+    "render",
+    "scan",
+    "scan_files",
+    "types",
+    "verify_webhook",
+]
+
+# Whatever is still under way then must not come back into an interpreter that is gone.
+atexit.register(end)
+del atexit, end

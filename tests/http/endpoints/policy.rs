@@ -149,8 +149,6 @@ const TEST: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/test";
 const ATTEMPTS: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/history";
-
-const MINE: &str = "/api/v1/projects/{projectId}/my-permissions";
 const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
 const WEBHOOKS: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks";
@@ -223,7 +221,7 @@ pub(super) const POLICY: &[Rule] = &[
     change("POST", ROTATE, Who::Editors, Level::Rotation, 200),
     change("POST", TEST, Who::Editors, Level::Rotation, 200),
     rule("GET", ATTEMPTS, Who::Viewers, Level::Rotation, 200),
-    rule("GET", MINE, Who::Members, Level::Project, 200),
+    rule("GET", "/api/v1/projects/{projectId}/my-permissions", Who::Members, Level::Project, 200),
     rule("GET", DEFAULTS, Who::Members, Level::Project, 200),
     change("PUT", DEFAULTS, Who::Managers, Level::Project, 200),
     change("DELETE", DEFAULTS, Who::Managers, Level::Project, 204),

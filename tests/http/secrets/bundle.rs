@@ -15,15 +15,15 @@ fn key_of(bundle: &Value) -> Unlock {
     Unlock::Key(bundle["key"].as_str().unwrap().parse().unwrap())
 }
 
-fn signer_of(bundle: &Value) -> Option<Signer> {
-    Some(bundle["signer"].as_str().unwrap().parse().unwrap())
+fn signer_of(bundle: &Value) -> Signer {
+    bundle["signer"].as_str().unwrap().parse().unwrap()
 }
 
 fn opened(bundle: &Value, unlock: Unlock) -> Result<Vec<BundledSecret>, Refused> {
     let file = STANDARD.decode(bundle["bundle"].as_str().unwrap()).unwrap();
     assert!(!file.windows(4).any(|bytes| bytes == b"kvc_"));
     let now: Time = STARTED.parse().unwrap();
-    let opener = Opener { unlock, signer: signer_of(bundle), at_least: 0, now };
+    let opener = Opener { unlock, signer: Some(signer_of(bundle)), at_least: 0, now };
     opener.open_bytes(&file)?.collect()
 }
 
@@ -192,8 +192,8 @@ async fn a_secret_may_be_called_bundle(app: App) {
     assert_eq!(read["secret"]["value"], "kvc_value");
     assert_eq!(history["history"].as_array().unwrap().len(), 1);
     let allowed = "GET, HEAD, POST, PUT, DELETE";
-    let patch = alice.raw(http::Method::PATCH, &path, &[], "").await;
-    assert_eq!(patch.is(405).header("allow"), Some(allowed));
+    let other = alice.raw(http::Method::PATCH, &path, &[], "").await;
+    assert_eq!(other.is(405).header("allow"), Some(allowed));
     alice.delete(&path).await.is(204);
     alice.get(&path).await.is(404).says("secret not found");
 }

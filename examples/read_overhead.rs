@@ -1,0 +1,66 @@
+//! What a read costs by the registry, as bindings make it: microseconds, as JSON by store.
+//!
+//! `cargo run --release -p secrets-examples --example read_overhead [SECONDS]`
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use secrets_core::caller::{Identity, Origin};
+use secrets_core::clock::SystemClock;
+use secrets_core::crypto::{Key, StaticRootKey};
+use secrets_core::jwt::DevKey;
+use secrets_core::store::sql::sqlite;
+use secrets_core::store::{MemoryStore, Store};
+use secrets_core::users::SyncUser;
+use secrets_core::{Options, Ports, Service, registry};
+use secrets_http::identity::FixedVerifier;
+use serde_json::json;
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "a program for people")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let seconds = std::env::args().nth(1).map_or(Ok(2.0), |text| text.parse::<f64>())?;
+    let folder = tempfile::tempdir()?;
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let file = sqlite::open(&folder.path().join("secrets.db")).await?;
+    let told = json!({
+        "memory": measure(memory, seconds).await?,
+        "sqlite": measure(Arc::new(file), seconds).await?,
+    });
+    println!("{told}");
+    Ok(())
+}
+
+/// The microseconds of one read. Whoever reads is looked up each time, as bindings do it.
+async fn measure(store: Arc<dyn Store>, seconds: f64) -> Result<f64, Box<dyn std::error::Error>> {
+    let clock = Arc::new(SystemClock);
+    let signer = DevKey::generate()?;
+    let ports = Ports {
+        store,
+        clock: clock.clone(),
+        root: Arc::new(StaticRootKey::new(&Key::generate())),
+        identity: Arc::new(FixedVerifier::new(signer.keys(), DevKey::expectations(), clock)),
+        mail: None,
+        rotators: None,
+        webhooks: None,
+    };
+    let service = Service::open(ports, Options::default()).await?;
+    let alice = Identity::new("here", "alice", "alice@example.com");
+    let newcomer = service.identify(alice.clone(), Origin::default()).await?;
+    service.perform(&newcomer, SyncUser).await?;
+    let caller = service.identify(alice.clone(), Origin::default()).await?;
+    registry::call(&service, &caller, "project.create", json!({ "name": "Web API" })).await?;
+    let at = json!({ "project": "web-api", "environment": "production", "key": "DATABASE_URL" });
+    let mut new = at.clone();
+    new["value"] = "postgres://db".into();
+    registry::call(&service, &caller, "secret.create", new).await?;
+
+    let (began, mut reads) = (Instant::now(), 0_u32);
+    while began.elapsed().as_secs_f64() < seconds {
+        let caller = service.identify(alice.clone(), Origin::default()).await?;
+        let secret = registry::call(&service, &caller, "secret.get", at.clone()).await?;
+        std::hint::black_box(secret.to_string());
+        reads += 1;
+    }
+    Ok(began.elapsed().as_secs_f64() / f64::from(reads) * 1e6)
+}

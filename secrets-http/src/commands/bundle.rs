@@ -1,0 +1,135 @@
+//! `bundle open` and `bundle keygen`: what needs no service.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write as _};
+use std::path::Path;
+
+use secrets_core::bundle::{BundledSecret, Opened, Opener, RecipientKey, Refused, Unlock};
+use secrets_core::clock::Clock;
+use secrets_core::crypto::{Passphrase, Plaintext};
+use secrets_core::formats::{Format, Unfit};
+use secrets_core::names::SecretKey;
+use zeroize::Zeroizing;
+
+use super::say;
+use crate::config::{Bundle, BundleOpening, Exit, Failure, UnlockFile};
+
+/// The most bytes of a file that holds a key or a passphrase.
+const KEY_FILE: u64 = 8_192;
+
+type Source = BufReader<File>;
+
+pub(super) fn run(bundle: &Bundle, clock: &dyn Clock) -> Result<(), Failure> {
+    match bundle {
+        Bundle::Open(opening) => open(opening, clock),
+        Bundle::KeyGen => {
+            let key = RecipientKey::generate();
+            let text = Zeroizing::new(format!("# {}\n{}", key.public(), *key.reveal()));
+            say(&text);
+            Ok(())
+        }
+    }
+}
+
+fn open(opening: &BundleOpening, clock: &dyn Clock) -> Result<(), Failure> {
+    let unlock = unlock(&opening.unlock)?;
+    let (signer, at_least, now) = (opening.signer, opening.at_least, clock.now());
+    let opener = Opener { unlock, signer, at_least, now };
+    let file = File::open(&opening.file)
+        .map_err(|error| usage(format!("{}: {error}", opening.file.display())))?;
+    let mut bundle = opener.open(BufReader::new(file)).map_err(|refused| failure(&refused))?;
+    match opening.format {
+        // Made of lines: what each secret is does not hang on the others, so that none need be
+        // kept. Before the first is printed, all are found to fit.
+        Format::Dotenv | Format::Docker | Format::Shell | Format::Yaml => {
+            each(&mut bundle, opening, |_| Ok(()))?;
+            bundle.rewind().map_err(|refused| failure(&refused))?;
+            let count = each(&mut bundle, opening, print)?;
+            if count == 0 { whole(&[], opening) } else { Ok(()) }
+        }
+        Format::Json | Format::Csv | Format::Kubernetes => {
+            let secrets = bundle.map(|secret| secret.map(pair)).collect::<Result<Vec<_>, _>>();
+            whole(&secrets.map_err(|refused| failure(&refused))?, opening)
+        }
+    }
+}
+
+/// Writes each secret by itself, and counts them.
+fn each(
+    opened: &mut Opened<Source>,
+    opening: &BundleOpening,
+    mut done: impl FnMut(&str) -> Result<(), Failure>,
+) -> Result<usize, Failure> {
+    let mut count = 0;
+    for secret in opened {
+        let secret = secret.map(pair).map_err(|refused| failure(&refused))?;
+        let text = opening.format.write(&[secret], &opening.name).map_err(|keys| unfit(&keys))?;
+        done(&text)?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn whole(secrets: &[(SecretKey, Plaintext)], opening: &BundleOpening) -> Result<(), Failure> {
+    let text = opening.format.write(secrets, &opening.name).map_err(|keys| unfit(&keys))?;
+    print(&text)
+}
+
+fn pair(secret: BundledSecret) -> (SecretKey, Plaintext) {
+    (secret.key, secret.value)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let written = io::stdout().write_all(text.as_bytes());
+    written.map_err(|error| usage(format!("standard output: {error}")))
+}
+
+fn unlock(file: &UnlockFile) -> Result<Unlock, Failure> {
+    let (path, unlock) = match file {
+        UnlockFile::Key(path) => (path, line(path, true)?.parse().map(Unlock::Key)),
+        UnlockFile::Private(path) => (path, line(path, true)?.parse().map(Unlock::Private)),
+        UnlockFile::Passphrase(path) => {
+            let text = line(path, false)?.as_str().to_owned();
+            (path, Passphrase::new(text).map(Unlock::Passphrase))
+        }
+    };
+    unlock.map_err(|broken| usage(format!("{}: {broken}", path.display())))
+}
+
+/// The only line of a file, or of standard input; lines that are comments do not count where there
+/// may be some.
+fn line(path: &Path, may_have_comments: bool) -> Result<Zeroizing<String>, Failure> {
+    let mut text = Zeroizing::new(String::with_capacity(KEY_FILE.try_into().unwrap_or_default()));
+    let read = if path == Path::new("-") {
+        io::stdin().take(KEY_FILE).read_to_string(&mut text)
+    } else {
+        File::open(path).and_then(|file| file.take(KEY_FILE).read_to_string(&mut text))
+    };
+    read.map_err(|error| usage(format!("{}: {error}", path.display())))?;
+    let mut lines = text.lines().filter(|line| !(may_have_comments && line.starts_with('#')));
+    match (lines.next(), lines.next()) {
+        (Some(line), None) => Ok(Zeroizing::new(line.to_owned())),
+        _ => Err(usage(format!("{}: must have one line", path.display()))),
+    }
+}
+
+fn usage(message: String) -> Failure {
+    Failure::new(Exit::Usage, message)
+}
+
+fn unfit(keys: &[Unfit]) -> Failure {
+    let told = keys.iter().map(|Unfit { key, rule }| match key {
+        Some(key) => format!("{key} {rule}"),
+        None => (*rule).to_owned(),
+    });
+    usage(told.collect::<Vec<_>>().join("; "))
+}
+
+fn failure(refused: &Refused) -> Failure {
+    let code = match refused {
+        Refused::NoRecipient => Exit::RootKey,
+        Refused::Unreadable(_) => Exit::Usage,
+        _ => Exit::Tampered,
+    };
+    Failure::new(code, format!("{refused} ({})", refused.kind()))
+}

@@ -1,0 +1,387 @@
+"""The service over HTTP, with the methods that it has when it is embedded."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import queue
+import select
+import ssl
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+from . import _errors
+from ._async_operations import AsyncOperations
+from ._endpoints import ENDPOINTS, Endpoint
+from ._hidden import hide, read
+from ._operations import Operations
+
+T = TypeVar("T")
+
+VERSION = "1"
+
+# How many requests of an AsyncClient are under way at a time.
+WORKERS = 32
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    kind: str
+    retry_after: int | None
+    body: bytes
+
+
+class Client(Operations):
+    """Somebody who uses a service over HTTP: the twin of a session of an embedded one.
+
+    ``token`` is a service token, a token of the identity provider or the credential of a command
+    line; without one, only what is public can be done. ``timeout`` bounds each wait for the network,
+    in seconds. Where the service says that it has too much to do or is not available now, it is
+    asked again when it says so, for ``patience`` seconds in all. ``context`` says which
+    authorities are believed; those of the machine unless it is given.
+
+    Threads may share a client; each has a connection of its own, which is kept open.
+
+    >>> client = Client("https://secrets.example.com", token="env_…")  # doctest: +SKIP
+    >>> client.secret.get(project="shop", environment="staging", key="URL")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = 60.0,
+        patience: float = 30.0,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        super().__init__(self.call)
+        self._wire = Wire(url, token, timeout, patience, context)
+
+    def call(self, name: str, input: dict[str, Any]) -> Any:
+        """Does the operation of this name: what the methods of the namespaces do."""
+        return self._wire.call(name, input)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._wire.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<secrets_service.Client of {self._wire.origin}>"
+
+
+class AsyncClient(AsyncOperations):
+    """The same for asyncio: requests are made on threads, so that the loop goes on meanwhile."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None = None,
+        timeout: float = 60.0,
+        patience: float = 30.0,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        super().__init__(self.call)
+        self._wire = Wire(url, token, timeout, patience, context)
+        self._workers = Workers()
+
+    async def call(self, name: str, input: dict[str, Any]) -> Any:
+        """Does the operation of this name: what the methods of the namespaces do."""
+        return await self._workers.run(lambda: self._wire.call(name, input))
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        self._workers.end()
+        self._wire.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<secrets_service.AsyncClient of {self._wire.origin}>"
+
+
+class Wire:
+    """Requests and answers."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        timeout: float,
+        patience: float,
+        context: ssl.SSLContext | None,
+    ) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("url: must be http://HOST or https://HOST")
+        if parts.username or parts.query or parts.fragment:
+            raise ValueError("url: must be an address without credentials or parameters")
+        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self._host, self._port = parts.hostname, parts.port
+        self._path = parts.path.rstrip("/")
+        self._context = context or ssl.create_default_context() if parts.scheme == "https" else None
+        self._headers = {"User-Agent": f"secrets_service/{VERSION}", "Accept": "application/json"}
+        if token is not None:
+            if not token.isascii() or not token.isprintable():
+                raise ValueError("token: must be printable ASCII")
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._timeout, self._patience = timeout, patience
+        self._own = threading.local()
+        self._all: set[http.client.HTTPConnection] = set()
+        self._lock = threading.Lock()
+
+    def call(self, name: str, input: dict[str, Any]) -> Any:
+        """Does an operation."""
+        endpoint = ENDPOINTS.get(name)
+        if endpoint is None:
+            raise _errors.NotFound("resource not found")
+        target, body = request(endpoint, input)
+        deadline = time.monotonic() + self._patience
+        while True:
+            answer = self._send(endpoint.method, self._path + target, body)
+            if answer.status < 400:
+                is_text = name == "secret.export" and input.get("format") is not None
+                return output(endpoint, answer, is_text)
+            # Refusals of OAuth are what came of asking.
+            if name == "device_login.poll" and answer.status == 400 and b'"code"' not in answer.body:
+                return read(answer.body)
+            error = failure(answer)
+            pause = wait(error)
+            if pause is None or time.monotonic() + pause > deadline:
+                raise error
+            time.sleep(pause)
+
+    def close(self) -> None:
+        """Closes the connections of all threads."""
+        with self._lock:
+            for connection in self._all:
+                connection.close()
+            self._all.clear()
+
+    def _send(self, method: str, target: str, body: bytes | None) -> Answer:
+        headers = self._headers
+        if body is not None:
+            headers = {**headers, "Content-Type": "application/json"}
+        try:
+            for is_new, connection in self._connections():
+                try:
+                    connection.request(method, target, body, headers)
+                    return self._answer(connection)
+                except (http.client.RemoteDisconnected, ConnectionError):
+                    connection.close()
+                    # It was closed while it was idle. What changes something may have been done.
+                    if is_new or method != "GET":
+                        raise
+        except ssl.SSLCertVerificationError as cause:
+            raise _errors.Unavailable(f"no trust in {self.origin}: {cause.verify_message}") from cause
+        except (OSError, http.client.HTTPException) as cause:
+            raise _errors.Unavailable(f"no answer from {self.origin}") from cause
+        raise _errors.Unavailable(f"no answer from {self.origin}")
+
+    def _connections(self) -> Iterator[tuple[bool, http.client.HTTPConnection]]:
+        """The connection of this thread while it is good, and then a new one."""
+        known: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        if known is None:
+            known = self._own.connection = self._connection()
+            with self._lock:
+                self._all.add(known)
+        if is_open(known):
+            yield False, known
+        known.close()
+        yield True, known
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._context is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=self._timeout, context=self._context
+        )
+
+    def _answer(self, connection: http.client.HTTPConnection) -> Answer:
+        try:
+            answer = connection.getresponse()
+            body = answer.read()
+        except BaseException:
+            # What is left of the answer would be taken for the next one.
+            connection.close()
+            raise
+        after = answer.getheader("Retry-After", "")
+        retry_after = int(after) if after.isascii() and after.isdigit() else None
+        return Answer(answer.status, answer.getheader("Content-Type", ""), retry_after, body)
+
+
+def is_open(connection: http.client.HTTPConnection) -> bool:
+    """Whether a connection that is kept was not closed by the other side."""
+    sock = connection.sock
+    if sock is None:
+        return False
+    # Nothing is expected: what can be read is the end.
+    poll = select.poll()
+    poll.register(sock, select.POLLIN | select.POLLHUP | select.POLLERR)
+    return not poll.poll(0)
+
+
+def request(endpoint: Endpoint, input: dict[str, Any]) -> tuple[str, bytes | None]:
+    """The target and the body of a request."""
+    target, rest = endpoint.template, dict(input)
+    for field in fields_of(endpoint.template):
+        value = rest.pop(field, None)
+        if not isinstance(value, str):
+            rule = "is required" if value is None else "must be a string"
+            raise _errors.Invalid(
+                f"{field} {rule}", code="invalid_request", fields=[{"field": field, "message": rule}]
+            )
+        target = target.replace("{" + field + "}", segment(value))
+    query: list[tuple[str, str]] = []
+    for field in endpoint.query:
+        value = rest.pop(field, None)
+        values = value if isinstance(value, list) else [value]
+        query += [(field, written(one)) for one in values if one is not None]
+    if query:
+        target = f"{target}?{urlencode(query)}"
+    return target, json.dumps(rest).encode() if endpoint.has_body else None
+
+
+def fields_of(template: str) -> list[str]:
+    return [part.partition("}")[0] for part in template.split("{")[1:]]
+
+
+def segment(value: str) -> str:
+    """A segment of a path. What the service would not read as one names nothing."""
+    if not value or value in (".", "..") or any(c in "/\\" or not c.isprintable() for c in value):
+        raise _errors.NotFound("resource not found", code="not_found")
+    return quote(value, safe="")
+
+
+def written(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def output(endpoint: Endpoint, answer: Answer, is_text: bool) -> Any:
+    """What an operation gave."""
+    if is_text:
+        return hide({"text": answer.body.decode()})
+    if not answer.body:
+        return None
+    if answer.kind.startswith("application/octet-stream"):
+        return b64encode(answer.body).decode()
+    made = read(answer.body)
+    return made if endpoint.envelope is None else made[endpoint.envelope]
+
+
+def failure(answer: Answer) -> _errors.SecretsError:
+    """The error that an answer tells of."""
+    return _errors.of_answer(kind_of(answer), answer.body, answer.retry_after)
+
+
+def kind_of(answer: Answer) -> str:
+    try:
+        told = json.loads(answer.body)
+        code, has_fields = told.get("code"), "details" in told
+    except (ValueError, AttributeError):
+        code, has_fields = None, True
+    if answer.status == 400:
+        return "invalid" if has_fields else "refused"
+    if answer.status == 403:
+        return "elsewhere" if code == "ip_not_allowed" else "forbidden"
+    if answer.status == 409:
+        return "stale" if code == "version_conflict" else "conflict"
+    if answer.status == 429:
+        return "plan_limit" if code == "plan_limit_exceeded" else "rate_limited"
+    known = {401: "unauthenticated", 404: "not_found", 503: "unavailable"}
+    return known.get(answer.status, "internal" if answer.status >= 500 else "invalid")
+
+
+def wait(error: _errors.SecretsError) -> float | None:
+    """How long to wait before asking again, if that helps.
+
+    Without a word from the service a write may have been done.
+    """
+    if isinstance(error, (_errors.RateLimited, _errors.Unavailable)):
+        return error.retry_after
+    return None
+
+
+class Workers:
+    """Threads that make requests. They do not hold up the end of the program."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._count, self._idle = 0, 0
+        self._lock = threading.Lock()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Does something on a thread, and gives what came of it."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+
+        def job() -> None:
+            try:
+                result = work()
+            except BaseException as error:
+                tell(future.set_exception, error)
+            else:
+                tell(future.set_result, result)
+
+        def tell(settle: Callable[[Any], None], outcome: object) -> None:
+            try:
+                loop.call_soon_threadsafe(lambda: None if future.done() else settle(outcome))
+            except RuntimeError:
+                # The loop has ended, and with it whoever waited.
+                pass
+
+        with self._lock:
+            if self._idle == 0 and self._count < WORKERS:
+                self._count += 1
+                threading.Thread(target=self._work, name="secrets-client", daemon=True).start()
+        self._jobs.put(job)
+        return await future
+
+    def end(self) -> None:
+        """Lets the threads end when they have done what there is."""
+        with self._lock:
+            for _ in range(self._count):
+                self._jobs.put(None)
+            self._count = 0
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._idle += 1
+            job = self._jobs.get()
+            with self._lock:
+                self._idle -= 1
+            if job is None:
+                return
+            job()

@@ -1,0 +1,230 @@
+//! Bundles, opened without a service.
+
+use std::fs::File;
+use std::io::{BufReader, Cursor, Error as IoError, Read, Result as IoResult, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Mutex;
+
+use chrono::SecondsFormat;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use secrets_core::bundle::{
+    BundleKey, BundledSecret, Opened, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock,
+};
+use secrets_core::clock::{Clock, SystemClock, Time};
+use secrets_core::crypto::Passphrase;
+use secrets_core::error::Error;
+use secrets_core::rule::Broken;
+
+use crate::{failure, invalid};
+
+/// What a bundle is read from.
+trait Source: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> Source for T {}
+
+/// A binary file of Python's.
+struct PythonFile(Py<PyAny>);
+
+/// A bundle that is proven to be whole; gives its secrets as they are read.
+#[pyclass(frozen, module = "secrets_service._native")]
+pub(crate) struct Bundle {
+    opened: Mutex<Option<Opened<Box<dyn Source>>>>,
+    #[pyo3(get)]
+    project: String,
+    #[pyo3(get)]
+    environment: String,
+    #[pyo3(get)]
+    seq: u64,
+    /// Times as text (RFC 3339).
+    #[pyo3(get)]
+    created_at: String,
+    #[pyo3(get)]
+    expires_at: Option<String>,
+    #[pyo3(get)]
+    signer: String,
+}
+
+/// A secret: key, value, description, version, where it is from, when it changed.
+type Told = (String, String, Option<String>, u32, Option<String>, String);
+
+#[pymethods]
+impl Bundle {
+    /// Opens a bundle: bytes, a path or a binary file that can seek. `unlock` is what opens it, as
+    /// its kind (`passphrase`, `key`, `private_key`) and its text; `now` is in microseconds since
+    /// 1970, the present where it is not given.
+    #[staticmethod]
+    #[pyo3(signature = (source, *, unlock, signer, at_least, now))]
+    #[expect(clippy::too_many_arguments, reason = "in Python they are named")]
+    fn open(
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        unlock: (String, String),
+        signer: Option<&str>,
+        at_least: u64,
+        now: Option<i64>,
+    ) -> PyResult<Self> {
+        let now = match now {
+            Some(micros) => {
+                Time::from_timestamp_micros(micros).ok_or_else(|| invalid("now: is no time"))?
+            }
+            None => SystemClock.now(),
+        };
+        let signer = signer.map(|text| read(py, "signer", text)).transpose()?;
+        let opener = Opener { unlock: unlocked(py, unlock)?, signer, at_least, now };
+        let source = source_of(source)?;
+        // Deriving a key from a passphrase takes long, and so does reading all.
+        let bundle = py.detach(|| opener.open(source)).map_err(|why| refused(py, why))?;
+        let about = bundle.about();
+        Ok(Self {
+            project: about.project.to_string(),
+            environment: about.environment.to_string(),
+            seq: about.seq,
+            created_at: text_of(about.created_at),
+            expires_at: about.expires_at.map(text_of),
+            signer: bundle.signer().to_string(),
+            opened: Mutex::new(Some(bundle)),
+        })
+    }
+
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Told>> {
+        // A file of Python's lets other threads go on while it reads: they must not wait for it.
+        let mut opened = self.opened.try_lock().map_err(|_| in_use())?;
+        match opened.as_mut().and_then(Iterator::next) {
+            Some(Ok(secret)) => Ok(Some(told(&secret))),
+            Some(Err(why)) => Err(refused(py, why)),
+            None => Ok(None),
+        }
+    }
+
+    /// Lets go of what it is read from.
+    fn close(&self) -> PyResult<()> {
+        drop(self.opened.try_lock().map_err(|_| in_use())?.take());
+        Ok(())
+    }
+}
+
+/// A new key to open bundles with, and the public one that they are made for.
+#[pyfunction]
+pub(crate) fn new_key_pair() -> (String, String) {
+    let private = RecipientKey::generate();
+    (private.reveal().to_string(), private.public().to_string())
+}
+
+/// The public key of a private one.
+#[pyfunction]
+pub(crate) fn public_key(py: Python<'_>, private_key: &str) -> PyResult<String> {
+    let private: RecipientKey = read(py, "private_key", private_key)?;
+    Ok(private.public().to_string())
+}
+
+/// Which kind of key of a bundle a text is: `key`, `private_key`, `public_key` or `signer`.
+#[pyfunction]
+pub(crate) fn bundle_key_kind(text: &str) -> Option<&'static str> {
+    if text.parse::<BundleKey>().is_ok() {
+        return Some("key");
+    }
+    if text.parse::<RecipientKey>().is_ok() {
+        return Some("private_key");
+    }
+    if text.parse::<PublicKey>().is_ok() {
+        return Some("public_key");
+    }
+    text.parse::<Signer>().is_ok().then_some("signer")
+}
+
+fn unlocked(py: Python<'_>, (kind, text): (String, String)) -> PyResult<Unlock> {
+    Ok(match kind.as_str() {
+        "key" => Unlock::Key(read(py, "key", &text)?),
+        "private_key" => Unlock::Private(read(py, "private_key", &text)?),
+        _ => Unlock::Passphrase(
+            Passphrase::new(text).map_err(|rule| broken(py, rule, "passphrase"))?,
+        ),
+    })
+}
+
+fn read<T: FromStr<Err = Broken>>(py: Python<'_>, field: &str, text: &str) -> PyResult<T> {
+    text.parse().map_err(|rule| broken(py, rule, field))
+}
+
+fn broken(py: Python<'_>, rule: Broken, field: &str) -> PyErr {
+    failure::refused(py, &Error::Invalid(vec![rule.at(field)]), 0)
+}
+
+fn source_of(given: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
+    if let Ok(bytes) = given.cast::<PyBytes>() {
+        return Ok(Box::new(Cursor::new(PyBackedBytes::from(bytes.clone()))));
+    }
+    if given.hasattr("read")? {
+        return Ok(Box::new(BufReader::new(PythonFile(given.clone().unbind()))));
+    }
+    let path: PathBuf = given.extract()?;
+    Ok(Box::new(BufReader::new(File::open(path)?)))
+}
+
+fn told(secret: &BundledSecret) -> Told {
+    (
+        secret.key.to_string(),
+        secret.value.reveal().to_owned(),
+        secret.description.as_ref().map(|text| text.reveal().to_owned()),
+        secret.version,
+        secret.inherited_from.as_ref().map(ToString::to_string),
+        text_of(secret.updated_at),
+    )
+}
+
+fn text_of(time: Time) -> String {
+    time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}
+
+fn refused(py: Python<'_>, why: Refused) -> PyErr {
+    match why {
+        Refused::Unreadable(cause) => cause.into(),
+        why => failure::made(py, "of_bundle", (why.kind(), why.to_string())),
+    }
+}
+
+impl Read for PythonFile {
+    fn read(&mut self, buffer: &mut [u8]) -> IoResult<usize> {
+        Python::attach(|py| {
+            let read = self.0.call_method1(py, "read", (buffer.len(),)).map_err(IoError::from)?;
+            let bytes = read.bind(py).cast::<PyBytes>().map_err(|_| text_file())?.as_bytes();
+            let part = buffer.get_mut(..bytes.len()).ok_or_else(too_much)?;
+            part.copy_from_slice(bytes);
+            Ok(bytes.len())
+        })
+    }
+}
+
+impl Seek for PythonFile {
+    fn seek(&mut self, to: SeekFrom) -> IoResult<u64> {
+        let (offset, whence) = match to {
+            SeekFrom::Start(offset) => (i64::try_from(offset).map_err(|_| too_much())?, 0),
+            SeekFrom::Current(offset) => (offset, 1),
+            SeekFrom::End(offset) => (offset, 2),
+        };
+        Python::attach(|py| {
+            let place = self.0.call_method1(py, "seek", (offset, whence)).map_err(IoError::from)?;
+            place.extract::<u64>(py).map_err(IoError::from)
+        })
+    }
+}
+
+fn in_use() -> PyErr {
+    PyRuntimeError::new_err("the bundle is being read by another thread")
+}
+
+fn text_file() -> IoError {
+    IoError::other("the file must be opened in binary mode")
+}
+
+fn too_much() -> IoError {
+    IoError::other("the file gives more than it was asked for")
+}

@@ -1,0 +1,47 @@
+//! Errors, as the exceptions of the package.
+
+use pyo3::call::PyCallArgs;
+use pyo3::prelude::*;
+use secrets_core::Error;
+use secrets_core::error::ErrorBody;
+use secrets_core::service::StartError;
+
+/// The exception of an operation that did not happen. `now` tells how long to wait where the error
+/// says until when, both in seconds since 1970.
+pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
+    let retry_after = match error {
+        // Rounded up: a moment too early would be refused again.
+        Error::RateLimited(until) => Some((until.timestamp() - now).max(1)),
+        Error::Unavailable(_) => Some(5),
+        _ => None,
+    };
+    let answer = match serde_json::to_string(&ErrorBody::of(error)) {
+        Ok(answer) => answer,
+        Err(error) => return crate::invalid(&error.to_string()),
+    };
+    made(py, "of_answer", (error.kind(), answer, retry_after))
+}
+
+/// The exception of a service that does not start.
+pub(crate) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // Some errors say what their cause says.
+        if !message.ends_with(&cause_text) {
+            message = format!("{message}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    made(py, "NotStarted", (message,))
+}
+
+/// An exception of this class of the package.
+pub(crate) fn made<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) -> PyErr {
+    let exception = py
+        .import("secrets_service._errors")
+        .and_then(|module| module.getattr(name))
+        .and_then(|class| class.call1(arguments));
+    exception.map_or_else(|error| error, PyErr::from_value)
+}

@@ -1,0 +1,111 @@
+//! What needs no service: formats, the scan engine, and whether tokens and webhooks look right.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use secrets_core::clock::{Clock, SystemClock, Time};
+use secrets_core::crypto::{Plaintext, TokenText, WebhookSecret};
+use secrets_core::error::Error;
+use secrets_core::formats::{Form, Format, ObjectName};
+use secrets_core::names::SecretKey;
+use secrets_core::rotations::webhooks::Delivered;
+use secrets_core::rule::Broken;
+use secrets_core::scans::engine::{self, Rules};
+
+use crate::{failure, invalid};
+
+/// Keys and values as Python has them.
+type Pairs = Vec<(String, String)>;
+
+/// Whether a text can be a service token: says no to a typing error, without asking a server.
+#[pyfunction]
+pub(crate) fn is_plausible_token(text: &str) -> bool {
+    TokenText::is_plausible(text)
+}
+
+/// The secrets that a text holds.
+#[pyfunction]
+pub(crate) fn parse(py: Python<'_>, text: &str, format: &str) -> PyResult<Pairs> {
+    let secrets = py.detach(|| {
+        let form: Form = format.parse().map_err(|rule: &str| Error::invalid("format", rule))?;
+        form.read(text, "text")
+    });
+    let secrets = secrets.map_err(|error| failure::refused(py, &error, 0))?;
+    let pairs = secrets.iter().map(|(key, value)| (key.to_string(), value.reveal().to_owned()));
+    Ok(pairs.collect())
+}
+
+/// The text that holds secrets.
+#[pyfunction]
+pub(crate) fn render(py: Python<'_>, secrets: Pairs, format: &str, name: &str) -> PyResult<String> {
+    rendered(secrets, format, name).map_err(|error| failure::refused(py, &error, 0))
+}
+
+fn rendered(secrets: Pairs, format: &str, name: &str) -> Result<String, Error> {
+    let format: Format = format.parse().map_err(|rule: &str| Error::invalid("format", rule))?;
+    let name: ObjectName = name.parse().map_err(|rule| broken(rule, "name"))?;
+    let secrets = secrets.into_iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+    Ok(format.render(&secrets, &name)?.to_string())
+}
+
+fn read((index, (key, value)): (usize, (String, String))) -> Result<(SecretKey, Plaintext), Error> {
+    let field = |name: &str| format!("secrets[{index}].{name}");
+    let key = key.parse().map_err(|rule| broken(rule, &field("key")))?;
+    let value = Plaintext::new(value).map_err(|rule| broken(rule, &field("value")))?;
+    Ok((key, value))
+}
+
+fn broken(rule: Broken, field: &str) -> Error {
+    Error::Invalid(vec![rule.at(field)])
+}
+
+/// The credentials in a text, with nothing of them but their ends.
+#[pyfunction]
+pub(crate) fn scan<'py>(
+    py: Python<'py>,
+    text: &str,
+    path: &str,
+) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let sightings: Vec<_> = py.detach(|| {
+        let found = engine::scan(text, path, Rules::built_in());
+        found.into_iter().map(|one| one.told(text)).collect()
+    });
+    let told = sightings.into_iter().map(|sighting| {
+        let one = PyDict::new(py);
+        one.set_item("rule_id", sighting.rule_id)?;
+        one.set_item("description", sighting.description)?;
+        one.set_item("severity", sighting.severity.as_str())?;
+        one.set_item("line", sighting.line)?;
+        one.set_item("column", sighting.column)?;
+        one.set_item("redacted", sighting.redacted)?;
+        one.set_item("entropy", sighting.entropy)?;
+        Ok(one)
+    });
+    told.collect()
+}
+
+/// Refuses a delivery that was not signed with this secret within five minutes of `now`: seconds
+/// since 1970, or else the present.
+#[pyfunction]
+#[pyo3(signature = (*, id, timestamp, signature, body, secret, now))]
+#[expect(clippy::too_many_arguments, reason = "in Python they are named")]
+pub(crate) fn verify_webhook(
+    py: Python<'_>,
+    id: &str,
+    timestamp: &str,
+    signature: &str,
+    body: &[u8],
+    secret: String,
+    now: Option<i64>,
+) -> PyResult<()> {
+    let secret = WebhookSecret::new(secret)
+        .map_err(|rule| failure::refused(py, &broken(rule, "secret"), 0))?;
+    let now = match now {
+        Some(seconds) => {
+            Time::from_timestamp(seconds, 0).ok_or_else(|| invalid("now: is no time"))?
+        }
+        None => SystemClock.now(),
+    };
+    Delivered { id, timestamp, signature, body }
+        .check(&secret, now)
+        .map_err(|why| failure::made(py, "UnprovenDelivery", (why.kind(), why.to_string())))
+}

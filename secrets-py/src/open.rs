@@ -1,0 +1,111 @@
+//! Opening what a service stands on.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use secrets_core::caller::{Identity, IdentityVerifier, Unverified};
+use secrets_core::clock::SystemClock;
+use secrets_core::crypto::{Key, StaticRootKey};
+use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::rotations::drivers::{MySqlRotator, PostgresRotator};
+use secrets_core::rotations::{Rotators, Timer, Timings};
+use secrets_core::service::StartError;
+use secrets_core::store::sql::{postgres, sqlite};
+use secrets_core::store::{MemoryStore, Store, StoreError};
+use secrets_core::{Options, Ports, Service};
+use zeroize::Zeroizing;
+
+/// Where records are kept.
+pub(crate) enum Database {
+    /// In this process's memory, and nowhere else.
+    Memory,
+    /// In a file that is this process's alone.
+    Sqlite(String),
+    /// On a server.
+    Postgres(Zeroizing<String>),
+}
+
+/// Nobody: the program that embeds the service says itself who signs in.
+struct Nobody;
+
+/// Waits by the runtime's clock.
+struct TokioTimer;
+
+impl Database {
+    /// The database at an address.
+    pub(crate) fn at(url: &str) -> Result<Self, &'static str> {
+        match url.split_once(':') {
+            Some(("memory", "")) => Ok(Self::Memory),
+            Some(("sqlite", rest)) => match rest.strip_prefix("//") {
+                None | Some("") => Err("url: must name a file: sqlite://PATH"),
+                Some(path) if path.contains('?') => {
+                    Err("url: must be sqlite://PATH, without parameters")
+                }
+                Some(path) => Ok(Self::Sqlite(path.to_owned())),
+            },
+            Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+                Ok(Self::Postgres(Zeroizing::new(url.to_owned())))
+            }
+            _ => {
+                Err("url: must be memory:, sqlite://PATH or postgres://USER:PASSWORD@HOST/DATABASE")
+            }
+        }
+    }
+
+    async fn open(&self) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(match self {
+            Self::Memory => Arc::new(MemoryStore::new()),
+            Self::Sqlite(path) => Arc::new(sqlite::open(Path::new(path)).await?),
+            Self::Postgres(url) => {
+                Arc::new(postgres::open(url, postgres::Options::default()).await?)
+            }
+        })
+    }
+}
+
+/// Opens a service whose rotations may connect to where `egress` says.
+pub(crate) async fn open(
+    database: Database,
+    root: Key,
+    egress: EgressPolicy,
+) -> Result<Arc<Service>, StartError> {
+    let gate = Arc::new(Gate::new(egress.clone()));
+    let ports = Ports {
+        store: database.open().await?,
+        clock: Arc::new(SystemClock),
+        root: Arc::new(StaticRootKey::new(&root)),
+        identity: Arc::new(Nobody),
+        mail: None,
+        rotators: Some(Rotators {
+            postgresql: Arc::new(PostgresRotator::new(Arc::clone(&gate))),
+            mysql: Arc::new(MySqlRotator::new(gate)),
+            proxied: None,
+            timer: Arc::new(TokioTimer),
+            timings: Timings::default(),
+        }),
+        webhooks: None,
+    };
+    let service = Service::open(ports, Options { egress, ..Options::default() }).await?;
+    if let Database::Sqlite(_) = database {
+        // One process has the file: what another had begun is free.
+        service.end_claims().await?;
+        service.end_rotation_leases().await?;
+    }
+    Ok(Arc::new(service))
+}
+
+#[async_trait]
+impl IdentityVerifier for Nobody {
+    async fn verify(&self, _: &str) -> Result<Identity, Unverified> {
+        Err(Unverified::Invalid)
+    }
+}
+
+#[async_trait]
+impl Timer for TokioTimer {
+    async fn sleep(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
+}

@@ -1,0 +1,76 @@
+"""What tests have in common: a service in this process, and the program that serves one."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from secrets_service import Client, Service, Session
+
+ROOT = Path(__file__).parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+ISSUER = "https://issuer.test"
+
+
+def load(name: str, path: Path) -> ModuleType:
+    """A module that is in no package."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+running = load("running", ROOT / "tests/interface/service.py")
+
+
+@pytest.fixture(scope="session")
+def program() -> Iterator[Any]:
+    """The program, which serves what is in its memory. Its log is kept for the runner."""
+    logs = Path(os.environ.get("SECRETS_TEST_LOGS", TARGET / "test/logs"))
+    logs.mkdir(parents=True, exist_ok=True)
+    with running.Service(TARGET / "debug/secrets-http", logs / "python.log") as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[Service]:
+    with Service.open("memory:") as service:
+        yield service
+
+
+def name() -> str:
+    """Of somebody whom nobody knows."""
+    return f"person-{secrets.token_hex(4)}"
+
+
+def sign_in(service: Service, person: str) -> Session:
+    return service.sign_in(issuer=ISSUER, subject=person, email=f"{person}@example.com")
+
+
+def client(program: Any, person: str) -> Client:
+    made = Client(program.url, token=running.jwt(person))
+    made.user.sync()
+    return made
+
+
+@pytest.fixture(params=["embedded", "client"])
+def session(request: pytest.FixtureRequest) -> Session | Client:
+    """Somebody new, here and over HTTP: with the same methods."""
+    if request.param == "embedded":
+        return sign_in(request.getfixturevalue("embedded"), name())
+    return client(request.getfixturevalue("program"), name())
+
+
+@pytest.fixture
+def shop(session: Session | Client) -> str:
+    """A project that holds a secret."""
+    slug = session.project.create(name="Shop")["slug"]
+    session.secret.create(project=slug, environment="staging", key="URL", value="kvc_url")
+    return slug

@@ -1,0 +1,165 @@
+"""Bundles, against the vectors that all languages share."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from base64 import b64decode
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+import secrets_service as package
+from test_vectors import Vector, named, section
+
+BUNDLES = section("bundle.json", "vectors")
+KEYS = section("bundle.json", "keys")
+VALID = [one for one in BUNDLES if one["valid"]]
+REFUSED = [one for one in BUNDLES if not one["valid"]]
+KINDS = {"key": "key", "private": "private_key", "public": "public_key", "signer": "signer"}
+
+
+def data(vector: Vector) -> bytes:
+    if "bundle" in vector:
+        return b64decode(vector["bundle"])
+    return b"".join(part(one) for one in vector["parts"])
+
+
+def part(one: Any) -> bytes:
+    if isinstance(one, str):
+        return b64decode(one)
+    return data(next(v for v in BUNDLES if v["name"] == one["of"]))[one["from"] : one["to"]]
+
+
+def arguments(vector: Vector) -> dict[str, Any]:
+    kinds = {"key": "key", "private": "private_key", "passphrase": "passphrase"}
+    return {
+        kinds[vector["unlock"]["type"]]: vector["unlock"]["text"],
+        "signer": vector.get("signer"),
+        "at_least": vector.get("at_least", 0),
+        "now": datetime.fromtimestamp(vector["now"], timezone.utc),
+    }
+
+
+def told(secret: package.BundledSecret) -> dict[str, Any]:
+    fields = {name: getattr(secret, name) for name in secret.__dataclass_fields__}
+    return {name: field for name, field in fields.items() if field is not None}
+
+
+def expected(secret: Vector) -> Vector:
+    value = secret["value"]
+    if isinstance(value, str):
+        return secret
+    return secret | {"value": value["before"] + value["repeat"] * value["times"]}
+
+
+@pytest.mark.parametrize("vector", VALID, ids=named)
+def test_a_bundle_opens_to_what_it_was_made_of(vector: Vector, tmp_path: Path) -> None:
+    path = tmp_path / "bundle"
+    path.write_bytes(data(vector))
+    about = vector["about"]
+
+    with path.open("rb") as file:
+        for source in (data(vector), path, str(path), file, io.BytesIO(data(vector)), once(path)):
+            bundle = package.open_bundle(source, **arguments(vector))
+
+            assert [told(one) for one in bundle] == [expected(one) for one in vector["secrets"]]
+            assert (bundle.project, bundle.environment) == (about["project"], about["environment"])
+            assert (bundle.seq, bundle.signer) == (about["seq"], about["signer"])
+            assert bundle.created_at == about["created"]
+            assert bundle.expires_at == about.get("expires")
+            bundle.close()
+
+
+def once(path: Path) -> Any:
+    """A file that can be read only once."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        os.close(reading)
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(path.read_bytes())
+            pipe.flush()
+            os._exit(0)
+    os.close(writing)
+    return os.fdopen(reading, "rb")
+
+
+@pytest.mark.parametrize("vector", REFUSED, ids=named)
+def test_any_other_bundle_is_refused_by_kind(vector: Vector) -> None:
+    with pytest.raises(package.BundleError) as caught:
+        list(package.open_bundle(data(vector), **arguments(vector)))
+
+    assert caught.value.kind == vector["error"]
+    assert type(caught.value).__name__ == "Bundle" + vector["error"].title().replace("_", "")
+
+
+@pytest.mark.parametrize("vector", KEYS, ids=named)
+def test_the_text_of_a_key_is_taken_or_not(vector: Vector) -> None:
+    kind = package.bundle_key_kind(vector["text"])
+
+    assert (kind == KINDS[vector["kind"]]) is vector["valid"]
+    if vector["valid"] and vector["kind"] == "private":
+        assert package.public_key(vector["text"]) == vector["public"]
+
+
+def test_values_are_not_shown() -> None:
+    vector = VALID[0]
+    bundle = package.open_bundle(data(vector), **arguments(vector))
+    secret = next(bundle)
+
+    assert isinstance(secret.value, package.Hidden)
+    assert secret.value not in repr(secret) + repr(bundle)
+    assert all(value not in repr(bundle.values()) for value in (secret.value,))
+
+
+@pytest.mark.parametrize("argument", ["key", "private_key", "passphrase"])
+def test_what_cannot_be_a_key_is_named(argument: str) -> None:
+    wrong: Any = {argument: "kvc_x"}
+    with pytest.raises(package.Invalid) as caught:
+        package.open_bundle(b"", **wrong)
+
+    assert [field["field"] for field in caught.value.fields] == [argument]
+    assert "kvc_x" not in str(caught.value)
+
+
+def test_one_thing_opens_it() -> None:
+    with pytest.raises(TypeError):
+        package.open_bundle(b"")
+    with pytest.raises(TypeError):
+        package.open_bundle(b"", key="a", passphrase="b")
+
+
+class Broken(io.BytesIO):
+    def read(self, _: int | None = -1) -> bytes:
+        raise OSError("the disk is gone")
+
+
+class Long(io.BytesIO):
+    def read(self, size: int | None = -1) -> bytes:
+        return bytes((size or 0) + 1)
+
+
+def test_a_file_that_fails_is_told_as_it_is() -> None:
+    golden = VALID[0]
+    with pytest.raises(OSError, match="the disk is gone"):
+        package.open_bundle(Broken(data(golden)), **arguments(golden))
+    with pytest.raises(OSError, match="more than it was asked for"):
+        package.open_bundle(Long(data(golden)), **arguments(golden))
+    text: Any = io.StringIO("SCBUNDLE")
+    with pytest.raises(OSError, match="binary mode"):
+        package.open_bundle(text, **arguments(golden))
+    with pytest.raises(FileNotFoundError):
+        package.open_bundle("/nowhere/bundle", **arguments(golden))
+
+
+def test_a_bundle_is_iterated_once_and_closed() -> None:
+    golden = VALID[0]
+    bundle = package.open_bundle(data(golden), **arguments(golden))
+
+    assert len(list(bundle)) == len(golden["secrets"])
+    assert list(bundle) == []
+    bundle.close()
+    assert list(bundle) == []

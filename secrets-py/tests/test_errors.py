@@ -1,0 +1,152 @@
+"""What is refused is refused by the same class in this process and over HTTP."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import secrets_service as package
+from conftest import client, name, running
+from secrets_service import Client, SecretsError, Service, Session, _errors
+
+Sessions = Session | Client
+
+
+def test_a_rule_is_named_by_field(session: Sessions, shop: str) -> None:
+    with pytest.raises(package.Invalid) as caught:
+        session.secret.create(project=shop, environment="staging", key="1", value="kvc_value")
+
+    assert caught.value.code == "invalid_key"
+    assert [field["field"] for field in caught.value.fields] == ["key"]
+    assert "kvc_value" not in str(caught.value) + repr(caught.value)
+
+
+def test_a_rule_about_the_state_of_things(session: Sessions, shop: str) -> None:
+    session.environment.create(project=shop, name="qa", inherits_from="staging")
+
+    with pytest.raises(package.Refused) as caught:
+        session.environment.update(project=shop, environment="staging", inherits_from="qa")
+
+    assert caught.value.code == "circular_inheritance"
+    assert caught.value.fields == []
+
+
+def test_a_second_secret_of_the_same_key(session: Sessions, shop: str) -> None:
+    with pytest.raises(package.Conflict):
+        session.secret.create(project=shop, environment="staging", key="URL", value="kvc_2")
+
+
+def test_another_version_than_expected(session: Sessions, shop: str) -> None:
+    with pytest.raises(package.Stale) as caught:
+        session.secret.update(
+            project=shop, environment="staging", key="URL", value="kvc_2", expected_version=7
+        )
+
+    assert caught.value.code == "version_conflict"
+
+
+def test_an_argument_of_another_type(session: Sessions, shop: str) -> None:
+    wrong: Any = 7
+    with pytest.raises(package.Invalid):
+        session.secret.get(project=wrong, environment="staging", key="URL")
+    with pytest.raises(package.Invalid):
+        session.secret.create(project=shop, environment="staging", key="A", value=wrong)
+
+
+def test_a_machine_may_not_do_what_is_for_people(embedded: Service, program: Any) -> None:
+    alice = client(program, name())
+    machine = Client(program.url, token=alice.token.create(name="t", all_projects=True)["token"])
+
+    for session in (machine,):
+        with pytest.raises(package.Forbidden):
+            session.team.list()
+
+
+@pytest.mark.parametrize("token", ["env_" + "a" * 49, "not a token"])
+def test_a_credential_that_proves_nothing(embedded: Service, program: Any, token: str) -> None:
+    for session in (embedded.as_token(token), Client(program.url, token=token)):
+        with pytest.raises(package.Unauthenticated):
+            session.user.me()
+
+
+def test_whoever_never_signed_in_is_told_so(program: Any) -> None:
+    newcomer = Client(program.url, token=running.jwt(name()))
+
+    with pytest.raises(package.Unauthenticated, match="sync"):
+        newcomer.project.list()
+
+
+def test_every_kind_has_a_class() -> None:
+    body = b'{"error": "no", "code": "x"}'
+
+    for kind, error in _errors.KINDS.items():
+        made = _errors.of_answer(kind, body, 3)
+        assert type(made) is error
+        assert made.kind == kind
+        assert (str(made), made.code) == ("no", "x")
+
+
+def test_a_limit_of_a_plan_says_which() -> None:
+    body = '{"error": "no", "code": "y", "resource": "members", "plan": "free", "limit": 3, "current": 3}'
+
+    error = _errors.of_answer("plan_limit", body, None)
+
+    assert isinstance(error, package.PlanLimit)
+    assert (error.resource, error.plan, error.limit, error.current) == ("members", "free", 3, 3)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_an_error_travels_between_processes(copied: Any) -> None:
+    body = '{"error": "no", "code": "x", "details": {"fields": [{"field": "a", "message": "b"}]}}'
+    for error in (_errors.of_answer("rate_limited", body, 9), package.UnprovenDelivery("stale", "no")):
+        other = copied(error)
+        assert (type(other), str(other), other.__dict__) == (type(error), str(error), error.__dict__)
+
+
+def test_all_are_errors_of_the_package() -> None:
+    for error in (*_errors.KINDS.values(), *_errors.BUNDLE_KINDS.values(), package.NotStarted):
+        assert issubclass(error, SecretsError)
+        assert error.__name__ in package.__all__
+
+
+@pytest.mark.parametrize(
+    ("url", "root_key"),
+    [
+        ("", bytes(32)),
+        ("mysql://localhost/x", bytes(32)),
+        ("sqlite://", bytes(32)),
+        ("sqlite:///tmp/x.db?mode=ro", bytes(32)),
+        ("sqlite:///tmp/x.db", None),
+        ("memory:", bytes(31)),
+        ("memory:", "AAAA"),
+        ("memory:", "not base64!"),
+    ],
+)
+def test_what_cannot_be_opened_is_named(url: str, root_key: Any) -> None:
+    with pytest.raises(ValueError, match=r"^(url|root_key): "):
+        Service.open(url, root_key=root_key)
+
+
+def test_a_wrong_entry_of_the_egress_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^allow_egress: "):
+        Service.open("memory:", allow_egress=["169.254.169.254"])
+
+
+def test_another_root_key_does_not_open(tmp_path: Any) -> None:
+    url = f"sqlite://{tmp_path}/secrets.db"
+    Service.open(url, root_key=bytes(32)).close()
+
+    with pytest.raises(package.NotStarted):
+        Service.open(url, root_key=bytes(31) + b"\1")
+
+
+def test_a_closed_service_says_so(tmp_path: Any) -> None:
+    service = Service.open("memory:")
+    session = service.sign_in(issuer="here", subject="1", email="a@example.com")
+    service.close()
+    service.close()
+
+    with pytest.raises(ValueError, match="closed"):
+        session.user.me()

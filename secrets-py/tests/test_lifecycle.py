@@ -1,0 +1,169 @@
+"""How programs end: with work under way, by a signal, after a fork."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+BEGIN = """
+import asyncio, os, signal, sys, threading, time
+from secrets_service import *
+service = Service.open({url!r}, root_key=bytes(32))
+session = service.sign_in(issuer="here", subject="1", email="a@example.com")
+slug = session.project.create(name="Shop")["slug"]
+"""
+
+URLS = ["memory:", "sqlite"]
+
+
+def run(code: str, tmp_path: Path, url: str, seconds: float = 5) -> subprocess.CompletedProcess[str]:
+    url = f"sqlite://{tmp_path}/secrets.db" if url == "sqlite" else url
+    return subprocess.run(
+        [sys.executable, "-c", BEGIN.format(url=url) + code],
+        timeout=seconds,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize(
+    "code",
+    [
+        # Threads of operations that wait for their ends.
+        """
+def work():
+    while True:
+        session.project.list()
+for _ in range(8):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+""",
+        # One that takes seconds.
+        """
+def work():
+    session.account.export_secrets(include_secrets=True, passphrase="correct horse battery")
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.05)
+""",
+        # Outcomes that nobody waits for any more.
+        """
+async def main():
+    twin = AsyncSession(session._native)
+    tasks = [asyncio.ensure_future(twin.project.list()) for _ in range(2000)]
+    await asyncio.sleep(0.01)
+asyncio.run(main())
+""",
+        # A loop in a thread that is still busy.
+        """
+async def main():
+    twin = AsyncSession(session._native)
+    while True:
+        await asyncio.gather(*(twin.project.list() for _ in range(64)))
+threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
+time.sleep(0.2)
+""",
+        "sys.exit(0)",
+        "service.close()",
+    ],
+    ids=["threads", "slow", "outcomes", "loop", "exit", "closed"],
+)
+def test_a_program_ends_with_work_under_way(code: str, tmp_path: Path, url: str) -> None:
+    for _ in range(3):
+        ended = run(code, tmp_path, url)
+        assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_what_is_asked_when_the_interpreter_ends_is_refused(tmp_path: Path, url: str) -> None:
+    code = """
+import atexit, secrets_service
+def late():
+    try:
+        session.project.list()
+    except RuntimeError as error:
+        print(error)
+# Called after what the package has registered.
+atexit._run_exitfuncs()
+late()
+"""
+    ended = run(code, tmp_path, url)
+
+    assert ended.stdout.strip() == "the interpreter is ending"
+
+
+def test_a_program_is_interrupted_while_it_waits(tmp_path: Path) -> None:
+    code = """
+print("begins", flush=True)
+try:
+    while True:
+        session.account.export_secrets(include_secrets=True, passphrase="correct horse battery")
+except KeyboardInterrupt:
+    print("interrupted")
+print(session.project.list()[0]["slug"])
+"""
+    program = subprocess.Popen(
+        [sys.executable, "-c", BEGIN.format(url="memory:") + code], stdout=subprocess.PIPE, text=True
+    )
+    assert program.stdout
+    assert program.stdout.readline() == "begins\n"
+    time.sleep(0.3)
+    began = time.monotonic()
+    program.send_signal(signal.SIGINT)
+
+    said = program.stdout.read()
+    assert program.wait(5) == 0
+    assert said == "interrupted\nshop\n"
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_what_was_forked_is_told_so_and_can_open_its_own(tmp_path: Path, url: str) -> None:
+    code = """
+def work():
+    while True:
+        session.project.list()
+for _ in range(4):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+child = os.fork()
+if child == 0:
+    try:
+        session.project.list()
+    except RuntimeError as error:
+        print(error, flush=True)
+    try:
+        service.close()
+    except RuntimeError as error:
+        print("closing too", flush=True)
+    own = Service.open("memory:")
+    alice = own.sign_in(issuer="here", subject="1", email="a@example.com")
+    print(alice.project.create(name="Child")["slug"], flush=True)
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(session.project.list()[0]["slug"])
+"""
+    ended = run(code, tmp_path, url, 10)
+
+    assert ended.stderr == "" or "multi-threaded" in ended.stderr
+    told = "this service was opened before the process was forked: open one in the child"
+    assert ended.stdout.splitlines() == [told, "closing too", "child", "shop"]
+    assert ended.returncode == 0
+
+
+def test_a_file_is_opened_again_once_it_is_closed(tmp_path: Path) -> None:
+    from secrets_service import Service
+
+    for round in range(5):
+        with Service.open(f"sqlite://{tmp_path}/secrets.db", root_key=bytes(32)) as service:
+            session = service.sign_in(issuer="here", subject="1", email="a@example.com")
+            session.project.create(name=f"Shop {round}")
+            assert len(session.project.list()) == round + 1
+    assert os.stat(f"{tmp_path}/secrets.db").st_mode & 0o077 == 0

@@ -1,0 +1,111 @@
+"""What needs no service, against the vectors that all languages share."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import secrets_service as package
+from test_vectors import Vector, named, section
+
+READ = section("formats.json", "read")
+WRITE = section("formats.json", "write")
+SCANS = section("scan.json", "vectors")
+DELIVERIES = section("webhook.json", "vectors")
+
+
+def refusal(error: package.SecretsError) -> dict[str, Any]:
+    fields = [{k: v for k, v in field.items() if k != "index"} for field in error.fields]
+    return {"kind": error.kind, "fields": fields}
+
+
+@pytest.mark.parametrize("vector", READ, ids=named)
+def test_a_text_is_read_as_it_is_meant_or_refused_by_rule(vector: Vector) -> None:
+    try:
+        read = package.parse(vector["text"], vector["format"])
+    except package.Invalid as error:
+        assert refusal(error) == vector["error"]
+        return
+    assert read == {one["key"]: one["value"] for one in vector["secrets"]}
+    assert list(read) == list(dict.fromkeys(one["key"] for one in vector["secrets"]))
+
+
+@pytest.mark.parametrize("vector", WRITE, ids=named)
+def test_a_text_is_written_as_its_readers_want_it_or_refused_by_rule(vector: Vector) -> None:
+    secrets = {one["key"]: one["value"] for one in vector["secrets"]}
+    assert len(secrets) == len(vector["secrets"])
+    try:
+        written = package.render(secrets, vector["format"], name=vector["name_of_object"])
+    except package.Invalid as error:
+        assert refusal(error) == vector["error"]
+        return
+    assert written == vector["text"]
+
+
+@pytest.mark.parametrize("vector", SCANS, ids=named)
+def test_a_scan_tells_where_what_is(vector: Vector) -> None:
+    found = package.scan(vector["text"].replace("¦", ""), path=vector["path"])
+    assert found == [{"path": vector["path"], **one} for one in vector["found"]]
+
+
+@pytest.mark.parametrize("vector", DELIVERIES, ids=named)
+def test_a_delivery_is_taken_or_refused_by_kind(vector: Vector) -> None:
+    headers = {f"Webhook-{name}": vector[name.lower()] for name in ("Id", "Timestamp", "Signature")}
+    try:
+        package.verify_webhook(
+            headers, vector["body"].encode(), vector["secret"], now=vector["now"]
+        )
+        reason = ""
+    except package.UnprovenDelivery as error:
+        reason = error.code
+    except package.Invalid as error:
+        reason = error.kind
+    assert reason == vector.get("reason", "")
+    assert (reason == "") is vector["valid"]
+
+
+def test_a_delivery_is_judged_now_unless_it_is_said() -> None:
+    vector = next(one for one in DELIVERIES if one["valid"])
+    headers = {f"webhook-{name}": vector[name] for name in ("id", "timestamp", "signature")}
+
+    with pytest.raises(package.UnprovenDelivery) as caught:
+        package.verify_webhook(headers, vector["body"].encode(), vector["secret"])
+
+    assert caught.value.code == "stale"
+    assert time.time() > vector["now"] + 300
+
+
+def test_a_delivery_without_headers_proves_nothing() -> None:
+    vector = DELIVERIES[0]
+    with pytest.raises(package.UnprovenDelivery) as caught:
+        package.verify_webhook({}, b"", vector["secret"])
+    assert caught.value.code == "malformed"
+
+
+def test_files_are_scanned(tmp_path: Path) -> None:
+    token = "ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5"
+    text, bytes_ = tmp_path / "a.txt", tmp_path / "b.bin"
+    text.write_text(f"\n\nTOKEN={token}\n")
+    bytes_.write_bytes(b"\xff\xfe" + token.encode())
+
+    found = package.scan_files([text, bytes_])
+
+    assert [(one["path"], one["line"]) for one in found] == [(str(text), 3), (str(bytes_), 1)]
+    assert token not in json.dumps(found)
+
+
+def test_values_that_are_read_are_not_shown() -> None:
+    assert repr(package.parse("A=kvc_1", "dotenv")) == "{'A': <hidden>}"
+    assert repr(package.render({"A": "kvc_1"}, "json")) == "<hidden>"
+
+
+def test_a_format_that_is_none_is_named() -> None:
+    wrong: Any = "toml"
+    for work in (lambda: package.parse("", wrong), lambda: package.render({}, wrong)):
+        with pytest.raises(package.Invalid) as caught:
+            work()
+        assert [field["field"] for field in caught.value.fields] == ["format"]
+

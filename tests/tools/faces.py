@@ -1,0 +1,670 @@
+"""Writes the typed faces of the interface: what Python and TypeScript call operations by.
+
+    secrets-http openapi | faces.py [--python FOLDER] [--typescript FILE]
+
+They are made of the document of the interface alone, so that they name what the routes name. A
+namespace is an operation's noun, a method its verb; what comes out is the operation's output,
+without the name under which HTTP wraps it.
+"""
+
+import argparse
+import json
+import re
+import sys
+import textwrap
+from dataclasses import dataclass
+from keyword import iskeyword
+from pathlib import Path
+
+# What only HTTP has: none is an operation of the service.
+OF_THE_HOST = {
+    "health": "tells balancers of the process",
+    "greeting": "greets",
+    "openapi.document": "is the document itself",
+    "environment.watch": "is a stream that never ends",
+}
+
+# Parameters that say how HTTP writes an answer or reads a file; a call has objects.
+OF_HTTP = {("audit.list", "format"), ("secret.import", "format")}
+
+# The log of one team is a narrower question to the log of all.
+NARROWER = {"/api/v1/teams/{teamId}/audit"}
+
+# Fields that hold what nobody should see in a log.
+HIDDEN = {"value", "token", "secret", "access_token", "device_code", "accept_url"}
+
+# Where an operation always gives a field that its type has only sometimes.
+PRESENT = {
+    "secret.get": "value", "secret.export": "value", "token.create": "token",
+    "token.rotate": "token", "webhook.create": "secret",
+}
+
+# Lists of what has no name in the document.
+LISTED = {
+    "secret.history": "SecretVersion", "cli_session.list": "CliSession",
+    "invitation.list": "Invitation", "permission.list": "EnvironmentPermission",
+}
+
+# Examples for documentation, run by the tests: `session` is somebody who signed in, `project` and
+# `environment` are theirs.
+EXAMPLES = {
+    "project.create": """
+        >>> project = session.project.create(name="Web API")
+        >>> project["slug"]
+        'web-api'
+    """,
+    "secret.create": """
+        >>> secret = session.secret.create(
+        ...     project="shop", environment="staging", key="API_KEY", value="kvc_1")
+        >>> secret["version"]
+        1
+    """,
+    "secret.get": """
+        >>> secret = session.secret.get(project="shop", environment="staging", key="URL")
+        >>> secret["value"]
+        <hidden>
+        >>> print(secret["value"])
+        https://shop.example.com
+    """,
+    "secret.update": """
+        >>> secret = session.secret.update(
+        ...     project="shop", environment="staging", key="URL", value="https://example.com")
+        >>> secret["version"]
+        2
+    """,
+    "secret.export": """
+        >>> for secret in session.secret.export(project="shop", environment="staging"):
+        ...     print(secret["key"], secret["value"])
+        URL https://shop.example.com
+        >>> print(session.secret.export(project="shop", environment="staging", format="json"), end="")
+        {
+          "URL": "https://shop.example.com"
+        }
+    """,
+    "token.create": """
+        >>> token = session.token.create(
+        ...     name="deploy", all_projects=True, permissions=["read"], expires_in_days=90)
+        >>> token["token"].startswith("env_")
+        True
+    """,
+}
+
+# Nouns of which there are not several.
+ABOUT = {
+    "account": "Operations on the caller's account.",
+    "audit": "Operations on the log.",
+    "billing": "Operations on what a team pays for.",
+    "eso": "What operators of container orchestrators read.",
+    "permission_defaults": "Operations on what members may do where nothing is said.",
+    "usage": "Operations on how much of its plan a team uses.",
+}
+
+FORMATS = ["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"]
+
+
+@dataclass
+class Parameter:
+    name: str
+    schema: dict
+    about: str
+    place: str
+    is_required: bool
+    # Whether null says something else than nothing.
+    is_null_said: bool = False
+
+
+@dataclass
+class Operation:
+    name: str
+    method: str
+    template: str
+    parameters: list
+    has_body: bool
+    envelope: str
+    result: dict
+    is_file: bool
+    summary: str
+    callers: str
+
+    noun = property(lambda self: self.name.partition(".")[0])
+    verb = property(lambda self: self.name.partition(".")[2])
+
+
+class Document:
+    """What the document says of operations, with the names of types."""
+
+    def __init__(self, document):
+        self.named = document["components"]["schemas"]
+        self.operations = {}
+        for template, methods in document["paths"].items():
+            for method, row in methods.items():
+                if row["x-operation"] not in OF_THE_HOST and template not in NARROWER:
+                    self.add(method.upper(), template, row)
+
+    def add(self, method, template, row):
+        name = row["x-operation"]
+        assert name not in self.operations, f"{name} is there twice"
+        template, places = named_path(template)
+        bodies = row.get("requestBody", {}).get("content", {})
+        body = bodies.get("application/json", {}).get("schema")
+        optional = not row.get("requestBody", {}).get("required", False)
+        parameters = [
+            *(self.of_path(row, original, given) for original, given in places),
+            *self.of_body(name, body, optional),
+        ]
+        taken = {parameter.name for parameter in parameters}
+        for one in row["parameters"]:
+            if one["in"] == "query" and one["name"] not in taken and (name, one["name"]) not in OF_HTTP:
+                parameters.append(Parameter(
+                    one["name"], one["schema"], one["description"], "query", one["required"]))
+        assert len({p.name for p in parameters}) == len(parameters), f"{name}: two of one name"
+        parameters.sort(key=lambda parameter: not parameter.is_required)
+        envelope, result, is_file = self.answer(name, row["responses"])
+        self.operations[name] = Operation(
+            name, method, template, parameters, body is not None, envelope, result, is_file,
+            row["summary"], row.get("description", ""))
+
+    def of_path(self, row, original, given):
+        one = next(p for p in row["parameters"] if p["in"] == "path" and p["name"] == original)
+        return Parameter(given, one["schema"], one["description"], "path", True)
+
+    def of_body(self, name, body, optional):
+        if body is None:
+            return
+        # A plain object of texts may stand for a request: that is HTTP's.
+        body = self.resolved(body.get("anyOf", [body])[0])
+        for field, schema in body["properties"].items():
+            required = field in body.get("required", []) and not optional
+            about = self.about(schema)
+            yield Parameter(field, schema, about, "body", required, "`null`" in about)
+
+    def answer(self, name, responses):
+        status = next(status for status in responses if status < "300")
+        contents = responses[status].get("content", {})
+        if "application/octet-stream" in contents:
+            return None, {"type": "string"}, True
+        if not contents:
+            return None, None, False
+        schema = contents["application/json"]["schema"]
+        schema = schema.get("anyOf", [schema])[0]
+        names = list(schema.get("properties", {}))
+        if len(names) == 1 and schema.get("required") == names and "description" not in schema:
+            return names[0], self.listed(name, schema["properties"][names[0]]), False
+        return None, self.listed(name, schema), False
+
+    def listed(self, name, schema):
+        """A list whose items have a name, so that types do."""
+        items = schema.get("items")
+        if items is None or "properties" not in items and "allOf" not in items:
+            return schema
+        known = next((known for known, one in self.named.items() if one == items), None)
+        known = known or LISTED[name]
+        self.named.setdefault(known, items)
+        return {"type": "array", "items": {"$ref": f"#/components/schemas/{known}"}}
+
+    def resolved(self, schema):
+        if "$ref" in schema:
+            return self.resolved(self.named[schema["$ref"].rpartition("/")[2]])
+        if "allOf" in schema:
+            parts = [self.resolved(part) for part in schema["allOf"]]
+            return {
+                **schema, "type": "object",
+                "properties": {k: v for part in parts for k, v in part["properties"].items()},
+                "required": [field for part in parts for field in part.get("required", [])],
+            }
+        return schema
+
+    def about(self, schema):
+        if "description" in schema:
+            return " ".join(schema["description"].split())
+        for one in schema.get("oneOf", []):
+            if "description" in one:
+                return self.about(one)
+        if "$ref" in schema:
+            return self.about(self.resolved(schema))
+        return ""
+
+
+def named_path(template):
+    """A template with the names that inputs have, and those names beside the document's own."""
+    places = []
+
+    def name(match):
+        original = match[1]
+        # An id is that of what the path has before it.
+        collection = re.search(r"/([a-z]+)s/\{id\}", template)
+        given = collection[1] if original == "id" else re.sub(r"(Id|Name)$", "", original)
+        given = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", given).lower()
+        places.append((original, given))
+        return "{" + given + "}"
+
+    return re.sub(r"\{(\w+)\}", name, template), places
+
+
+def pascal(name):
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def camel(name):
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+class Types:
+    """The types that operations take and give, in one language."""
+
+    def __init__(self, document):
+        self.document = document
+        self.of_inputs = set()
+        self.declared = {}
+        self.present = {}
+        for operation in document.operations.values():
+            for parameter in operation.parameters:
+                self.collect(parameter.schema)
+        for operation in document.operations.values():
+            if operation.result:
+                self.result(operation)
+
+    def collect(self, schema):
+        """Notes what inputs hold: nobody hides it from who gives it."""
+        if "$ref" in schema:
+            name = schema["$ref"].rpartition("/")[2]
+            if name not in self.of_inputs:
+                self.of_inputs.add(name)
+                self.collect(self.document.named[name])
+            return
+        for part in [*schema.get("oneOf", []), *schema.get("allOf", []), *schema.get("anyOf", [])]:
+            self.collect(part)
+        for part in schema.get("properties", {}).values():
+            self.collect(part)
+        if "items" in schema:
+            self.collect(schema["items"])
+
+    def result(self, operation):
+        """What an operation gives."""
+        if operation.result is None:
+            return self.nothing
+        if operation.is_file:
+            return self.file
+        field = PRESENT.get(operation.name)
+        if field is None:
+            return self.of(operation.result)
+        is_list = "items" in operation.result
+        reference = (operation.result["items"] if is_list else operation.result)["$ref"]
+        name = reference.rpartition("/")[2]
+        wider = f"{name}With{field.capitalize()}"
+        schema = self.document.resolved(self.document.named[name])
+        required = [*schema["required"], field]
+        self.declare(wider, {**schema, "required": required, "present": field})
+        return self.list(wider) if is_list else wider
+
+    def of(self, schema, field=""):
+        if "$ref" in schema:
+            return self.reference(schema["$ref"].rpartition("/")[2], field)
+        kinds = schema.get("oneOf") or schema.get("anyOf")
+        if kinds and not (schema.get("type") == "string"):
+            return self.either([self.of(kind, field) for kind in kinds])
+        if "enum" in schema:
+            return self.literals(schema["enum"])
+        kind = schema.get("type")
+        if isinstance(kind, list):
+            return self.either([self.of({**schema, "type": one}, field) for one in kind])
+        if kind == "array":
+            return self.list(self.of(schema["items"]))
+        if kind == "object":
+            if "properties" in schema:
+                sys.exit(f"an object without a name: {sorted(schema['properties'])}")
+            values = schema.get("additionalProperties")
+            # Values by key.
+            inner = self.of(values, "value" if field == "secrets" else "") if values else self.anything
+            return self.map(inner)
+        if kind == "string" and field in HIDDEN:
+            return self.hidden
+        return self.plain[kind]
+
+    def reference(self, name, field):
+        schema = self.document.resolved(self.document.named[name])
+        kinds = schema.get("oneOf", [])
+        if any("properties" in kind for kind in kinds):
+            self.declare_kinds(name, schema, kinds)
+            return name
+        if "properties" in schema:
+            self.declare(name, schema)
+            return name
+        if "enum" in schema:
+            self.declare(name, schema)
+            return name
+        return self.of(schema, field)
+
+    def declare_kinds(self, name, schema, kinds):
+        """One of several objects, which their `type` tells apart."""
+        if name in self.declared:
+            return
+        names = [name + pascal(kind["properties"]["type"]["enum"][0]) for kind in kinds]
+        self.declared[name] = ({**schema, "kinds": names}, [])
+        if name in self.of_inputs:
+            self.of_inputs.update(names)
+        for kind, schema in zip(names, kinds):
+            self.declare(kind, schema)
+
+    def declare(self, name, schema):
+        if name in self.declared:
+            return
+        self.declared[name] = None
+        fields = []
+        for field, one in schema.get("properties", {}).items():
+            hidden = "" if name in self.of_inputs else field
+            of = self.of(one, hidden)
+            if schema.get("present") == field:
+                of = self.certain(of)
+            is_required = field in schema.get("required", [])
+            fields.append((field, of, is_required, self.document.about(one)))
+        self.declared[name] = (schema, fields)
+
+
+class Python(Types):
+    nothing, file, anything, hidden = "None", "bytes", "Any", "Hidden"
+    plain = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
+
+    @staticmethod
+    def list(of):
+        return f"list[{of}]"
+
+    @staticmethod
+    def map(of):
+        return f"dict[str, {of}]"
+
+    @staticmethod
+    def literals(known):
+        return "Literal[" + ", ".join(json.dumps(one) if isinstance(one, str) else str(one) for one in known) + "]"
+
+    @staticmethod
+    def either(kinds):
+        return " | ".join(dict.fromkeys(kinds))
+
+    @staticmethod
+    def certain(of):
+        return of.removesuffix(" | None")
+
+
+class TypeScript(Types):
+    nothing, file, anything, hidden = "void", "Uint8Array", "unknown", "string"
+    plain = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
+
+    @staticmethod
+    def list(of):
+        return f"({of})[]" if "|" in of else f"{of}[]"
+
+    @staticmethod
+    def map(of):
+        return f"Record<string, {of}>"
+
+    @staticmethod
+    def literals(known):
+        return " | ".join(json.dumps(one) for one in known)
+
+    @staticmethod
+    def either(kinds):
+        return " | ".join(dict.fromkeys(kinds))
+
+    @staticmethod
+    def certain(of):
+        return of.removesuffix(" | null")
+
+
+NOTE = "Made by tests/tools/faces.py from the document of the interface; not edited by hand."
+
+
+def python_types(types):
+    lines = [
+        f'"""What operations take and give.\n\n{NOTE}\n"""', "",
+        "from __future__ import annotations", "", "import sys",
+        "from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict", "",
+        "from ._hidden import Hidden", "",
+        "if sys.version_info >= (3, 11):", "    from typing import NotRequired",
+        "elif TYPE_CHECKING:", "    from typing_extensions import NotRequired", "",
+    ]
+    names = sorted(types.declared)
+    lines += ["__all__ = [", *(f'    "{name}",' for name in names), "]"]
+    # What is no class is looked at when the module is read, so it comes first.
+    for name in sorted(names, key=lambda name: ("enum" not in types.declared[name][0], name)):
+        schema, fields = types.declared[name]
+        about = " ".join(schema.get("description", "").split())
+        if "kinds" in schema:
+            lines += ["", f'{name}: TypeAlias = "{" | ".join(schema["kinds"])}"', *doc(about, "")]
+            continue
+        if "enum" in schema:
+            lines += ["", *wrapped(f"{name} = {types.literals(schema['enum'])}", ""), *doc(about, "")]
+            continue
+        lines += ["", "", f"class {name}(TypedDict):", *doc(about or "Made of these.", "    ")]
+        for field, of, is_required, told in fields:
+            assert field.isidentifier() and not iskeyword(field), f"{name}.{field}"
+            of = of if is_required else f"NotRequired[{of}]"
+            lines += ["", f"    {field}: {of}", *doc(told, "    ")]
+    return "\n".join(lines) + "\n"
+
+
+def wrapped(line, indent):
+    if len(line) <= 100:
+        return [indent + line]
+    head, _, rest = line.partition("[")
+    inner = textwrap.wrap(rest.removesuffix("]"), 90)
+    return [f"{indent}{head}[", *(f"{indent}    {one}" for one in inner), f"{indent}]"]
+
+
+def doc(text, indent):
+    if not text:
+        return []
+    if len(indent) + len(text) + 6 <= 100:
+        return [f'{indent}"""{text}"""']
+    first, *rest = textwrap.wrap(text, 96 - len(indent))
+    return [f'{indent}"""{first}', *(indent + line for line in rest), f'{indent}"""']
+
+
+def identifier(name):
+    return f"{name}_" if iskeyword(name) else name
+
+
+def docstring(operation):
+    lines = [f"{operation.summary}."]
+    if operation.callers:
+        lines += ["", operation.callers]
+    told = [p for p in operation.parameters if p.about]
+    if told:
+        lines.append("")
+    for parameter in told:
+        about = parameter.about[0].lower() + parameter.about[1:] if not parameter.about.startswith("`") else parameter.about
+        text = f"``{identifier(parameter.name)}``: {about.rstrip('.').replace('`', '``').replace('````', '``')}."
+        lines += textwrap.wrap(text, 90, subsequent_indent="    ")
+    if operation.name in EXAMPLES:
+        lines += ["", *textwrap.dedent(EXAMPLES[operation.name]).strip().splitlines()]
+    if len(lines) == 1:
+        return [f'        """{lines[0]}"""']
+    return [f'        """{lines[0]}', *(f"        {line}".rstrip() for line in lines[1:]), '        """']
+
+
+def python_method(operation, types, is_async):
+    result = qualified(types.result(operation), types)
+    define = "    async def" if is_async else "    def"
+    await_ = "await " if is_async else ""
+    signature = python_signature(operation, types)
+    name = identifier(operation.verb)
+    lines = []
+    if operation.name == "secret.export":
+        for default, made in (("None = None", result), ("types.Format", "Hidden")):
+            lines += [
+                "    @overload", f"{define} {name}(", "        self,", "        *,",
+                *(line.replace("format: types.Format | None = None", f"format: {default}") for line in signature),
+                f"    ) -> {made}: ...", "",
+            ]
+        result = f"{result} | Hidden"
+    if signature:
+        lines += [f"{define} {name}(", "        self,", "        *,", *signature, f"    ) -> {result}:"]
+    else:
+        lines += [f"{define} {name}(self) -> {result}:"]
+    lines += docstring(operation)
+    required = [p for p in operation.parameters if p.is_required]
+    optional = [p for p in operation.parameters if not p.is_required]
+    call = [f"{await_}self._call(", f'    "{operation.name}",', "    {"]
+    call += [f'        "{p.name}": {identifier(p.name)},' for p in required]
+    call += [
+        f'        **{"said" if p.is_null_said else "given"}("{p.name}", {identifier(p.name)}),'
+        for p in optional
+    ]
+    call += ["    },", ")"]
+    if not required and not optional:
+        call = [f'{await_}self._call("{operation.name}", {{}})']
+    if operation.result is None:
+        return lines + [f"        {line}" for line in call]
+    if operation.is_file:
+        call = ["made: str = " + call[0], *call[1:], "return b64decode(made)"]
+    elif operation.name == "secret.export":
+        call = [f"made: {result.removesuffix(' | Hidden')} | dict[str, Hidden] = " + call[0], *call[1:],
+                'return made["text"] if isinstance(made, dict) else made']
+    else:
+        call = [f"made: {result} = " + call[0], *call[1:], "return made"]
+    return lines + [f"        {line}" for line in call]
+
+
+def python_signature(operation, types):
+    lines = []
+    for parameter in operation.parameters:
+        of = types.of(parameter.schema)
+        if parameter.name == "format":
+            of = "Format"
+        of = qualified(of, types)
+        if not parameter.is_required:
+            of = types.either([*of.split(" | "), "None"])
+            of += " | Unset = UNSET" if parameter.is_null_said else " = None"
+        lines.append(f"        {identifier(parameter.name)}: {of},")
+    return lines
+
+
+def qualified(of, types):
+    """The names of types are in a module of their own, and `list` is a method of many a noun."""
+    of = of.replace("list[", "builtins.list[")
+    return re.sub(r"\b[A-Z]\w+\b", lambda m: f"types.{m[0]}" if m[0] in types.declared else m[0], of)
+
+
+def python_operations(document, types, is_async):
+    prefix, about, gives = "", "", "Any"
+    if is_async:
+        prefix, about, gives = "Async", ", to be awaited", "Awaitable[Any]"
+    call = f"Callable[[str, dict[str, Any]], {gives}]"
+    lines = [
+        f'"""The operations{about}: a namespace for each noun, a method for each verb.\n\n{NOTE}\n"""', "",
+        "from __future__ import annotations", "", "import builtins", "from base64 import b64decode",
+        f"from collections.abc import {'Awaitable, ' if is_async else ''}Callable",
+        "from typing import Any, Literal, overload", "",
+        "from . import types", "from ._hidden import Hidden", "from ._input import UNSET, Unset, given, said",
+    ]
+    for noun, operations in nouns(document):
+        lines += ["", "", f"class {prefix}{pascal(noun)}Operations:", *doc(about_noun(noun), "    ")]
+        lines += ["", '    __slots__ = ("_call",)', "", f"    def __init__(self, call: {call}) -> None:",
+                  "        self._call = call"]
+        for operation in operations:
+            lines += ["", *python_method(operation, types, is_async)]
+    lines += ["", "", f"class {prefix}Operations:", f'    """All operations{about}."""', "",
+              f"    def __init__(self, call: {call}) -> None:"]
+    lines += [f"        self.{noun} = {prefix}{pascal(noun)}Operations(call)" for noun, _ in nouns(document)]
+    return "\n".join(lines) + "\n"
+
+
+def about_noun(noun):
+    return ABOUT.get(noun, f"Operations on {noun.replace('_', ' ')}s.")
+
+
+def nouns(document):
+    found = {}
+    for operation in document.operations.values():
+        found.setdefault(operation.noun, []).append(operation)
+    return sorted((noun, sorted(all, key=lambda one: one.verb)) for noun, all in found.items())
+
+
+def python_endpoints(document):
+    lines = [
+        f'"""Where each operation is over HTTP.\n\n{NOTE}\n"""', "",
+        "from __future__ import annotations", "", "from typing import NamedTuple", "", "",
+        "class Endpoint(NamedTuple):", '    """An operation\'s place in the interface."""', "",
+        "    method: str", "    template: str", '    """Its path, with the names of fields in braces."""',
+        "    query: tuple[str, ...]", '    """What of an input stands in the query; the rest is the body."""',
+        "    has_body: bool", "    envelope: str | None", '    """Under which name the answer has the output."""',
+        "", "", "ENDPOINTS = {",
+    ]
+    for name, one in sorted(document.operations.items()):
+        query = tuple(p.name for p in one.parameters if p.place == "query")
+        lines += [f'    "{name}": Endpoint(', f"        {json.dumps(one.method)},",
+                  f"        {json.dumps(one.template)},",
+                  "        (" + ", ".join(json.dumps(q) for q in query) + ("," if len(query) == 1 else "") + "),",
+                  f"        {one.has_body},", f"        {json.dumps(one.envelope) if one.envelope else None},", "    ),"]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def typescript(document, types):
+    lines = [f"// {NOTE}", ""]
+    body = []
+    for noun, operations in nouns(document):
+        body += ["", f"/** {about_noun(noun)} */", f"export interface {pascal(noun)}Operations {{"]
+        for operation in operations:
+            fields = []
+            for p in operation.parameters:
+                of = types.of(p.schema)
+                mark = "" if p.is_required else "?"
+                fields.append(f"{p.name}{mark}: {of};")
+            result = types.result(operation)
+            given = "" if not fields else (
+                "input?: { " if not any(p.is_required for p in operation.parameters) else "input: { ") + " ".join(fields) + " }"
+            if operation.name == "secret.export":
+                result = f"{result} | {{ text: string }}"
+            if operation.is_file:
+                result = "string"
+            body += [f"  /** {operation.summary}. `{operation.name}` */",
+                     f"  {camel(operation.verb)}({given}): Promise<{result}>;"]
+        body += ["}"]
+    body += ["", "/** All operations. */", "export interface Operations {"]
+    body += [f"  {camel(noun)}: {pascal(noun)}Operations;" for noun, _ in nouns(document)]
+    body += ["}", "", "/** The names of all operations, as `call` takes them. */",
+             "export type OperationName ="]
+    names = sorted(document.operations)
+    body += [f'  | "{name}"' for name in names[:-1]] + [f'  | "{names[-1]}";']
+    for name in sorted(types.declared):
+        schema, fields = types.declared[name]
+        about = " ".join(schema.get("description", "").split())
+        lines += [f"/** {about} */"] if about else []
+        if "kinds" in schema:
+            lines += [f"export type {name} = {' | '.join(schema['kinds'])};", ""]
+            continue
+        if "enum" in schema:
+            lines += [f"export type {name} = {types.literals(schema['enum'])};", ""]
+            continue
+        lines += [f"export interface {name} {{"]
+        for field, of, is_required, told in fields:
+            lines += [f"  /** {told} */"] if told else []
+            lines += [f"  {field}{'' if is_required else '?'}: {of};"]
+        lines += ["}", ""]
+    return "\n".join([*lines[:-1], *body]) + "\n"
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    arguments.add_argument("--python", type=Path, metavar="FOLDER", help="of the package")
+    arguments.add_argument("--typescript", type=Path, metavar="FILE", help="with declarations")
+    chosen = arguments.parse_args()
+    text = sys.stdin.read()
+    if chosen.python:
+        document = Document(json.loads(text))
+        types = Python(document)
+        types.declared["Format"] = ({"enum": FORMATS, "description": "A format to write secrets in."}, [])
+        operations = python_operations(document, types, is_async=False)
+        (chosen.python / "_operations.py").write_text(operations)
+        operations = python_operations(document, types, is_async=True)
+        (chosen.python / "_async_operations.py").write_text(operations)
+        (chosen.python / "types.py").write_text(python_types(types))
+        (chosen.python / "_endpoints.py").write_text(python_endpoints(document))
+    if chosen.typescript:
+        document = Document(json.loads(text))
+        chosen.typescript.write_text(typescript(document, TypeScript(document)))
+
+
+if __name__ == "__main__":
+    main()
