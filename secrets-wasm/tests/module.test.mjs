@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 
 import { check } from "../../tests/vectors/check.mjs";
 import { run } from "../../tests/cases/run.mjs";
-import { cases, installed, packed, root, vectorFiles, vectorsOf } from "./places.mjs";
+import { cases, installed, packed, program, root, vectorFiles, vectorsOf } from "./places.mjs";
 
 const module = await import(pathToFileURL(join(packed, "index.node.js")));
 const small = await import(pathToFileURL(join(packed, "bundle.node.js")));
@@ -119,6 +119,16 @@ for (const [name, argument] of Object.entries(notArguments)) {
 test("a version that is a number and no BigInt is refused, since it may have been rounded", () => {
   assert.throws(() => module.openRecord({ ...record, version: 7 }), { kind: "invalid" });
   assert.throws(() => module.openRecord(undefined), (error) => error instanceof Error && error.kind === "invalid");
+});
+
+test("the declarations are made of the document of the interface", () => {
+  const made = join(installed, "operations.d.ts");
+  const document = execFileSync(program, ["openapi"], { maxBuffer: 1e8 });
+  execFileSync("python3", [join(root, "tests/tools/faces.py"), "--typescript", made], { input: document });
+
+  const same = readFileSync(made, "utf8") === readFileSync(join(packed, "operations.d.ts"), "utf8");
+
+  assert.ok(same, "js/operations.d.ts is old: secrets-http openapi | tests/tools/faces.py --typescript secrets-wasm/js/operations.d.ts");
 });
 
 test("the declarations are those of what is there, as TypeScript reads them strictly", () => {

@@ -11,6 +11,9 @@ export const target = resolve(process.env.CARGO_TARGET_DIR ?? join(root, "target
 export const installed = join(target, "test/npm");
 export const packed = join(installed, "node_modules/secrets-service");
 
+// The program, whose document the declarations are made of.
+export const program = join(target, "debug/secrets-http");
+
 // What a browser writes: profiles and pictures.
 export const pictures = join(target, "test/browser");
 export const profile = (name) => join(pictures, `profile-${name}`);

@@ -9,7 +9,7 @@ import { after, before, beforeEach, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { Browser } from "../../tests/browser/driver.mjs";
-import { pictures, profile, vectorsOf, viewer } from "./places.mjs";
+import { packed, pictures, profile, vectorsOf, viewer } from "./places.mjs";
 
 const { vectors } = vectorsOf("bundle.json");
 const vector = (name) => vectors.find((it) => it.name === name);
@@ -94,6 +94,34 @@ test("a bundle opens with its passphrase, and values are there when asked for", 
   await browser.click(".secrets li:nth-child(2) button");
   assert.equal(await browser.run(() => document.querySelector(".secrets li:nth-child(2) .value").innerText), "kvc_b");
   await browser.screenshot(join(pictures, "4-shown.png"));
+});
+
+test("a bundle that the service makes opens, and keys are found in it", async () => {
+  const { Service } = await import(pathToFileURL(join(packed, "index.node.js")));
+  const session = await (await Service.memory()).signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" });
+  const { slug: project } = await session.project.create({ name: "Shop" });
+  const at = { project, environment: "production" };
+  const names = ["API_URL", "DATABASE_URL", "MAIL_PASSWORD", "PAYMENT_KEY", "REDIS_URL", "SEARCH_KEY", "SENTRY_DSN", "SESSION_SECRET", "TLS_CERTIFICATE"];
+  const secrets = names.map((key, index) => ({ key, value: `kvc_${key}${"\nand another line".repeat(index % 3)}`, description: `What ${key} is for` }));
+  await session.secret.import({ ...at, secrets });
+  const recipients = [{ type: "passphrase", passphrase: "kvc a long enough passphrase" }];
+  const made = await session.secret.bundle({ ...at, recipients, expires_in_seconds: 3600 });
+
+  await open(fileOf("made", Buffer.from(made.bundle, "base64")), "kvc a long enough passphrase", made.signer);
+  await opened();
+
+  assert.equal(await text("title"), "9 secrets");
+  assert.match(await text("facts"), /valid, by the signer you named/);
+  await browser.click("#show-all");
+  const shown = await browser.run(() => [...document.querySelectorAll(".value")].map((it) => it.innerText));
+  assert.deepEqual(shown, secrets.map(({ value }) => value));
+  await browser.screenshot(join(pictures, "10-made.png"), { whole: true });
+  await browser.click("#filter");
+  await browser.type("key");
+  const left = await browser.run(() => [...document.querySelectorAll(".secrets li")].filter((it) => it.checkVisibility()).map((it) => it.querySelector(".key").innerText));
+  assert.deepEqual(left, ["PAYMENT_KEY", "SEARCH_KEY"]);
+  assert.equal(await text("status"), "2 of 9 keys");
+  await browser.screenshot(join(pictures, "11-found.png"));
 });
 
 test("a file that was changed by one bit says so", async () => {
