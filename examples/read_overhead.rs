@@ -17,7 +17,7 @@ use secrets_http::identity::FixedVerifier;
 use serde_json::json;
 
 #[tokio::main]
-#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a program for people")]
+#[expect(clippy::print_stdout, reason = "a program for people")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = std::env::args().nth(1).map_or(Ok(2.0), |text| text.parse::<f64>())?;
     let folder = tempfile::tempdir()?;
@@ -32,7 +32,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// The microseconds of one read. Whoever reads is looked up each time, as bindings do it.
-#[expect(clippy::disallowed_methods, reason = "this is what is measured")]
 async fn measure(store: Arc<dyn Store>, seconds: f64) -> Result<f64, Box<dyn std::error::Error>> {
     let clock = Arc::new(SystemClock);
     let signer = DevKey::generate()?;

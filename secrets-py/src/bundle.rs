@@ -58,6 +58,7 @@ impl Bundle {
     /// 1970, the present where it is not given.
     #[staticmethod]
     #[pyo3(signature = (source, *, unlock, signer, at_least, now))]
+    #[expect(clippy::too_many_arguments, reason = "in Python they are named")]
     fn open(
         py: Python<'_>,
         source: &Bound<'_, PyAny>,
@@ -76,16 +77,16 @@ impl Bundle {
         let opener = Opener { unlock: unlocked(py, unlock)?, signer, at_least, now };
         let source = source_of(source)?;
         // Deriving a key from a passphrase takes long, and so does reading all.
-        let opened = py.detach(|| opener.open(source)).map_err(|why| refused(py, why))?;
-        let about = opened.about();
+        let bundle = py.detach(|| opener.open(source)).map_err(|why| refused(py, why))?;
+        let about = bundle.about();
         Ok(Self {
             project: about.project.to_string(),
             environment: about.environment.to_string(),
             seq: about.seq,
             created_at: text_of(about.created_at),
             expires_at: about.expires_at.map(text_of),
-            signer: opened.signer().to_string(),
-            opened: Mutex::new(Some(opened)),
+            signer: bundle.signer().to_string(),
+            opened: Mutex::new(Some(bundle)),
         })
     }
 
