@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import secrets_service
 from conftest import ROOT, TARGET
 
-PACKAGE = Path(secrets_service.__file__).parent
+PACKAGE = ROOT / "secrets-py/python/secrets_service"
 PYRIGHT = ROOT / "tests/pyright/node_modules/.bin/pyright"
 
 USE = """
@@ -63,12 +62,11 @@ def test_the_faces_are_those_of_the_interface(tmp_path: Path) -> None:
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
 
-    source = ROOT / "secrets-py/python/secrets_service"
     files = sorted(path.name for path in tmp_path.iterdir())
     assert len(files) == 4
     for file in files:
-        same = (tmp_path / file).read_text() == (source / file).read_text()
-        assert same, f"{file} is old: secrets-http openapi | tests/tools/faces.py --python {source}"
+        same = (tmp_path / file).read_text() == (PACKAGE / file).read_text()
+        assert same, f"{file} is old: secrets-http openapi | tests/tools/faces.py --python {PACKAGE}"
 
 
 def test_the_stubs_are_those_of_the_module() -> None:
