@@ -101,3 +101,14 @@ def test_an_error_tells_nothing_of_key_or_value() -> None:
     with pytest.raises(secrets_service.Undecryptable) as caught:
         open_record(GOLDEN, version=6)
     assert str(caught.value) == "a record does not decrypt"
+
+
+# What the core seals and signs for itself; the Rust tests and the reference read these.
+OF_THE_CORE = {"proxy.json", "wrapped.json", "xaes.json"}
+
+# By this file, test_bundle.py and test_offline.py.
+READ = {"bundle.json", "formats.json", "record.json", "scan.json", "token.json", "webhook.json"}
+
+
+def test_every_file_of_vectors_is_read() -> None:
+    assert {path.name for path in FOLDER.glob("*.json")} == READ | OF_THE_CORE

@@ -53,3 +53,18 @@ fn section<T: DeserializeOwned>(file: &str, section: &str, wanted: fn(&T) -> boo
     assert!(!vectors.is_empty(), "{file} has no such vectors in {section}");
     vectors
 }
+
+/// A file that nobody reads would prove nothing. Python and JavaScript have the same test of what is
+/// for them.
+#[test]
+fn every_file_of_vectors_is_read() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors");
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut files: Vec<_> = names.filter_map(|name| name.into_string().ok()).collect();
+    files.retain(|name| name.ends_with(".json"));
+    files.sort();
+
+    let read =
+        ["bundle", "formats", "proxy", "record", "scan", "token", "webhook", "wrapped", "xaes"];
+    assert_eq!(files, read.map(|name| format!("{name}.json")));
+}
