@@ -76,8 +76,8 @@ test("a token is looked at anew at each call", async () => {
   await assert.rejects(deploy.project.list(), { kind: "unauthenticated" });
 });
 
-test("a root key that is none is refused", () => {
-  assert.rejects(module.Service.memory({ rootKey: new Uint8Array(31) }), { kind: "invalid" });
+test("a root key that is none is refused", async () => {
+  await assert.rejects(module.Service.memory({ rootKey: new Uint8Array(31) }), { kind: "invalid" });
 });
 
 const [golden] = vectorsOf("record.json").vectors;
