@@ -14,6 +14,10 @@ export const packed = join(installed, "node_modules/secrets-service");
 // The program, whose document the declarations are made of.
 export const program = join(target, "debug/secrets-http");
 
+// What servers write, which is searched for values at the end.
+export const data = process.env.SECRETS_TEST_FOLDER ?? join(target, "test/data");
+export const logs = process.env.SECRETS_TEST_LOGS ?? join(target, "test/logs");
+
 // What a browser writes: profiles and pictures.
 export const pictures = join(target, "test/browser");
 export const profile = (name) => join(pictures, `profile-${name}`);

@@ -1,15 +1,16 @@
 // The page that opens bundles, from a disk in Chromium, as people use it.
-//
-// A bundle of another origin is tried with SECRETS_BUNDLE (a file) and SECRETS_BUNDLE_PASSPHRASE.
 
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, before, beforeEach, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { Browser } from "../../tests/browser/driver.mjs";
-import { packed, pictures, profile, vectorsOf, viewer } from "./places.mjs";
+import { data, logs, packed, pictures, profile, program, vectorsOf, viewer } from "./places.mjs";
 
 const { vectors } = vectorsOf("bundle.json");
 const vector = (name) => vectors.find((it) => it.name === name);
@@ -28,18 +29,48 @@ function fileOf(name, content) {
   return path;
 }
 
+function changedByOneBit(whole) {
+  const changed = Buffer.from(whole);
+  changed[changed.length - 20] ^= 1;
+  return changed;
+}
+
+// Asks a server that keeps its data in a folder of its own, until what is to be done is done.
+async function withServer(use) {
+  const folder = join(data, "viewer");
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(logs, { recursive: true });
+  const settings = ["dev", "--data-dir", folder, "--listen", "127.0.0.1:0"];
+  const server = spawn(program, settings, { stdio: ["ignore", "pipe", openSync(join(logs, "viewer.log"), "w")] });
+  const ended = once(server, "exit");
+  try {
+    const told = {};
+    for await (const line of createInterface({ input: server.stdout })) {
+      const [, name, value] = line.match(/^export (\w+)=(.*)$/) ?? [];
+      if (name) told[name] = value;
+      if (told.SECRETS_URL && told.SECRETS_TOKEN) break;
+    }
+    return await use(async (method, path, body) => {
+      const headers = { authorization: `Bearer ${told.SECRETS_TOKEN}`, "content-type": "application/json" };
+      const answer = await fetch(`${told.SECRETS_URL}/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
+      assert.ok(answer.ok, `${path}: ${answer.status}`);
+      return answer.json();
+    });
+  } finally {
+    server.kill();
+    await ended;
+  }
+}
+
 const files = {};
-const given = process.env.SECRETS_BUNDLE;
-const passphrase = given ? process.env.SECRETS_BUNDLE_PASSPHRASE : golden.unlock.text;
+const passphrase = golden.unlock.text;
 
 before(async () => {
   rmSync(profile("viewer"), { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const whole = given ? readFileSync(given) : Buffer.from(golden.bundle, "base64");
-  const changed = Buffer.from(whole);
-  changed[changed.length - 20] ^= 1;
+  const whole = Buffer.from(golden.bundle, "base64");
   files.whole = fileOf("production", whole);
-  files.changed = fileOf("changed", changed);
+  files.changed = fileOf("changed", changedByOneBit(whole));
   files.cut = fileOf("cut", whole.subarray(0, whole.length - 1));
   files.key = fileOf("key", Buffer.from(ofKey.bundle, "base64"));
   files.public = fileOf("public", Buffer.from(ofPublicKey.bundle, "base64"));
@@ -89,7 +120,6 @@ test("a bundle opens with its passphrase, and values are there when asked for", 
   assert.equal(await focused(), "title");
   const markup = await browser.run(() => document.documentElement.outerHTML);
   assert.ok(!markup.includes("kvc_"), "a value stands in the page before it was asked for");
-  if (given) return;
   assert.equal(await text("title"), `${golden.secrets.length} secrets`);
   await browser.click(".secrets li:nth-child(2) button");
   assert.equal(await browser.run(() => document.querySelector(".secrets li:nth-child(2) .value").innerText), "kvc_b");
@@ -122,6 +152,28 @@ test("a bundle that the service makes opens, and keys are found in it", async ()
   assert.deepEqual(left, ["PAYMENT_KEY", "SEARCH_KEY"]);
   assert.equal(await text("status"), "2 of 9 keys");
   await browser.screenshot(join(pictures, "11-found.png"));
+});
+
+test("a bundle of a server opens with its passphrase, and says it when one bit of it was changed", async () => {
+  const secret = "kvc a passphrase for the server";
+  const made = await withServer(async (ask) => {
+    await ask("POST", "/projects", { name: "Web API" });
+    const at = "/projects/web-api/environments/production/secrets";
+    await ask("POST", at, { key: "DATABASE_URL", value: "kvc_postgres://db" });
+    return ask("POST", `${at}/bundle`, { recipients: [{ type: "passphrase", passphrase: secret }] });
+  });
+  const whole = Buffer.from(made.bundle, "base64");
+
+  await open(fileOf("server", whole), secret, made.signer);
+  await opened();
+  await browser.click(".secrets li button");
+  assert.equal(await browser.run(() => document.querySelector(".secrets .value").innerText), "kvc_postgres://db");
+  await browser.screenshot(join(pictures, "12-server.png"));
+
+  await browser.goTo(page);
+  await open(fileOf("server-changed", changedByOneBit(whole)), secret, made.signer);
+  assert.equal(await problem(), "This file was changed after it was sealed.");
+  await browser.screenshot(join(pictures, "13-server-changed.png"));
 });
 
 test("a file that was changed by one bit says so", async () => {
