@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -12,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from conftest import ISSUER, ROOT, TARGET, running
+from conftest import ISSUER, ROOT, running
 from secrets_service import Client, SecretsError, Service, Session
 
 FOLDER = ROOT / "tests/cases/data"
@@ -133,7 +132,7 @@ def match(output: Any, expected: Any, place: str) -> None:
         assert isinstance(output, dict), f"{place} is {output!r}"
         for name, one in expected.items():
             if one == "$absent":
-                assert output.get(name) is None, f"{place}.{name} is {output[name]!r}"
+                assert name not in output, f"{place}.{name} is {output[name]!r}"
                 continue
             assert name in output, f"{place} has no {name}"
             match(output[name], one, f"{place}.{name}")
@@ -172,10 +171,5 @@ def test_a_case_comes_out_as_it_is_written(host: Callable[[Case], Host], case: C
         asked.run(step)
 
 
-def test_all_cases_are_counted() -> None:
-    """For the comparison with the other hosts."""
-    folder = Path(os.environ.get("SECRETS_TEST_COUNTS", TARGET / "test/output"))
-    folder.mkdir(parents=True, exist_ok=True)
-    for host in ("python-embedded", "python-client"):
-        (folder / f"cases-{host}.count").write_text(f"{len(CASES)}\n")
-    assert CASES
+def test_there_are_cases_enough_to_tell_something() -> None:
+    assert len(CASES) >= 300
