@@ -7,7 +7,9 @@
   const KINDS = { scbk_: "key", scbx_: "privateKey", scbs_: "signer", scbp_: "publicKey" };
   const HIDDEN = "••••••••";
 
-  let bytes, bundle, worker, waiting;
+  let bytes, bundle, worker;
+  // Who waits for an answer; they come in the order in which they were asked for.
+  const waiting = [];
   let working = false;
 
   // The worker and what it is made of.
@@ -24,29 +26,29 @@
     worker = new Worker(address);
     URL.revokeObjectURL(address);
     const answered = ({ data }) => {
-      const { resolve, reject } = waiting;
+      const { resolve, reject } = waiting.shift();
       "error" in data ? reject(data.error) : resolve(data.value);
     };
     worker.onmessage = answered;
-    worker.onerror = () => waiting.reject({ kind: "internal", message: "" });
+    worker.onerror = () => stop({ kind: "internal", message: "" });
     worker.postMessage({ module: await module });
   }
 
   async function ask(task) {
-    const answer = new Promise((resolve, reject) => (waiting = { resolve, reject }));
+    const answer = new Promise((resolve, reject) => waiting.push({ resolve, reject }));
     try {
       if (!worker) await start();
       worker?.postMessage(task);
     } catch {
-      waiting.reject({ kind: "internal", message: "" });
+      stop({ kind: "internal", message: "" });
     }
     return answer;
   }
 
-  function stop() {
+  function stop(why = { kind: "cancelled" }) {
     worker?.terminate();
     worker = undefined;
-    waiting?.reject({ kind: "cancelled" });
+    for (const { reject } of waiting.splice(0)) reject(why);
   }
 
   // What is told.
@@ -316,7 +318,8 @@
       element("a", { href: address, download: NAMES[format] }).click();
       setTimeout(() => URL.revokeObjectURL(address), 10_000);
       say(`Saved as ${NAMES[format]}: whoever has that file can read the values.`);
-    } catch ({ fields = [] }) {
+    } catch ({ kind, fields = [] }) {
+      if (kind === "cancelled") return;
       const keys = fields.map(({ field, message }) => `${field} ${message}`).join("; ");
       tell("unfit", ["This format cannot hold all of these values.", `Choose JSON or YAML, which can. (${keys})`]);
     }

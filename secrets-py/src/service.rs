@@ -5,12 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use pyo3::prelude::*;
+use secrets_core::account::ExportAccountSecrets;
 use secrets_core::caller::{Caller, Identity, Origin};
 use secrets_core::clock::{Clock, SystemClock};
 use secrets_core::crypto::Key;
 use secrets_core::egress::EgressPolicy;
+use secrets_core::secrets::TakeBundle;
 use secrets_core::users::SyncUser;
-use secrets_core::{Error, registry};
+use secrets_core::{Error, Task, registry};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 use zeroize::Zeroizing;
 
 use crate::open::Database;
@@ -23,6 +28,12 @@ const AGENT: &str = concat!("secrets_service/", env!("CARGO_PKG_VERSION"));
 /// How long closing waits for operations that are under way.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
+
+/// What derives keys from passphrases: a good part of a second, and 64 MiB.
+const DERIVING: [&str; 2] = [<TakeBundle as Task>::NAME, <ExportAccountSecrets as Task>::NAME];
+
+/// How many of them do so at once.
+static DERIVATIONS: Semaphore = Semaphore::const_new(2);
 
 /// A service in this process.
 #[pyclass(frozen, module = "secrets_service._native")]
@@ -146,17 +157,20 @@ impl Session {
         input: &str,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let input = serde_json::from_str(input).map_err(|_| invalid("input: must be JSON"))?;
         // Who was forked is told so, whatever else is wrong.
         self.process.still()?;
+        // What Python writes and JSON does not hold: half a character, or too deep a nest.
+        let input = serde_json::from_str(input)
+            .map_err(|_| refused(py, &Error::invalid("body", "must be a JSON document")))?;
         let (service, who) = (self.door.service()?, Arc::clone(&self.who));
         self.process.run(py, done, async move {
-            let called = match who.caller(&service).await {
-                Ok(caller) => registry::call(&service, &caller, &name, input).await,
-                Err(error) => Err(error),
+            let derives = DERIVING.contains(&name.as_str());
+            let call = async move {
+                let caller = who.caller(&service).await?;
+                registry::call(&service, &caller, &name, input).await
             };
+            let called = if derives { aside(call).await } else { call.await };
             let called = called.map(|output| Zeroizing::new(output.to_string()));
-            drop(service);
             Box::new(move |py: Python<'_>| {
                 let text = called.map_err(|error| refused(py, &error))?;
                 Ok(text.as_str().into_pyobject(py)?.into_any().unbind())
@@ -186,6 +200,19 @@ impl Door {
     fn shut(&self) -> Option<Arc<secrets_core::Service>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// Runs a call where no other waits for its thread, two at a time.
+async fn aside(
+    call: impl Future<Output = Result<Value, Error>> + Send + 'static,
+) -> Result<Value, Error> {
+    let permit = DERIVATIONS.acquire().await.map_err(Error::internal)?;
+    let runtime = Handle::current();
+    let called = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        runtime.block_on(call)
+    });
+    called.await.map_err(Error::internal)?
 }
 
 /// Waits until nobody has it.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import socket
 import threading
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 import secrets_service as package
 from conftest import client, name
-from secrets_service import Client
+from secrets_service import AsyncClient, Client
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -27,6 +29,7 @@ class Answers(BaseHTTPRequestHandler):
         host.asked.append((self.command, self.path, self.rfile.read(length), dict(self.headers)))
         host.peers.add(self.client_address)
         status, headers, body = host.answers.pop(0)
+        time.sleep(host.pause)
         if status is None:
             self.close_connection = True
             return
@@ -47,7 +50,7 @@ class Answers(BaseHTTPRequestHandler):
 def host() -> Iterator[Any]:
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
     server.daemon_threads = True
-    server.answers, server.asked, server.peers = [], [], set()
+    server.answers, server.asked, server.peers, server.pause = [], [], set(), 0.0
     server.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
@@ -157,6 +160,63 @@ def test_an_answer_of_somebody_else(host: Any, body: bytes) -> None:
         Client(host.url).project.list()
 
 
+@pytest.mark.parametrize("status", [200, 302, 308])
+@pytest.mark.parametrize("body", [b"", b"<html>kvc_", b"[]", b'{"other": "kvc_"}'])
+def test_what_is_not_of_the_service_is_no_success(host: Any, status: int, body: bytes) -> None:
+    host.answers = [(status, {"Content-Type": "text/html", "Location": "/"}, body)]
+
+    with pytest.raises(package.InternalError) as caught:
+        Client(host.url).project.list()
+
+    assert "kvc_" not in repr(caught.value) and caught.value.__cause__ is None
+
+
+def test_a_deletion_that_is_sent_elsewhere_was_not_done(host: Any) -> None:
+    host.answers = [(308, {"Location": "https://elsewhere.example.com"}, b"")]
+
+    with pytest.raises(package.InternalError):
+        Client(host.url).project.delete(project="shop")
+
+
+def test_a_thread_that_ends_takes_its_connection_with_it(host: Any) -> None:
+    host.answers = [(200, JSON, b'{"projects": []}')] * 8
+    session = Client(host.url)
+
+    for _ in range(8):
+        thread = threading.Thread(target=session.project.list)
+        thread.start()
+        thread.join()
+
+    gc.collect()
+    assert len(session._wire._all) == 0
+
+
+def test_requests_of_a_burst_are_made_beside_each_other(host: Any) -> None:
+    host.answers, host.pause = [(200, JSON, b'{"projects": []}')] * 9, 0.2
+
+    async def burst() -> float:
+        session = AsyncClient(host.url)
+        await session.project.list()
+        began = time.monotonic()
+        await asyncio.gather(*(session.project.list() for _ in range(8)))
+        return time.monotonic() - began
+
+    assert asyncio.run(burst()) < 8 * 0.2
+
+
+def test_a_client_that_is_closed_says_so(host: Any) -> None:
+    host.answers = [(200, JSON, b'{"projects": []}')]
+
+    async def late() -> None:
+        session = AsyncClient(host.url)
+        await session.project.list()
+        await session.close()
+        with pytest.raises(ValueError, match="closed"):
+            await asyncio.wait_for(session.project.list(), 5)
+
+    asyncio.run(late())
+
+
 @pytest.mark.parametrize("key", ["", ".", "..", "a/b", "a\\b", "a\nb"])
 def test_what_no_path_can_name_is_not_found(host: Any, key: str) -> None:
     with pytest.raises(package.NotFound):
@@ -165,7 +225,7 @@ def test_what_no_path_can_name_is_not_found(host: Any, key: str) -> None:
     assert host.asked == []
 
 
-@pytest.mark.parametrize("url", ["", "secrets.example.com", "ftp://x", "http://", "http://u:p@x"])
+@pytest.mark.parametrize("url", ["", "secrets.example.com", "ftp://x", "http://", "http://u:p@x", "http://:p@x"])
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(ValueError, match="url"):
         Client(url)

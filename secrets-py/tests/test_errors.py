@@ -150,3 +150,8 @@ def test_a_closed_service_says_so(tmp_path: Any) -> None:
 
     with pytest.raises(ValueError, match="closed"):
         session.user.me()
+
+
+def test_half_a_character_is_refused_alike(session: Any, shop: str) -> None:
+    with pytest.raises(package.Invalid):
+        session.secret.create(project=shop, environment="staging", key="HALF", value="\ud800")

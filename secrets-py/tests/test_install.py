@@ -35,6 +35,7 @@ class User:
                     self.python, self.other = python, other
                     os.chown(home, NOBODY, NOBODY)
                     break
+            assert self.other, "nobody else can run a Python with venv: install python3-venv"
 
     def run(self, *command: object) -> str:
         words = [*self.other, *(str(word) for word in command)]

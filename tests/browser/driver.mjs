@@ -1,6 +1,6 @@
 // Drives Chromium headless: WebDriver (W3C) over HTTP, and by its extension the DevTools protocol.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
@@ -169,8 +169,9 @@ export class Browser {
 
 function capabilities(folder) {
   const args = [...ARGUMENTS, `--user-data-dir=${folder}`];
-  // Its sandbox is not to be had by root.
-  if (process.getuid?.() === 0) args.push("--no-sandbox");
+  // Its sandbox is not to be had by root, nor where nobody may make namespaces.
+  const hasSandbox = process.getuid?.() !== 0 && spawnSync("unshare", ["-U", "true"]).status === 0;
+  if (!hasSandbox) args.push("--no-sandbox");
   const always = {
     browserName: "chrome",
     timeouts: { script: 60_000 },

@@ -1,6 +1,7 @@
 # Installs what folders of tests/ have from npm. Sourced by suites.
 
-npm_ci() {
+# In a shell of its own: its variables are nobody else's.
+npm_ci() (
     for folder in "$@"; do
         lock=tests/$folder/package-lock.json
         installed=$SECRETS_TEST_TOOLS/$folder.lock
@@ -9,4 +10,4 @@ npm_ci() {
             cp "$lock" "$installed"
         }
     done
-}
+)

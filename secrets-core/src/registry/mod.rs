@@ -51,8 +51,8 @@ use crate::rotations::{
 use crate::rule::Broken;
 use crate::scans::{CreateScan, DeleteScan, GetScan, ListScans, UpdateFinding};
 use crate::secrets::{
-    CreateSecret, DeleteSecret, ExportBundle, ExportSecrets, GetSecret, Held, ImportSecrets,
-    ListSecrets, NewBundle, ReadHistory, RollBackSecret, SubmittedImport, UpdateSecret,
+    CreateSecret, DeleteSecret, ExportSecrets, GetSecret, Held, ImportSecrets, ListSecrets,
+    ReadHistory, RollBackSecret, SubmittedImport, TakeBundle, UpdateSecret,
 };
 use crate::service::Service;
 use crate::task::Task;
@@ -184,7 +184,7 @@ operations! { |input, service|
         at: input.environment()?,
         import: input.rest::<SubmittedImport>()?.try_into()?,
     }
-    ExportBundle { at: input.environment()?, bundle: input.rest::<NewBundle>()?.prepare()? }
+    TakeBundle { at: input.environment()?, new: input.rest()? }
     ReadHistory {
         at: input.environment()?,
         key: input.key()?,

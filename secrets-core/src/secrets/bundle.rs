@@ -7,19 +7,21 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::Secret;
+use super::{Held, ListSecrets, Secret};
 use crate::access::EnvironmentPath;
 use crate::bundle::{
     self, About, BundleKey, BundledSecret, NewRecipient, Recipients, Signer, SigningKey,
 };
-use crate::caller::Callers;
+use crate::caller::{Caller, Callers};
 use crate::clock::Time;
 use crate::crypto::Plaintext;
 use crate::error::{Error, Result};
 use crate::object::list;
 use crate::operation::{Audit, Context, Operation, Read};
 use crate::rule::{Broken, Rule};
+use crate::service::Service;
 use crate::store::Wanted;
+use crate::task::Task;
 
 /// What a bundle is to be.
 #[derive(Debug, Deserialize)]
@@ -99,6 +101,30 @@ impl NewBundle {
     pub fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })
+    }
+}
+
+/// Derives the keys and seals: [`ExportBundle`], where nobody waits for the thread that this runs
+/// on.
+#[derive(Debug)]
+pub struct TakeBundle {
+    /// Where.
+    pub at: EnvironmentPath,
+    /// What the bundle is to be.
+    pub new: NewBundle,
+}
+
+impl Task for TakeBundle {
+    const NAME: &'static str = <ExportBundle as Operation>::NAME;
+    const CALLERS: Callers = <ExportBundle as Operation>::CALLERS;
+    type Output = SealedBundle;
+
+    async fn run(self, service: &Service, caller: &Caller) -> Result<SealedBundle> {
+        let Self { at, new } = self;
+        // Nobody has us derive keys for what they may not read.
+        service.perform(caller, ListSecrets { at: at.clone(), held: Held::Anything }).await?;
+        let bundle = new.prepare()?;
+        service.perform(caller, ExportBundle { at, bundle }).await
     }
 }
 

@@ -20,7 +20,9 @@ mod visible;
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use bundle::{BundleFile, ExportBundle, Lifetime, NewBundle, PreparedBundle, SealedBundle};
+pub use bundle::{
+    BundleFile, ExportBundle, Lifetime, NewBundle, PreparedBundle, SealedBundle, TakeBundle,
+};
 pub use change::SecretChange;
 use change::check_version;
 pub use create::{CreateSecret, NewSecret};

@@ -10,6 +10,7 @@ import select
 import ssl
 import threading
 import time
+import weakref
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -143,7 +144,7 @@ class Wire:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("url: must be http://HOST or https://HOST")
-        if parts.username or parts.query or parts.fragment:
+        if "@" in parts.netloc or parts.query or parts.fragment:
             raise ValueError("url: must be an address without credentials or parameters")
         self.origin = f"{parts.scheme}://{parts.netloc}"
         self._host, self._port = parts.hostname, parts.port
@@ -156,7 +157,8 @@ class Wire:
             self._headers["Authorization"] = f"Bearer {token}"
         self._timeout, self._patience = timeout, patience
         self._own = threading.local()
-        self._all: set[http.client.HTTPConnection] = set()
+        # The thread holds its own: with it goes its connection.
+        self._all: weakref.WeakSet[http.client.HTTPConnection] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
@@ -168,7 +170,7 @@ class Wire:
         deadline = time.monotonic() + self._patience
         while True:
             answer = self._send(endpoint.method, self._path + target, body)
-            if answer.status < 400:
+            if 200 <= answer.status < 300:
                 is_text = name == "secret.export" and input.get("format") is not None
                 return output(endpoint, answer, is_text)
             # Refusals of OAuth are what came of asking.
@@ -183,7 +185,7 @@ class Wire:
     def close(self) -> None:
         """Closes the connections of all threads."""
         with self._lock:
-            for connection in self._all:
+            for connection in list(self._all):
                 connection.close()
             self._all.clear()
 
@@ -194,8 +196,7 @@ class Wire:
         try:
             for is_new, connection in self._connections():
                 try:
-                    connection.request(method, target, body, headers)
-                    return self._answer(connection)
+                    return self._ask(connection, method, target, body, headers)
                 except (http.client.RemoteDisconnected, ConnectionError):
                     connection.close()
                     # It was closed while it was idle. What changes something may have been done.
@@ -226,17 +227,25 @@ class Wire:
             self._host, self._port, timeout=self._timeout, context=self._context
         )
 
-    def _answer(self, connection: http.client.HTTPConnection) -> Answer:
+    def _ask(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        target: str,
+        body: bytes | None,
+        headers: dict[str, str],
+    ) -> Answer:
         try:
+            connection.request(method, target, body, headers)
             answer = connection.getresponse()
-            body = answer.read()
+            said = answer.read()
         except BaseException:
             # What is left of the answer would be taken for the next one.
             connection.close()
             raise
         after = answer.getheader("Retry-After", "")
         retry_after = int(after) if after.isascii() and after.isdigit() else None
-        return Answer(answer.status, answer.getheader("Content-Type", ""), retry_after, body)
+        return Answer(answer.status, answer.getheader("Content-Type", ""), retry_after, said)
 
 
 def is_open(connection: http.client.HTTPConnection) -> bool:
@@ -296,8 +305,12 @@ def output(endpoint: Endpoint, answer: Answer, is_text: bool) -> Any:
         return None
     if answer.kind.startswith("application/octet-stream"):
         return b64encode(answer.body).decode()
-    made = read(answer.body)
-    return made if endpoint.envelope is None else made[endpoint.envelope]
+    try:
+        made = read(answer.body)
+        return made if endpoint.envelope is None else made[endpoint.envelope]
+    except (ValueError, KeyError, TypeError):
+        # Without the cause, which has the answer in it.
+        raise _errors.of_answer("internal", b"", None) from None
 
 
 def failure(answer: Answer) -> _errors.SecretsError:
@@ -311,6 +324,8 @@ def kind_of(answer: Answer) -> str:
         code, has_fields = told.get("code"), "details" in told
     except (ValueError, AttributeError):
         code, has_fields = None, True
+    if answer.status < 400:
+        return "internal"
     if answer.status == 400:
         return "invalid" if has_fields else "refused"
     if answer.status == 403:
@@ -338,7 +353,9 @@ class Workers:
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._count, self._idle = 0, 0
+        # Threads, and jobs that are not done.
+        self._count, self._open = 0, 0
+        self._has_ended = False
         self._lock = threading.Lock()
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -362,26 +379,25 @@ class Workers:
                 pass
 
         with self._lock:
-            if self._idle == 0 and self._count < WORKERS:
+            if self._has_ended:
+                raise ValueError("the client is closed")
+            self._open += 1
+            if self._open > self._count and self._count < WORKERS:
                 self._count += 1
                 threading.Thread(target=self._work, name="secrets-client", daemon=True).start()
-        self._jobs.put(job)
+            self._jobs.put(job)
         return await future
 
     def end(self) -> None:
         """Lets the threads end when they have done what there is."""
         with self._lock:
+            self._has_ended = True
             for _ in range(self._count):
                 self._jobs.put(None)
             self._count = 0
 
     def _work(self) -> None:
-        while True:
-            with self._lock:
-                self._idle += 1
-            job = self._jobs.get()
-            with self._lock:
-                self._idle -= 1
-            if job is None:
-                return
+        while (job := self._jobs.get()) is not None:
             job()
+            with self._lock:
+                self._open -= 1

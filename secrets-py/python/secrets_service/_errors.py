@@ -213,8 +213,9 @@ def of_answer(kind: str, body: str | bytes, retry_after: int | None) -> SecretsE
         message = str(told["error"])
     except (ValueError, TypeError, KeyError):
         return KINDS[kind]("the answer cannot be read: is this the address of the service?")
-    details = told.get("details") or {}
-    error = KINDS[kind](message, code=str(told.get("code", "")), fields=details.get("fields"))
+    details = told.get("details")
+    fields = details.get("fields") if isinstance(details, dict) else None
+    error = KINDS[kind](message, code=str(told.get("code", "")), fields=fields)
     if isinstance(error, PlanLimit):
         for name in ("resource", "plan", "limit", "current"):
             setattr(error, name, told.get(name, getattr(error, name)))
