@@ -152,6 +152,6 @@ def test_a_closed_service_says_so(tmp_path: Any) -> None:
         session.user.me()
 
 
-def test_half_a_character_is_refused_alike(session: Any, shop: str) -> None:
+def test_half_a_character_is_refused_alike(session: Sessions, shop: str) -> None:
     with pytest.raises(package.Invalid):
         session.secret.create(project=shop, environment="staging", key="HALF", value="\ud800")
