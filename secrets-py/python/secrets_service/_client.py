@@ -301,7 +301,7 @@ def output(endpoint: Endpoint, answer: Answer, is_text: bool) -> Any:
     """What an operation gave."""
     if is_text:
         return hide({"text": answer.body.decode()})
-    if not answer.body:
+    if not answer.body and endpoint.envelope is None:
         return None
     if answer.kind.startswith("application/octet-stream"):
         return b64encode(answer.body).decode()
