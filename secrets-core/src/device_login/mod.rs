@@ -73,10 +73,11 @@ impl<A: Access> Context<'_, A> {
 }
 
 impl Service {
-    /// Forgets logins and sessions that are over.
+    /// Forgets logins and sessions that were over an hour ago: until then a client that asks late is
+    /// told that its login expired, and not that there was none.
     pub async fn forget_ended_logins(&self) -> StoreResult<()> {
         let mut tx = self.store().begin().await?;
-        tx.delete_ended_logins(self.now()).await?;
+        tx.delete_ended_logins(self.now() - TimeDelta::hours(1)).await?;
         tx.commit().await
     }
 
