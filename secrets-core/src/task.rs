@@ -15,6 +15,10 @@ pub trait Task: Send + Sized + 'static {
     const NAME: &'static str;
     /// Who may ask, before anything else is looked at.
     const CALLERS: Callers;
+    /// Whether it keeps the thread on which it runs busy for long: it derives keys from passphrases
+    /// (a good part of a second and 64 MiB each) or searches texts. A host runs such a task where no
+    /// other waits, and few at a time.
+    const IS_LONG: bool = false;
     /// What it gives.
     type Output: Serialize + Send + 'static;
 

@@ -1,11 +1,16 @@
 //! From an endpoint to an operation and back: the one passage that every route takes.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use secrets_core::caller::{Caller, Origin};
 use secrets_core::clock::Clock;
 use secrets_core::error::Error;
 use secrets_core::{Service, Task};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use warp::filters::BoxedFilter;
 use warp::http::Method;
 use warp::reply::Response;
@@ -25,9 +30,23 @@ pub struct Api {
     pub clock: Arc<dyn Clock>,
     /// Under which names clients find what answers hold.
     pub envelope: Envelope,
+    /// For tasks that are long.
+    seats: Arc<Semaphore>,
 }
 
+/// How many tasks that are long run at once: as many as half the processors, within these bounds.
+/// One that derives a key takes 64 MiB.
+const SEATS: RangeInclusive<usize> = 2..=8;
+
 impl Api {
+    /// What makes routes to a service.
+    #[must_use]
+    pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>, envelope: Envelope) -> Self {
+        let processors = available_parallelism().map_or(1, usize::from);
+        let seats = (processors / 2).clamp(*SEATS.start(), *SEATS.end());
+        Self { service, clock, envelope, seats: Arc::new(Semaphore::new(seats)) }
+    }
+
     /// A route that does a task.
     ///
     /// `request` says what a request means: it gives a future of the task, which is awaited
@@ -110,8 +129,19 @@ impl Api {
         T::CALLERS.admit(&caller)?;
         let task = task.await?;
         let service = Arc::clone(&self.service);
+        let run = async move { task.run(&service, &caller).await };
         // Spawned: a client that hangs up does not stop it half-way.
-        let done = tokio::spawn(async move { task.run(&service, &caller).await });
+        let done = if T::IS_LONG {
+            let seat = Arc::clone(&self.seats).acquire_owned().await.map_err(Error::internal)?;
+            let runtime = Handle::current();
+            spawn_blocking(move || {
+                // It goes with the work: whoever hangs up does not make room for more of it.
+                let _seat = seat;
+                runtime.block_on(run)
+            })
+        } else {
+            tokio::spawn(run)
+        };
         Ok(done.await.map_err(Error::internal)??)
     }
 }

@@ -61,11 +61,7 @@ impl Server {
         listener: TcpListener,
         stop: impl Future<Output = ()>,
     ) -> Result<Drained, matchit::InsertError> {
-        let api = Api {
-            service: Arc::clone(&self.service),
-            clock: Arc::clone(&self.clock),
-            envelope: self.envelope,
-        };
+        let api = Api::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.envelope);
         let scheduler = Scheduler::new(Arc::clone(&self.clock));
         let router = Router::new(routes::table(&api, &scheduler))?;
         let gate = Gate::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);

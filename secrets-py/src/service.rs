@@ -5,14 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use secrets_core::account::ExportAccountSecrets;
 use secrets_core::caller::{Caller, Identity, Origin};
 use secrets_core::clock::{Clock, SystemClock};
 use secrets_core::crypto::Key;
 use secrets_core::egress::EgressPolicy;
-use secrets_core::secrets::TakeBundle;
 use secrets_core::users::SyncUser;
-use secrets_core::{Error, Task, registry};
+use secrets_core::{Error, registry};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -29,11 +27,8 @@ const AGENT: &str = concat!("secrets_service/", env!("CARGO_PKG_VERSION"));
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What derives keys from passphrases: a good part of a second, and 64 MiB.
-const DERIVING: [&str; 2] = [<TakeBundle as Task>::NAME, <ExportAccountSecrets as Task>::NAME];
-
-/// How many of them do so at once.
-static DERIVATIONS: Semaphore = Semaphore::const_new(2);
+/// How many calls that take long go on at once: one that derives a key takes 64 MiB.
+static SEATS: Semaphore = Semaphore::const_new(2);
 
 /// A service in this process.
 #[pyclass(frozen, module = "secrets_service._native")]
@@ -164,12 +159,12 @@ impl Session {
             .map_err(|_| refused(py, &Error::invalid("body", "must be a JSON document")))?;
         let (service, who) = (self.door.service()?, Arc::clone(&self.who));
         self.process.run(py, done, async move {
-            let derives = DERIVING.contains(&name.as_str());
+            let is_long = registry::is_long(&name);
             let call = async move {
                 let caller = who.caller(&service).await?;
                 registry::call(&service, &caller, &name, input).await
             };
-            let called = if derives { aside(call).await } else { call.await };
+            let called = if is_long { aside(call).await } else { call.await };
             let called = called.map(|output| Zeroizing::new(output.to_string()));
             Box::new(move |py: Python<'_>| {
                 let text = called.map_err(|error| refused(py, &error))?;
@@ -202,14 +197,14 @@ impl Door {
     }
 }
 
-/// Runs a call where no other waits for its thread, two at a time.
+/// Runs a call where no other waits for its thread.
 async fn aside(
     call: impl Future<Output = Result<Value, Error>> + Send + 'static,
 ) -> Result<Value, Error> {
-    let permit = DERIVATIONS.acquire().await.map_err(Error::internal)?;
+    let seat = SEATS.acquire().await.map_err(Error::internal)?;
     let runtime = Handle::current();
     let called = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+        let _seat = seat;
         runtime.block_on(call)
     });
     called.await.map_err(Error::internal)?

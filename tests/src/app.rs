@@ -297,11 +297,7 @@ impl App {
     /// What routes are made with.
     #[must_use]
     pub fn api(&self) -> Api {
-        Api {
-            service: Arc::clone(&self.service),
-            clock: self.clock.clone(),
-            envelope: Envelope::Named,
-        }
+        Api::new(Arc::clone(&self.service), self.clock.clone(), Envelope::Named)
     }
 
     /// Whoever sends no credential.

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::access::EnvironmentPath;
 use crate::audit::Note;
-use crate::caller::Callers;
+use crate::caller::{Caller, Callers};
 use crate::clock::Time;
 use crate::crypto::{Archive, ArchiveKey, Passphrase};
 use crate::error::{Error, Result};
@@ -17,13 +17,15 @@ use crate::ids::{EnvironmentId, ProjectId, UserId};
 use crate::names::{DisplayName, EnvironmentName, Slug};
 use crate::operation::{Audit, Context, Operation, Read};
 use crate::secrets::Secret;
+use crate::service::Service;
 use crate::store::{EnvironmentRecord, ProjectRecord, Wanted};
+use crate::task::Task;
 
 /// Seals the values of every environment that the caller may read, hidden ones left out. Each
 /// environment's export is recorded in its team's audit log.
 #[derive(Debug)]
 pub struct ExportAccountSecrets {
-    /// The key of the caller's passphrase. Deriving it takes long: that is the host's to do.
+    /// The key of the caller's passphrase.
     pub key: ArchiveKey,
 }
 
@@ -82,6 +84,25 @@ impl NewArchive {
             return Err(Error::invalid("include_secrets", "must be true"));
         }
         Ok(self.passphrase)
+    }
+}
+
+/// Derives the key, and seals: [`ExportAccountSecrets`], as a host is asked for it.
+#[derive(Debug)]
+pub struct TakeAccountSecrets {
+    /// What the file is protected with.
+    pub passphrase: Passphrase,
+}
+
+impl Task for TakeAccountSecrets {
+    const NAME: &'static str = <ExportAccountSecrets as Operation>::NAME;
+    const CALLERS: Callers = <ExportAccountSecrets as Operation>::CALLERS;
+    const IS_LONG: bool = true;
+    type Output = AccountArchive;
+
+    async fn run(self, service: &Service, caller: &Caller) -> Result<AccountArchive> {
+        let key = ArchiveKey::derive(&self.passphrase);
+        service.perform(caller, ExportAccountSecrets { key }).await
     }
 }
 

@@ -14,12 +14,11 @@ use serde_json::Value;
 use self::input::Input;
 use crate::access::ProjectRef;
 use crate::account::{
-    DeleteAccount, ExportAccount, ExportAccountSecrets, GetAccount, NewArchive, UpdateAccount,
+    DeleteAccount, ExportAccount, GetAccount, NewArchive, TakeAccountSecrets, UpdateAccount,
 };
 use crate::audit::{AuditOf, AuditQuery, ListAudit};
 use crate::billing::{GetBilling, GetUsage, SetPlan};
 use crate::caller::Caller;
-use crate::crypto::ArchiveKey;
 use crate::device_login::{
     ApproveDeviceLogin, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin, PollDeviceLogin,
     RevokeCliSession, StartDeviceLogin, UserCode,
@@ -69,6 +68,12 @@ macro_rules! operations {
         /// The names of all operations.
         pub const NAMES: &[&str] = &[$(<$task as Task>::NAME),*];
 
+        /// Whether what this names keeps a thread busy for long: see [`Task::IS_LONG`].
+        #[must_use]
+        pub fn is_long(name: &str) -> bool {
+            [$((<$task as Task>::NAME, <$task as Task>::IS_LONG)),*].contains(&(name, true))
+        }
+
         fn find<'a>(
             service: &'a Service,
             caller: &'a Caller,
@@ -117,7 +122,7 @@ operations! { |input, service|
     UpdateAccount { change: input.rest()? }
     DeleteAccount { confirmation: input.rest()? }
     ExportAccount {}
-    ExportAccountSecrets { key: ArchiveKey::derive(&input.rest::<NewArchive>()?.passphrase()?) }
+    TakeAccountSecrets { passphrase: input.rest::<NewArchive>()?.passphrase()? }
 
     ListTeams {}
     CreateTeam { team: input.rest()? }

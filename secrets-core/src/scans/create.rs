@@ -7,8 +7,7 @@ use crate::operation::Operation;
 use crate::service::Service;
 use crate::task::Task;
 
-/// Scans, and keeps what is found. The search runs where this is awaited: a host that serves others
-/// meanwhile takes the three steps itself.
+/// Scans, and keeps what is found. No transaction is open while it searches.
 #[derive(Debug)]
 pub struct CreateScan {
     /// What to scan.
@@ -18,6 +17,7 @@ pub struct CreateScan {
 impl Task for CreateScan {
     const NAME: &'static str = <KeepScan as Operation>::NAME;
     const CALLERS: Callers = <KeepScan as Operation>::CALLERS;
+    const IS_LONG: bool = true;
     type Output = ScanWithFindings;
 
     async fn run(self, service: &Service, caller: &Caller) -> Result<ScanWithFindings> {

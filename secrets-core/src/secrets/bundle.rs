@@ -61,7 +61,7 @@ pub struct PreparedBundle {
 pub struct ExportBundle {
     /// Where.
     pub at: EnvironmentPath,
-    /// For whom. Deriving the key of a passphrase takes long: that is the host's to do.
+    /// For whom.
     pub bundle: PreparedBundle,
 }
 
@@ -96,16 +96,14 @@ pub struct SealedBundle {
 pub struct BundleFile(pub Vec<u8>);
 
 impl NewBundle {
-    /// Derives the keys. With a passphrase that takes 64 MiB and a good part of a second, so not on
-    /// a thread that others wait for.
+    /// Derives the keys. With a passphrase that takes 64 MiB and a good part of a second.
     pub fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })
     }
 }
 
-/// Derives the keys and seals: [`ExportBundle`], where nobody waits for the thread that this runs
-/// on.
+/// Derives the keys, and seals: [`ExportBundle`], as a host is asked for it.
 #[derive(Debug)]
 pub struct TakeBundle {
     /// Where.
@@ -117,6 +115,7 @@ pub struct TakeBundle {
 impl Task for TakeBundle {
     const NAME: &'static str = <ExportBundle as Operation>::NAME;
     const CALLERS: Callers = <ExportBundle as Operation>::CALLERS;
+    const IS_LONG: bool = true;
     type Output = SealedBundle;
 
     async fn run(self, service: &Service, caller: &Caller) -> Result<SealedBundle> {

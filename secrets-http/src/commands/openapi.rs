@@ -29,7 +29,7 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     };
     let service = open::service(ports, Options::default()).await?;
     let scheduler = Scheduler::new(Arc::clone(&clock));
-    let api = Api { service, clock, envelope: Envelope::Named };
+    let api = Api::new(service, clock, Envelope::Named);
     say(&format!("{:#}", document(&routes::table(&api, &scheduler))));
     Ok(())
 }

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use secrets_core::account::{
     AccountArchive, AccountChange, AccountData, Confirmation, DeleteAccount, ExportAccount,
-    ExportAccountSecrets, GetAccount, NewArchive, UpdateAccount,
+    GetAccount, NewArchive, TakeAccountSecrets, UpdateAccount,
 };
 use secrets_core::caller::Caller;
 use secrets_core::clock::Clock;
-use secrets_core::crypto::ArchiveKey;
 use secrets_core::error::Error;
 use secrets_core::ids::UserId;
 use secrets_core::limits::RateLimiter;
-use tokio::sync::Semaphore;
 use warp::Filter as _;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use warp::http::{HeaderValue, Method, StatusCode};
@@ -34,23 +32,16 @@ const EXPORT: &str = "/api/v1/account/data-export";
 /// How often a person may export in an hour, from this node.
 const EXPORTS: u32 = 5;
 
-/// How many keys are derived at once: each takes 64 MiB.
-const DERIVATIONS: usize = 2;
-
 /// What exports have in common.
 #[derive(Clone)]
 struct Exports {
     clock: Arc<dyn Clock>,
     people: Arc<RateLimiter<UserId>>,
-    derivations: Arc<Semaphore>,
 }
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let exports = Exports {
-        clock: Arc::clone(&api.clock),
-        people: Arc::new(RateLimiter::hourly(EXPORTS)),
-        derivations: Arc::new(Semaphore::new(DERIVATIONS)),
-    };
+    let exports =
+        Exports { clock: Arc::clone(&api.clock), people: Arc::new(RateLimiter::hourly(EXPORTS)) };
     let get = target().map(|_| known(GetAccount));
     let update =
         body(LIMIT).map(|body: Body| async { Ok(UpdateAccount { change: body.json().await? }) });
@@ -93,12 +84,10 @@ impl Exports {
         within(self.people.count(caller.person()?.id, self.clock.now()))
     }
 
-    async fn archive(&self, body: Body, caller: &Caller) -> Result<ExportAccountSecrets, Fault> {
+    async fn archive(&self, body: Body, caller: &Caller) -> Result<TakeAccountSecrets, Fault> {
         let passphrase = body.json::<NewArchive>().await?.passphrase()?;
         self.count(caller)?;
-        let _permit = self.derivations.acquire().await.map_err(Error::internal)?;
-        let key = tokio::task::spawn_blocking(move || ArchiveKey::derive(&passphrase));
-        Ok(ExportAccountSecrets { key: key.await.map_err(Error::internal)? })
+        Ok(TakeAccountSecrets { passphrase })
     }
 }
 

@@ -3,7 +3,6 @@
 mod account;
 mod audit;
 mod billing;
-mod bundle;
 mod device_login;
 mod device_page;
 mod docs;
@@ -45,7 +44,6 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         environments::routes(api),
         permissions::routes(api),
         secrets::routes(api),
-        bundle::routes(api),
         rotations::routes(api),
         watch::routes(api, scheduler),
         eso::routes(api),

@@ -8,8 +8,8 @@ use secrets_core::formats::Format;
 use secrets_core::rule::Broken;
 use secrets_core::secrets::{
     CreateSecret, DeleteSecret, Export, ExportSecrets, ExportedText, GetSecret, ImportSecrets,
-    KeyRef, ListSecrets, NewSecret, ReadHistory, RollBackSecret, Rollback, Secret, SecretChange,
-    SubmittedImport, UpdateSecret,
+    KeyRef, ListSecrets, NewBundle, NewSecret, ReadHistory, RollBackSecret, Rollback, Secret,
+    SecretChange, SubmittedImport, TakeBundle, UpdateSecret,
 };
 use warp::Filter as _;
 use warp::http::header::CONTENT_TYPE;
@@ -29,6 +29,7 @@ use crate::target::{Target, target};
 const ALL: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets";
 const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export";
 const BULK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bulk";
+const BUNDLE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/bundle";
 const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}";
 const HISTORY: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history";
@@ -56,6 +57,9 @@ fn of_environment(api: &Api) -> Vec<Route> {
     let export = target()
         .and(conditions())
         .map(|target: Target, conditions: Conditions| ready(export(&target, &conditions)));
+    let bundle = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(TakeBundle { at: target.environment(), new: body.json().await? })
+    });
     let import = target().and(body(BULK_LIMIT)).map(|target: Target, body: Body| async move {
         Ok(ImportSecrets { at: target.environment(), import: import::read(&target, body).await? })
     });
@@ -71,6 +75,11 @@ fn of_environment(api: &Api) -> Vec<Route> {
             .query("format", Form::OneOf(EXPORTED), "A format; a JSON list where nothing is said")
             .query("name", Form::Pattern(MANIFEST), "The name of the Kubernetes Secret")
             .gives(200, exports()),
+        api.route(Method::POST, BUNDLE, Shape::Bare, bundle)
+            .says("Take along all values an environment sees, in a file that opens without the service")
+            .takes::<NewBundle>()
+            // A secret may be called `bundle`.
+            .beside_others(),
         api.route(Method::POST, BULK, Shape::Bare, import)
             .says("Import up to 100 secrets, or none")
             .takes::<SubmittedImport>()

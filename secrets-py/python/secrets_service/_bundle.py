@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from os import PathLike
 from shutil import copyfileobj
-from types import TracebackType
 from typing import BinaryIO
 
 from . import _native
+from ._closing import Closing
 from ._hidden import Hidden
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -30,7 +30,7 @@ class BundledSecret:
     updated_at: str
 
 
-class Bundle:
+class Bundle(Closing):
     """A bundle that is proven to be whole. Gives its secrets, by key, as they are read.
 
     An error while they are read says that the bundle breaks a rule of the format: what was given
@@ -84,17 +84,6 @@ class Bundle:
     def close(self) -> None:
         """Lets go of the file."""
         self._native.close()
-
-    def __enter__(self) -> Bundle:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<secrets_service.Bundle of {self.environment}>"

@@ -13,12 +13,12 @@ import time
 import weakref
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 from . import _errors
 from ._async_operations import AsyncOperations
+from ._closing import AsyncClosing, Closing
 from ._endpoints import ENDPOINTS, Endpoint
 from ._hidden import hide, read
 from ._operations import Operations
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Client(Operations):
+class Client(Operations, Closing):
     """Somebody who uses a service over HTTP: the twin of a session of an embedded one.
 
     ``token`` is a service token, a token of the identity provider or the credential of a command
@@ -75,22 +75,11 @@ class Client(Operations):
         """Closes the connections."""
         self._wire.close()
 
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<secrets_service.Client of {self._wire.origin}>"
 
 
-class AsyncClient(AsyncOperations):
+class AsyncClient(AsyncOperations, AsyncClosing):
     """The same for asyncio: requests are made on threads, so that the loop goes on meanwhile."""
 
     def __init__(
@@ -114,17 +103,6 @@ class AsyncClient(AsyncOperations):
         """Closes the connections."""
         self._workers.end()
         self._wire.close()
-
-    async def __aenter__(self) -> AsyncClient:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def __repr__(self) -> str:
         return f"<secrets_service.AsyncClient of {self._wire.origin}>"

@@ -7,11 +7,11 @@ import json
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 from . import _native
 from ._async_operations import AsyncOperations
+from ._closing import AsyncClosing, Closing
 from ._hidden import read
 from ._operations import Operations
 
@@ -53,7 +53,7 @@ class AsyncSession(AsyncOperations):
         return "<secrets_service.AsyncSession>"
 
 
-class Service:
+class Service(Closing):
     """The service, embedded: it keeps its secrets in a database and needs no other process.
 
     >>> with Service.open("memory:") as service:
@@ -121,22 +121,11 @@ class Service:
         """Ends the service. What is under way is waited for, for five seconds at most."""
         self._native.close()
 
-    def __enter__(self) -> Service:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return "<secrets_service.Service>"
 
 
-class AsyncService:
+class AsyncService(AsyncClosing):
     """The service, embedded in a program of asyncio: see :class:`Service`."""
 
     def __init__(self, native: _native.Service) -> None:
@@ -184,17 +173,6 @@ class AsyncService:
     async def close(self) -> None:
         """See :meth:`Service.close`."""
         await finished(lambda done: self._native.close(done=done))
-
-    async def __aenter__(self) -> AsyncService:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def __repr__(self) -> str:
         return "<secrets_service.AsyncService>"
