@@ -4,16 +4,15 @@
 
 use std::sync::Arc;
 
-use secrets_core::access::EnvironmentPath;
-use secrets_core::caller::{Identity, Origin};
-use secrets_core::clock::SystemClock;
+use secrets_core::model::{EnvironmentPath, Identity, Origin, SystemClock};
 use secrets_core::crypto::{Key, Plaintext, StaticRootKey};
 use secrets_core::jwt::DevKey;
 use secrets_core::projects::{CreateProject, NewProject};
 use secrets_core::secrets::{CreateSecret, GetSecret, NewSecret};
 use secrets_core::store::sql::sqlite;
 use secrets_core::users::SyncUser;
-use secrets_core::{Options, Ports, Service};
+use secrets_core::engine::{Options, Ports};
+use secrets_core::service::Service;
 use secrets_http::identity::FixedVerifier;
 
 #[tokio::main]
@@ -45,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         NewSecret::new("DATABASE_URL".parse()?, Plaintext::new("postgres://db".to_owned())?);
     service.perform(&alice, CreateSecret { at: at.clone(), secret }).await?;
 
-    let key = "DATABASE_URL".parse::<secrets_core::names::SecretKey>()?.into();
+    let key = "DATABASE_URL".parse::<secrets_core::model::SecretKey>()?.into();
     let secret = service.perform(&alice, GetSecret { at, key }).await?;
     assert_eq!(secret.value.as_ref().map(Plaintext::reveal), Some("postgres://db"));
     Ok(())

@@ -7,18 +7,18 @@
 
 use std::sync::Arc;
 
-use secrets_core::access::EnvironmentPath;
-use secrets_core::caller::{Identity, Origin};
-use secrets_core::clock::SystemClock;
+use secrets_core::model::{EnvironmentPath, Identity, Origin, SystemClock};
 use secrets_core::crypto::{Key, Plaintext, StaticRootKey};
 use secrets_core::egress::{EgressPolicy, Gate};
 use secrets_core::jwt::DevKey;
 use secrets_core::projects::{CreateProject, NewProject};
-use secrets_core::rotations::{CreateRotation, NewRotation, Timings};
+use secrets_core::rotations::{CreateRotation, NewRotation};
+use secrets_core::ports::timings::Timings;
 use secrets_core::secrets::GetSecret;
 use secrets_core::store::MemoryStore;
 use secrets_core::users::SyncUser;
-use secrets_core::{Options, Ports, Service};
+use secrets_core::engine::{Options, Ports};
+use secrets_core::service::Service;
 use secrets_http::identity::FixedVerifier;
 use secrets_http::rotators::rotators;
 use serde_json::json;
@@ -73,7 +73,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _ in 0..2 {
         let entry = service.rotate(&alice, at.clone(), "main-db".to_owned()).await?;
         println!("attempt {}: {}", entry.version, entry.status.as_str());
-        let key = "MAIN_DB_URL".parse::<secrets_core::names::SecretKey>()?.into();
+        let key = "MAIN_DB_URL".parse::<secrets_core::model::SecretKey>()?.into();
         let secret = service.perform(&alice, GetSecret { at: at.clone(), key }).await?;
         println!("{}", secret.value.as_ref().map_or("", Plaintext::reveal));
     }

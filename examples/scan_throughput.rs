@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use secrets_core::scans::engine::{Rules, scan};
+use secrets_core::scanner::{Rules, scan};
 
 const MIB: usize = 1024 * 1024;
 const ROUNDS: usize = 5;

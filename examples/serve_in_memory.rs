@@ -6,11 +6,12 @@ use std::future::pending;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use secrets_core::clock::{Clock, SystemClock};
+use secrets_core::model::{Clock, SystemClock};
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::jwt::DevKey;
 use secrets_core::store::MemoryStore;
-use secrets_core::{Options, Ports, Service};
+use secrets_core::engine::{Options, Ports};
+use secrets_core::service::Service;
 use secrets_http::accept::AcceptOptions;
 use secrets_http::client_address::Networks;
 use secrets_http::gate::Rates;

@@ -22,8 +22,7 @@ pub use self::claims::Profile;
 pub use self::dev::{DEV_AUDIENCE, DEV_ISSUER, DevKey, UnusableKey};
 pub use self::keys::{BadKeySet, Key, KeySet, Keys, WeakSecret};
 
-use crate::caller::Identity;
-use crate::clock::Time;
+use crate::model::{Identity, Time};
 
 /// Longer ones are refused unread; real ones have two kilobytes at most.
 const LONGEST: usize = 16 * 1024;

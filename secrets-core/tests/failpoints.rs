@@ -9,12 +9,11 @@ use std::time::Duration;
 use secrets_core::crypto::{Plaintext, random};
 use secrets_core::egress::{EgressPolicy, Gate};
 use secrets_core::failpoint::{self, After};
-use secrets_core::ids::RotationId;
-use secrets_core::rotations::drivers::{MySqlRotator, PostgresRotator};
-use secrets_core::rotations::{
-    Apply, DatabaseRotator, Fault, Fence, Integration, Login, PermissionLevel, Slot, SslMode,
-    Target, draw_password, group_role, slot_user,
-};
+use secrets_core::model::RotationId;
+use secrets_core::model::rotations::{Integration, PermissionLevel, Slot, SslMode};
+use secrets_core::ports::rotator::{Apply, DatabaseRotator, Fault, Fence, Login, Target};
+use secrets_core::rotations::{draw_password, group_role, slot_user};
+use secrets_core::rotators::drivers::{MySqlRotator, PostgresRotator};
 use tokio::sync::Notify;
 
 static REACHED: Notify = Notify::const_new();

@@ -4,10 +4,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use secrets_core::caller::{Caller, Origin};
-use secrets_core::clock::Clock;
-use secrets_core::error::Error;
-use secrets_core::{Service, Task};
+use secrets_core::engine::{Caller, Task};
+use secrets_core::model::{Clock, Error, Origin};
+use secrets_core::service::Service;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
-use secrets_core::document;
-use secrets_core::error::Error;
+use secrets_core::model::{Error, document};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout, timeout_at};
 use warp::http::HeaderMap;

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use secrets_core::crypto::Tag;
-use secrets_core::error::Error;
+use secrets_core::model::Error;
 use secrets_core::secrets::{Held, Tagged};
 use warp::Filter;
 use warp::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};

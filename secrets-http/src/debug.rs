@@ -7,8 +7,8 @@ pub use asked::{arm, timings};
 /// How long things take.
 #[cfg(not(debug_assertions))]
 #[must_use]
-pub fn timings() -> secrets_core::rotations::Timings {
-    secrets_core::rotations::Timings::default()
+pub fn timings() -> secrets_core::ports::timings::Timings {
+    secrets_core::ports::timings::Timings::default()
 }
 
 /// Stops nowhere.
@@ -21,7 +21,7 @@ mod asked {
     use std::time::Duration;
 
     use secrets_core::failpoint::{self, After};
-    use secrets_core::rotations::Timings;
+    use secrets_core::ports::timings::Timings;
 
     /// Durations, as in `lease=2000,grace=500`: in milliseconds.
     const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";

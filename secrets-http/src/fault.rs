@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use secrets_core::clock::Time;
-use secrets_core::error::{Code, Error, ErrorBody};
+use secrets_core::model::{Code, Error, ErrorBody, Time};
 use warp::http::header::{ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use warp::http::{HeaderValue, StatusCode};
 use warp::reply::Response;

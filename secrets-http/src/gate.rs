@@ -10,10 +10,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use secrets_core::Service;
-use secrets_core::caller::{Caller, Identity, Origin, Who};
-use secrets_core::clock::{Clock, Time};
-use secrets_core::error::Error;
+use secrets_core::service::Service;
+use secrets_core::engine::{Caller, Who};
+use secrets_core::model::{Clock, Error, Identity, Origin, Time};
 use secrets_core::limits::{RateLimiter, Window};
 use uuid::Uuid;
 use warp::http::HeaderMap;

@@ -9,21 +9,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
-use secrets_core::caller::{Caller, Origin, Who};
-use secrets_core::clock::Clock;
-use secrets_core::error::{Code, Error, Subject};
-use secrets_core::ids::RequestId;
+use secrets_core::engine::{Caller, Who};
+use secrets_core::model::{Clock, Code, Error, Origin, RequestId, Subject};
 use secrets_core::limits::Window;
 use tower_service::Service as _;
 use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{HeaderValue, Method, Request, StatusCode};
 use warp::reply::Response;
 
-use crate::client_address::{self, Networks};
+use crate::client_address::{Networks, self};
 use crate::fault::{Fault, Logged};
 use crate::gate::{Gate, within};
 use crate::links::Links;
-use crate::path::{self, BadPath};
+use crate::path::{BadPath, self};
 use crate::router::{Found, Route, Router};
 use crate::target::Target;
 

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use secrets_core::caller::{Identity, IdentityVerifier, Unverified};
-use secrets_core::clock::Clock;
-use secrets_core::jwt::{self, Expectations, Keys, Refusal};
+use secrets_core::model::{Clock, Identity};
+use secrets_core::ports::identity::{IdentityVerifier, Unverified};
+use secrets_core::jwt::{Expectations, Keys, Refusal, self};
 
 pub use self::oidc::{OidcSettings, OidcVerifier};
 

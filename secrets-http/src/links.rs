@@ -2,8 +2,7 @@
 
 use hyper::HeaderMap;
 use hyper::header::HOST;
-use secrets_core::error::Error;
-use secrets_core::links::BaseUrl;
+use secrets_core::model::{BaseUrl, Error};
 use warp::{Filter, Rejection};
 
 const FORWARDED_PROTO: &str = "x-forwarded-proto";

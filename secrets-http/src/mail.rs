@@ -7,7 +7,7 @@ use lettre::message::Mailbox;
 use lettre::message::header::ContentType;
 use lettre::transport::smtp::Error;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
-use secrets_core::outbox::{DeliveryError, Email, Mailer};
+use secrets_core::ports::mail::{DeliveryError, Email, Mailer};
 
 /// The most a server may take for each of its answers.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use secrets_core::clock::Clock;
 use secrets_core::egress::Gate;
+use secrets_core::model::Clock;
 #[cfg(feature = "aws")]
-use secrets_core::rotations::DatabaseRotator;
-use secrets_core::rotations::drivers::{MySqlRotator, PostgresRotator};
+use secrets_core::ports::rotator::DatabaseRotator;
+use secrets_core::ports::timings::{Rotators, Timer, Timings};
+use secrets_core::rotators::drivers::{MySqlRotator, PostgresRotator};
 #[cfg(feature = "aws")]
-use secrets_core::rotations::lambda::{AwsInvoker, LambdaRotator};
-use secrets_core::rotations::{Rotators, Timer, Timings};
+use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
 
 /// Waits by the runtime's clock.
 struct TokioTimer;

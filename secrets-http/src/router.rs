@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use matchit::Router as Templates;
-use secrets_core::caller::Callers;
+use secrets_core::engine::Callers;
 use warp::filters::BoxedFilter;
 use warp::http::Method;
 use warp::reply::Response;

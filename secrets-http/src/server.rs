@@ -5,20 +5,19 @@ use std::sync::Arc;
 
 use hyper::Request;
 use hyper::body::Incoming;
-use secrets_core::Service;
-use secrets_core::clock::Clock;
-use secrets_core::links::BaseUrl;
+use secrets_core::service::Service;
+use secrets_core::model::{BaseUrl, Clock};
 use secrets_core::outbox::Channel;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-use crate::accept::{self, AcceptOptions, Drained};
+use crate::accept::{AcceptOptions, Drained, self};
 use crate::api::Api;
 use crate::client_address::Networks;
 use crate::gate::{Gate, Rates};
 use crate::host::Host;
-use crate::jobs::{self, Scheduler};
+use crate::jobs::{Scheduler, self};
 use crate::links::Links;
 use crate::reply::Envelope;
 use crate::router::Router;

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use secrets_core::access::{EnvironmentPath, ProjectRef};
-use secrets_core::error::{Code, Error, FieldError};
-use secrets_core::ids;
+use secrets_core::model::{Code, EnvironmentPath, Error, FieldError, ProjectRef, ids};
 use uuid::Uuid;
 use warp::{Filter, Rejection};
 

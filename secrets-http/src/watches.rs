@@ -7,11 +7,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use secrets_core::Service;
-use secrets_core::clock::Clock;
+use secrets_core::service::Service;
+use secrets_core::model::{Clock, EnvironmentId, Error};
 use secrets_core::crypto::Tag;
-use secrets_core::error::Error;
-use secrets_core::ids::EnvironmentId;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;

@@ -20,9 +20,8 @@ use hyper::header::{HOST, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use secrets_core::egress::{Gate, Refused};
-use secrets_core::rotations::webhooks::{
-    SendError, WebhookAnswer, WebhookRequest, WebhookSender, WebhookUrl,
-};
+use secrets_core::ports::webhooks::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
+use secrets_core::ports::webhook_url::WebhookUrl;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};

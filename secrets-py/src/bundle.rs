@@ -11,13 +11,9 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use secrets_core::bundle::{
-    BundleKey, BundledSecret, Opened, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock,
-};
-use secrets_core::clock::{Clock, SystemClock, Time};
+use secrets_core::bundle::{BundleKey, BundledSecret, Opened, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock};
+use secrets_core::model::{Broken, Clock, Error, SystemClock, Time};
 use secrets_core::crypto::Passphrase;
-use secrets_core::error::Error;
-use secrets_core::rule::Broken;
 
 use crate::{failure, invalid};
 

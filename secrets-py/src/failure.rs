@@ -2,9 +2,8 @@
 
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
-use secrets_core::Error;
-use secrets_core::error::ErrorBody;
-use secrets_core::service::StartError;
+use secrets_core::model::{Error, ErrorBody};
+use secrets_core::engine::StartError;
 
 /// The exception of an operation that did not happen. `now` tells how long to wait where the error
 /// says until when, both in seconds since 1970.

@@ -2,14 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use secrets_core::clock::{Clock, SystemClock, Time};
+use secrets_core::model::{Broken, Clock, Error, SecretKey, SystemClock, Time};
 use secrets_core::crypto::{Plaintext, TokenText, WebhookSecret};
-use secrets_core::error::Error;
 use secrets_core::formats::{Form, Format, ObjectName};
-use secrets_core::names::SecretKey;
 use secrets_core::rotations::webhooks::Delivered;
-use secrets_core::rule::Broken;
-use secrets_core::scans::engine::{self, Rules};
+use secrets_core::scanner::{Rules, self};
 
 use crate::{failure, invalid};
 

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use secrets_core::caller::{Identity, IdentityVerifier, Unverified};
-use secrets_core::clock::SystemClock;
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::egress::{EgressPolicy, Gate};
-use secrets_core::rotations::drivers::{MySqlRotator, PostgresRotator};
-use secrets_core::rotations::{Rotators, Timer, Timings};
-use secrets_core::service::StartError;
+use secrets_core::engine::{Options, Ports, StartError};
+use secrets_core::model::{Identity, SystemClock};
+use secrets_core::ports::identity::{IdentityVerifier, Unverified};
+use secrets_core::ports::timings::{Rotators, Timer, Timings};
+use secrets_core::rotators::drivers::{MySqlRotator, PostgresRotator};
+use secrets_core::service::Service;
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store, StoreError};
-use secrets_core::{Options, Ports, Service};
 use zeroize::Zeroizing;
 
 /// Where records are kept.

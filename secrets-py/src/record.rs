@@ -4,7 +4,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use secrets_core::crypto::{self, Key, ProjectKey, Purpose, RecordContext, Sealed};
-use secrets_core::ids;
+use secrets_core::model::ids;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 

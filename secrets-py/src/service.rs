@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use secrets_core::caller::{Caller, Identity, Origin};
-use secrets_core::clock::{Clock, SystemClock};
+use secrets_core::engine::Caller;
+use secrets_core::model::{Clock, Error, Identity, Origin, SystemClock};
 use secrets_core::crypto::Key;
 use secrets_core::egress::EgressPolicy;
 use secrets_core::users::SyncUser;
-use secrets_core::{Error, registry};
+use secrets_core::registry;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -46,7 +46,7 @@ pub(crate) struct Session {
 }
 
 /// The service while it is open.
-struct Door(Mutex<Option<Arc<secrets_core::Service>>>);
+struct Door(Mutex<Option<Arc<secrets_core::service::Service>>>);
 
 /// What is authenticated anew with each call, as in a request.
 enum Who {
@@ -175,7 +175,7 @@ impl Session {
 }
 
 impl Who {
-    async fn caller(&self, service: &secrets_core::Service) -> Result<Caller, Error> {
+    async fn caller(&self, service: &secrets_core::service::Service) -> Result<Caller, Error> {
         let origin = Origin { agent: Some(AGENT.to_owned()), ..Origin::default() };
         match self {
             Self::Person(identity) => service.identify(Identity::clone(identity), origin).await,
@@ -187,12 +187,12 @@ impl Who {
 }
 
 impl Door {
-    fn service(&self) -> PyResult<Arc<secrets_core::Service>> {
+    fn service(&self) -> PyResult<Arc<secrets_core::service::Service>> {
         let service = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         service.ok_or_else(|| invalid("the service is closed"))
     }
 
-    fn shut(&self) -> Option<Arc<secrets_core::Service>> {
+    fn shut(&self) -> Option<Arc<secrets_core::service::Service>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -211,7 +211,7 @@ async fn aside(
 }
 
 /// Waits until nobody has it.
-async fn gone(service: Weak<secrets_core::Service>) {
+async fn gone(service: Weak<secrets_core::service::Service>) {
     while service.strong_count() > 0 {
         tokio::time::sleep(LOOK).await;
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use secrets_core::Service;
+use secrets_core::service::Service;
 use tokio::time::MissedTickBehavior;
 
 /// How often somebody looks whether a rotation is due, and how many looks lie between the rest.

@@ -2,7 +2,7 @@
 
 use js_sys::{Error, JsString, Reflect, Uint8Array};
 use secrets_core::crypto::Key;
-use secrets_core::ids;
+use secrets_core::model::ids;
 use uuid::Uuid;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::convert::TryFromJsValue;

@@ -2,9 +2,8 @@
 
 use js_sys::Error;
 use secrets_core::bundle::{About, BundledSecret, Opener, Refused, Signer, Unlock};
-use secrets_core::clock::Time;
+use secrets_core::model::{EnvironmentId, ProjectId, Time};
 use secrets_core::crypto::Passphrase;
-use secrets_core::ids::{EnvironmentId, ProjectId};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 

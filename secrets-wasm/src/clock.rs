@@ -1,7 +1,7 @@
 //! The clock of whatever runs the module: there is no operating system to ask.
 
 use js_sys::Date;
-use secrets_core::clock::Time;
+use secrets_core::model::Time;
 
 /// Asks JavaScript, which tells milliseconds.
 pub(crate) fn now() -> Time {
@@ -15,7 +15,7 @@ pub(crate) fn now() -> Time {
 pub(crate) struct HostClock;
 
 #[cfg(feature = "service")]
-impl secrets_core::clock::Clock for HostClock {
+impl secrets_core::model::Clock for HostClock {
     fn now(&self) -> Time {
         now()
     }

@@ -17,8 +17,8 @@ pub(crate) fn invalid(name: &str, rule: &str) -> Error {
 
 /// What the core refuses, with the body that HTTP answers.
 #[cfg(any(feature = "formats", feature = "service"))]
-pub(crate) fn refused(error: &secrets_core::Error) -> Error {
-    use secrets_core::error::ErrorBody;
+pub(crate) fn refused(error: &secrets_core::model::Error) -> Error {
+    use secrets_core::model::ErrorBody;
 
     use crate::json::to_js;
 

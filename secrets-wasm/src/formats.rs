@@ -4,10 +4,8 @@ use std::str::FromStr;
 
 use js_sys::Error;
 use secrets_core::crypto::Plaintext;
-use secrets_core::error::Error as Refused;
+use secrets_core::model::{Broken, Error as Refused, SecretKey};
 use secrets_core::formats::{Form, Format, ObjectName};
-use secrets_core::names::SecretKey;
-use secrets_core::rule::Broken;
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 

@@ -1,7 +1,7 @@
 //! The scan engine.
 
 use js_sys::Error;
-use secrets_core::scans::engine::{self, Rules, Sighting};
+use secrets_core::scanner::{Rules, Sighting, self};
 use wasm_bindgen::prelude::*;
 
 use crate::json::to_js;

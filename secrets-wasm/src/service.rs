@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use js_sys::{Array, Error, JsString, Object, Promise};
-use secrets_core::caller::{Caller, Identity, IdentityVerifier, Origin, Unverified};
+use secrets_core::engine::{Caller, Options, Ports};
+use secrets_core::model::{Identity, Origin, Result as CoreResult};
+use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::store::MemoryStore;
 use secrets_core::users::SyncUser;
-use secrets_core::{Options, Ports, Result as CoreResult, registry};
+use secrets_core::registry;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::future_to_promise;
@@ -28,12 +30,12 @@ pub fn operations() -> Array {
 
 /// A whole service, in memory: gone with the page or process.
 #[wasm_bindgen(skip_typescript)]
-pub struct Service(Arc<secrets_core::Service>);
+pub struct Service(Arc<secrets_core::service::Service>);
 
 /// Somebody who uses a service.
 #[wasm_bindgen(skip_typescript)]
 pub struct Session {
-    service: Arc<secrets_core::Service>,
+    service: Arc<secrets_core::service::Service>,
     who: Arc<Credential>,
 }
 
@@ -69,7 +71,7 @@ impl Service {
                 rotators: None,
                 webhooks: None,
             };
-            let service = secrets_core::Service::open(ports, Options::default()).await;
+            let service = secrets_core::service::Service::open(ports, Options::default()).await;
             let service = service.map_err(|error| failure("internal", &error.to_string()))?;
             Ok(Self(Arc::new(service)).into())
         }))
@@ -124,7 +126,7 @@ impl Session {
 }
 
 async fn perform(
-    service: &secrets_core::Service,
+    service: &secrets_core::service::Service,
     who: &Credential,
     name: &str,
     input: Value,
@@ -133,7 +135,7 @@ async fn perform(
     registry::call(service, &caller, name, input).await
 }
 
-async fn caller(service: &secrets_core::Service, who: &Credential) -> CoreResult<Caller> {
+async fn caller(service: &secrets_core::service::Service, who: &Credential) -> CoreResult<Caller> {
     match who {
         Credential::Person(identity) => service.identify(identity.clone(), Origin::default()).await,
         Credential::Text(text) => service.authenticate(text, Origin::default()).await,

@@ -1,7 +1,7 @@
 //! Deliveries to webhooks, for who receives them.
 
 use js_sys::Error;
-use secrets_core::clock::Time;
+use secrets_core::model::Time;
 use secrets_core::crypto::WebhookSecret;
 use secrets_core::rotations::webhooks::Delivered;
 use wasm_bindgen::prelude::*;

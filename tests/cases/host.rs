@@ -1,8 +1,8 @@
 //! Whoever answers calls.
 
 use async_trait::async_trait;
-use secrets_core::caller::{Caller, Identity, Origin};
-use secrets_core::error::ErrorBody;
+use secrets_core::engine::Caller;
+use secrets_core::model::{ErrorBody, Identity, Origin};
 use secrets_core::registry;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
@@ -45,7 +45,7 @@ impl Registry {
         Self { app: App::start(kind).await }
     }
 
-    async fn caller(&self, who: Who<'_>) -> secrets_core::Result<Caller> {
+    async fn caller(&self, who: Who<'_>) -> secrets_core::model::Result<Caller> {
         match who {
             Who::Person(email) => {
                 let identity = Identity::new("https://id.test", email, email);
@@ -71,7 +71,7 @@ impl Host for Registry {
 }
 
 impl Failure {
-    fn of(error: &secrets_core::Error) -> Self {
+    fn of(error: &secrets_core::model::Error) -> Self {
         let body = json!(ErrorBody::of(error));
         Self { kind: error.kind().to_owned(), ..Self::told(&body) }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use secrets_core::scans::engine::{Rule, Rules, scan};
+use secrets_core::scanner::{Rule, Rules, scan};
 
 /// A line, and the rule that should find something in it.
 struct Line {

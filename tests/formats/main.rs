@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use secrets_core::crypto::Plaintext;
 use secrets_core::formats::{Format, ObjectName};
-use secrets_core::names::SecretKey;
+use secrets_core::model::SecretKey;
 use tempfile::TempDir;
 
 type Values = BTreeMap<String, String>;

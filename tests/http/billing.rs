@@ -1,9 +1,7 @@
 //! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`.
 
-use secrets_core::Options;
-use secrets_core::access::Role;
-use secrets_core::ids;
-use secrets_core::limits::{Plan, Plans, Quota};
+use secrets_core::engine::Options;
+use secrets_core::model::{Plan, Plans, Quota, Role, ids};
 use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
 use serde_json::{Value, json};
 
@@ -191,8 +189,8 @@ async fn a_team_whose_plan_is_gone_has_that_of_new_teams(kind: Kind) {
     assert_eq!(alice.get(&usage(&alice)).await.is(200).json()["plan"], "free");
 }
 
-fn team_time(app: &App) -> secrets_core::clock::Time {
-    secrets_core::clock::Clock::now(app.clock.as_ref())
+fn team_time(app: &App) -> secrets_core::model::Time {
+    secrets_core::model::Clock::now(app.clock.as_ref())
 }
 
 on_every_store![

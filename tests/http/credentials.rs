@@ -2,7 +2,7 @@
 
 use chrono::{Duration, TimeDelta};
 use hyper::Method;
-use secrets_core::clock::Clock as _;
+use secrets_core::model::Clock as _;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER, DevKey};
 use secrets_tests::{App, Reply, on_every_store, paths};
 use serde_json::{Value, json};

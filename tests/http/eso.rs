@@ -1,8 +1,7 @@
 //! `/api/v1/eso/secret` and `/api/v1/eso/secrets`: what an operator of a container orchestrator
 //! reads.
 
-use secrets_core::clock::Clock as _;
-use secrets_core::ids::{self, EnvironmentId};
+use secrets_core::model::{Clock as _, EnvironmentId, ids};
 use secrets_core::store::EnvironmentRecord;
 use secrets_tests::{App, Client, Person, canary, on_every_store, paths};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! What members of a team may do in an environment that nobody restricted: the operator decides.
 
-use secrets_core::Options;
-use secrets_core::access::{MemberAccess, Role};
+use secrets_core::engine::Options;
+use secrets_core::model::{MemberAccess, Role};
 use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
 use serde_json::json;
 

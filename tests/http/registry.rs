@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use secrets_core::caller::{Caller, Identity, Origin};
+use secrets_core::engine::Caller;
+use secrets_core::model::{Identity, Origin};
 use secrets_core::registry;
 use secrets_http::jobs::Scheduler;
 use secrets_http::openapi::document;
@@ -52,7 +53,7 @@ impl Tried {
         let caller = if name.starts_with("eso.") { self.token().await } else { self.alice.clone() };
         let answer = registry::call(&self.app.service, &caller, name, Value::Object(input)).await;
         match answer {
-            Err(secrets_core::Error::Invalid(fields)) => {
+            Err(secrets_core::model::Error::Invalid(fields)) => {
                 fields.into_iter().map(|field| field.field).collect()
             }
             _ => Vec::new(),

@@ -1,7 +1,7 @@
 //! `/api/v1/teams`.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Build, Kind, STARTED, on_every_store};
 use serde_json::{Value, json};
 

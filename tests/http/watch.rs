@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Client, Kind, Watch, on_every_store, paths};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! The audit log, as it is stored.
 
-use secrets_core::ids::{self, TeamId};
+use secrets_core::model::{TeamId, ids};
 use secrets_core::store::{AuditFilter, AuditRecord};
 
 use crate::App;

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
 
-use secrets_core::access::{EnvironmentPath, ProjectRef};
-use secrets_core::caller::Principal;
+use secrets_core::model::{EnvironmentId, EnvironmentPath, Principal, ProjectId, ProjectRef, TeamId};
 use secrets_core::crypto::Sealed;
-use secrets_core::ids::{EnvironmentId, ProjectId, TeamId};
 use secrets_core::jwt::DEV_ISSUER;
 use secrets_core::store::{AuditFilter, AuditRecord, Reads, SecretRecord, Store, Wanted};
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use secrets_core::outbox::{DeliveryError, Email, Mail, Mailer};
+use secrets_core::ports::mail::{DeliveryError, Email, Mail, Mailer};
 
 /// Where links in mail begin.
 pub const MAIL_LINKS: &str = "https://mail.secrets.example";

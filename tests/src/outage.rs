@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
-use secrets_core::clock::Time;
+use secrets_core::model::Time;
 use secrets_core::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 /// A store over another one, which may fail.

@@ -1,10 +1,8 @@
 //! Rotations, as they are stored.
 
 use secrets_core::crypto::Sealed;
-use secrets_core::ids::{self, EnvironmentId, RotationId, WebhookDeliveryId, WebhookId};
-use secrets_core::rotations::{
-    ConnectionMethod, DeliveryStatus, Integration, PermissionLevel, RotationStatus, WebhookEvent,
-};
+use secrets_core::model::{EnvironmentId, RotationId, WebhookDeliveryId, WebhookId, ids};
+use secrets_core::model::rotations::{ConnectionMethod, DeliveryStatus, Integration, PermissionLevel, RotationStatus, WebhookEvent};
 use secrets_core::store::{RotationRecord, WebhookDeliveryRecord};
 
 use crate::{App, Person, paths};
@@ -20,7 +18,7 @@ impl App {
     ) -> RotationId {
         let found = whose.get(&paths::environment(project, environment)).await.is(200).id();
         let environment: EnvironmentId = ids::parse(&found).unwrap().into();
-        let now = secrets_core::clock::Clock::now(self.clock.as_ref());
+        let now = secrets_core::model::Clock::now(self.clock.as_ref());
         let rotation = RotationRecord {
             id: RotationId::draw(now),
             environment,
@@ -60,7 +58,7 @@ impl App {
 
     /// Keeps a delivery to a webhook that was made, and gives its id.
     pub async fn delivered(&self, webhook: &str) -> String {
-        let now = secrets_core::clock::Clock::now(self.clock.as_ref());
+        let now = secrets_core::model::Clock::now(self.clock.as_ref());
         let delivery = WebhookDeliveryRecord {
             id: WebhookDeliveryId::draw(now),
             webhook: WebhookId::from(ids::parse(webhook).unwrap()),

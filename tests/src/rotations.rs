@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use secrets_core::access::EnvironmentPath;
-use secrets_core::caller::Origin;
-use secrets_core::clock::Clock as _;
-use secrets_core::ids::{self, RotationId};
-use secrets_core::rotations::{HistoryEntry, Rotators, Timings};
+use secrets_core::model::{Clock as _, EnvironmentPath, Origin, RotationId, ids};
+use secrets_core::rotations::HistoryEntry;
+use secrets_core::ports::timings::{Rotators, Timings};
 use secrets_core::store::RotationRecord;
 use secrets_core::testing::rotator::{MemoryDatabase, Script, rotators};
 use serde_json::{Value, json};

@@ -1,9 +1,7 @@
 //! Rows that are changed behind the service's back.
 
-use secrets_core::access::EnvironmentPath;
-use secrets_core::caller::Principal;
+use secrets_core::model::{EnvironmentPath, Principal, ids};
 use secrets_core::crypto::Sealed;
-use secrets_core::ids;
 use secrets_core::store::{SecretRecord, Sight, Wanted};
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnectOptions;

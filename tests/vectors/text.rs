@@ -2,11 +2,10 @@
 
 use std::fs;
 
-use secrets_core::Error;
+use secrets_core::model::{Error, SecretKey};
 use secrets_core::crypto::Plaintext;
 use secrets_core::formats::{Form, Format, ObjectName};
-use secrets_core::names::SecretKey;
-use secrets_core::scans::engine::{Rules, scan};
+use secrets_core::scanner::{Rules, scan};
 use serde_json::{Map, Value, json};
 
 type Vector = Map<String, Value>;

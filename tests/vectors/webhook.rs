@@ -1,6 +1,6 @@
 //! Deliveries to webhooks.
 
-use secrets_core::clock::Time;
+use secrets_core::model::Time;
 use secrets_core::crypto::WebhookSecret;
 use secrets_core::rotations::webhooks::{Delivered, Unproven};
 use serde::Deserialize;

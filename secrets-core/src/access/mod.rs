@@ -6,11 +6,12 @@
 //! environment unknown, environment forbidden), and nothing is told of a level below one that
 //! did not allow it.
 
-mod path;
-mod rights;
 mod scope;
 
-pub use path::{EnvironmentPath, EnvironmentRef, ProjectRef};
-pub use rights::{MemberAccess, Permission, Role};
+use chrono::TimeDelta;
+
 pub use scope::{EnvironmentScope, LONGEST_CHAIN, ProjectScope, TeamScope, View};
 pub(crate) use scope::{NOT_A_MEMBER, TOO_LONG};
+
+/// Time after a project's deletion in which its deletion can be undone.
+pub(crate) const RESTORABLE: TimeDelta = TimeDelta::days(30);

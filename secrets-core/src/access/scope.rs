@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{EnvironmentPath, MemberAccess, Permission, ProjectRef, Role};
-use crate::caller::Who;
+use crate::access::RESTORABLE;
 use crate::crypto::ProjectKey;
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::TeamId;
-use crate::limits::Plan;
-use crate::operation::{Access, Context, Write};
-use crate::projects::RESTORABLE;
+use crate::engine::{Access, Context, Who, Write};
+use crate::model::{
+    Code, EnvironmentPath, Error, MemberAccess, Permission, Plan, ProjectRef, Result, Role,
+    Subject, TeamId,
+};
 use crate::store::{EnvironmentRecord, Link, ProjectRecord, Sight, Standing, TeamRecord, Wanted};
 
 /// The most environments a chain of inheritance holds, the first and the last included.

@@ -7,19 +7,15 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroizing;
 
-use crate::access::EnvironmentPath;
-use crate::audit::Note;
-use crate::caller::{Caller, Callers};
-use crate::clock::Time;
 use crate::crypto::{Archive, ArchiveKey, Passphrase};
-use crate::error::{Error, Result};
-use crate::ids::{EnvironmentId, ProjectId, UserId};
-use crate::names::{DisplayName, EnvironmentName, Slug};
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::Engine;
+use crate::engine::{Audit, Caller, Callers, Context, Note, Operation, Read, Task};
+use crate::model::{
+    DisplayName, EnvironmentId, EnvironmentName, EnvironmentPath, Error, ProjectId, Result, Slug,
+    Time, UserId,
+};
 use crate::secrets::Secret;
-use crate::service::Service;
 use crate::store::{EnvironmentRecord, ProjectRecord, Wanted};
-use crate::task::Task;
 
 /// Seals the values of every environment that the caller may read, hidden ones left out. Each
 /// environment's export is recorded in its team's audit log.
@@ -100,9 +96,9 @@ impl Task for TakeAccountSecrets {
     const IS_LONG: bool = true;
     type Output = AccountArchive;
 
-    async fn run(self, service: &Service, caller: &Caller) -> Result<AccountArchive> {
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<AccountArchive> {
         let key = ArchiveKey::derive(&self.passphrase);
-        service.perform(caller, ExportAccountSecrets { key }).await
+        engine.perform(caller, ExportAccountSecrets { key }).await
     }
 }
 

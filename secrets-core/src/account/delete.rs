@@ -2,12 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::access::Role;
-use crate::caller::Callers;
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::{TeamId, UserId};
-use crate::names::EmailAddress;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Code, EmailAddress, Error, Result, Role, Subject, TeamId, UserId};
 use crate::store::{Membership, TeamRecord};
 
 /// What is asked of whoever deletes their account.

@@ -4,12 +4,9 @@ use serde::Serialize;
 
 use super::AccountTeam;
 use crate::audit::AuditEntry;
-use crate::caller::Callers;
-use crate::clock::Time;
-use crate::error::Result;
-use crate::ids::UserId;
+use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::invitations::InvitationPublicInfo;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::model::{Result, Time, UserId};
 use crate::projects::Project;
 use crate::store::{AuditFilter, AuditScope, Membership};
 use crate::tokens::ServiceToken;

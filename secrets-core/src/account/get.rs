@@ -1,9 +1,8 @@
 //! Reading one's account.
 
 use super::Account;
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::Result;
 
 /// Reads the caller's account.
 #[derive(Debug)]

@@ -14,12 +14,8 @@ pub use export::{AccountData, ExportAccount};
 pub use get::GetAccount;
 pub use update::{AccountChange, UpdateAccount};
 
-use crate::access::Role;
-use crate::clock::Time;
-use crate::error::Result;
-use crate::ids::TeamId;
-use crate::names::DisplayName;
-use crate::operation::{Access, Context};
+use crate::engine::{Access, Context};
+use crate::model::{DisplayName, Result, Role, TeamId, Time};
 use crate::store::{Membership, UserRecord};
 use crate::users::User;
 

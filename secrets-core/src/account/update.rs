@@ -3,10 +3,8 @@
 use serde::Deserialize;
 
 use super::Account;
-use crate::caller::Callers;
-use crate::error::{Error, Result};
-use crate::names::DisplayName;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{DisplayName, Error, Result};
 use crate::store::UserRecord;
 
 /// What changes. At least one thing must.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use chrono::TimeDelta;
 use serde::Serialize;
 
-use crate::Service;
 use crate::crypto::{ChainMac, Keyring, is_same};
-use crate::ids::{AuditId, TeamId};
+use crate::engine::Engine;
+use crate::model::{AuditId, TeamId};
 use crate::store::{AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult};
 
 /// How many entries get their places in one transaction, which other writers wait for.
@@ -39,7 +39,7 @@ pub struct BrokenChain {
     pub position: u64,
 }
 
-impl Service {
+impl Engine {
     /// Gives every entry that has none its place in the chain of its team. Several nodes may do so
     /// at once: who comes second leaves the rest to the next time. Returns how many got one.
     pub async fn seal_audit(&self) -> StoreResult<u64> {
@@ -131,7 +131,7 @@ impl Service {
         Ok(team.map_or(YEAR, |team| self.options().plans.of_team(&team.plan).audit_days.into()))
     }
 
-    async fn prune_chain(&self, head: AuditHead, cutoff: crate::clock::Time) -> StoreResult<()> {
+    async fn prune_chain(&self, head: AuditHead, cutoff: crate::model::Time) -> StoreResult<()> {
         let head = self.genuine(head)?;
         let mut tx = self.store().begin().await?;
         let young = tx.audit_position(head.team, cutoff).await?;
@@ -207,9 +207,9 @@ fn entry_hash(
     let text = |text: &Option<String>| text.as_ref().map(|text| text.as_bytes().to_vec());
     let optional = [
         uuid(entry.team.map(TeamId::uuid)),
-        uuid(entry.project.map(crate::ids::ProjectId::uuid)),
+        uuid(entry.project.map(crate::model::ProjectId::uuid)),
         text(&entry.project_name),
-        uuid(entry.environment.map(crate::ids::EnvironmentId::uuid)),
+        uuid(entry.environment.map(crate::model::EnvironmentId::uuid)),
         text(&entry.environment_name),
         uuid(entry.actor_id),
         uuid(entry.resource_id),

@@ -6,8 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::clock::Time;
-use crate::ids::{AuditId, EnvironmentId, ProjectId, TeamId};
+use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 use crate::store::AuditRecord;
 
 /// Who did what, when and from where. Names are those of the time: things may be gone since.

@@ -4,11 +4,8 @@ use serde::Serialize;
 
 use super::query::{AuditQuery, cursor};
 use super::{AuditEntry, AuditFormat};
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::error::{Error, Result};
-use crate::ids::TeamId;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{Error, Permission, Result, TeamId};
 use crate::store::AuditScope;
 
 /// Reads a page of the log of one team, or of all teams that the caller runs.

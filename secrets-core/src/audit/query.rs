@@ -9,10 +9,7 @@ use chrono::{DateTime, Datelike as _, TimeDelta};
 use uuid::Uuid;
 
 use super::AuditFormat;
-use crate::clock::Time;
-use crate::error::{Error, Result};
-use crate::ids;
-use crate::ids::AuditId;
+use crate::model::{AuditId, Error, Result, Time, ids};
 use crate::store::{ActionFilter, AuditFilter, AuditOrder, AuditScope};
 
 /// How many entries a page holds where nothing is said, and at most.

@@ -4,15 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::PaymentStatus;
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::clock::Time;
-use crate::error::{Error, Result, Subject};
-use crate::ids::TeamId;
-use crate::limits::{Plan, Quota};
-use crate::names::PlanName;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{Error, Permission, Plan, PlanName, Quota, Result, Subject, TeamId, Time};
+use crate::ports::payments::PaymentStatus;
 
 /// What a team pays, and for what.
 #[derive(Debug, Serialize)]
@@ -70,7 +64,7 @@ impl Operation for GetBilling {
     }
 }
 
-impl<A: crate::operation::Access> Context<'_, A> {
+impl<A: crate::engine::Access> Context<'_, A> {
     pub(super) async fn billing(&mut self, team: TeamId, plan: &Plan) -> Result<Billing> {
         let seats = self.reads().team_usage(team).await?.members;
         let payments = &self.options().payments;

@@ -5,11 +5,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::Billing;
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::ids::TeamId;
-use crate::names::PlanName;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Error, PlanName, Result, Subject, TeamId};
 
 /// A plan to be on.
 #[derive(Debug, Deserialize)]

@@ -3,14 +3,8 @@
 use chrono::{Datelike, Months, NaiveTime};
 use serde::Serialize;
 
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::clock::Time;
-use crate::error::{Error, Result, Subject};
-use crate::ids::TeamId;
-use crate::limits::{Plan, Quota};
-use crate::names::PlanName;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{Error, Permission, Plan, PlanName, Quota, Result, Subject, TeamId, Time};
 use crate::store::TeamUsage;
 
 /// What a team uses of its plan.

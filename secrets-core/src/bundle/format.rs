@@ -7,9 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use uuid::Uuid;
 
 use super::{About, Refused};
-use crate::clock::Time;
 use crate::crypto::Cost;
-use crate::object::{Object, list};
+use crate::model::Time;
+use crate::model::object::{Object, list};
 
 pub(super) const MAGIC: &[u8; 8] = b"SCBUNDLE";
 pub(super) const VERSION: u8 = 1;

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::format::SIGNATURE;
 use crate::crypto::{Key, checked};
-use crate::rule::{Broken, Rule};
+use crate::model::{Broken, Rule};
 
 const BUNDLE_KEY: &str = "scbk_";
 const PRIVATE_KEY: &str = "scbx_";

@@ -22,8 +22,8 @@
 //! know it made the bundle.
 //!
 //! ```
-//! use secrets_core::bundle::{self, About, BundleKey, Opener, Recipients, SigningKey, Unlock};
-//! # use secrets_core::clock::Time;
+//! use crate::bundle::{self, About, BundleKey, Opener, Recipients, SigningKey, Unlock};
+//! # use crate::model::Time;
 //! # let now = Time::from_timestamp(1_767_225_600, 0).unwrap();
 //! # let (project, environment) = (uuid::Uuid::nil().into(), uuid::Uuid::nil().into());
 //!
@@ -56,8 +56,7 @@ pub use refused::Refused;
 pub use seal::seal;
 pub use secret::BundledSecret;
 
-use crate::clock::Time;
-use crate::ids::{EnvironmentId, ProjectId};
+use crate::model::{EnvironmentId, ProjectId, Time};
 
 /// What a bundle says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,9 +11,8 @@ use super::keys::{BundleKey, RecipientKey, Signer};
 use super::seal::signed;
 use super::stream::ChunkReader;
 use super::{About, BundledSecret, Refused};
-use crate::clock::Time;
 use crate::crypto::{Cost, Passphrase};
-use crate::names::SecretKey;
+use crate::model::{SecretKey, Time};
 
 /// What opens a bundle.
 #[derive(Debug)]

@@ -8,8 +8,7 @@ use super::file_key::{FileKey, Shared};
 use super::format::{Binary, RECIPIENTS, Slot};
 use super::keys::{BundleKey, PublicKey};
 use crate::crypto::{Cost, Key, Passphrase, random};
-use crate::error::{Error, Result};
-use crate::rule::{Broken, Rule};
+use crate::model::{Broken, Error, Result, Rule};
 
 /// Somebody whom a bundle is for.
 #[derive(Debug, Deserialize)]

@@ -10,7 +10,7 @@ use super::recipients::Recipients;
 use super::secret::BundledSecret;
 use super::stream::ChunkWriter;
 use crate::crypto::random;
-use crate::error::{Error, Result};
+use crate::model::{Error, Result};
 
 /// The bundle of these secrets, which must be by key, without a key twice.
 ///

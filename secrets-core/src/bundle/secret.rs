@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::format::{canonical_time, stated};
-use crate::clock::Time;
 use crate::crypto::Plaintext;
-use crate::names::{EnvironmentName, SecretKey};
+use crate::model::{EnvironmentName, SecretKey, Time};
 
 /// A secret in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

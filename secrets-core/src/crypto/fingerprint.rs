@@ -11,7 +11,7 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::{Keyring, random};
-use crate::ids::{ProjectId, TeamId};
+use crate::model::{ProjectId, TeamId};
 
 /// The keyed hash of something that was found (HMAC-SHA256).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

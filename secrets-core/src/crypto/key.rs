@@ -87,7 +87,7 @@ pub enum RootKeyError {
     /// What was to be unwrapped is not what was wrapped, or not by this key.
     Refused,
     /// The key cannot be reached.
-    Unavailable(crate::error::Cause),
+    Unavailable(crate::model::Cause),
 }
 
 /// A root key given as 32 bytes.

@@ -8,8 +8,7 @@ use std::fmt;
 use super::cipher::{Cipher, NONCE};
 use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
 use super::{Undecryptable, random};
-use crate::clock::Time;
-use crate::ids::{InstanceId, ProjectId};
+use crate::model::{InstanceId, ProjectId, Time};
 
 /// The installation, as stored: one row.
 #[derive(Debug, Clone)]
@@ -98,7 +97,7 @@ pub enum KeyringError {
     /// The right root key, and yet they do not open: the rows were changed.
     Tampered,
     /// The root key cannot be reached.
-    Unavailable(crate::error::Cause),
+    Unavailable(crate::model::Cause),
 }
 
 /// The keys of one installation.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 use zeroize::Zeroizing;
 
 use super::Key;
-use crate::rule::{Broken, Rule};
+use crate::model::{Broken, Rule};
 
 /// What a person protects a file with: 12 to 1,024 characters.
 pub struct Passphrase(Zeroizing<String>);

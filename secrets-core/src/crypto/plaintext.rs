@@ -6,8 +6,9 @@ use serde::{Deserialize, Deserializer, Serializer, de};
 use zeroize::Zeroizing;
 
 use super::Undecryptable;
-use crate::names::is_summary;
-use crate::rule::{Broken, Rule, SUMMARY, VALUE_SIZE};
+use crate::model::names::is_summary;
+use crate::model::rule::{SUMMARY, VALUE_SIZE};
+use crate::model::{Broken, Rule};
 
 /// A secret's value: UTF-8 without NUL, at most 65,536 bytes.
 #[derive(Clone, PartialEq, Eq)]

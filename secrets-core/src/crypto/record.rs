@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 use super::cipher::{NONCE, TAG};
 use super::{Plaintext, ProjectKey, Undecryptable, random};
-use crate::ids::{EnvironmentId, InstanceId, ProjectId};
+use crate::model::{EnvironmentId, InstanceId, ProjectId};
 
 const HEADER: usize = 7;
 

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::checked::{self, push_base62};
 use super::{Keyring, random};
-use crate::ids::InvitationId;
+use crate::model::InvitationId;
 
 /// What a service token begins with.
 const SERVICE: &str = "env_";

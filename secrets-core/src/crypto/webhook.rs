@@ -10,7 +10,7 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::{Undecryptable, random};
-use crate::rule::{Broken, Rule};
+use crate::model::{Broken, Rule};
 
 const PREFIX: &str = "whsec_";
 

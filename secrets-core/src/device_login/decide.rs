@@ -3,12 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::{UNKNOWN, UserCode};
-use crate::caller::{Caller, Callers};
-use crate::error::{Error, Result};
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::service::Service;
+use crate::engine::Engine;
+use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
+use crate::model::{Error, Result};
 use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
-use crate::task::Task;
 
 /// Decides about the login of a code, once.
 #[derive(Debug)]
@@ -57,9 +55,9 @@ impl Task for ApproveDeviceLogin {
     const CALLERS: Callers = <DecideDeviceLogin as Operation>::CALLERS;
     type Output = Decided;
 
-    async fn run(self, service: &Service, caller: &Caller) -> Result<Decided> {
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<Decided> {
         let decision = Decision::Approve;
-        service.perform(caller, DecideDeviceLogin { code: self.code, decision }).await
+        engine.perform(caller, DecideDeviceLogin { code: self.code, decision }).await
     }
 }
 
@@ -68,9 +66,9 @@ impl Task for DenyDeviceLogin {
     const CALLERS: Callers = <DecideDeviceLogin as Operation>::CALLERS;
     type Output = Decided;
 
-    async fn run(self, service: &Service, caller: &Caller) -> Result<Decided> {
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<Decided> {
         let decision = Decision::Deny;
-        service.perform(caller, DecideDeviceLogin { code: self.code, decision }).await
+        engine.perform(caller, DecideDeviceLogin { code: self.code, decision }).await
     }
 }
 

@@ -5,11 +5,8 @@ use std::net::IpAddr;
 use serde::Serialize;
 
 use super::UserCode;
-use crate::caller::Callers;
-use crate::clock::Time;
-use crate::error::Result;
-use crate::names::DisplayName;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{DisplayName, Result, Time};
 
 /// Shows the login of a code, so that its person sees whom they let in.
 #[derive(Debug)]

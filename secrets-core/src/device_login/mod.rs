@@ -23,9 +23,10 @@ pub use poll::{CliGrant, CliUser, PollDeviceLogin, PollOutcome, Refusal};
 pub use sessions::{CliSession, ListCliSessions, RevokeCliSession};
 pub use start::{DeviceLogin, NewDeviceLogin, StartDeviceLogin};
 
-use crate::Service;
-use crate::error::{Error, Result, Subject};
-use crate::operation::{Access, Context};
+use crate::engine::Engine;
+use crate::engine::{Access, Context};
+use crate::limits::RateLimiter;
+use crate::model::{Error, Result, Subject};
 use crate::store::{DeviceLoginRecord, StoreResult};
 
 /// How long a person has to decide.
@@ -39,15 +40,24 @@ const POLL_SECONDS: u32 = 5;
 const SESSION_DAYS: i64 = 30;
 
 /// How many wrong codes a person, or an address that shows none, may send in a minute.
-pub(crate) const GUESSES: u32 = 5;
+const ATTEMPTS_PER_MINUTE: u32 = 5;
 
-/// Whose guesses are counted.
+/// Counters of wrong codes and credentials.
+pub(crate) struct LoginAttempts(RateLimiter<AttemptKey>);
+
+/// Counted by person, or by address before anybody has signed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Guesser {
+enum AttemptKey {
     /// A person's.
     User(Uuid),
     /// Those from an address.
     Address(IpAddr),
+}
+
+impl Default for LoginAttempts {
+    fn default() -> Self {
+        Self(RateLimiter::new(ATTEMPTS_PER_MINUTE))
+    }
 }
 
 const UNKNOWN: Error = Error::NotFound(Subject::DeviceLogin);
@@ -56,9 +66,9 @@ impl<A: Access> Context<'_, A> {
     /// The login of a code that a person typed, unless it is over. Wrong codes are counted, and after
     /// too many of them right ones are not looked at either.
     async fn login_of(&mut self, code: &UserCode) -> Result<DeviceLoginRecord> {
-        let (whose, now) = (Guesser::User(self.caller.person()?.id.uuid()), self.now());
-        let guesses = self.guesses();
-        if let Some(window) = guesses.look(whose, now).filter(|window| !window.admitted) {
+        let (whose, now) = (AttemptKey::User(self.caller.person()?.id.uuid()), self.now());
+        let attempts = self.shared::<LoginAttempts>();
+        if let Some(window) = attempts.0.look(whose, now).filter(|window| !window.admitted) {
             return Err(Error::RateLimited(window.resets_at));
         }
         let found = match code.mac(self.keyring()) {
@@ -66,13 +76,13 @@ impl<A: Access> Context<'_, A> {
             None => None,
         };
         found.filter(|login| login.expires_at > now).ok_or_else(|| {
-            guesses.count(whose, now);
+            attempts.0.count(whose, now);
             UNKNOWN
         })
     }
 }
 
-impl Service {
+impl Engine {
     /// Forgets logins and sessions that were over an hour ago: until then a client that asks late is
     /// told that its login expired, and not that there was none.
     pub async fn forget_ended_logins(&self) -> StoreResult<()> {
@@ -84,13 +94,14 @@ impl Service {
     /// Whether an address may try another credential where a form takes one.
     #[must_use]
     pub fn may_guess(&self, address: IpAddr) -> bool {
-        let window = self.guesses().look(Guesser::Address(address), self.now());
+        let window =
+            self.shared::<LoginAttempts>().0.look(AttemptKey::Address(address), self.now());
         window.is_none_or(|window| window.admitted)
     }
 
     /// Counts a credential that a form took and that proves nothing.
     pub fn guessed(&self, address: IpAddr) {
-        self.guesses().count(Guesser::Address(address), self.now());
+        self.shared::<LoginAttempts>().0.count(AttemptKey::Address(address), self.now());
     }
 }
 

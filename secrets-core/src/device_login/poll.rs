@@ -4,11 +4,9 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{POLL_SECONDS, SESSION_DAYS, session_span};
-use crate::caller::Callers;
 use crate::crypto::{TokenMac, TokenText};
-use crate::error::{Result, Subject};
-use crate::ids::{CliSessionId, UserId};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{CliSessionId, Result, Subject, UserId};
 use crate::store::{CliSessionRecord, DeviceLoginRecord, DeviceStatus, StoreError};
 
 /// The one client there is.
@@ -204,8 +202,8 @@ async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Re
         Err(StoreError::Stale(_)) => return Ok(PollOutcome::Refused(Refusal::InvalidGrant)),
         Err(error) => return Err(error.into()),
     }
-    let user = login.user.ok_or_else(|| crate::Error::internal("an approval by nobody"))?;
-    let user = cx.reads().user(user).await?.ok_or(crate::Error::NotFound(Subject::User))?;
+    let user = login.user.ok_or_else(|| crate::model::Error::internal("an approval by nobody"))?;
+    let user = cx.reads().user(user).await?.ok_or(crate::model::Error::NotFound(Subject::User))?;
     let token = TokenText::draw_cli();
     let session = CliSessionRecord {
         id: CliSessionId::draw(cx.now()),

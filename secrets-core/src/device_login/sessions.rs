@@ -4,12 +4,8 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::caller::Callers;
-use crate::clock::Time;
-use crate::error::{Error, Result, Subject};
-use crate::ids::CliSessionId;
-use crate::names::DisplayName;
-use crate::operation::{Audit, Context, Operation, Read, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Read, Write};
+use crate::model::{CliSessionId, DisplayName, Error, Result, Subject, Time};
 use crate::store::CliSessionRecord;
 
 /// Lists the caller's sessions, oldest first.

@@ -5,13 +5,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::code::UserCode;
 use super::{LOGIN_SECONDS, POLL_SECONDS};
-use crate::caller::Callers;
 use crate::crypto::{CodeText, TokenMac};
-use crate::error::{Error, Result, Subject};
-use crate::ids::DeviceLoginId;
-use crate::links::BaseUrl;
-use crate::names::DisplayName;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{BaseUrl, DeviceLoginId, DisplayName, Error, Result, Subject};
 use crate::store::{DeviceClient, DeviceLoginRecord, DeviceStatus, StoreError};
 
 /// What a client says of itself when it starts a login.

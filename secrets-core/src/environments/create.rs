@@ -3,15 +3,12 @@
 use serde::Deserialize;
 
 use super::Environment;
-use crate::access::{
-    EnvironmentPath, EnvironmentRef, LONGEST_CHAIN, Permission, ProjectRef, ProjectScope, TOO_LONG,
+use crate::access::{LONGEST_CHAIN, ProjectScope, TOO_LONG};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{
+    EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, Permission, ProjectRef,
+    Quota, Result, Subject, Summary,
 };
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::ids::EnvironmentId;
-use crate::limits::Quota;
-use crate::names::{EnvironmentName, Summary};
-use crate::operation::{Audit, Context, Operation, Write};
 use crate::store::EnvironmentRecord;
 
 /// What an environment begins with.

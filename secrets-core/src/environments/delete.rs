@@ -1,10 +1,7 @@
 //! Deleting an environment.
 
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::{Code, Error, Result, Subject};
-use crate::names::EnvironmentName;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Code, EnvironmentName, EnvironmentPath, Error, Permission, Result, Subject};
 
 /// Deletes an environment and all its secrets, for good. The default ones stay, and so does one
 /// that others inherit from: nothing vanishes from a child silently.

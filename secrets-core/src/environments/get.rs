@@ -1,10 +1,8 @@
 //! Reading an environment.
 
 use super::Environment;
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentPath, Permission, Result};
 
 /// Reads an environment.
 #[derive(Debug)]

@@ -1,10 +1,8 @@
 //! Listing environments.
 
 use super::Environment;
-use crate::access::{Permission, ProjectRef};
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{Permission, ProjectRef, Result};
 
 /// Lists a project's environments in their order; for a token, those of its scope.
 #[derive(Debug)]

@@ -17,9 +17,7 @@ pub use list::ListEnvironments;
 pub use update::{EnvironmentChange, Parent, UpdateEnvironment};
 pub use watch::{WatchEnvironment, Watched};
 
-use crate::clock::Time;
-use crate::ids::{EnvironmentId, ProjectId};
-use crate::names::EnvironmentName;
+use crate::model::{EnvironmentId, EnvironmentName, ProjectId, Time};
 use crate::store::EnvironmentRecord;
 
 /// An environment.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 
 use super::{Environment, parent_of};
-use crate::access::{EnvironmentPath, EnvironmentRef, LONGEST_CHAIN, Permission, TOO_LONG};
-use crate::caller::Callers;
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::EnvironmentId;
-use crate::names::{EnvironmentName, Summary};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::access::{LONGEST_CHAIN, TOO_LONG};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{
+    Code, EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, Permission,
+    Result, Subject, Summary,
+};
 use crate::store::EnvironmentRecord;
 
 /// What changes. At least one thing must.

@@ -2,14 +2,11 @@
 
 use serde::Serialize;
 
-use crate::access::EnvironmentPath;
-use crate::caller::Callers;
 use crate::crypto::Tag;
-use crate::error::Result;
-use crate::ids::EnvironmentId;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::Engine;
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentId, EnvironmentPath, Result};
 use crate::secrets::chain_tag;
-use crate::service::Service;
 use crate::store::Wanted;
 
 /// Tells how what an environment shows stands now, to whoever may read it: the beginning of a
@@ -48,7 +45,7 @@ impl Operation for WatchEnvironment {
     }
 }
 
-impl Service {
+impl Engine {
     /// How what an environment shows stands now, for a host that tells those who watch it; `None`
     /// if it is gone.
     pub async fn revision(&self, environment: EnvironmentId) -> Result<Option<Tag>> {

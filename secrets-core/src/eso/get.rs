@@ -2,11 +2,9 @@
 
 use serde::Serialize;
 
-use crate::access::EnvironmentPath;
-use crate::caller::Callers;
 use crate::crypto::Plaintext;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentPath, Result};
 use crate::secrets::KeyRef;
 
 /// Reads the value an environment sees under a key.

@@ -2,12 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::access::EnvironmentPath;
-use crate::caller::Callers;
 use crate::crypto::Plaintext;
-use crate::error::Result;
-use crate::names::SecretKey;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentPath, Result, SecretKey};
 use crate::secrets::{Held, Tagged};
 
 /// Reads every value an environment sees; hidden keys are left out.

@@ -8,8 +8,7 @@ use zeroize::Zeroizing;
 
 use super::room;
 use crate::crypto::Plaintext;
-use crate::names::SecretKey;
-use crate::rule::{Broken, Rule};
+use crate::model::{Broken, Rule, SecretKey};
 
 /// A document that holds no secrets as they are written. Never shows what stands there, except for
 /// a key that is one.

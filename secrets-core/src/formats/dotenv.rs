@@ -8,8 +8,7 @@ use std::fmt;
 
 use super::is_variable;
 use crate::crypto::Plaintext;
-use crate::names::SecretKey;
-use crate::rule::Broken;
+use crate::model::{Broken, SecretKey};
 
 /// A line of a `.env` file that is none. Never shows what stands there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

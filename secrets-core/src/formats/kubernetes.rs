@@ -9,8 +9,7 @@ use zeroize::Zeroizing;
 
 use super::{TOLD, Unfit, room};
 use crate::crypto::Plaintext;
-use crate::names::{EnvironmentName, SecretKey};
-use crate::rule::{Broken, Rule};
+use crate::model::{Broken, EnvironmentName, Rule, SecretKey};
 
 /// What a Kubernetes object is called: a DNS subdomain (RFC 1123) of at most 253 characters.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,7 +21,7 @@ pub use kubernetes::ObjectName;
 pub use told::Form;
 
 use crate::crypto::Plaintext;
-use crate::names::SecretKey;
+use crate::model::SecretKey;
 
 /// A format to write secrets in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

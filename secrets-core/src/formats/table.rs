@@ -4,7 +4,7 @@ use csv::{Terminator, WriterBuilder};
 
 use super::room;
 use crate::crypto::Plaintext;
-use crate::names::SecretKey;
+use crate::model::SecretKey;
 
 /// A line of headings, then one record for each secret.
 #[expect(clippy::expect_used, reason = "texts are written to memory as they are")]

@@ -6,7 +6,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::*;
-use crate::names::EnvironmentName;
+use crate::model::EnvironmentName;
 
 type Secrets = Vec<(SecretKey, Plaintext)>;
 

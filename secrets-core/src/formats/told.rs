@@ -6,8 +6,7 @@ use zeroize::Zeroizing;
 
 use super::{BadDocument, Format, ObjectName, Unfit, dotenv, parse_json, parse_yaml};
 use crate::crypto::Plaintext;
-use crate::error::{Code, Error, FieldError, Result};
-use crate::names::SecretKey;
+use crate::model::{Code, Error, FieldError, Result, SecretKey};
 
 /// A format to read secrets in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,9 @@
 //! Accepting an invitation.
 
 use super::UNKNOWN;
-use crate::caller::Callers;
 use crate::crypto::InvitationToken;
-use crate::error::{Result, Subject};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Result, Subject};
 use crate::store::{MemberRecord, StoreError};
 use crate::teams::Team;
 

@@ -3,16 +3,13 @@
 use serde::Deserialize;
 
 use super::LIFETIME;
-use crate::access::{NOT_A_MEMBER, Permission, Role, TeamScope};
-use crate::caller::Callers;
+use crate::access::{NOT_A_MEMBER, TeamScope};
 use crate::crypto::{InvitationToken, TokenMac};
-use crate::error::{Error, Result};
-use crate::ids::{InvitationId, TeamId};
-use crate::limits::Quota;
-use crate::links::BaseUrl;
-use crate::names::EmailAddress;
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::rule::{Broken, Rule};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{
+    BaseUrl, Broken, EmailAddress, Error, InvitationId, Permission, Quota, Result, Role, Rule,
+    TeamId,
+};
 use crate::store::InvitationRecord;
 use crate::teams::TeamMember;
 
@@ -72,7 +69,7 @@ impl Operation for InviteMember {
         let invitation = cx.new_invitation(scope, email, role)?;
         let inserted = cx.tx().insert_invitation(&invitation).await;
         inserted.map_err(|error| error.taken(invited()))?;
-        cx.send_invitation(&invitation).await?;
+        mail::enqueue(cx, &invitation).await?;
         cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());
         cx.detail("role", role.as_str());
         let accept_url = cx.accept_url(&invitation, &self.links);

@@ -1,12 +1,9 @@
 //! Listing the invitations of a team.
 
 use super::TeamInvitation;
-use crate::access::{NOT_A_MEMBER, Permission};
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::ids::TeamId;
-use crate::links::BaseUrl;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::access::NOT_A_MEMBER;
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{BaseUrl, Permission, Result, TeamId};
 
 /// Lists the pending invitations of a team, oldest first.
 #[derive(Debug)]

@@ -1,10 +1,9 @@
 //! Looking at an invitation before accepting it.
 
 use super::InvitationPublicInfo;
-use crate::caller::Callers;
 use crate::crypto::InvitationToken;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::Result;
 
 /// Shows the caller's own pending invitation with this token.
 #[derive(Debug)]

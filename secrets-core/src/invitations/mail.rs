@@ -1,19 +1,16 @@
-//! The message that brings an invitation.
+//! E-mails that bring invitations.
 
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::page;
 use crate::crypto::InvitationToken;
-use crate::error::{Error, Result};
-use crate::ids::InvitationId;
-use crate::operation::{Context, Write};
-use crate::outbox::{Email, Mail};
-use crate::service::Service;
-use crate::store::InvitationRecord;
-
-/// What an invitation is called in the outbox.
-pub(crate) const DELIVERY: &str = "invitation";
+use crate::engine::{Context, Engine, Write};
+use crate::model::{Error, InvitationId, Result};
+use crate::outbox::{self, Channel, settle_attempt};
+use crate::ports::mail::{DeliveryError, Email, Mail};
+use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
 
 /// What stands in the outbox: which sending of which invitation. Its token is derived when it is sent.
 #[derive(Serialize, Deserialize)]
@@ -22,36 +19,61 @@ struct Sending {
     number: u32,
 }
 
-impl Context<'_, Write> {
-    /// Leaves an invitation to be sent, where mail is sent at all.
-    pub(super) async fn send_invitation(&mut self, invitation: &InvitationRecord) -> Result<()> {
-        if !self.sends_mail() {
-            return Ok(());
-        }
-        let sending = Sending { invitation: invitation.id, number: invitation.sendings };
-        let payload = serde_json::to_value(sending).map_err(Error::internal)?;
-        Ok(self.leave(DELIVERY, payload).await?)
+/// E-mails of invitations.
+#[derive(Debug, Clone, Copy)]
+pub struct InvitationMail;
+
+/// Enqueues the e-mail of an invitation, if e-mail is configured.
+pub(super) async fn enqueue(
+    cx: &mut Context<'_, Write>,
+    invitation: &InvitationRecord,
+) -> Result<()> {
+    if cx.ports().mail.is_none() {
+        return Ok(());
+    }
+    let sending = Sending { invitation: invitation.id, number: invitation.sendings };
+    let payload = serde_json::to_value(sending).map_err(Error::internal)?;
+    Ok(outbox::enqueue(cx, InvitationMail.kind(), payload).await?)
+}
+
+#[async_trait]
+impl Channel for InvitationMail {
+    fn kind(&self) -> &'static str {
+        "invitation"
+    }
+
+    fn max_in_flight(&self) -> usize {
+        4
+    }
+
+    fn is_available(&self, engine: &Engine) -> bool {
+        engine.ports().mail.is_some()
+    }
+
+    async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let Some(mail) = &engine.ports().mail else { return Ok(()) };
+        let outcome = match email(engine, mail, &delivery.payload).await {
+            Ok(Some(email)) => mail.mailer.send(&email).await,
+            // Revoked, used, expired or sent again since: there is nothing to send.
+            Ok(None) => Ok(()),
+            Err(error) => Err(DeliveryError::Failed(error.to_string())),
+        };
+        settle_attempt(engine, delivery, outcome).await
     }
 }
 
-impl Service {
-    /// The message of a sending; `None` if the invitation is not pending any more or was sent again.
-    pub(crate) async fn invitation_mail(
-        &self,
-        mail: &Mail,
-        payload: &str,
-    ) -> Result<Option<Email>> {
-        let sending: Sending = serde_json::from_str(payload).map_err(Error::internal)?;
-        let invitation = self.store().read().await?.invitation(sending.invitation).await?;
-        let invitation = invitation.filter(|invitation| {
-            invitation.sendings == sending.number && invitation.is_pending(self.now())
-        });
-        Ok(invitation.map(|invitation| {
-            let token = InvitationToken::derive(self.keyring(), invitation.id, invitation.sendings);
-            let link = Zeroizing::new(page(&mail.links, &token));
-            message(invitation, &link)
-        }))
-    }
+/// Builds the e-mail of a sending; `None` if the invitation is no longer pending or was sent again.
+async fn email(engine: &Engine, mail: &Mail, payload: &str) -> Result<Option<Email>> {
+    let sending: Sending = serde_json::from_str(payload).map_err(Error::internal)?;
+    let invitation = engine.store().read().await?.invitation(sending.invitation).await?;
+    let invitation = invitation.filter(|invitation| {
+        invitation.sendings == sending.number && invitation.is_pending(engine.now())
+    });
+    Ok(invitation.map(|invitation| {
+        let token = InvitationToken::derive(engine.keyring(), invitation.id, invitation.sendings);
+        let link = Zeroizing::new(page(&mail.links, &token));
+        message(invitation, &link)
+    }))
 }
 
 fn message(invitation: InvitationRecord, link: &str) -> Email {

@@ -1,9 +1,8 @@
 //! Listing one's own invitations.
 
 use super::InvitationPublicInfo;
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::Result;
 
 /// Lists the pending invitations to the caller's verified address, oldest first, each with the
 /// token by which it is accepted.

@@ -21,19 +21,17 @@ pub use accept::AcceptInvitation;
 pub use create::{InviteMember, InvitedRole, NewInvitation};
 pub use list::ListInvitations;
 pub use look_up::LookUpInvitation;
-pub(crate) use mail::DELIVERY;
+pub use mail::InvitationMail;
 pub use mine::ListMyInvitations;
 pub use resend::ResendInvitation;
 pub use revoke::RevokeInvitation;
 
-use crate::access::Role;
-use crate::clock::Time;
 use crate::crypto::{InvitationToken, TokenMac};
-use crate::error::{Error, Result, Subject};
-use crate::ids::{InvitationId, TeamId, UserId};
-use crate::links::BaseUrl;
-use crate::names::{DisplayName, EmailAddress};
-use crate::operation::{Access, Context};
+use crate::engine::{Access, Context};
+use crate::model::{
+    BaseUrl, DisplayName, EmailAddress, Error, InvitationId, Result, Role, Subject, TeamId, Time,
+    UserId,
+};
 use crate::store::InvitationRecord;
 
 /// How long an invitation can be accepted after it was last sent.
@@ -173,7 +171,7 @@ impl<A: Access> Context<'_, A> {
 
     /// Where an invitation is accepted, for its inviter to pass on where no mail is sent.
     fn accept_url(&self, invitation: &InvitationRecord, links: &BaseUrl) -> Option<String> {
-        (!self.sends_mail()).then(|| page(links, &self.invitation_token(invitation)))
+        self.ports().mail.is_none().then(|| page(links, &self.invitation_token(invitation)))
     }
 }
 

@@ -3,12 +3,9 @@
 use chrono::TimeDelta;
 
 use super::LIFETIME;
-use crate::access::Permission;
-use crate::caller::Callers;
 use crate::crypto::TokenMac;
-use crate::error::{Error, Result, Subject};
-use crate::ids::{InvitationId, TeamId};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Error, InvitationId, Permission, Result, Subject, TeamId};
 use crate::store::InvitationRecord;
 
 /// Sends an invitation again, with a new token; the one that was sent before is good no more.
@@ -51,7 +48,7 @@ impl Operation for ResendInvitation {
         let again = InvitationRecord { mac, ..again };
         let resent = cx.tx().resend_invitation(&again).await;
         resent.map_err(|error| error.gone(Subject::Invitation))?;
-        cx.send_invitation(&again).await?;
+        mail::enqueue(cx, &again).await?;
         cx.about("invitation", again.id.uuid(), again.email.as_str());
         Ok(())
     }

@@ -1,10 +1,7 @@
 //! Revoking an invitation.
 
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::ids::{InvitationId, TeamId};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Error, InvitationId, Permission, Result, Subject, TeamId};
 
 /// Revokes a pending invitation: it can be accepted no more.
 #[derive(Debug)]

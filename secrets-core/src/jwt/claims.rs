@@ -7,8 +7,7 @@ use serde::de::{Deserializer, Error as _};
 use serde_json::{Number, Value};
 
 use super::{Expectations, Refusal, object};
-use crate::caller::Identity;
-use crate::clock::Time;
+use crate::model::{Identity, Time};
 
 /// How far an issuer's clock may be off, in seconds.
 const LEEWAY: u64 = 60;

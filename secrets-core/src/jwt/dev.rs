@@ -8,7 +8,7 @@ use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::{Expectations, Key, Keys};
-use crate::clock::Time;
+use crate::model::Time;
 
 /// `iss` of the tokens a [`DevKey`] signs.
 pub const DEV_ISSUER: &str = "secrets-dev";

@@ -6,9 +6,7 @@ mod update;
 pub use remove::RemoveMember;
 pub use update::{MemberChange, UpdateMember};
 
-use crate::access::Role;
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::UserId;
+use crate::model::{Code, Error, Result, Role, Subject, UserId};
 use crate::store::MemberRecord;
 
 const OWNERS_ONLY: Error = Error::Forbidden("only an owner of the team may do this to an owner");

@@ -1,11 +1,8 @@
 //! Taking a member out of a team.
 
 use super::{OWNERS_ONLY, keep_an_owner, member};
-use crate::access::{Permission, Role};
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::ids::{TeamId, UserId};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Error, Permission, Result, Role, Subject, TeamId, UserId};
 
 /// Takes a member out of a team. Anybody may leave; but for the last owner, who cannot.
 #[derive(Debug)]

@@ -3,11 +3,9 @@
 use serde::Deserialize;
 
 use super::{OWNERS_ONLY, keep_an_owner, member};
-use crate::access::{NOT_A_MEMBER, Permission, Role};
-use crate::caller::Callers;
-use crate::error::{Result, Subject};
-use crate::ids::{TeamId, UserId};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::access::NOT_A_MEMBER;
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Permission, Result, Role, Subject, TeamId, UserId};
 use crate::store::MemberRecord;
 use crate::teams::TeamMember;
 

@@ -1,75 +1,50 @@
-//! What must happen after a commit, and therefore at least once.
+//! Outbox: deliveries that must happen after a commit, and therefore at least once.
 //!
-//! An operation leaves a row in the transaction of its change. The host has a job for each
-//! [`Channel`], which claims rows ([`Service::claim_due`](crate::Service::claim_due)), sends and
-//! settles ([`Service::deliver`](crate::Service::deliver)). A row holds ids and no secret: what is
-//! sent is made when it is sent.
+//! An operation enqueues a row in the transaction of its change. A worker claims due rows of each
+//! [`Channel`] ([`claim_due`]), sends them and settles them ([`Channel::deliver`]). A row holds ids
+//! and no secret: the message is built when it is sent.
 
 mod deliver;
-mod mail;
 
-pub use deliver::Claimed;
-pub(crate) use deliver::settle;
-pub use mail::{Email, Mail, Mailer};
+use async_trait::async_trait;
+pub use deliver::{Claimed, claim_due, deliver, deliver_due, end_claims};
+pub(crate) use deliver::{settle, settle_attempt};
 
-use crate::ids::DeliveryId;
-use crate::invitations;
-use crate::operation::{Context, Write};
-use crate::rotations::webhooks;
+use crate::engine::{Context, Engine, Write};
+use crate::model::DeliveryId;
 use crate::store::{DeliveryRecord, StoreResult};
 
-/// How something leaves: what goes one way waits for nothing that goes another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
-    /// As e-mail.
-    Mail,
-    /// To webhooks.
-    Webhooks,
+/// A way out, such as e-mail. A slow one does not hold up another.
+#[async_trait]
+pub trait Channel: Send + Sync {
+    /// Name of its rows in the outbox.
+    fn kind(&self) -> &'static str;
+
+    /// Maximum number of deliveries at once on one node.
+    fn max_in_flight(&self) -> usize;
+
+    /// True if the host gave the port that it sends through.
+    fn is_available(&self, engine: &Engine) -> bool;
+
+    /// Sends a claimed delivery once and settles it. Ends within a minute, however slow the
+    /// receiver.
+    async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()>;
 }
 
-impl Channel {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Mail, Self::Webhooks];
-
-    /// What it is called in the outbox.
-    #[must_use]
-    pub fn kind(self) -> &'static str {
-        match self {
-            Self::Mail => invitations::DELIVERY,
-            Self::Webhooks => webhooks::DELIVERY,
-        }
-    }
-
-    fn of_kind(kind: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|channel| channel.kind() == kind)
-    }
-}
-
-/// Why something was not sent. The reason is for the log: it names nobody and repeats nothing.
-#[derive(Debug)]
-pub enum DeliveryError {
-    /// Sending it again would not help.
-    Refused(String),
-    /// It may arrive another time.
-    Failed(String),
-}
-
-impl Context<'_, Write> {
-    /// Leaves something to be sent once this transaction is committed.
-    pub(crate) async fn leave(
-        &mut self,
-        kind: &'static str,
-        payload: serde_json::Value,
-    ) -> StoreResult<()> {
-        let now = self.now();
-        let delivery = DeliveryRecord {
-            id: DeliveryId::draw(now),
-            kind: kind.to_owned(),
-            payload: payload.to_string(),
-            attempts: 0,
-            next_attempt_at: now,
-            created_at: now,
-        };
-        self.tx().insert_delivery(&delivery).await
-    }
+/// Enqueues a delivery, to be sent once the transaction is committed.
+pub(crate) async fn enqueue(
+    cx: &mut Context<'_, Write>,
+    kind: &'static str,
+    payload: serde_json::Value,
+) -> StoreResult<()> {
+    let now = cx.now();
+    let delivery = DeliveryRecord {
+        id: DeliveryId::draw(now),
+        kind: kind.to_owned(),
+        payload: payload.to_string(),
+        attempts: 0,
+        next_attempt_at: now,
+        created_at: now,
+    };
+    cx.tx().insert_delivery(&delivery).await
 }

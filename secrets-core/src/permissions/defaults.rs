@@ -4,12 +4,8 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::NewPermission;
-use crate::access::{MemberAccess, Permission, ProjectRef};
-use crate::caller::Callers;
-use crate::clock::Time;
-use crate::error::{Result, Subject};
-use crate::ids::ProjectId;
-use crate::operation::{Audit, Context, Operation, Read, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Read, Write};
+use crate::model::{MemberAccess, Permission, ProjectId, ProjectRef, Result, Subject, Time};
 use crate::store::PermissionDefault;
 
 /// What members may do in the environments of a project where nothing is said of them.

@@ -1,10 +1,7 @@
 //! Taking back what was said of somebody.
 
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::ids::UserId;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, UserId};
 
 /// Takes back what was said of a person in an environment: what holds for every member holds for
 /// them again.

@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 
 use super::EnvironmentPermission;
-use crate::access::{EnvironmentPath, MemberAccess, Permission};
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentPath, MemberAccess, Permission, Result};
 
 /// Lists what was said of people in an environment, oldest first.
 #[derive(Debug)]

@@ -5,10 +5,8 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::EnvironmentPermission;
-use crate::access::{MemberAccess, Permission, ProjectRef, Role};
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{MemberAccess, Permission, ProjectRef, Result, Role};
 use crate::store::Standing;
 
 /// What the caller may do in each environment of a project.

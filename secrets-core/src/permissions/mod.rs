@@ -18,10 +18,7 @@ pub use list::ListPermissions;
 pub use mine::{GetMyPermissions, MyPermissions};
 pub use put::{Granted, NewPermission, NewPermissions, PutPermission, PutPermissions};
 
-use crate::access::MemberAccess;
-use crate::clock::Time;
-use crate::ids::{EnvironmentId, UserId};
-use crate::names::EnvironmentName;
+use crate::model::{EnvironmentId, EnvironmentName, MemberAccess, Time, UserId};
 use crate::store::{EnvironmentRecord, PermissionRecord};
 
 /// What a person may do in an environment.

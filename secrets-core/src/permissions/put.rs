@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::EnvironmentPermission;
-use crate::access::{EnvironmentPath, EnvironmentScope, MemberAccess, Permission};
-use crate::caller::Callers;
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::UserId;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::access::EnvironmentScope;
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{
+    Code, EnvironmentPath, Error, MemberAccess, Permission, Result, Subject, UserId,
+};
 use crate::store::{MemberRecord, PermissionRecord};
 
 /// The most people one request speaks of.

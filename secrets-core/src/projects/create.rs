@@ -3,14 +3,12 @@
 use serde::Deserialize;
 
 use super::Project;
-use crate::access::Permission;
-use crate::caller::Callers;
 use crate::crypto::random;
-use crate::error::{Error, Result, Subject};
-use crate::ids::{EnvironmentId, ProjectId, TeamId};
-use crate::limits::Quota;
-use crate::names::{DisplayName, EnvironmentName, Slug, Summary};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{
+    DisplayName, EnvironmentId, EnvironmentName, Error, Permission, ProjectId, Quota, Result, Slug,
+    Subject, Summary, TeamId,
+};
 use crate::store::{EnvironmentRecord, ProjectRecord, StoreError};
 
 /// What a project begins with.

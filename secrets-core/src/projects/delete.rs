@@ -1,9 +1,7 @@
 //! Deleting a project.
 
-use crate::access::{Permission, ProjectRef};
-use crate::caller::Callers;
-use crate::error::{Result, Subject};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Permission, ProjectRef, Result, Subject};
 
 /// What is said of its rotations, should it come back.
 const DELETED: (&str, &str) =

@@ -3,11 +3,9 @@
 use serde::Serialize;
 
 use super::Project;
-use crate::access::{Permission, ProjectRef};
-use crate::caller::Callers;
+use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::environments::Environment;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::model::{Permission, ProjectRef, Result};
 
 /// Reads a project and its environments.
 #[derive(Debug)]

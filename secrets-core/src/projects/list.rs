@@ -1,9 +1,8 @@
 //! Listing projects.
 
 use super::Project;
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::Result;
 
 /// Lists the projects the caller can reach, oldest first: through teams, or through a token's scope.
 #[derive(Debug)]

@@ -18,13 +18,8 @@ pub use list::ListProjects;
 pub use restore::RestoreProject;
 pub use update::{ProjectChange, UpdateProject};
 
-use crate::clock::Time;
-use crate::ids::{ProjectId, TeamId};
-use crate::names::{DisplayName, Slug};
+use crate::model::{DisplayName, ProjectId, Slug, TeamId, Time};
 use crate::store::ProjectRecord;
-
-/// How long after its deletion a project can be restored.
-pub(crate) const RESTORABLE: TimeDelta = TimeDelta::days(30);
 
 /// A project.
 #[derive(Debug, Serialize)]

@@ -1,11 +1,8 @@
 //! Restoring a deleted project.
 
 use super::Project;
-use crate::access::ProjectRef;
-use crate::caller::Callers;
-use crate::error::{Result, Subject};
-use crate::limits::Quota;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{ProjectRef, Quota, Result, Subject};
 
 /// Brings back a project that was deleted less than 30 days ago, with all it held. No service token
 /// that named it reaches it again; those that hold all projects of the team do.
@@ -31,7 +28,7 @@ impl Operation for RestoreProject {
             scope.plan.admit(Quota::Projects, current, 1)?;
         }
         project.updated_at = cx.now();
-        let since = project.updated_at - super::RESTORABLE;
+        let since = project.updated_at - crate::access::RESTORABLE;
         cx.tx()
             .restore_project(project.id, project.updated_at, since)
             .await

@@ -3,11 +3,8 @@
 use serde::Deserialize;
 
 use super::Project;
-use crate::access::{Permission, ProjectRef};
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::names::{DisplayName, Summary};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{DisplayName, Error, Permission, ProjectRef, Result, Subject, Summary};
 
 /// What changes. At least one thing must.
 #[derive(Debug, Deserialize)]

@@ -5,10 +5,7 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
-use crate::access::{EnvironmentPath, ProjectRef};
-use crate::document;
-use crate::error::{Error, Result};
-use crate::ids;
+use crate::model::{EnvironmentPath, Error, ProjectRef, Result, document, ids};
 use crate::secrets::KeyRef;
 
 /// An object whose fields are taken one after the other: first those that say where, then the rest,

@@ -12,27 +12,26 @@ use std::pin::Pin;
 use serde_json::Value;
 
 use self::input::Input;
-use crate::access::ProjectRef;
 use crate::account::{
     DeleteAccount, ExportAccount, GetAccount, NewArchive, TakeAccountSecrets, UpdateAccount,
 };
 use crate::audit::{AuditOf, AuditQuery, ListAudit};
 use crate::billing::{GetBilling, GetUsage, SetPlan};
-use crate::caller::Caller;
 use crate::device_login::{
     ApproveDeviceLogin, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin, PollDeviceLogin,
     RevokeCliSession, StartDeviceLogin, UserCode,
 };
+use crate::engine::{Caller, Task};
 use crate::environments::{
     CreateEnvironment, DeleteEnvironment, GetEnvironment, ListEnvironments, UpdateEnvironment,
 };
-use crate::error::{Error, Result, Subject};
 use crate::eso::{GetEsoSecret, GetEsoSecrets};
 use crate::invitations::{
     AcceptInvitation, InviteMember, ListInvitations, ListMyInvitations, LookUpInvitation,
     ResendInvitation, RevokeInvitation,
 };
 use crate::members::{RemoveMember, UpdateMember};
+use crate::model::{Broken, Error, ProjectRef, Result, Subject};
 use crate::permissions::{
     DeletePermission, DeletePermissionDefault, GetMyPermissions, GetPermissionDefault,
     ListPermissions, PutPermission, PutPermissionDefault, PutPermissions,
@@ -47,14 +46,12 @@ use crate::rotations::{
     CreateRotation, GetRotation, ListRotations, ReadRotationHistory, RemoveRotation, RotateNow,
     TestConnection, TestRotation, UpdateRotation,
 };
-use crate::rule::Broken;
 use crate::scans::{CreateScan, DeleteScan, GetScan, ListScans, UpdateFinding};
 use crate::secrets::{
     CreateSecret, DeleteSecret, ExportSecrets, GetSecret, Held, ImportSecrets, ListSecrets,
     ReadHistory, RollBackSecret, SubmittedImport, TakeBundle, UpdateSecret,
 };
 use crate::service::Service;
-use crate::task::Task;
 use crate::teams::{CreateTeam, GetTeam, ListTeams};
 use crate::tokens::{CreateToken, DeleteToken, ListTokens, RotateToken};
 use crate::users::{ReadMe, SyncUser};

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::sealing::{Kept, Seals};
-use super::{ConnectionMethod, Integration, Proxy, SslMode, Target};
 use crate::crypto::{Plaintext, Sealed};
 use crate::egress::EgressPolicy;
-use crate::error::{Code, Error, FieldError, Result};
-use crate::ids::RotationId;
-use crate::names::is_invisible;
+use crate::model::names::is_invisible;
+use crate::model::rotations::{ConnectionMethod, Integration, SslMode};
+use crate::model::{Code, Error, FieldError, Result, RotationId};
+use crate::ports::rotator::{Proxy, Target};
 use crate::store::{Reads, RotationRecord};
 
 /// How a database is reached.

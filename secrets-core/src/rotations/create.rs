@@ -2,20 +2,19 @@
 
 use serde::Deserialize;
 
+use super::Rotation;
 use super::connection::{self, Connection, ProxyConnection};
 use super::keys::{InjectedKeys, SecretMapping};
 use super::schedule::work_at;
 use super::sealing::Seals;
-use super::{ConnectionMethod, Integration, PermissionLevel, Rotation, RotationStatus};
-use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
-use crate::caller::Callers;
-use crate::clock::Time;
+use crate::access::EnvironmentScope;
 use crate::crypto::Sealed;
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::{EnvironmentId, RotationId};
-use crate::limits::Quota;
-use crate::names::RotationName;
-use crate::operation::{Access, Audit, Context, Operation, Write};
+use crate::engine::{Access, Audit, Callers, Context, Operation, Write};
+use crate::model::rotations::{ConnectionMethod, Integration, PermissionLevel, RotationStatus};
+use crate::model::{
+    Code, EnvironmentId, EnvironmentPath, Error, Permission, Quota, Result, RotationId,
+    RotationName, Subject, Time,
+};
 use crate::store::{RotationRecord, StoreError};
 
 /// A rotation to create.
@@ -102,7 +101,7 @@ impl Operation for CreateRotation {
             ..unrotated(id, scope.environment.id, name, connection, now)
         };
         if !self.rotation.rotate_immediately {
-            record.next_rotation_at = cx.timings().next(&record, now);
+            record.next_rotation_at = cx.ports().timings().next(&record, now);
         }
         record.work_at = work_at(&record, false, now);
         cx.reserve(&record, &keys).await?;

@@ -4,14 +4,11 @@ use serde::Serialize;
 
 use super::keys::InjectedKeys;
 use super::rotate::no_rotators;
-use super::{RotationStatus, Slot, slot_user};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::{Caller, Callers};
-use crate::error::{Result, Subject};
-use crate::ids::RotationId;
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::service::Service;
-use crate::task::Task;
+use super::slot_user;
+use crate::engine::Engine;
+use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
+use crate::model::rotations::{RotationStatus, Slot};
+use crate::model::{EnvironmentPath, Permission, Result, RotationId, Subject};
 
 /// Deletes a rotation with its history and webhooks. What it made stays: the users in the database,
 /// and the secrets, which are ordinary from now on.
@@ -113,16 +110,16 @@ impl Task for RemoveRotation {
     const CALLERS: Callers = <DeleteRotation as Operation>::CALLERS;
     type Output = ();
 
-    async fn run(self, service: &Service, caller: &Caller) -> Result<()> {
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<()> {
         let Self { at, name, revoke } = self;
         if revoke {
-            return service.revoke_rotation(caller, at, name).await;
+            return engine.revoke_rotation(caller, at, name).await;
         }
-        service.perform(caller, DeleteRotation { at, name }).await
+        engine.perform(caller, DeleteRotation { at, name }).await
     }
 }
 
-impl Service {
+impl Engine {
     /// Deletes a rotation, its secrets and the means of its users to log in. What fails at the
     /// database leaves the rotation there, disabled: it can be asked again.
     pub async fn revoke_rotation(
@@ -132,7 +129,7 @@ impl Service {
         name: String,
     ) -> Result<()> {
         // Known before anything is deleted.
-        self.rotators().ok_or_else(no_rotators)?;
+        self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         let begun = BeginRevocation { at: at.clone(), name: name.clone() };
         let begun = self.perform(caller, begun).await?;
         self.shut_out(begun.rotation).await?;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 
-use super::{Login, SslMode, Target};
 use crate::crypto::Plaintext;
-use crate::error::{Error, Result};
-use crate::names::{RotationName, SecretKey};
+use crate::model::rotations::SslMode;
+use crate::model::{Error, Result, RotationName, SecretKey};
+use crate::ports::rotator::{Login, Target};
 
 /// Under which keys the parts of a credential are written, where not under the usual ones.
 #[derive(Debug, Default, Deserialize)]
@@ -128,8 +128,8 @@ fn url(target: &Target, login: &Login) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Integration;
     use super::*;
+    use crate::model::rotations::Integration;
 
     fn target(database: &str) -> Target {
         Target {

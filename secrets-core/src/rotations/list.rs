@@ -1,10 +1,8 @@
 //! Seeing rotations.
 
 use super::{HistoryEntry, Rotation};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::operation::{Access, Audit, Context, Operation, Read};
+use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::RotationRecord;
 
 /// How many entries of the history are told.
@@ -81,7 +79,7 @@ impl<A: Access> Context<'_, A> {
     /// The rotation that a path names.
     pub(super) async fn named_rotation(
         &mut self,
-        environment: crate::ids::EnvironmentId,
+        environment: crate::model::EnvironmentId,
         name: &str,
     ) -> Result<RotationRecord> {
         let unknown = || Error::NotFound(Subject::Rotation);

@@ -8,13 +8,7 @@
 mod connection;
 mod create;
 mod delete;
-#[cfg(feature = "rotators")]
-pub mod drivers;
-pub mod envelope;
 mod keys;
-mod kinds;
-#[cfg(feature = "aws")]
-pub mod lambda;
 mod list;
 mod machine;
 mod model;
@@ -23,9 +17,7 @@ mod rotate;
 mod schedule;
 mod sealing;
 mod slots;
-mod target;
 mod test;
-mod timings;
 mod update;
 pub mod webhooks;
 
@@ -33,10 +25,6 @@ pub use connection::{Connection, ProxyConnection};
 pub use create::{CreateRotation, NewRotation};
 pub use delete::{BeginRevocation, BegunRevocation, DeleteRotation, RemoveRotation};
 pub use keys::SecretMapping;
-pub use kinds::{
-    AttemptState, ConnectionMethod, DeliveryStatus, Integration, Outcome, PermissionLevel,
-    RotationStatus, Slot, SslMode, TriggerType, WebhookEvent,
-};
 pub use list::{GetRotation, ListRotations, ReadRotationHistory};
 pub use machine::Claim;
 pub(crate) use machine::Seats;
@@ -44,12 +32,8 @@ pub use model::{HistoryEntry, Rotation};
 pub use rotate::{BeginRotation, BegunRotation, RotateNow};
 pub(crate) use sealing::{Kept, OpenPlace};
 pub use slots::{draw_password, group_role, slot_user};
-pub use target::{
-    Applied, Apply, DatabaseRotator, Fault, Fence, Login, Proxy, SqlState, Target, TargetError,
-};
 pub use test::{
     Candidate, PrepareConnectionTest, PrepareRotationTest, PreparedTest, TestConnection,
     TestResult, TestRotation,
 };
-pub use timings::{Rotators, Timer, Timings};
 pub use update::{RotationChange, UpdateRotation, WantedStatus};

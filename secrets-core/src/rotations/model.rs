@@ -4,11 +4,12 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::keys::InjectedKeys;
-use super::{ConnectionMethod, Integration, Outcome, RotationStatus, TriggerType};
-use crate::clock::Time;
-use crate::error::{Error, Result};
-use crate::ids::{AttemptId, EnvironmentId, RotationId};
-use crate::names::{RotationName, SecretKey};
+use crate::model::rotations::{
+    ConnectionMethod, Integration, Outcome, RotationStatus, TriggerType,
+};
+use crate::model::{
+    AttemptId, EnvironmentId, Error, Result, RotationId, RotationName, SecretKey, Time,
+};
 use crate::store::{AttemptRecord, RotationRecord};
 
 /// A rotation. How its database is reached is never told.

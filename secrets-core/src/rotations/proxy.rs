@@ -1,9 +1,8 @@
 //! Functions as they are named.
 
-use super::Proxy;
 use crate::crypto::Plaintext;
-use crate::error::FieldError;
-use crate::rule::{Broken, Rule};
+use crate::model::{Broken, FieldError, Rule};
+use crate::ports::rotator::Proxy;
 
 const LAMBDA_ARN: Rule = Rule::of(
     "must be the ARN of a function of AWS Lambda, such as arn:aws:lambda:eu-central-1:123456789012:function:rotate, with a version or an alias if need be",

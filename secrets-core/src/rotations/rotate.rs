@@ -5,16 +5,13 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use serde::Serialize;
 
+use super::HistoryEntry;
 use super::machine::{Asker, plan};
 use super::sealing::OpenPlace;
-use super::{HistoryEntry, RotationStatus, TriggerType};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::{Caller, Callers};
-use crate::error::{Error, Result, Subject};
-use crate::ids::{AttemptId, RotationId};
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::service::Service;
-use crate::task::Task;
+use crate::engine::Engine;
+use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
+use crate::model::rotations::{RotationStatus, TriggerType};
+use crate::model::{AttemptId, EnvironmentPath, Error, Permission, Result, RotationId, Subject};
 
 /// How often somebody who waits looks whether another is done.
 const LOOK: Duration = Duration::from_millis(100);
@@ -86,12 +83,12 @@ impl Task for RotateNow {
     const CALLERS: Callers = <BeginRotation as Operation>::CALLERS;
     type Output = HistoryEntry;
 
-    async fn run(self, service: &Service, caller: &Caller) -> Result<HistoryEntry> {
-        service.rotate(caller, self.at, self.name).await
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<HistoryEntry> {
+        engine.rotate(caller, self.at, self.name).await
     }
 }
 
-impl Service {
+impl Engine {
     /// Rotates now, and answers how it ended: within 45 seconds, whatever the database does. The
     /// attempt that is under way already is joined. A host spawns it, so that a client that hangs up
     /// stops nothing half-way.
@@ -101,7 +98,7 @@ impl Service {
         at: EnvironmentPath,
         name: String,
     ) -> Result<HistoryEntry> {
-        let rotators = self.rotators().ok_or_else(no_rotators)?;
+        let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         let begun = self.perform(caller, BeginRotation { at, name }).await?;
         let ended = Box::pin(self.ended(begun));
         let budget = rotators.timer.sleep(rotators.timings.budget);
@@ -117,7 +114,7 @@ impl Service {
 
     /// How an attempt ended; works on it where nobody else does.
     async fn ended(&self, begun: BegunRotation) -> Result<HistoryEntry> {
-        let rotators = self.rotators().ok_or_else(no_rotators)?;
+        let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         loop {
             if let Some(entry) = self.history_entry(begun.attempt).await? {
                 return Ok(entry);

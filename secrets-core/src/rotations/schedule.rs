@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use super::{RotationStatus, Timings};
-use crate::clock::Time;
 use crate::crypto::random;
+use crate::model::Time;
+use crate::model::rotations::RotationStatus;
+use crate::ports::timings::Timings;
 use crate::store::RotationRecord;
 
 /// How long a rotation waits in status `error` before it is disabled.

@@ -5,8 +5,8 @@ use uuid::Uuid;
 use crate::crypto::{
     Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed, Undecryptable,
 };
-use crate::error::{Error, Result};
-use crate::ids::{AttemptId, EnvironmentId, ProjectId, RotationId, WebhookId};
+use crate::engine::records;
+use crate::model::{AttemptId, EnvironmentId, Error, ProjectId, Result, RotationId, WebhookId};
 use crate::store::{Reads, RotationPlace};
 
 /// What is kept sealed for a rotation, and so part of what the seal is bound to.
@@ -64,16 +64,8 @@ impl Seals<'_> {
         sealed: &Sealed,
     ) -> Result<Plaintext> {
         let context = self.context(kept);
-        let opened = match sealed.key_version() {
-            Some(version) if version != self.key.version() => {
-                let record = reads.project_key(self.project, version).await?;
-                let record = record.ok_or_else(|| Error::internal(Undecryptable))?;
-                let key = self.keyring.project_key(&record).map_err(Error::internal)?;
-                sealed.open(&key, &context)
-            }
-            _ => sealed.open(self.key, &context),
-        };
-        opened.map_err(Error::internal)
+        let newest = (self.project, self.key);
+        records::open(self.keyring, reads, newest, sealed, &context).await
     }
 
     fn context(&self, kept: Kept) -> RecordContext<'static> {

@@ -1,8 +1,8 @@
 //! The two users of a rotation, and their passwords.
 
-use super::Slot;
 use crate::crypto::{Plaintext, random};
-use crate::ids::RotationId;
+use crate::model::RotationId;
+use crate::model::rotations::Slot;
 
 /// How many characters a password has: 192 bits.
 const PASSWORD: usize = 32;

@@ -4,13 +4,11 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::connection::{self, Connection, ProxyConnection};
 use super::rotate::no_rotators;
-use super::{ConnectionMethod, Integration, SslMode, Target};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::{Caller, Callers};
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
-use crate::service::Service;
-use crate::task::Task;
+use crate::engine::Engine;
+use crate::engine::{Audit, Caller, Callers, Context, Operation, Read, Task};
+use crate::model::rotations::{ConnectionMethod, Integration, SslMode};
+use crate::model::{EnvironmentPath, Permission, Result};
+use crate::ports::rotator::Target;
 
 /// A connection to try.
 #[derive(Debug, Deserialize)]
@@ -139,8 +137,8 @@ impl Task for TestConnection {
     const CALLERS: Callers = <PrepareConnectionTest as Operation>::CALLERS;
     type Output = TestResult;
 
-    async fn run(self, service: &Service, caller: &Caller) -> Result<TestResult> {
-        service.test_connection(caller, self.at, self.candidate).await
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<TestResult> {
+        engine.test_connection(caller, self.at, self.candidate).await
     }
 }
 
@@ -149,12 +147,12 @@ impl Task for TestRotation {
     const CALLERS: Callers = <PrepareRotationTest as Operation>::CALLERS;
     type Output = TestResult;
 
-    async fn run(self, service: &Service, caller: &Caller) -> Result<TestResult> {
-        service.test_rotation(caller, self.at, self.name).await
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<TestResult> {
+        engine.test_rotation(caller, self.at, self.name).await
     }
 }
 
-impl Service {
+impl Engine {
     /// Tries a connection without keeping it.
     pub async fn test_connection(
         &self,
@@ -179,7 +177,7 @@ impl Service {
 
     async fn test(&self, prepared: PreparedTest) -> Result<TestResult> {
         let PreparedTest { target, method } = prepared;
-        let rotators = self.rotators().ok_or_else(no_rotators)?;
+        let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         let tested = match rotators.of(method, &target) {
             Ok(rotator) => rotator.test(&target).await,
             Err(error) => Err(error),

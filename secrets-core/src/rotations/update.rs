@@ -3,14 +3,12 @@
 use chrono::TimeDelta;
 use serde::Deserialize;
 
+use super::Rotation;
 use super::create::check_interval;
 use super::schedule::work_at;
-use super::{Rotation, RotationStatus};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::rule::{Broken, Rule};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::rotations::RotationStatus;
+use crate::model::{Broken, EnvironmentPath, Error, Permission, Result, Rule, Subject};
 use crate::store::RotationRecord;
 
 /// A change to a rotation; at least one of both must be given.
@@ -102,7 +100,7 @@ impl Context<'_, Write> {
     fn space(&mut self, rotation: &mut RotationRecord, days: u32) {
         rotation.interval_days = days;
         let from = rotation.last_rotation_at.unwrap_or(rotation.created_at);
-        let next = self.timings().next(rotation, from).max(self.now());
+        let next = self.ports().timings().next(rotation, from).max(self.now());
         rotation.next_rotation_at = next;
         if rotation.remaining.is_some() {
             rotation.remaining = Some(seconds(next - self.now()));
@@ -116,7 +114,7 @@ impl Context<'_, Write> {
         let left = match rotation.status {
             RotationStatus::Active => rotation.next_rotation_at - self.now(),
             // What waited for a person was not on its way to anything.
-            _ => self.timings().interval(rotation),
+            _ => self.ports().timings().interval(rotation),
         };
         rotation.remaining = Some(seconds(left));
         rotation.status = RotationStatus::Paused;
@@ -131,7 +129,7 @@ impl Context<'_, Write> {
                 self.now() + TimeDelta::seconds(left.unwrap_or_default())
             }
             RotationStatus::Error | RotationStatus::Disabled => {
-                self.timings().next(rotation, self.now())
+                self.ports().timings().next(rotation, self.now())
             }
         };
         // The person has looked: another server is this one from now on.

@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::engine::Rules;
 use super::input::{Input, NewScan, ScanSource};
 use super::known::KnownValues;
 use super::scope::place;
-use crate::caller::Callers;
-use crate::clock::Time;
 use crate::crypto::FingerprintKey;
-use crate::error::Result;
-use crate::ids::{ProjectId, ScanId, TeamId};
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{ProjectId, Result, ScanId, TeamId, Time};
+use crate::scanner::Rules;
 
 /// Begins a scan: decides whether the caller may, and opens the values it is compared with. Always
 /// recorded, as these are read.

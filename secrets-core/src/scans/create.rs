@@ -1,11 +1,9 @@
 //! Scanning, from the beginning to what is kept.
 
 use super::{BeginScan, KeepScan, NewScan, ScanWithFindings};
-use crate::caller::{Caller, Callers};
-use crate::error::Result;
-use crate::operation::Operation;
-use crate::service::Service;
-use crate::task::Task;
+use crate::engine::Engine;
+use crate::engine::{Caller, Callers, Operation, Task};
+use crate::model::Result;
 
 /// Scans, and keeps what is found. No transaction is open while it searches.
 #[derive(Debug)]
@@ -20,8 +18,8 @@ impl Task for CreateScan {
     const IS_LONG: bool = true;
     type Output = ScanWithFindings;
 
-    async fn run(self, service: &Service, caller: &Caller) -> Result<ScanWithFindings> {
-        let begun = service.perform(caller, BeginScan { scan: self.scan }).await?;
-        service.perform(caller, KeepScan { scan: begun.work() }).await
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<ScanWithFindings> {
+        let begun = engine.perform(caller, BeginScan { scan: self.scan }).await?;
+        engine.perform(caller, KeepScan { scan: begun.work() }).await
     }
 }

@@ -1,11 +1,8 @@
 //! Deleting a scan.
 
 use super::scope::scan;
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::error::{Result, Subject};
-use crate::ids::ScanId;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Permission, Result, ScanId, Subject};
 
 /// Deletes a scan with what it found: for who made it, and owners and admins. What was said of
 /// findings once and for all stays said.

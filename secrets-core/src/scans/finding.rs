@@ -6,13 +6,12 @@ use std::mem;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::engine::Severity;
-use crate::access::{EnvironmentPath, Permission, ProjectRef};
-use crate::clock::Time;
-use crate::error::{Error, Result};
-use crate::ids::{EnvironmentId, FindingId, ProjectId, ScanId};
-use crate::operation::{Access, Context};
-use crate::rule::{Broken, Rule};
+use crate::engine::{Access, Context};
+use crate::model::scans::Severity;
+use crate::model::{
+    Broken, EnvironmentId, EnvironmentPath, Error, FindingId, Permission, ProjectId, ProjectRef,
+    Result, Rule, ScanId, Time,
+};
 use crate::store::{FindingRecord, SecretPlace};
 
 /// Something a scan found.
@@ -78,56 +77,6 @@ pub struct MatchedSecret {
     pub environment_id: EnvironmentId,
     /// Its key.
     pub key: String,
-}
-
-/// What was said of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case", try_from = "String")]
-pub enum FindingStatus {
-    /// Nothing yet.
-    Unresolved,
-    /// It is out of the way; found again, it is unresolved again.
-    Resolved,
-    /// It is none, here and in later scans.
-    FalsePositive,
-    /// It is known, here and in later scans.
-    Ignored,
-}
-
-impl FindingStatus {
-    const ALL: [Self; 4] = [Self::Unresolved, Self::Resolved, Self::FalsePositive, Self::Ignored];
-
-    /// The name under which it is kept and told.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unresolved => "unresolved",
-            Self::Resolved => "resolved",
-            Self::FalsePositive => "false_positive",
-            Self::Ignored => "ignored",
-        }
-    }
-
-    /// The status kept under this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name)
-    }
-
-    /// The status, if later scans begin with it.
-    pub(super) fn lasting(self) -> Option<Self> {
-        matches!(self, Self::FalsePositive | Self::Ignored).then_some(self)
-    }
-}
-
-impl TryFrom<String> for FindingStatus {
-    type Error = Broken;
-
-    fn try_from(text: String) -> std::result::Result<Self, Broken> {
-        const STATUS: Rule = Rule::of("must be unresolved, resolved, false_positive or ignored");
-        Self::from_name(&text).ok_or(STATUS.broken())
-    }
 }
 
 impl Finding {

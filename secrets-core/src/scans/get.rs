@@ -3,11 +3,8 @@
 use super::ScanWithFindings;
 use super::finding::shown;
 use super::scope::scan;
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::ids::ScanId;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{Permission, Result, ScanId};
 
 /// Gives a scan with what it found.
 #[derive(Debug)]

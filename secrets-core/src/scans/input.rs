@@ -5,13 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::engine::Severity;
-use crate::access::ProjectRef;
-use crate::error::{Code, Error, FieldError, Result};
-use crate::ids::TeamId;
-use crate::names::is_invisible;
-use crate::object::Object;
-use crate::rule::{Broken, Rule};
+use crate::model::names::is_invisible;
+use crate::model::object::Object;
+use crate::model::scans::Severity;
+use crate::model::{Broken, Code, Error, FieldError, ProjectRef, Result, Rule, TeamId};
 
 /// The most files one scan takes.
 const FILES: usize = 1_000;
@@ -58,19 +55,6 @@ pub struct ScanSource {
     /// The commit it is: at most 100 visible characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-}
-
-/// A kind of thing to scan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "lowercase", try_from = "String")]
-pub enum SourceKind {
-    /// A text.
-    Text,
-    /// Files.
-    Files,
-    /// What another scanner found.
-    Findings,
 }
 
 /// A text to scan. It may hold anything, so it is shown nowhere and wiped when dropped.
@@ -122,35 +106,6 @@ pub(super) enum Input {
     Texts(Vec<(Option<String>, Content)>),
     /// Findings.
     Findings(Vec<SubmittedFinding>),
-}
-
-impl SourceKind {
-    const ALL: [Self; 3] = [Self::Text, Self::Files, Self::Findings];
-
-    /// The name under which it is kept and told.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Files => "files",
-            Self::Findings => "findings",
-        }
-    }
-
-    /// The kind kept under this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
-}
-
-impl TryFrom<String> for SourceKind {
-    type Error = Broken;
-
-    fn try_from(text: String) -> std::result::Result<Self, Broken> {
-        const KIND: Rule = Rule::of("must be text, files or findings");
-        Self::from_name(&text).ok_or(KIND.broken())
-    }
 }
 
 impl From<String> for Content {

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::{FindingStatus, shown};
+use super::finding::shown;
 use super::scope::place;
 use super::work::{FinishedScan, Found};
 use super::{Scan, ScanWithFindings};
-use crate::access::ProjectRef;
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::ids::FindingId;
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::scans::engine::Severity;
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::scans::{FindingStatus, Severity};
+use crate::model::{FindingId, ProjectRef, Result};
 use crate::store::{FindingRecord, ScanRecord};
 
 /// Keeps a scan that is done. What the team called a false positive or ignored before is that again.

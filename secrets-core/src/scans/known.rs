@@ -8,11 +8,12 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::mem;
 use std::ops::Range;
 
-use crate::access::{EnvironmentPath, ProjectRef, View};
+use crate::access::View;
 use crate::crypto::{Fingerprint, FingerprintKey};
-use crate::error::{Error, Result};
-use crate::ids::{EnvironmentId, ProjectId, SecretId, TeamId};
-use crate::operation::{Context, Read};
+use crate::engine::{Context, Read};
+use crate::model::{
+    EnvironmentId, EnvironmentPath, Error, ProjectId, ProjectRef, Result, SecretId, TeamId,
+};
 use crate::store::{SecretPlace, Wanted};
 
 /// The most values a scan is compared with.

@@ -2,11 +2,8 @@
 
 use super::Scan;
 use super::scope::place;
-use crate::access::ProjectRef;
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::ids::TeamId;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{ProjectRef, Result, TeamId};
 
 /// The most scans a list has.
 const LIMIT: u32 = 100;

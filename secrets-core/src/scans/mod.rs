@@ -9,7 +9,6 @@
 mod begin;
 mod create;
 mod delete;
-pub mod engine;
 mod finding;
 mod get;
 mod input;
@@ -25,16 +24,15 @@ use serde::{Deserialize, Serialize};
 pub use begin::{BeginScan, BegunScan};
 pub use create::CreateScan;
 pub use delete::DeleteScan;
-pub use finding::{Finding, FindingStatus, MatchedSecret};
+pub use finding::{Finding, MatchedSecret};
 pub use get::GetScan;
-pub use input::{Content, NewScan, ScanSource, ScannedFile, SourceKind, SubmittedFinding};
+pub use input::{Content, NewScan, ScanSource, ScannedFile, SubmittedFinding};
 pub use keep::KeepScan;
 pub use list::ListScans;
 pub use update::{FindingChange, UpdateFinding};
 pub use work::FinishedScan;
 
-use crate::clock::Time;
-use crate::ids::{ProjectId, ScanId, TeamId, UserId};
+use crate::model::{ProjectId, ScanId, TeamId, Time, UserId};
 use crate::store::ScanRecord;
 
 /// A scan.

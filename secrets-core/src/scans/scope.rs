@@ -1,9 +1,7 @@
 //! Where a scan belongs, and who may.
 
-use crate::access::{Permission, ProjectRef};
-use crate::error::{Error, Result, Subject};
-use crate::ids::{ProjectId, ScanId, TeamId};
-use crate::operation::{Access, Context};
+use crate::engine::{Access, Context};
+use crate::model::{Error, Permission, ProjectId, ProjectRef, Result, ScanId, Subject, TeamId};
 use crate::store::ScanRecord;
 
 const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");

@@ -2,14 +2,11 @@
 
 use serde::Deserialize;
 
-use super::finding::{Finding, FindingStatus, shown};
+use super::finding::{Finding, shown};
 use super::scope::scan;
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::ids::{FindingId, ScanId};
-use crate::names::Summary;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::scans::FindingStatus;
+use crate::model::{Error, FindingId, Permission, Result, ScanId, Subject, Summary};
 use crate::store::FindingRecord;
 
 /// What is said of a finding.

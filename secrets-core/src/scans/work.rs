@@ -1,12 +1,12 @@
 //! The work of a scan: searching, without a store, a clock or a runtime.
 
 use super::begin::BegunScan;
-use super::engine::{Place, Places, Rules, Severity, entropy, redacted, scan};
 use super::input::{FINDINGS, Input, ScanSource, SubmittedFinding};
 use super::known::KnownValues;
-use crate::clock::Time;
 use crate::crypto::{Fingerprint, FingerprintKey};
-use crate::ids::{ProjectId, ScanId, TeamId};
+use crate::model::scans::Severity;
+use crate::model::{ProjectId, ScanId, TeamId, Time};
+use crate::scanner::{Place, Places, Rules, entropy, redacted, scan};
 use crate::store::SecretPlace;
 
 /// What is told of a stored value that no rule knows.

@@ -8,20 +8,15 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Held, ListSecrets, Secret};
-use crate::access::EnvironmentPath;
 use crate::bundle::{
     self, About, BundleKey, BundledSecret, NewRecipient, Recipients, Signer, SigningKey,
 };
-use crate::caller::{Caller, Callers};
-use crate::clock::Time;
 use crate::crypto::Plaintext;
-use crate::error::{Error, Result};
-use crate::object::list;
-use crate::operation::{Audit, Context, Operation, Read};
-use crate::rule::{Broken, Rule};
-use crate::service::Service;
+use crate::engine::Engine;
+use crate::engine::{Audit, Caller, Callers, Context, Operation, Read, Task};
+use crate::model::object::list;
+use crate::model::{Broken, EnvironmentPath, Error, Result, Rule, Time};
 use crate::store::Wanted;
-use crate::task::Task;
 
 /// What a bundle is to be.
 #[derive(Debug, Deserialize)]
@@ -118,12 +113,12 @@ impl Task for TakeBundle {
     const IS_LONG: bool = true;
     type Output = SealedBundle;
 
-    async fn run(self, service: &Service, caller: &Caller) -> Result<SealedBundle> {
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<SealedBundle> {
         let Self { at, new } = self;
         // Nobody has us derive keys for what they may not read.
-        service.perform(caller, ListSecrets { at: at.clone(), held: Held::Anything }).await?;
+        engine.perform(caller, ListSecrets { at: at.clone(), held: Held::Anything }).await?;
         let bundle = new.prepare()?;
-        service.perform(caller, ExportBundle { at, bundle }).await
+        engine.perform(caller, ExportBundle { at, bundle }).await
     }
 }
 

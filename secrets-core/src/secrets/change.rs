@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::crypto::{Description, Plaintext};
-use crate::error::{Error, Result, Subject};
+use crate::model::{Error, Result, Subject};
 use crate::store::{Change, SecretRecord};
 
 /// A change to a secret. At least one of value, description and hidden must be given.

@@ -4,14 +4,12 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::Secret;
 use super::change::Content;
-use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
-use crate::caller::Callers;
+use crate::access::EnvironmentScope;
 use crate::crypto::{Description, Plaintext, Sealed};
-use crate::error::{Error, Result, Subject};
-use crate::ids::SecretId;
-use crate::limits::Quota;
-use crate::names::SecretKey;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{
+    EnvironmentPath, Error, Permission, Quota, Result, SecretId, SecretKey, Subject,
+};
 use crate::store::{Change, SecretRecord};
 
 /// What a secret begins with.

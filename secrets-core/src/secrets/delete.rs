@@ -1,10 +1,8 @@
 //! Deleting a secret.
 
 use super::{KeyRef, check_version};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{EnvironmentPath, Permission, Result};
 
 /// Deletes a secret that the environment itself holds, and its versions, for good. What an ancestor
 /// holds under the key is seen again.

@@ -4,13 +4,11 @@ use serde::{Serialize, Serializer};
 use zeroize::Zeroizing;
 
 use super::{Held, Secret, Tagged, Visible, visible};
-use crate::access::{EnvironmentPath, EnvironmentScope, View};
-use crate::caller::Callers;
+use crate::access::{EnvironmentScope, View};
 use crate::crypto::Plaintext;
-use crate::error::Result;
+use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::formats::{Format, ObjectName};
-use crate::names::SecretKey;
-use crate::operation::{Access, Audit, Context, Operation, Read};
+use crate::model::{EnvironmentPath, Result, SecretKey};
 
 /// Gives the secrets an environment sees, by key, with their values; hidden ones are left out.
 #[derive(Debug)]

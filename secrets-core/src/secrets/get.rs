@@ -2,10 +2,9 @@
 
 use super::sealing::NO_SECRET;
 use super::{KeyRef, Secret, Visible, visible};
-use crate::access::{EnvironmentPath, EnvironmentScope};
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Access, Audit, Context, Operation, Read};
+use crate::access::EnvironmentScope;
+use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentPath, Result};
 use crate::store::Wanted;
 
 /// Reads a secret with its value, from the environment or the nearest ancestor that holds the key.

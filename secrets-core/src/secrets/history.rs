@@ -6,14 +6,10 @@ use uuid::{Builder, Uuid};
 
 use super::sealing::NO_SECRET;
 use super::{KeyRef, revealed};
-use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
-use crate::caller::Callers;
-use crate::clock::Time;
+use crate::access::EnvironmentScope;
 use crate::crypto::Plaintext;
-use crate::error::{Error, Result};
-use crate::ids::SecretId;
-use crate::names::SecretKey;
-use crate::operation::{Access, Audit, Context, Operation, Read};
+use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentPath, Error, Permission, Result, SecretId, SecretKey, Time};
 use crate::store::{SecretRecord, SecretVersion};
 
 /// The most versions one answer gives.

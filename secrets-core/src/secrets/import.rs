@@ -6,12 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::SubmittedImport;
 use super::change::Content;
-use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
-use crate::caller::Callers;
+use crate::access::EnvironmentScope;
 use crate::crypto::{Description, Plaintext};
-use crate::error::{Code, Error, FieldError, Result};
-use crate::names::SecretKey;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Code, EnvironmentPath, Error, FieldError, Permission, Result, SecretKey};
 use crate::store::SecretRecord;
 
 /// The most secrets one import takes.

@@ -1,10 +1,8 @@
 //! Listing secrets.
 
 use super::{Held, Secret, Tagged, visible};
-use crate::access::EnvironmentPath;
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentPath, Result};
 
 /// Lists the secrets an environment sees, by key, without values; hidden ones are marked.
 #[derive(Debug)]

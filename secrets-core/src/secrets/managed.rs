@@ -3,9 +3,8 @@
 use super::change::Content;
 use crate::access::EnvironmentScope;
 use crate::crypto::Plaintext;
-use crate::error::{Code, Error, Result};
-use crate::names::SecretKey;
-use crate::operation::{Context, Write};
+use crate::engine::{Context, Write};
+use crate::model::{Code, Error, Result, SecretKey};
 use crate::store::{Change, SecretRecord};
 
 impl Context<'_, Write> {

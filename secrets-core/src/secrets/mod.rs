@@ -40,10 +40,8 @@ pub use tagged::{Held, Tagged};
 pub use update::UpdateSecret;
 pub(crate) use visible::{Visible, visible};
 
-use crate::clock::Time;
 use crate::crypto::Plaintext;
-use crate::ids::{EnvironmentId, SecretId};
-use crate::names::{EnvironmentName, SecretKey};
+use crate::model::{EnvironmentId, EnvironmentName, SecretId, SecretKey, Time};
 use crate::store::SecretRecord;
 
 /// A secret, with its value only where the operation gives values.

@@ -4,10 +4,8 @@ use serde::Deserialize;
 
 use super::change::Content;
 use super::{KeyRef, Secret, check_version};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::Change;
 
 /// To what a secret goes back.

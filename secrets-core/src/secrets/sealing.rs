@@ -1,44 +1,12 @@
 //! Sealing and opening what secrets hold: the context of a record, made in one place.
 
 use crate::access::EnvironmentScope;
-use crate::crypto::{Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
-use crate::error::{Error, Result, Subject};
-use crate::ids::{InstanceId, ProjectId};
-use crate::operation::{Access, Context};
+use crate::crypto::{Plaintext, RecordContext, Sealed};
+use crate::engine::records::{self, description_context, value_context};
+use crate::engine::{Access, Context};
+use crate::model::{Error, Result, Subject};
 use crate::secrets::{Secret, Visible};
 use crate::store::SecretRecord;
-
-/// What a secret's value is bound to.
-pub(crate) fn value_context(
-    instance: InstanceId,
-    project: ProjectId,
-    secret: &SecretRecord,
-) -> RecordContext<'_> {
-    RecordContext {
-        purpose: Purpose::Value,
-        hidden: secret.hidden,
-        instance,
-        project,
-        environment: Some(secret.environment),
-        object: secret.id.uuid(),
-        key: secret.key.as_str(),
-        version: u64::from(secret.version),
-    }
-}
-
-/// What a secret's description is bound to: it does not change with versions.
-pub(crate) fn description_context(
-    instance: InstanceId,
-    project: ProjectId,
-    secret: &SecretRecord,
-) -> RecordContext<'_> {
-    RecordContext {
-        purpose: Purpose::Description,
-        hidden: false,
-        version: 0,
-        ..value_context(instance, project, secret)
-    }
-}
 
 impl<A: Access> Context<'_, A> {
     /// Seals a value for the secret as it will be stored: its version and whether it is hidden are
@@ -114,22 +82,8 @@ impl<A: Access> Context<'_, A> {
         sealed: &Sealed,
         context: &RecordContext<'_>,
     ) -> Result<Plaintext> {
-        let opened = match sealed.key_version() {
-            Some(version) if version != scope.key.version() => {
-                let key = self.older_key(scope.project.id, version).await?;
-                sealed.open(&key, context)
-            }
-            _ => sealed.open(&scope.key, context),
-        };
-        opened.map_err(Error::internal)
-    }
-
-    /// A key that sealed records before the newest one.
-    async fn older_key(&mut self, project: ProjectId, version: u32) -> Result<ProjectKey> {
-        let record = self.reads().project_key(project, version).await?;
-        let record = record
-            .ok_or_else(|| Error::internal(format!("no key {version} of project {project}")))?;
-        self.keyring().project_key(&record).map_err(Error::internal)
+        let (keyring, newest) = (self.keyring(), (scope.project.id, &scope.key));
+        records::open(keyring, self.reads(), newest, sealed, context).await
     }
 }
 

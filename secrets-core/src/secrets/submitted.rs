@@ -4,10 +4,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Import, ImportedSecret};
 use crate::crypto::{Description, Plaintext};
-use crate::error::{Error, FieldError, Result};
-use crate::names::SecretKey;
-use crate::object;
-use crate::rule::Broken;
+use crate::model::{Broken, Error, FieldError, Result, SecretKey, object};
 
 /// The most rules broken that are told of one import.
 const TOLD: usize = 100;

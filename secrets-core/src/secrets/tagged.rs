@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 
-use crate::access::{EnvironmentPath, View};
+use crate::access::View;
 use crate::crypto::{Keyring, Tag};
-use crate::error::Result;
-use crate::operation::{Context, Read};
+use crate::engine::{Context, Read};
+use crate::model::{EnvironmentPath, Result};
 use crate::store::{EnvironmentRecord, Wanted};
 
 /// What the caller holds of an answer already.

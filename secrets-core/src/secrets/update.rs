@@ -2,10 +2,9 @@
 
 use super::change::Content;
 use super::{KeyRef, Secret, SecretChange, check_version};
-use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::access::EnvironmentScope;
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::{Change, SecretRecord};
 
 /// Changes a secret that the environment itself holds. A key that is only inherited is not found:

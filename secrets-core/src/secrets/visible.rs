@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::names::{EnvironmentName, SecretKey};
+use crate::model::{EnvironmentName, SecretKey};
 use crate::store::{Link, SecretRecord};
 
 /// A secret, and where it comes from.

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use super::Service;
 use crate::crypto::{Key, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
-use crate::ids::ProjectId;
+use crate::model::ProjectId;
 
 /// What works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Service {
         Health {
             database: self.store_answers().await,
             encryption: self.seals(),
-            audit: !self.audit.is_failing(),
+            audit: self.records(),
         }
     }
 
@@ -55,7 +55,7 @@ impl Service {
         let context = RecordContext {
             purpose: Purpose::Value,
             hidden: false,
-            instance: self.keyring.instance(),
+            instance: self.keyring().instance(),
             project: ProjectId::NIL,
             environment: None,
             object: ProjectId::NIL.uuid(),

@@ -3,10 +3,9 @@
 use chrono::TimeDelta;
 
 use super::Service;
-use crate::audit::Note;
-use crate::clock::Time;
-use crate::error::Result;
-use crate::projects::RESTORABLE;
+use crate::access::RESTORABLE;
+use crate::engine::Note;
+use crate::model::{Result, Time};
 use crate::store::{ProjectRecord, Purge};
 
 /// How much longer than it can be restored a project is kept: the clocks of nodes differ, and none

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::ids::TokenId;
+use crate::model::TokenId;
 use crate::store::{Store, StoreResult, TokenRecord, TokenUse};
 
 /// The most tokens of which a use is remembered until it is written; of those beyond, the next use

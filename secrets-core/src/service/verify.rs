@@ -7,8 +7,7 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::crypto::{ProjectKey, Sealed};
-use crate::error::Error;
-use crate::ids::{ProjectId, RotationId, SecretId};
+use crate::model::{Error, ProjectId, RotationId, SecretId};
 use crate::rotations::{Kept, OpenPlace};
 use crate::secrets::{description_context, value_context};
 use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, StoreResult};
@@ -191,10 +190,10 @@ mod tests {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::caller::{Identity, IdentityVerifier, Unverified};
-    use crate::clock::ManualClock;
     use crate::crypto::{Key, Plaintext, StaticRootKey};
-    use crate::service::{Options, Ports};
+    use crate::engine::{Options, Ports};
+    use crate::model::{Identity, ManualClock};
+    use crate::ports::identity::{IdentityVerifier, Unverified};
     use crate::store::{AttemptRecord, MemoryStore, WebhookRecord};
     use crate::testing::fixtures::{
         at, attempt, environment, project, rotation, team, user, webhook,

@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::clock::Time;
-use crate::ids::{AuditId, EnvironmentId, ProjectId, TeamId};
+use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 
 /// An entry. Names stand beside ids so that it can still be read when the things are gone; values
 /// are in none of its fields.

@@ -5,10 +5,8 @@ use std::net::IpAddr;
 use async_trait::async_trait;
 
 use super::{StoreResult, UserRecord};
-use crate::clock::Time;
 use crate::crypto::TokenMac;
-use crate::ids::{CliSessionId, DeviceLoginId, UserId};
-use crate::names::DisplayName;
+use crate::model::{CliSessionId, DeviceLoginId, DisplayName, Time, UserId};
 
 /// What a client says of itself, and where it called from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

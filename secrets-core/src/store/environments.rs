@@ -4,12 +4,11 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{ProjectRecord, SecretRecord, Standing, StoreResult};
-use crate::access::{EnvironmentPath, MemberAccess};
-use crate::caller::Principal;
-use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
-use crate::ids::{EnvironmentId, ProjectId};
-use crate::names::{EnvironmentName, PlanName, SecretKey};
+use crate::model::{
+    EnvironmentId, EnvironmentName, EnvironmentPath, MemberAccess, PlanName, Principal, ProjectId,
+    SecretKey, Time,
+};
 
 /// An environment.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{SecretRecord, StoreResult};
 use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord};
-use crate::ids::SecretId;
+use crate::model::SecretId;
 
 /// A secret with the key that seals it, to see at start whether records open.
 #[derive(Debug, Clone)]

@@ -3,11 +3,8 @@
 use async_trait::async_trait;
 
 use super::StoreResult;
-use crate::access::Role;
-use crate::clock::Time;
 use crate::crypto::TokenMac;
-use crate::ids::{InvitationId, TeamId, UserId};
-use crate::names::{DisplayName, EmailAddress};
+use crate::model::{DisplayName, EmailAddress, InvitationId, Role, TeamId, Time, UserId};
 
 /// A place in a team that is kept for whoever can prove an address. The token itself is not kept,
 /// only its keyed hash.

@@ -14,8 +14,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::clock::Time;
-use crate::error::{Cause, Error, Subject};
+use crate::model::{Cause, Error, Subject, Time};
 
 mod audit;
 mod device_logins;

@@ -3,8 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreResult;
-use crate::clock::Time;
-use crate::ids::DeliveryId;
+use crate::model::{DeliveryId, Time};
 
 /// Something to be sent. It is known by its id and the number of attempts: whoever claims it counts
 /// one more, and from then on it is another to all who read it before.

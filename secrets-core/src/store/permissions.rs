@@ -4,9 +4,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::access::MemberAccess;
-use crate::clock::Time;
-use crate::ids::{EnvironmentId, ProjectId, TeamId, UserId};
+use crate::model::{EnvironmentId, MemberAccess, ProjectId, TeamId, Time, UserId};
 
 /// What a member may do in an environment. It ends with the environment and with the membership: who
 /// leaves a team and comes back has no old rights.

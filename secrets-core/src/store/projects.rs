@@ -4,12 +4,10 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::access::{ProjectRef, Role};
-use crate::caller::Principal;
-use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
-use crate::ids::{ProjectId, TeamId};
-use crate::names::{DisplayName, PlanName, Slug};
+use crate::model::{
+    DisplayName, PlanName, Principal, ProjectId, ProjectRef, Role, Slug, TeamId, Time,
+};
 
 /// A project that is not deleted. Deleted ones are in no answer; only their slugs stay taken.
 #[derive(Debug, Clone, PartialEq, Eq)]

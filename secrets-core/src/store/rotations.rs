@@ -4,13 +4,14 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::{EnvironmentRecord, ProjectRecord, StoreResult};
-use crate::clock::Time;
 use crate::crypto::{ProjectKeyRecord, Sealed};
-use crate::ids::{AttemptId, EnvironmentId, ProjectId, RotationId, TeamId};
-use crate::names::{PlanName, RotationName, SecretKey};
-use crate::rotations::{
+use crate::model::rotations::{
     AttemptState, ConnectionMethod, Integration, Outcome, PermissionLevel, RotationStatus, Slot,
     TriggerType,
+};
+use crate::model::{
+    AttemptId, EnvironmentId, PlanName, ProjectId, RotationId, RotationName, SecretKey, TeamId,
+    Time,
 };
 
 /// A rotation. Everything but its place, name, kind and keys may change.

@@ -4,11 +4,9 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::clock::Time;
 use crate::crypto::Fingerprint;
-use crate::ids::{EnvironmentId, FindingId, ProjectId, ScanId, TeamId, UserId};
-use crate::scans::engine::Severity;
-use crate::scans::{FindingStatus, SourceKind};
+use crate::model::scans::{FindingStatus, Severity, SourceKind};
+use crate::model::{EnvironmentId, FindingId, ProjectId, ScanId, TeamId, Time, UserId};
 
 /// A scan.
 #[derive(Debug, Clone, PartialEq, Eq)]

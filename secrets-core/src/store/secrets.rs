@@ -4,10 +4,8 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::clock::Time;
 use crate::crypto::Sealed;
-use crate::ids::{EnvironmentId, SecretId};
-use crate::names::SecretKey;
+use crate::model::{EnvironmentId, SecretId, SecretKey, Time};
 
 /// A secret's current version, sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]

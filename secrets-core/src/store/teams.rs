@@ -3,10 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreResult;
-use crate::access::Role;
-use crate::clock::Time;
-use crate::ids::{TeamId, UserId};
-use crate::names::{DisplayName, PlanName, Slug};
+use crate::model::{DisplayName, PlanName, Role, Slug, TeamId, Time, UserId};
 
 /// A team.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,8 @@ use chrono::TimeDelta;
 use ipnet::IpNet;
 
 use super::StoreResult;
-use crate::clock::Time;
 use crate::crypto::TokenMac;
-use crate::ids::{EnvironmentId, ProjectId, TeamId, TokenId, UserId};
-use crate::names::DisplayName;
+use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
 
 /// A service token. The token itself is not kept, only its keyed hash.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreResult;
-use crate::clock::Time;
-use crate::ids::UserId;
+use crate::model::{Time, UserId};
 
 /// A person, unique by issuer and subject. E-mail addresses are not unique: two issuers may vouch
 /// for the same one.

@@ -4,10 +4,9 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use super::StoreResult;
-use crate::clock::Time;
 use crate::crypto::Sealed;
-use crate::ids::{RotationId, WebhookDeliveryId, WebhookId};
-use crate::rotations::{DeliveryStatus, WebhookEvent};
+use crate::model::rotations::{DeliveryStatus, WebhookEvent};
+use crate::model::{RotationId, Time, WebhookDeliveryId, WebhookId};
 
 /// A webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]

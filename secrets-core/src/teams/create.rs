@@ -3,12 +3,8 @@
 use serde::Deserialize;
 
 use super::Team;
-use crate::access::Role;
-use crate::caller::Callers;
-use crate::error::{Result, Subject};
-use crate::ids::TeamId;
-use crate::names::{DisplayName, Slug};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{DisplayName, Result, Role, Slug, Subject, TeamId};
 use crate::store::{MemberRecord, TeamRecord};
 
 /// What a team begins with.

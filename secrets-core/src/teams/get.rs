@@ -1,11 +1,8 @@
 //! Reading a team.
 
 use super::TeamWithMembers;
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::ids::TeamId;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{Error, Permission, Result, Subject, TeamId};
 
 /// Reads a team the caller belongs to.
 #[derive(Debug)]

@@ -1,9 +1,8 @@
 //! Listing teams.
 
 use super::TeamWithMembers;
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::Result;
 use crate::store::MemberRecord;
 
 /// Lists the teams the caller belongs to, oldest first.

@@ -11,13 +11,11 @@ pub use create::{CreateTeam, NewTeam};
 pub use get::GetTeam;
 pub use list::ListTeams;
 
-use crate::access::Role;
-use crate::clock::Time;
 use crate::crypto::random;
-use crate::error::{Error, Result, Subject};
-use crate::ids::{InvitationId, TeamId, UserId};
-use crate::names::{DisplayName, PlanName, Slug};
-use crate::operation::{Context, Write};
+use crate::engine::{Context, Write};
+use crate::model::{
+    DisplayName, Error, InvitationId, PlanName, Result, Role, Slug, Subject, TeamId, Time, UserId,
+};
 use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 
 /// A team.

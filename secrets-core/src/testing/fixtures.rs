@@ -2,15 +2,12 @@
 
 use chrono::{DateTime, TimeDelta};
 
-use crate::access::Role;
-use crate::clock::Time;
 use crate::crypto::{Fingerprint, ProjectKeyRecord, Sealed, TokenMac, random};
-use crate::ids::{
-    AuditId, DeliveryId, EnvironmentId, FindingId, InvitationId, ProjectId, ScanId, SecretId,
-    TeamId, TokenId, UserId,
+use crate::model::scans::{FindingStatus, Severity, SourceKind};
+use crate::model::{
+    AuditId, DeliveryId, EnvironmentId, FindingId, InvitationId, ProjectId, Role, ScanId, SecretId,
+    TeamId, Time, TokenId, UserId,
 };
-use crate::scans::engine::Severity;
-use crate::scans::{FindingStatus, SourceKind};
 use crate::store::{
     AuditRecord, Change, DeliveryRecord, EnvironmentRecord, FindingRecord, InvitationRecord,
     MemberRecord, ProjectRecord, ScanRecord, SecretRecord, Store, TeamRecord, TokenRecord,

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::ids::RotationId;
-use crate::rotations::{
-    Applied, Apply, DatabaseRotator, Fault, Fence, Login, PermissionLevel, Rotators, Target,
-    TargetError, Timer, Timings,
+use crate::model::RotationId;
+use crate::model::rotations::PermissionLevel;
+use crate::ports::rotator::{
+    Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
 };
+use crate::ports::timings::{Rotators, Timer, Timings};
 
 /// A server that keeps its users in memory.
 #[derive(Debug, Default)]

@@ -6,11 +6,10 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::crypto::random;
-use crate::ids::RotationId;
-use crate::rotations::{
-    Apply, DatabaseRotator, Fault, Fence, Integration, Login, PermissionLevel, Slot, Target,
-    draw_password, group_role, slot_user,
-};
+use crate::model::RotationId;
+use crate::model::rotations::{Integration, PermissionLevel, Slot};
+use crate::ports::rotator::{Apply, DatabaseRotator, Fault, Fence, Login, Target};
+use crate::rotations::{draw_password, group_role, slot_user};
 
 /// Looks at a target past the rotator.
 #[async_trait]

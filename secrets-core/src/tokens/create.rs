@@ -8,16 +8,12 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::ServiceToken;
-use crate::access::{EnvironmentRef, Permission, ProjectRef};
-use crate::caller::Callers;
-use crate::clock::Time;
 use crate::crypto::{TokenMac, TokenText};
-use crate::error::{Error, Result};
-use crate::ids::{EnvironmentId, ProjectId, TeamId, TokenId};
-use crate::limits::Quota;
-use crate::names::DisplayName;
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::rule::{Broken, Rule};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{
+    Broken, DisplayName, EnvironmentId, EnvironmentRef, Error, Permission, ProjectId, ProjectRef,
+    Quota, Result, Rule, TeamId, Time, TokenId,
+};
 use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
 
 /// What a service token begins with. A field it does not know is refused: one that restricted the

@@ -1,10 +1,7 @@
 //! Deleting a service token.
 
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::ids::TokenId;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Error, Permission, Result, Subject, TokenId};
 
 /// Deletes a service token: requests that begin after the answer are refused, on every node.
 #[derive(Debug)]

@@ -1,11 +1,8 @@
 //! Listing service tokens.
 
 use super::ServiceToken;
-use crate::access::Permission;
-use crate::caller::Callers;
-use crate::error::{Error, Result};
-use crate::ids::TeamId;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{Error, Permission, Result, TeamId};
 
 /// Lists the service tokens of one team, or of all that the caller runs, oldest first.
 #[derive(Debug)]

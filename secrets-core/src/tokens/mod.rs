@@ -14,10 +14,8 @@ pub use delete::DeleteToken;
 pub use list::ListTokens;
 pub use rotate::{GracePeriod, RotateToken, TokenRotation};
 
-use crate::clock::Time;
 use crate::crypto::TokenText;
-use crate::ids::{EnvironmentId, ProjectId, TeamId, TokenId, UserId};
-use crate::names::DisplayName;
+use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
 use crate::store::{TokenRecord, TokenScope};
 
 /// A service token. The token itself is there once, when it is made.

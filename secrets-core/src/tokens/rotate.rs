@@ -4,13 +4,9 @@ use chrono::TimeDelta;
 use serde::Deserialize;
 
 use super::ServiceToken;
-use crate::access::Permission;
-use crate::caller::Callers;
 use crate::crypto::{TokenMac, TokenText};
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::TokenId;
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::rule::{Broken, Rule};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{Broken, Code, Error, Permission, Result, Rule, Subject, TokenId};
 use crate::store::Rotation;
 
 /// How a token is rotated.

@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::User;
-use crate::caller::{Callers, Who};
-use crate::error::{Error, Result, Subject};
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read, Who};
+use crate::model::{Error, Result, Subject};
 use crate::tokens::TokenSelf;
 
 /// Says who the caller is.

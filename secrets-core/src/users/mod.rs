@@ -8,12 +8,8 @@ use serde::Serialize;
 pub use me::{Me, ReadMe};
 pub use sync::SyncUser;
 
-use crate::access::Role;
-use crate::clock::Time;
-use crate::error::{Error, Result, Subject};
-use crate::ids::{TeamId, UserId};
-use crate::names::{DisplayName, Slug};
-use crate::operation::{Context, Write};
+use crate::engine::{Context, Write};
+use crate::model::{DisplayName, Error, Result, Role, Slug, Subject, TeamId, Time, UserId};
 use crate::store::{Membership, UserRecord};
 
 /// A person and their teams.

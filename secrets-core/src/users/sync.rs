@@ -1,13 +1,11 @@
 //! Signing in.
 
 use super::User;
-use crate::access::Role;
-use crate::caller::{Callers, Identity, Who};
-use crate::clock::Time;
-use crate::error::{Error, Result, Subject};
-use crate::ids::{TeamId, UserId};
-use crate::names::{DisplayName, EmailAddress, Slug, is_invisible};
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Who, Write};
+use crate::model::names::is_invisible;
+use crate::model::{
+    DisplayName, EmailAddress, Error, Identity, Result, Role, Slug, Subject, TeamId, Time, UserId,
+};
 use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 use crate::teams;
 

@@ -5,10 +5,9 @@ use std::io::{self, BufReader, Read, Write as _};
 use std::path::Path;
 
 use secrets_core::bundle::{BundledSecret, Opened, Opener, RecipientKey, Refused, Unlock};
-use secrets_core::clock::Clock;
+use secrets_core::model::{Clock, SecretKey};
 use secrets_core::crypto::{Passphrase, Plaintext};
 use secrets_core::formats::{Format, Unfit};
-use secrets_core::names::SecretKey;
 use zeroize::Zeroizing;
 
 use super::say;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use secrets_core::Ports;
-use secrets_core::clock::Clock;
+use secrets_core::engine::Ports;
+use secrets_core::model::Clock;
 
 use super::{open, say};
 use crate::config::{Failure, Settings};

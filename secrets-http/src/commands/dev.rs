@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrets_core::caller::Origin;
-use secrets_core::clock::Clock;
+use secrets_core::model::{Clock, Origin};
 use secrets_core::crypto::random;
 use secrets_core::egress::EgressPolicy;
 use secrets_core::jwt::DevKey;
 use secrets_core::users::SyncUser;
-use secrets_core::{Ports, Service};
+use secrets_core::engine::Ports;
+use secrets_core::service::Service;
 use zeroize::Zeroizing;
 
 use super::{open, say, serve};
@@ -89,7 +89,7 @@ fn greeting(address: &str, token: &str) -> String {
 }
 
 async fn sign_in(service: &Service, token: &str) -> Result<(), Failure> {
-    let failed = |error: secrets_core::Error| {
+    let failed = |error: secrets_core::model::Error| {
         Failure::new(Exit::Database, format!("cannot sign in {PERSON}: {error}"))
     };
     let caller = service.authenticate(token, Origin::default()).await.map_err(failed)?;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use secrets_core::caller::{Identity, IdentityVerifier, Unverified};
-use secrets_core::clock::Clock;
-use secrets_core::{Options, Ports};
+use secrets_core::model::{Clock, Identity};
+use secrets_core::ports::identity::{IdentityVerifier, Unverified};
+use secrets_core::engine::{Options, Ports};
 
 use super::{open, say};
 use crate::config::{Doctor, Exit, Failure};

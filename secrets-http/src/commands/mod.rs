@@ -12,7 +12,7 @@ mod serve;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use secrets_core::clock::{Clock, SystemClock};
+use secrets_core::model::{Clock, SystemClock};
 
 use crate::config::{Command, Configured, Failure};
 

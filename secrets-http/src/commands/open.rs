@@ -4,18 +4,18 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use secrets_core::caller::IdentityVerifier;
-use secrets_core::clock::Clock;
+use secrets_core::ports::identity::IdentityVerifier;
+use secrets_core::model::Clock;
 use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
 use secrets_core::egress::{EgressPolicy, Gate};
 use secrets_core::jwt::Keys;
-use secrets_core::outbox::Mail;
-use secrets_core::rotations::Rotators;
-use secrets_core::rotations::webhooks::WebhookSender;
-use secrets_core::service::StartError;
+use secrets_core::ports::mail::Mail;
+use secrets_core::ports::timings::Rotators;
+use secrets_core::ports::webhooks::WebhookSender;
+use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store, StoreError};
-use secrets_core::{Options, Ports, Service};
+use secrets_core::service::Service;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use zeroize::Zeroizing;
@@ -23,10 +23,9 @@ use zeroize::Zeroizing;
 use crate::config::{Database, Exit, Failure, MailSettings, TlsFiles, TokenIssuer};
 use crate::fetch::Client;
 use crate::identity::{FixedVerifier, OidcVerifier};
-use crate::logs;
+use crate::{debug, logs, rotators, tls};
 use crate::mail::SmtpMailer;
 use crate::webhooks::HyperSender;
-use crate::{debug, rotators, tls};
 
 /// Starts the log, and says which variables mean nothing.
 pub(super) fn log(settings: &crate::config::Logs, unknown: &[String]) -> Result<(), Failure> {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use secrets_core::clock::Clock;
+use secrets_core::model::Clock;
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::store::MemoryStore;
-use secrets_core::{Options, Ports};
+use secrets_core::engine::{Options, Ports};
 
 use super::doctor::Nobody;
 use super::{open, say};

@@ -4,8 +4,9 @@ use std::future::pending;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use secrets_core::clock::Clock;
-use secrets_core::{Ports, Service};
+use secrets_core::model::Clock;
+use secrets_core::engine::Ports;
+use secrets_core::service::Service;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use secrets_core::limits::Plan;
+use secrets_core::model::Plan;
 use zeroize::Zeroizing;
 
 use super::failure::Failure;
-use super::known::{self, Known};
+use super::known::{Known, self};
 use super::plans;
 
 /// What was given, by whom.

@@ -1,8 +1,7 @@
 //! The plans of the file: a table `[plans.NAME]` for each, with how many it allows of what. What a
 //! table does not name is not limited.
 
-use secrets_core::limits::{Plan, Quota};
-use secrets_core::names::PlanName;
+use secrets_core::model::{Plan, PlanName, Quota};
 
 /// How many days a team's audit log is kept.
 const AUDIT_DAYS: &str = "audit_days";

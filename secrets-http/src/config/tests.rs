@@ -2,9 +2,8 @@
 
 use std::io::Write as _;
 
-use secrets_core::access::MemberAccess;
-use secrets_core::limits::Quota;
-use secrets_core::scans::engine::scan;
+use secrets_core::model::{MemberAccess, Quota};
+use secrets_core::scanner::scan;
 use tempfile::NamedTempFile;
 
 use super::*;

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use secrets_core::caller::Unverified;
+use secrets_core::ports::identity::Unverified;
 use secrets_core::jwt::KeySet;
 use tokio::time::Instant;
 

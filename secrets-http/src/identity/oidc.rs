@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use hyper::Uri;
-use secrets_core::caller::{Identity, IdentityVerifier, Unverified};
-use secrets_core::clock::Clock;
-use secrets_core::jwt::{self, Expectations, KeySet, Keys, Refusal};
+use secrets_core::model::{Clock, Identity};
+use secrets_core::ports::identity::{IdentityVerifier, Unverified};
+use secrets_core::jwt::{Expectations, KeySet, Keys, Refusal, self};
 
 use super::key_cache::KeyCache;
 use super::provider::Provider;

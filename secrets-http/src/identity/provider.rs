@@ -3,7 +3,7 @@
 use std::fmt;
 
 use hyper::Uri;
-use secrets_core::caller::Identity;
+use secrets_core::model::Identity;
 use secrets_core::jwt::{BadKeySet, KeySet, Profile};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

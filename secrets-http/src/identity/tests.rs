@@ -13,8 +13,8 @@ use hyper::header::{AUTHORIZATION, HeaderValue, LOCATION};
 use hyper::{Request, Response, StatusCode};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use secrets_core::caller::{Identity, IdentityVerifier, Unverified};
-use secrets_core::clock::{Clock, ManualClock, Time};
+use secrets_core::model::{Clock, Identity, ManualClock, Time};
+use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use secrets_core::jwt::{DevKey, Expectations, Key, Keys};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -22,7 +22,7 @@ use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
 use super::{FixedVerifier, OidcSettings, OidcVerifier, Timings};
-use crate::accept::{self, AcceptOptions};
+use crate::accept::{AcceptOptions, self};
 use crate::fetch::Client;
 
 mod caching;

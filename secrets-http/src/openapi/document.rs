@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use secrets_core::caller::Callers;
-use secrets_core::error::ErrorBody;
+use secrets_core::engine::Callers;
+use secrets_core::model::ErrorBody;
 use serde_json::{Map, Value, json};
 
 use super::doc::{Content, Described, Form};

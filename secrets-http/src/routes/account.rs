@@ -2,14 +2,9 @@
 
 use std::sync::Arc;
 
-use secrets_core::account::{
-    AccountArchive, AccountChange, AccountData, Confirmation, DeleteAccount, ExportAccount,
-    GetAccount, NewArchive, TakeAccountSecrets, UpdateAccount,
-};
-use secrets_core::caller::Caller;
-use secrets_core::clock::Clock;
-use secrets_core::error::Error;
-use secrets_core::ids::UserId;
+use secrets_core::account::{AccountArchive, AccountChange, AccountData, Confirmation, DeleteAccount, ExportAccount, GetAccount, NewArchive, TakeAccountSecrets, UpdateAccount};
+use secrets_core::engine::Caller;
+use secrets_core::model::{Clock, Error, UserId};
 use secrets_core::limits::RateLimiter;
 use warp::Filter as _;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
@@ -22,7 +17,7 @@ use crate::body::{Body, LIMIT, body};
 use crate::fault::Fault;
 use crate::gate::within;
 use crate::openapi::{Content, Described};
-use crate::reply::{self, Shape};
+use crate::reply::{Shape, self};
 use crate::router::Route;
 use crate::target::target;
 

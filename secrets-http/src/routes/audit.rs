@@ -3,7 +3,7 @@
 use std::future::ready;
 
 use secrets_core::audit::{AuditFormat, AuditOf, AuditPage, AuditQuery, ListAudit};
-use secrets_core::error::Error;
+use secrets_core::model::Error;
 use warp::Filter as _;
 use warp::http::{HeaderName, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
@@ -37,7 +37,7 @@ fn list(target: &Target, whose: AuditOf) -> Result<ListAudit, Fault> {
         |name| -> Result<Option<String>, Error> { Ok(target.query(name)?.map(str::to_owned)) };
     let whose = match (whose, one("team_id")?) {
         (AuditOf::Managed, Some(team)) => {
-            let team = secrets_core::ids::parse(&team)
+            let team = secrets_core::model::ids::parse(&team)
                 .ok_or_else(|| Error::invalid("team_id", "must be a UUID"))?;
             AuditOf::Team(Some(team.into()))
         }

@@ -1,12 +1,7 @@
 //! `/api/v1/auth/cli`
 
-use secrets_core::device_login::{
-    ApproveDeviceLogin, CliGrant, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin,
-    NewDeviceLogin, PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode,
-};
-use secrets_core::error::Error;
-use secrets_core::ids::CliSessionId;
-use secrets_core::links::BaseUrl;
+use secrets_core::device_login::{ApproveDeviceLogin, CliGrant, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin, NewDeviceLogin, PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode};
+use secrets_core::model::{BaseUrl, CliSessionId, Error};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use warp::Filter as _;
@@ -19,7 +14,7 @@ use crate::body::{Body, LIMIT, body};
 use crate::fault::Fault;
 use crate::links::base_url;
 use crate::openapi::{Content, Described};
-use crate::reply::{self, Shape};
+use crate::reply::{Shape, self};
 use crate::router::Route;
 use crate::target::{Target, target};
 

@@ -6,11 +6,9 @@
 
 use std::fmt::Write as _;
 
-use secrets_core::Error;
-use secrets_core::caller::{Caller, Origin};
-use secrets_core::device_login::{
-    DecideDeviceLogin, Decision, DeviceRequest, LookUpDeviceLogin, UserCode,
-};
+use secrets_core::model::{Error, Origin};
+use secrets_core::engine::Caller;
+use secrets_core::device_login::{DecideDeviceLogin, Decision, DeviceRequest, LookUpDeviceLogin, UserCode};
 use serde::Deserialize;
 use warp::Filter as _;
 use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -153,7 +151,7 @@ fn question(user_code: &str, complaint: &str) -> String {
 fn offer(user_code: &str, typed: Option<&str>, request: &DeviceRequest) -> String {
     let mut content = String::from("<p>A command line asks to act as you for 30 days.</p>\n<dl>\n");
     let unknown = || "not said".to_owned();
-    let name = |name: &Option<secrets_core::names::DisplayName>| {
+    let name = |name: &Option<secrets_core::model::DisplayName>| {
         name.as_ref().map_or_else(unknown, ToString::to_string)
     };
     for (term, value) in [

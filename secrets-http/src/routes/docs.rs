@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use secrets_core::error::{Error, Subject};
+use secrets_core::model::{Error, Subject};
 use utoipa_swagger_ui::Config;
 use warp::Filter as _;
 use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};

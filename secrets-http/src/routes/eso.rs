@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use secrets_core::access::EnvironmentPath;
+use secrets_core::model::EnvironmentPath;
 use secrets_core::eso::{GetEsoSecret, GetEsoSecrets};
 use secrets_core::secrets::KeyRef;
 use warp::Filter as _;

@@ -1,9 +1,8 @@
 //! Secrets to import, in whichever form they come.
 
 use secrets_core::crypto::Plaintext;
-use secrets_core::error::Error;
+use secrets_core::model::{Error, SecretKey};
 use secrets_core::formats::Form;
-use secrets_core::names::SecretKey;
 use secrets_core::secrets::{Import, ImportedSecret, SubmittedImport};
 
 use crate::body::Body;

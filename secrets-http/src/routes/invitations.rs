@@ -2,12 +2,8 @@
 
 use std::future::ready;
 
-use secrets_core::error::Error;
-use secrets_core::invitations::{
-    AcceptInvitation, ListInvitations, ListMyInvitations, LookUpInvitation, ResendInvitation,
-    RevokeInvitation,
-};
-use secrets_core::links::BaseUrl;
+use secrets_core::model::{BaseUrl, Error};
+use secrets_core::invitations::{AcceptInvitation, ListInvitations, ListMyInvitations, LookUpInvitation, ResendInvitation, RevokeInvitation};
 use warp::Filter as _;
 use warp::http::Method;
 use warp::http::header::CONTENT_TYPE;

@@ -2,11 +2,8 @@
 
 use std::future::ready;
 
-use secrets_core::access::EnvironmentPath;
-use secrets_core::rotations::{
-    Candidate, CreateRotation, GetRotation, ListRotations, NewRotation, ReadRotationHistory,
-    RemoveRotation, RotateNow, RotationChange, TestConnection, TestRotation, UpdateRotation,
-};
+use secrets_core::model::EnvironmentPath;
+use secrets_core::rotations::{Candidate, CreateRotation, GetRotation, ListRotations, NewRotation, ReadRotationHistory, RemoveRotation, RotateNow, RotationChange, TestConnection, TestRotation, UpdateRotation};
 use warp::Filter as _;
 use warp::http::Method;
 

@@ -1,12 +1,7 @@
 //! `/api/v1/scans`
 
-use secrets_core::access::ProjectRef;
-use secrets_core::error::Error;
-use secrets_core::ids;
-use secrets_core::scans::{
-    CreateScan, DeleteScan, FindingChange, GetScan, ListScans, NewScan, ScanWithFindings,
-    UpdateFinding,
-};
+use secrets_core::model::{Error, ProjectRef, ids};
+use secrets_core::scans::{CreateScan, DeleteScan, FindingChange, GetScan, ListScans, NewScan, ScanWithFindings, UpdateFinding};
 use warp::Filter as _;
 use warp::http::Method;
 

@@ -3,14 +3,9 @@
 use std::future::ready;
 
 use bytes::Bytes;
-use secrets_core::error::Error;
+use secrets_core::model::{Broken, Error};
 use secrets_core::formats::Format;
-use secrets_core::rule::Broken;
-use secrets_core::secrets::{
-    CreateSecret, DeleteSecret, Export, ExportSecrets, ExportedText, GetSecret, ImportSecrets,
-    KeyRef, ListSecrets, NewBundle, NewSecret, ReadHistory, RollBackSecret, Rollback, Secret,
-    SecretChange, SubmittedImport, TakeBundle, UpdateSecret,
-};
+use secrets_core::secrets::{CreateSecret, DeleteSecret, Export, ExportSecrets, ExportedText, GetSecret, ImportSecrets, KeyRef, ListSecrets, NewBundle, NewSecret, ReadHistory, RollBackSecret, Rollback, Secret, SecretChange, SubmittedImport, TakeBundle, UpdateSecret};
 use warp::Filter as _;
 use warp::http::header::CONTENT_TYPE;
 use warp::http::{HeaderValue, Method};

@@ -2,11 +2,8 @@
 
 use std::future::ready;
 
-use secrets_core::error::Error;
-use secrets_core::ids;
-use secrets_core::tokens::{
-    CreateToken, DeleteToken, ListTokens, NewToken, RotateToken, TokenRotation,
-};
+use secrets_core::model::{Error, ids};
+use secrets_core::tokens::{CreateToken, DeleteToken, ListTokens, NewToken, RotateToken, TokenRotation};
 use warp::Filter as _;
 use warp::http::Method;
 

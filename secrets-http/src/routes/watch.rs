@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::poll_fn;
-use secrets_core::Operation as _;
-use secrets_core::caller::Caller;
+use secrets_core::engine::{Caller, Operation as _};
 use secrets_core::crypto::Tag;
 use secrets_core::environments::{WatchEnvironment, Watched};
-use secrets_core::error::Error;
+use secrets_core::model::Error;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, interval_at};

@@ -1,7 +1,7 @@
 //! Deleting one's account.
 
 use hyper::Method;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Client, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 

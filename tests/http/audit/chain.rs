@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use secrets_core::ids::{self, TeamId};
+use secrets_core::model::{TeamId, ids};
 use secrets_core::store::AuditFilter;
 use secrets_tests::{App, Build, Kind, Person, on_every_store, on_sql_stores, paths};
 use tokio::task::JoinSet;

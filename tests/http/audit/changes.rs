@@ -1,6 +1,6 @@
 //! Changes: an entry for each that happened, in its own transaction, and none for one that did not.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
 use serde_json::{Value, json};
 

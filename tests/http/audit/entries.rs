@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use hyper::Method;
-use secrets_core::clock::Clock as _;
+use secrets_core::model::Clock as _;
 use secrets_tests::{App, canary, on_every_store, paths};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Reading the log over the interface.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Client, Person, on_every_store, paths};
 use serde_json::Value;
 

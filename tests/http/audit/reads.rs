@@ -1,6 +1,6 @@
 //! Reads of values: an entry for each, committed before the answer.
 
-use secrets_core::Options;
+use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Failing, Kind, Outage, Person, on_every_store, paths};
 use serde_json::json;
 

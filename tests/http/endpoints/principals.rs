@@ -1,7 +1,7 @@
 //! Everybody who might knock.
 
 use chrono::TimeDelta;
-use secrets_core::clock::Clock as _;
+use secrets_core::model::Clock as _;
 use secrets_core::crypto::TokenText;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER, DevKey};
 use secrets_tests::{App, Client};

@@ -1,6 +1,6 @@
 //! The request of each endpoint, about a target.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Client, Person, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};
 

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Dump, Person, credential, paths, postgresql};
 use serde_json::json;
 
-use super::principals::{self, Principal};
+use super::principals::{Principal, self};
 use super::requests;
 
 /// Which team a caller or a thing belongs to.

@@ -1,7 +1,7 @@
 //! Creating environments.
 
-use secrets_core::Options;
-use secrets_core::access::{MemberAccess, Role};
+use secrets_core::engine::Options;
+use secrets_core::model::{MemberAccess, Role};
 use secrets_tests::{App, Build, Kind, STARTED, on_every_store, paths};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Deleting environments.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::json;
 

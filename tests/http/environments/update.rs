@@ -1,6 +1,6 @@
 //! Changing environments.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Person, on_every_store, paths};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Plan limits: 429 with a `LimitError`, and nothing is written.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Build, Kind, Person, Reply, canary, on_every_store, paths};
 use serde_json::{Value, json};
 

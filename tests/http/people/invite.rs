@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use hyper::Method;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Build, Kind, STARTED, on_every_store};
 use serde_json::{Value, json};
 

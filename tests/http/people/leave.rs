@@ -1,6 +1,6 @@
 //! Taking members out, and leaving.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Person, Reply, on_every_store};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Invitations by mail.
 
 use chrono::TimeDelta;
-use secrets_core::clock::Clock as _;
+use secrets_core::model::Clock as _;
 use secrets_core::outbox::Channel;
 use secrets_tests::{Answer, App, Build, Kind, MAIL_LINKS, Person, on_every_store};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Sending an invitation again.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Person, Reply, on_every_store};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Changing what a member may.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Person, Reply, STARTED, on_every_store};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! What each role allows, on every endpoint about secrets.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::json;
 

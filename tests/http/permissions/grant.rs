@@ -1,7 +1,7 @@
 //! Saying who may, and taking it back.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::{Value, json};
 

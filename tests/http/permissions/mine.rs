@@ -1,7 +1,7 @@
 //! `GET /api/v1/projects/{projectId}/my-permissions`.
 
-use secrets_core::Options;
-use secrets_core::access::MemberAccess;
+use secrets_core::engine::Options;
+use secrets_core::model::MemberAccess;
 use secrets_tests::{App, Build, Kind, STARTED, on_every_store};
 use serde_json::{Value, json};
 

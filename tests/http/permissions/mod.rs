@@ -5,7 +5,7 @@ mod effect;
 mod grant;
 mod mine;
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Person, paths};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Creating projects.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, STARTED, on_every_store, paths};
 use serde_json::json;
 

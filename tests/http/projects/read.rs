@@ -1,7 +1,7 @@
 //! Listing and reading projects.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::{Value, json};
 

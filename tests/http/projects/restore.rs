@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use hyper::Method;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_http::jobs::Scheduler;
 use secrets_http::routes;
 use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
@@ -157,7 +157,7 @@ async fn a_purge_leaves_nothing_but_the_slug(app: App) {
     let (web, kept) = (full(&alice).await, alice.project("Kept").await);
     alice.secret(&kept, "staging", "KEY", "kvc_kept").await;
     let record = app.record(&web, "staging", "KEY").await;
-    let project = secrets_core::ids::parse(paths::last(&web)).unwrap().into();
+    let project = secrets_core::model::ids::parse(paths::last(&web)).unwrap().into();
     alice.delete(&web).await.is(204);
 
     app.wait(TimeDelta::days(30));

@@ -1,6 +1,6 @@
 //! A plan is never exceeded, and used up to the last place.
 
-use secrets_core::ids::{self, TeamId};
+use secrets_core::model::{TeamId, ids};
 use secrets_core::store::Reads;
 use secrets_tests::{App, Build, Kind, Person, Reply, paths};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! People who join and leave teams.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Build, Kind, Person};
 use serde_json::{Value, json};
 

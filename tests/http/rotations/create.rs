@@ -1,7 +1,7 @@
 //! Creating rotations.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use secrets_core::clock::Clock as _;
+use secrets_core::model::Clock as _;
 use secrets_tests::{App, STARTED, lambda, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Deleting rotations, with what they made or without.
 
-use secrets_core::rotations::Fault;
+use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store, paths, postgresql};
 use serde_json::{Value, json};

@@ -2,9 +2,10 @@
 //! afterwards. Whatever it is, what readers are given logs in.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use secrets_core::clock::Clock as _;
-use secrets_core::ids::RotationId;
-use secrets_core::rotations::{Fault, Slot, slot_user};
+use secrets_core::model::{Clock as _, RotationId};
+use secrets_core::ports::rotator::Fault;
+use secrets_core::model::rotations::Slot;
+use secrets_core::rotations::slot_user;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store};
 use serde_json::{Value, json};
@@ -42,7 +43,7 @@ async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) ->
 }
 
 fn user(shown: &Value, slot: Slot) -> String {
-    let id = secrets_core::ids::parse(shown["id"].as_str().unwrap()).unwrap();
+    let id = secrets_core::model::ids::parse(shown["id"].as_str().unwrap()).unwrap();
     slot_user(RotationId::from(id), slot)
 }
 

@@ -1,7 +1,7 @@
 //! The history of a rotation.
 
 use chrono::TimeDelta;
-use secrets_core::rotations::Fault;
+use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store, paths};
 use serde_json::json;
@@ -36,7 +36,7 @@ async fn a_rotation_that_did_nothing_has_none(app: App) {
 async fn an_entry_says_who_asked(app: App) {
     let main = Rotated::create(&app, "alice").await;
     let bob = app.person("bob").await;
-    app.join(&main.person.team, &bob.id, secrets_core::access::Role::Member).await;
+    app.join(&main.person.team, &bob.id, secrets_core::model::Role::Member).await;
 
     bob.post(&format!("{}/rotate", main.path), &json!({})).await.is(200);
 

@@ -1,7 +1,7 @@
 //! Attempts that somebody began and left: the process died, or was taken for dead.
 
 use chrono::TimeDelta;
-use secrets_core::rotations::Outcome;
+use secrets_core::model::rotations::Outcome;
 use secrets_tests::{App, Rotated, on_every_store, paths};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! What a plan allows of rotations.
 
-use secrets_core::Options;
-use secrets_core::limits::{Plan, Plans, Quota};
+use secrets_core::engine::Options;
+use secrets_core::model::{Plan, Plans, Quota};
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Seeing rotations: who may, and what of them.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};
 use serde_json::json;
 

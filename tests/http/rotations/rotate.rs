@@ -1,6 +1,6 @@
 //! Rotating because somebody asks.
 
-use secrets_core::rotations::Fault;
+use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, STARTED, on_every_store, paths};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! What a rotation may not be: each field and its rule, and never what was sent.
 
-use secrets_core::Options;
+use secrets_core::engine::Options;
 use secrets_core::egress::EgressPolicy;
 use secrets_tests::{App, Build, Kind, Person, canary, lambda, on_every_store, paths, postgresql};
 use serde_json::{Value, json};

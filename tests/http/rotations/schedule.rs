@@ -2,7 +2,7 @@
 //! whether what it serves still logs in.
 
 use chrono::TimeDelta;
-use secrets_core::rotations::Fault;
+use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store, postgresql};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What is submitted to reach a database, and the passwords of its users, are in nothing but the
 //! secrets of the environment.
 
-use secrets_core::rotations::Fault;
+use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Dump, Rotated, lambda, on_every_store, paths, postgresql};
 use serde_json::json;

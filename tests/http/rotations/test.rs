@@ -1,6 +1,6 @@
 //! Trying connections: before a rotation is created, and of one that is there.
 
-use secrets_core::rotations::Fault;
+use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, connection, lambda, on_every_store, paths};
 use serde_json::{Value, json};

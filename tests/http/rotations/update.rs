@@ -1,8 +1,8 @@
 //! Changing rotations: their interval, pausing, going on.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use secrets_core::clock::Clock as _;
-use secrets_core::rotations::Fault;
+use secrets_core::model::Clock as _;
+use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store, paths};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! What a scan answers, and what is kept of it.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Dump, STARTED, credential, on_every_store};
 use serde_json::{Value, json};
 

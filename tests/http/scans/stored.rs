@@ -1,7 +1,7 @@
 //! Scans find the values that are stored here, for those who may read them.
 
-use secrets_core::Options;
-use secrets_core::access::{MemberAccess, Role};
+use secrets_core::engine::Options;
+use secrets_core::model::{MemberAccess, Role};
 use secrets_tests::{App, Build, Kind, canary, on_every_store, paths};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! What is said of findings.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Person, credential, on_every_store};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Deleting secrets.
 
-use secrets_core::ids;
+use secrets_core::model::ids;
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::json;
 

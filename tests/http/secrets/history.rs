@@ -1,8 +1,8 @@
 //! The versions a secret has replaced.
 
 use hyper::Method;
-use secrets_core::Options;
-use secrets_core::access::{MemberAccess, Role};
+use secrets_core::engine::Options;
+use secrets_core::model::{MemberAccess, Role};
 use secrets_tests::{App, Build, Kind, Person, on_every_store, paths};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Updating secrets.
 
 use chrono::TimeDelta;
-use secrets_core::ids;
+use secrets_core::model::ids;
 use secrets_core::store::Change;
 use secrets_tests::{App, canary, on_every_store, paths};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Chains of inheritance that the service would never have made.
 
-use secrets_core::ids::EnvironmentId;
+use secrets_core::model::EnvironmentId;
 use secrets_core::store::EnvironmentRecord;
 use secrets_tests::{App, Reply, paths};
 use serde_json::json;

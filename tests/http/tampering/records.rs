@@ -1,7 +1,7 @@
 //! Sealed records that were changed, or stand where they do not belong.
 
 use secrets_core::crypto::{ProjectKeyRecord, Sealed};
-use secrets_core::ids::{EnvironmentId, ProjectId, SecretId};
+use secrets_core::model::{EnvironmentId, ProjectId, SecretId};
 use secrets_core::store::{EnvironmentRecord, ProjectRecord, SecretRecord};
 use secrets_tests::{App, flipped, paths};
 use serde_json::json;

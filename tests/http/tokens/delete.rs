@@ -1,6 +1,6 @@
 //! Deleting service tokens.
 
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Person, on_every_store};
 use serde_json::json;
 

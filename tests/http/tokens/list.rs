@@ -1,7 +1,7 @@
 //! Listing service tokens.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, on_every_store};
 use serde_json::json;
 

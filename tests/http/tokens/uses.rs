@@ -1,7 +1,7 @@
 //! When a token was last used.
 
 use chrono::TimeDelta;
-use secrets_core::ids;
+use secrets_core::model::ids;
 use secrets_tests::{App, on_every_store};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Creating and deleting webhooks.
 
 use chrono::TimeDelta;
-use secrets_core::access::Role;
+use secrets_core::model::Role;
 use secrets_tests::{App, Kind, STARTED, on_every_store, paths};
 use serde_json::json;
 

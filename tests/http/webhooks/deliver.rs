@@ -19,7 +19,7 @@ async fn a_delivery_is_signed_as_the_standard_says(kind: Kind) {
     assert_eq!(taken.header("webhook-id"), format!("msg_{id}"));
     assert_eq!(taken.header("host"), world.receiver.address.to_string());
     let seconds: i64 = taken.header("webhook-timestamp").parse().unwrap();
-    let now = secrets_core::clock::Clock::now(world.app.clock.as_ref());
+    let now = secrets_core::model::Clock::now(world.app.clock.as_ref());
     assert_eq!(seconds, now.timestamp());
     let verifier = Webhook::new(&secret).unwrap();
     let expected = verifier.sign(&format!("msg_{id}"), seconds, taken.body.as_bytes()).unwrap();

@@ -1,6 +1,6 @@
 //! What webhooks are told of rotations.
 
-use secrets_core::rotations::Fault;
+use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Build, Kind, Receiver, Rotated, STARTED, on_every_store, paths};
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ fn next_attempt(delivery: &Value) -> DateTime<Utc> {
 }
 
 fn now(app: &App) -> DateTime<Utc> {
-    secrets_core::clock::Clock::now(app.clock.as_ref())
+    secrets_core::model::Clock::now(app.clock.as_ref())
 }
 
 /// Signs in again: time has passed.

@@ -1,7 +1,7 @@
 //! What signs, and the address, which may hold a token, are shown to nobody else.
 
 use chrono::TimeDelta;
-use secrets_core::clock::Clock as _;
+use secrets_core::model::Clock as _;
 use secrets_core::outbox::Channel;
 use secrets_tests::{Dump, Kind, canary, on_every_store};
 
@@ -33,11 +33,11 @@ async fn a_webhook_that_was_moved_or_changed_is_not_told(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
     let rotation = world.app.rotation(&world.alice, &world.project, "production", "other").await;
-    let id = secrets_core::ids::parse(secrets_tests::paths::last(&webhook)).unwrap();
+    let id = secrets_core::model::ids::parse(secrets_tests::paths::last(&webhook)).unwrap();
     let mut tx = world.app.store.begin().await.unwrap();
     let record = tx.webhook(id.into()).await.unwrap().unwrap();
     // The same seal under another id.
-    let other = secrets_core::ids::WebhookId::draw(world.app.clock.now());
+    let other = secrets_core::model::WebhookId::draw(world.app.clock.now());
     let moved = secrets_core::store::WebhookRecord { id: other, rotation, ..record };
     tx.insert_webhook(&moved).await.unwrap();
     tx.commit().await.unwrap();

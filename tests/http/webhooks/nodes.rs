@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use secrets_core::clock::Clock as _;
+use secrets_core::model::Clock as _;
 use secrets_core::outbox::Channel;
 use secrets_core::store::DeliveryRecord;
 use secrets_tests::{App, Kind, on_every_store};

@@ -3,7 +3,7 @@
 
 use super::super::cipher::{Cipher, NONCE};
 use super::{Key, Keyring, kek_context, wrap_with_nonce, wrapping_cipher};
-use crate::ids::{InstanceId, ProjectId};
+use crate::model::{InstanceId, ProjectId};
 
 /// The key that an instance key gives for one purpose.
 #[must_use]

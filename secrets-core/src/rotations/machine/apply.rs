@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::super::sealing::Kept;
-use super::super::{
-    Applied, Apply, AttemptState, Fault, Fence, TargetError, draw_password, group_role,
-};
+use super::super::{draw_password, group_role};
 use super::attempt::Attempt;
 use super::policy::{Reaction, Reason};
 use super::work::Held;
 use crate::failpoint;
+use crate::model::rotations::AttemptState;
+use crate::ports::rotator::{Applied, Apply, Fault, Fence, TargetError};
 
 impl Attempt<'_, '_> {
     /// Has the target take the password, and tries again where that may help. The same password, so
@@ -97,7 +97,7 @@ impl Attempt<'_, '_> {
     /// Another password, where the target does not like the first. It is kept before it is told.
     fn draw_again(&mut self) {
         self.login.password = draw_password();
-        let seals = self.work.place.seals(self.work.service.keyring());
+        let seals = self.work.place.seals(self.work.engine.keyring());
         let kept = Kept::Pending(self.record.id, self.record.sequence);
         self.record.pending = Some(seals.seal(kept, &self.login.password));
     }

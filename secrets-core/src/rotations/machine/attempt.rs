@@ -3,17 +3,14 @@
 use super::super::keys::InjectedKeys;
 use super::super::sealing::{Kept, OpenPlace};
 use super::super::webhooks::{EventData, EventPlace, announce};
-use super::super::{
-    AttemptState, Login, RotationStatus, Slot, Target, TriggerType, WebhookEvent, draw_password,
-    slot_user,
-};
+use super::super::{draw_password, slot_user};
 use super::policy::{Effect, Reason};
 use super::work::{Held, Work};
-use crate::clock::Time;
 use crate::crypto::Keyring;
-use crate::error::Result;
 use crate::failpoint;
-use crate::ids::AttemptId;
+use crate::model::rotations::{AttemptState, RotationStatus, Slot, TriggerType, WebhookEvent};
+use crate::model::{AttemptId, Result, Time};
+use crate::ports::rotator::{Login, Target};
 use crate::store::{AttemptRecord, RotationRecord, Tx};
 
 /// How often an attempt is taken up again after whoever worked on it had died. One more, and it may
@@ -71,14 +68,14 @@ impl Work<'_> {
     /// Begins an attempt because it is due, and brings it to its end.
     pub(super) async fn rotate(&mut self) -> Held<()> {
         failpoint::reached("K0").await;
-        let now = self.service.now();
+        let now = self.engine.now();
         let mut tx = self.begin().await?;
         let is_wanted =
             matches!(self.rotation.status, RotationStatus::Active | RotationStatus::Error);
         if !is_wanted || self.rotation.next_rotation_at > now {
             return Ok(());
         }
-        let keys = (self.service.keyring(), self.place.as_ref());
+        let keys = (self.engine.keyring(), self.place.as_ref());
         let trigger = (TriggerType::Scheduled, None);
         let attempt = plan(tx.as_mut(), keys, &mut self.rotation, trigger, now).await?;
         tx.update_rotation(&self.rotation).await?;
@@ -94,7 +91,7 @@ impl<'w, 'a> Attempt<'w, 'a> {
     /// Goes on with an attempt that was left open.
     pub(super) async fn take_up(work: &'w mut Work<'a>, mut record: AttemptRecord) -> Held<()> {
         let has_begun = record.state != AttemptState::Planned;
-        if has_begun && !work.service.has_left(record.rotation) {
+        if has_begun && !work.engine.has_left(record.rotation) {
             record.resumed += 1;
             let mut tx = work.begin().await?;
             tx.update_attempt(&record).await?;
@@ -112,7 +109,7 @@ impl<'w, 'a> Attempt<'w, 'a> {
     async fn drive(work: &'w mut Work<'a>, record: AttemptRecord) -> Held<()> {
         let (target, login) = match Self::opened(work, &record).await {
             Ok(opened) => opened,
-            Err(crate::error::Error::Internal(_)) => {
+            Err(crate::model::Error::Internal(_)) => {
                 let message = "what is kept of this rotation cannot be decrypted";
                 let reason = Reason::new("undecryptable", message, Effect::Error);
                 return work.conclude_failed(record, reason).await;
@@ -134,10 +131,10 @@ impl<'w, 'a> Attempt<'w, 'a> {
     async fn opened(work: &Work<'_>, record: &AttemptRecord) -> Result<(Target, Login)> {
         let target = work.target().await?;
         let sealed = record.pending.as_ref();
-        let sealed = sealed.ok_or_else(|| crate::error::Error::internal("no password is kept"))?;
-        let mut reads = work.service.store().read().await?;
+        let sealed = sealed.ok_or_else(|| crate::model::Error::internal("no password is kept"))?;
+        let mut reads = work.engine.store().read().await?;
         let kept = Kept::Pending(record.id, record.sequence);
-        let seals = work.place.seals(work.service.keyring());
+        let seals = work.place.seals(work.engine.keyring());
         let password = seals.open(reads.as_mut(), kept, sealed).await?;
         let username = slot_user(record.rotation, record.slot);
         Ok((target, Login { username, password }))

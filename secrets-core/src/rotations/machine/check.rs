@@ -2,12 +2,13 @@
 
 use super::super::keys::InjectedKeys;
 use super::super::schedule::span;
-use super::super::{Fault, Login, RotationStatus, Target, slot_user};
+use super::super::slot_user;
 use super::work::{Held, Work};
 use crate::access::EnvironmentScope;
-use crate::caller::{Caller, Origin};
-use crate::error::{Error, Result};
-use crate::operation::{Context, Read};
+use crate::engine::{Caller, Context, Read};
+use crate::model::rotations::RotationStatus;
+use crate::model::{Error, Origin, Result};
+use crate::ports::rotator::{Fault, Login, Target};
 
 /// What is said of a credential that somebody else has changed.
 const DRIFT: &str =
@@ -23,7 +24,7 @@ impl Work<'_> {
         self.rotation.checks = self.rotation.checks.saturating_add(1);
         let next = usize::try_from(self.rotation.checks).unwrap_or(usize::MAX);
         let pause = checks.get(next).or(checks.last()).copied().unwrap_or_default();
-        self.rotation.check_at = Some(self.service.now() + span(pause));
+        self.rotation.check_at = Some(self.engine.now() + span(pause));
         self.write(tx.as_mut(), false).await?;
         Ok(tx.commit().await?)
     }
@@ -45,7 +46,7 @@ impl Work<'_> {
         self.rotation.error_code = Some("drift".to_owned());
         self.rotation.error_message = Some(DRIFT.to_owned());
         if self.rotation.status == RotationStatus::Active {
-            self.rotation.next_rotation_at = self.service.now();
+            self.rotation.next_rotation_at = self.engine.now();
         }
         let has_open = tx.open_attempt(self.rotation.id).await?.is_some();
         self.write(tx.as_mut(), has_open).await?;
@@ -57,7 +58,7 @@ impl Work<'_> {
     async fn served_login(&self) -> Result<Option<Login>> {
         let Some(slot) = self.rotation.active_slot else { return Ok(None) };
         let caller = Caller::anonymous(Origin::default());
-        let mut cx = Context::<Read>::open(self.service, &caller).await?;
+        let mut cx = Context::<Read>::open(self.engine, &caller).await?;
         let place = self.place.place.clone();
         let key = cx.keyring().project_key(&place.key).map_err(Error::internal)?;
         let scope = EnvironmentScope {

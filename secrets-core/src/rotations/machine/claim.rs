@@ -1,17 +1,20 @@
 //! Finding work, and having it done by one at a time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::Mutex;
 
 use super::super::connection;
 use super::super::schedule::span;
 use super::super::sealing::OpenPlace;
-use super::super::{RotationStatus, Rotators};
 use super::attempt::Attempt;
 use super::seats::{Asker, Seat};
 use super::work::{Halt, Held, Work};
-use crate::error::Result;
-use crate::ids::RotationId;
-use crate::service::Service;
+use crate::engine::Engine;
+use crate::model::lock::lock;
+use crate::model::rotations::RotationStatus;
+use crate::model::{Result, RotationId};
+use crate::ports::timings::Rotators;
 use crate::store::{Lease, StoreResult};
 
 /// How many rotations with work are looked at to find some that may be worked on.
@@ -24,13 +27,18 @@ pub struct Claim {
     _seat: Seat,
 }
 
-impl Service {
+/// Rotations whose work failed in this process, which is still running: a later attempt need not wait
+/// for their lease to end.
+#[derive(Default)]
+struct Interrupted(Mutex<BTreeSet<RotationId>>);
+
+impl Engine {
     /// Claims rotations with work: those that are due, that somebody has left unfinished, whose
     /// previous credential is to be shut out or whose served one is to be tried. At most four at
     /// once on a node, and one at each host.
     pub async fn claim_rotations(&self) -> Result<Vec<Claim>> {
         let mut claims = Vec::new();
-        if self.rotators().is_none() || !self.seats().has_room() {
+        if self.ports().rotators.is_none() || !self.seats().has_room() {
             return Ok(claims);
         }
         let work = self.store().read().await?.rotation_work(self.now(), CANDIDATES).await?;
@@ -56,7 +64,7 @@ impl Service {
         rotation: RotationId,
         asker: Asker,
     ) -> Result<Option<Claim>> {
-        let Some(rotators) = self.rotators() else { return Ok(None) };
+        let Some(rotators) = self.ports().rotators.as_ref() else { return Ok(None) };
         let host = self.rotation_host(rotation).await?;
         let Some(seat) = self.seats().take(&host, asker) else { return Ok(None) };
         let now = self.now();
@@ -84,7 +92,7 @@ impl Service {
     /// Does what there is to do about a rotation that was claimed: one thing, to its end. What is
     /// interrupted goes on from the disk when its lease has ended.
     pub async fn work(&self, claim: Claim) {
-        let Some(rotators) = self.rotators() else { return };
+        let Some(rotators) = self.ports().rotators.as_ref() else { return };
         let rotation = claim.lease.rotation;
         match self.work_once(rotators, claim.lease).await {
             Ok(()) | Err(Halt::Lost) => {}
@@ -111,8 +119,8 @@ impl Service {
 impl Work<'_> {
     /// What is to be done first.
     async fn once(&mut self) -> Held<()> {
-        let now = self.service.now();
-        let open = self.service.store().read().await?.open_attempt(self.rotation.id).await?;
+        let now = self.engine.now();
+        let open = self.engine.store().read().await?.open_attempt(self.rotation.id).await?;
         if let Some(attempt) = open {
             return Attempt::take_up(self, attempt).await;
         }
@@ -135,17 +143,17 @@ impl Work<'_> {
     }
 }
 
-impl Service {
+impl Engine {
     pub(super) fn remember_left(&self, rotation: RotationId) {
-        self.left().lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(rotation);
+        lock(&self.shared::<Interrupted>().0).insert(rotation);
     }
 
     /// Whether it was this very process that left a rotation unfinished, and did not die of it.
     pub(super) fn has_left(&self, rotation: RotationId) -> bool {
-        self.left().lock().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&rotation)
+        lock(&self.shared::<Interrupted>().0).remove(&rotation)
     }
 
-    fn seats(&self) -> &Arc<super::Seats> {
-        self.rotation_seats()
+    fn seats(&self) -> Arc<super::Seats> {
+        self.shared()
     }
 }

@@ -3,10 +3,10 @@
 use super::super::keys::InjectedKeys;
 use super::super::schedule::{ABANDONED, span};
 use super::super::webhooks::{EventData, EventPlace, announce};
-use super::super::{AttemptState, Outcome, RotationStatus, WebhookEvent};
 use super::policy::{Effect, Reason};
 use super::work::{Held, Work};
-use crate::error::Result;
+use crate::model::Result;
+use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
 use crate::store::{AttemptRecord, Tx};
 
 impl Work<'_> {
@@ -35,7 +35,7 @@ impl Work<'_> {
         outcome: Outcome,
         reason: Reason,
     ) -> Held<AttemptRecord> {
-        let now = self.service.now();
+        let now = self.engine.now();
         // The slot holds a password that nobody will know any more.
         let is_left_open = outcome == Outcome::Failed
             && matches!(
@@ -76,7 +76,7 @@ impl Work<'_> {
     /// What becomes of the rotation. What a person paused stays paused, and what is disabled
     /// disabled.
     fn suffer(&mut self, reason: &Reason) {
-        let (now, timings) = (self.service.now(), self.rotators.timings);
+        let (now, timings) = (self.engine.now(), self.rotators.timings);
         let rotation = &mut self.rotation;
         rotation.failures = rotation.failures.saturating_add(1);
         rotation.error_code = Some(reason.code.to_owned());
@@ -119,6 +119,6 @@ impl Work<'_> {
         };
         let place = EventPlace::new(&self.place.place, &self.rotation);
         let about = EventData::new(place, attempt, injected);
-        Ok(announce(tx, event, &about, self.service.now()).await?)
+        Ok(announce(tx, event, &about, self.engine.now()).await?)
     }
 }

@@ -1,6 +1,6 @@
 //! What a failure means: whether it is tried again, and what becomes of the rotation.
 
-use super::super::Fault;
+use crate::ports::rotator::Fault;
 
 /// What is done about a fault while a password is being set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! ext3: the end of the grace of the previous credential.
 
 use super::super::schedule::span;
-use super::super::{Fault, Fence, Slot, TargetError, slot_user};
+use super::super::slot_user;
 use super::work::{Held, Work};
 use crate::failpoint;
+use crate::model::rotations::Slot;
+use crate::ports::rotator::{Fault, Fence, TargetError};
 
 impl Work<'_> {
     /// Shuts out the user of the slot that is not served. Where that fails it is tried again later:
@@ -31,7 +33,7 @@ impl Work<'_> {
                 let code = error.fault.code();
                 tracing::warn!(%rotation, code, "a previous credential was not shut out yet");
                 self.rotation.retire_at =
-                    Some(self.service.now() + span(self.rotators.timings.retire));
+                    Some(self.engine.now() + span(self.rotators.timings.retire));
             }
         }
         self.write(tx.as_mut(), false).await?;

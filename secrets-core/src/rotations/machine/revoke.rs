@@ -1,16 +1,17 @@
 //! Shutting both users of a rotation out.
 
 use super::super::rotate::no_rotators;
-use super::super::{Fence, Slot, slot_user};
+use super::super::slot_user;
 use super::work::{Halt, Work};
-use crate::error::{Error, Result, Subject};
-use crate::ids::RotationId;
-use crate::service::Service;
+use crate::engine::Engine;
+use crate::model::rotations::Slot;
+use crate::model::{Error, Result, RotationId, Subject};
+use crate::ports::rotator::Fence;
 
-impl Service {
+impl Engine {
     /// Shuts both users out, whoever works on the rotation.
     pub(in super::super) async fn shut_out(&self, rotation: RotationId) -> Result<()> {
-        let rotators = self.rotators().ok_or_else(no_rotators)?;
+        let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         let gone = || Error::NotFound(Subject::Rotation);
         let lease = self.seize_lease(rotation).await?.ok_or_else(gone)?;
         let mut work = Work::open(self, rotators, lease).await?.ok_or_else(gone)?;

@@ -1,10 +1,11 @@
 //! ext4: shutting out again the slot that was changed and cannot be served.
 
-use super::super::{AttemptState, Fault, Outcome, TargetError};
 use super::attempt::Attempt;
 use super::policy::{Effect, ROLLED_BACK, Reason};
 use super::work::Held;
 use crate::failpoint;
+use crate::model::rotations::{AttemptState, Outcome};
+use crate::ports::rotator::{Fault, TargetError};
 
 impl Attempt<'_, '_> {
     /// Decides to roll back, before anything is undone.

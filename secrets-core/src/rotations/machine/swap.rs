@@ -6,15 +6,14 @@ use futures_util::poll;
 
 use super::super::keys::InjectedKeys;
 use super::super::schedule::{span, work_at};
-use super::super::{AttemptState, Outcome, RotationStatus, WebhookEvent};
 use super::attempt::Attempt;
 use super::policy::{Effect, Reason};
 use super::work::{Halt, Held};
 use crate::access::EnvironmentScope;
-use crate::caller::{Caller, Origin};
-use crate::error::{Error, Subject};
+use crate::engine::{Caller, Context, Write};
 use crate::failpoint;
-use crate::operation::{Context, Write};
+use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
+use crate::model::{Error, Origin, Subject};
 use crate::store::{RotationRecord, StoreResult};
 
 /// Why the new credential is not served.
@@ -29,9 +28,9 @@ impl Attempt<'_, '_> {
     /// Serves the new credential: secrets, slot, history, events and log in one transaction. What
     /// forbids it is a reason to roll back.
     pub(super) async fn swap(&mut self) -> Held<()> {
-        let service = self.work.service;
+        let engine = self.work.engine;
         let caller = Caller::anonymous(Origin::default());
-        let mut cx = Context::<Write>::open(service, &caller).await?;
+        let mut cx = Context::<Write>::open(engine, &caller).await?;
         let before = (self.record.clone(), self.work.rotation.clone());
         match self.serve(&mut cx).await {
             Ok(()) => {
@@ -92,7 +91,7 @@ impl Attempt<'_, '_> {
     }
 
     /// The rotation after a success.
-    fn served(&mut self, now: crate::clock::Time) {
+    fn served(&mut self, now: crate::model::Time) {
         let timings = self.work.rotators.timings;
         let rotation = &mut self.work.rotation;
         let is_held = matches!(rotation.status, RotationStatus::Paused | RotationStatus::Disabled);

@@ -5,17 +5,16 @@ use super::super::rotate::{BegunRotation, no_rotators};
 use super::super::schedule::span;
 use super::policy::{Effect, FAILURES, Reason};
 use super::work::{Halt, Work};
-use crate::error::{Error, Result, Subject};
-use crate::ids::RotationId;
-use crate::service::Service;
+use crate::engine::Engine;
+use crate::model::{Error, Result, RotationId, Subject};
 use crate::store::Lease;
 
-impl Service {
+impl Engine {
     /// Ends an attempt that nobody may wait for any longer. What became of it at the target is not
     /// known and does not matter: only the slot that is not served was touched, and the next attempt
     /// changes it again.
     pub(in super::super) async fn time_out(&self, begun: BegunRotation) -> Result<HistoryEntry> {
-        let rotators = self.rotators().ok_or_else(no_rotators)?;
+        let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         if let Some(lease) = self.seize_lease(begun.rotation).await?
             && let Some(mut work) = Work::open(self, rotators, lease).await?
         {
@@ -38,7 +37,7 @@ impl Service {
 
     /// Takes the lease whoever has it: they lose it, and stop at their next step.
     pub(in super::super) async fn seize_lease(&self, id: RotationId) -> Result<Option<Lease>> {
-        let Some(rotators) = self.rotators() else { return Ok(None) };
+        let Some(rotators) = self.ports().rotators.as_ref() else { return Ok(None) };
         let length = span(rotators.timings.lease);
         let now = self.now();
         let mut tx = self.store().begin().await?;

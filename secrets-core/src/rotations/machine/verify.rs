@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use super::super::{AttemptState, Fault, Login, TargetError, TriggerType, draw_password};
+use super::super::draw_password;
 use super::attempt::Attempt;
 use super::policy::{Effect, ROLLED_BACK, Reason};
 use super::work::Held;
 use crate::failpoint;
+use crate::model::rotations::{AttemptState, TriggerType};
+use crate::ports::rotator::{Fault, Login, TargetError};
 
 /// The longest pause between two logins.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);

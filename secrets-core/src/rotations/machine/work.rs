@@ -8,10 +8,11 @@ use futures_util::future::{Either, select};
 use super::super::connection;
 use super::super::schedule::{span, work_at};
 use super::super::sealing::OpenPlace;
-use super::super::{DatabaseRotator, Rotators, Target, TargetError};
-use crate::audit::Note;
-use crate::error::{Error, Result, Subject};
-use crate::service::Service;
+use crate::engine::Engine;
+use crate::engine::Note;
+use crate::model::{Error, Result, Subject};
+use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
+use crate::ports::timings::Rotators;
 use crate::store::{Lease, RotationRecord, StoreError, StoreResult, Tx};
 
 /// Why work on a rotation stops before its end. What is on the disk says how it goes on.
@@ -25,7 +26,7 @@ pub(crate) enum Halt {
 
 /// A rotation that is being worked on.
 pub(crate) struct Work<'a> {
-    pub(super) service: &'a Service,
+    pub(super) engine: &'a Engine,
     pub(super) rotators: &'a Rotators,
     pub(super) lease: Lease,
     pub(super) rotation: RotationRecord,
@@ -38,21 +39,21 @@ pub(super) type Held<T> = std::result::Result<T, Halt>;
 impl<'a> Work<'a> {
     /// The rotation of a lease, as it is now; `None` if it is gone.
     pub(super) async fn open(
-        service: &'a Service,
+        engine: &'a Engine,
         rotators: &'a Rotators,
         lease: Lease,
     ) -> Result<Option<Self>> {
-        let mut reads = service.store().read().await?;
+        let mut reads = engine.store().read().await?;
         let Some(rotation) = reads.rotation(lease.rotation).await? else { return Ok(None) };
         let Some(place) = reads.rotation_place(lease.rotation).await? else { return Ok(None) };
-        let place = Arc::new(OpenPlace::new(service.keyring(), place)?);
-        Ok(Some(Self { service, rotators, lease, rotation, place }))
+        let place = Arc::new(OpenPlace::new(engine.keyring(), place)?);
+        Ok(Some(Self { engine, rotators, lease, rotation, place }))
     }
 
     /// How its database is reached.
     pub(super) async fn target(&self) -> Result<Target> {
-        let mut reads = self.service.store().read().await?;
-        let seals = self.place.seals(self.service.keyring());
+        let mut reads = self.engine.store().read().await?;
+        let seals = self.place.seals(self.engine.keyring());
         connection::open(&seals, reads.as_mut(), &self.rotation).await
     }
 
@@ -66,7 +67,7 @@ impl<'a> Work<'a> {
 
     /// A transaction in which the rotation is ours: its row is held, and read anew.
     pub(super) async fn begin(&mut self) -> Held<Box<dyn Tx>> {
-        let mut tx = self.service.store().begin().await?;
+        let mut tx = self.engine.store().begin().await?;
         self.hold(tx.as_mut()).await?;
         Ok(tx)
     }
@@ -74,7 +75,7 @@ impl<'a> Work<'a> {
     /// Holds the rotation's row in a transaction, and reads it anew.
     pub(super) async fn hold(&mut self, tx: &mut dyn Tx) -> Held<()> {
         let lease =
-            Lease { until: self.service.now() + span(self.rotators.timings.lease), ..self.lease };
+            Lease { until: self.engine.now() + span(self.rotators.timings.lease), ..self.lease };
         tx.hold_lease(&lease).await?;
         self.lease = lease;
         self.rotation = tx.rotation(lease.rotation).await?.ok_or(Halt::Lost)?;
@@ -83,7 +84,7 @@ impl<'a> Work<'a> {
 
     /// Writes the rotation as it is here, with when it has work.
     pub(super) async fn write(&mut self, tx: &mut dyn Tx, has_open_attempt: bool) -> Held<()> {
-        let now = self.service.now();
+        let now = self.engine.now();
         self.rotation.updated_at = now;
         self.rotation.work_at = work_at(&self.rotation, has_open_attempt, now);
         Ok(tx.update_rotation(&self.rotation).await?)
@@ -93,7 +94,7 @@ impl<'a> Work<'a> {
     /// enough of the lease is left for one statement; when the lease is lost, it is dropped.
     pub(super) async fn under_lease<T>(&mut self, work: impl Future<Output = T>) -> Held<T> {
         let timings = self.rotators.timings;
-        if self.lease.until - self.service.now() < span(timings.margin) {
+        if self.lease.until - self.engine.now() < span(timings.margin) {
             self.prolong().await?;
         }
         let mut work = pin!(work);
@@ -138,7 +139,7 @@ impl<'a> Work<'a> {
         };
         let details = details.iter().map(|(name, detail)| ((*name).to_owned(), detail.clone()));
         note.details.extend(details);
-        tx.insert_audit(&[note.into_entry_of_system(action, self.service.now())]).await
+        tx.insert_audit(&[note.into_entry_of_system(action, self.engine.now())]).await
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::clock::Time;
 use crate::crypto::WebhookSecret;
+use crate::model::Time;
 
 /// A delivery as it arrived: three headers as they were written, and the body as it was sent.
 pub struct Delivered<'a> {

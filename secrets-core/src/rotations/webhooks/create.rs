@@ -4,15 +4,13 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
+use super::Webhook;
 use super::sealing::Receiver;
-use super::{Webhook, WebhookUrl};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
 use crate::crypto::WebhookSecret;
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::WebhookId;
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::rotations::WebhookEvent;
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::rotations::WebhookEvent;
+use crate::model::{Code, EnvironmentPath, Error, Permission, Result, Subject, WebhookId};
+use crate::ports::webhook_url::WebhookUrl;
 use crate::rotations::sealing::Seals;
 use crate::store::WebhookRecord;
 

@@ -1,10 +1,7 @@
 //! Deleting a webhook.
 
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::{Result, Subject};
-use crate::ids::WebhookId;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{EnvironmentPath, Permission, Result, Subject, WebhookId};
 
 /// Deletes a webhook. What was not delivered yet is not sent.
 #[derive(Debug)]

@@ -6,15 +6,13 @@ use serde::Deserialize;
 use super::event::message_id;
 use super::schedule::{PATIENCE, after_a_crowd, next_attempt};
 use super::sealing::Receiver;
-use super::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
-use crate::audit::Note;
-use crate::clock::Time;
-use crate::error::{Error, Result};
-use crate::ids::WebhookDeliveryId;
+use crate::engine::Engine;
+use crate::engine::Note;
+use crate::model::rotations::DeliveryStatus;
+use crate::model::{Error, Result, Time, WebhookDeliveryId};
 use crate::outbox::settle;
-use crate::rotations::DeliveryStatus;
+use crate::ports::webhooks::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
 use crate::rotations::sealing::OpenPlace;
-use crate::service::Service;
 use crate::store::{
     DeliveryRecord, RotationPlace, RotationRecord, StoreError, StoreResult, Tx,
     WebhookDeliveryRecord, WebhookRecord,
@@ -53,7 +51,7 @@ enum Outcome {
     Dropped,
 }
 
-impl Service {
+impl Engine {
     /// Sends a delivery to a webhook, and settles it.
     pub(crate) async fn deliver_webhook(
         &self,
@@ -70,7 +68,7 @@ impl Service {
         let outcome = match self.receiver(&due).await {
             Ok(receiver) => {
                 let team = due.place.project.team;
-                let Some(_seat) = self.receivers().take(receiver.url.host(), team) else {
+                let Some(_seat) = self.shared::<Receivers>().take(receiver.url.host(), team) else {
                     let later = after_a_crowd(self.now());
                     return settle(self.store().begin().await?, claimed, Some(later)).await;
                 };

@@ -3,13 +3,9 @@
 use serde::Serialize;
 
 use super::event::TEST;
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::clock::Time;
-use crate::error::Result;
-use crate::ids::{WebhookDeliveryId, WebhookId};
-use crate::operation::{Audit, Context, Operation, Read};
-use crate::rotations::DeliveryStatus;
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::rotations::DeliveryStatus;
+use crate::model::{EnvironmentPath, Permission, Result, Time, WebhookDeliveryId, WebhookId};
 use crate::store::WebhookDeliveryRecord;
 
 /// Lists what a webhook was told and is to be told, newest first: the last 100, of 30 days.

@@ -4,20 +4,18 @@ use serde::Serialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::clock::Time;
-use crate::ids::{
-    AttemptId, DeliveryId, EnvironmentId, ProjectId, RotationId, TeamId, WebhookDeliveryId,
-    WebhookId,
+use crate::model::rotations::{DeliveryStatus, Integration, Outcome, TriggerType, WebhookEvent};
+use crate::model::{
+    AttemptId, DeliveryId, EnvironmentId, EnvironmentName, ProjectId, RotationId, RotationName,
+    SecretKey, Slug, TeamId, Time, WebhookDeliveryId, WebhookId,
 };
-use crate::names::{EnvironmentName, RotationName, SecretKey, Slug};
-use crate::rotations::{DeliveryStatus, Integration, Outcome, TriggerType, WebhookEvent};
 use crate::store::{
     AttemptRecord, DeliveryRecord, RotationPlace, RotationRecord, StoreResult, Tx,
     WebhookDeliveryRecord,
 };
 
 /// What an event on its way to a webhook is called in the outbox.
-pub(crate) const DELIVERY: &str = "webhook";
+pub(super) const DELIVERY: &str = "webhook";
 
 /// The name of the event that is sent because somebody asked.
 pub(super) const TEST: &str = "webhook.test";

@@ -2,10 +2,8 @@
 
 use super::Webhook;
 use super::sealing::Receiver;
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::Result;
-use crate::operation::{Audit, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::model::{EnvironmentPath, Permission, Result};
 use crate::rotations::sealing::Seals;
 
 /// Lists a rotation's webhooks, oldest first.

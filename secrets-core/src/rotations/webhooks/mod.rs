@@ -16,32 +16,29 @@ mod receivers;
 mod redeliver;
 mod schedule;
 mod sealing;
-mod sender;
 mod test;
-mod url;
 
 use serde::Serialize;
 
 pub use check::{Delivered, Unproven};
 pub use create::{CreateWebhook, NewWebhook};
 pub use delete::DeleteWebhook;
+pub use deliver::{WebhookDeliveries, prune_deliveries};
 pub use deliveries::{ListDeliveries, WebhookDelivery};
-pub(crate) use event::{DELIVERY, EventData, EventPlace, announce};
+pub(crate) use event::{EventData, EventPlace, announce};
 pub use list::ListWebhooks;
 pub(crate) use receivers::Receivers;
 pub use redeliver::Redeliver;
-pub use sender::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
 pub use test::TestWebhook;
-pub use url::WebhookUrl;
 
-use super::WebhookEvent;
-use crate::access::{EnvironmentPath, EnvironmentScope, Permission};
-use crate::clock::Time;
+use crate::access::EnvironmentScope;
 use crate::crypto::WebhookSecret;
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::{RotationId, WebhookId};
-use crate::names::RotationName;
-use crate::operation::{Access, Context};
+use crate::engine::{Access, Context};
+use crate::model::rotations::WebhookEvent;
+use crate::model::{
+    Code, EnvironmentPath, Error, Permission, Result, RotationId, RotationName, Subject, Time,
+    WebhookId,
+};
 use crate::store::{RotationRecord, WebhookRecord};
 
 /// A webhook of a rotation. What signs deliveries to it is there once, when it is made.

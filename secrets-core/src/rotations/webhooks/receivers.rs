@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::ids::TeamId;
+use crate::model::TeamId;
 
 /// At once to one host: it may be small.
 const PER_HOST: usize = 4;

@@ -2,12 +2,11 @@
 
 use super::event::enqueue;
 use super::{DISABLED, WebhookDelivery};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::{Code, Error, Result, Subject};
-use crate::ids::{WebhookDeliveryId, WebhookId};
-use crate::operation::{Audit, Context, Operation, Write};
-use crate::rotations::DeliveryStatus;
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::rotations::DeliveryStatus;
+use crate::model::{
+    Code, EnvironmentPath, Error, Permission, Result, Subject, WebhookDeliveryId, WebhookId,
+};
 use crate::store::WebhookDeliveryRecord;
 
 /// Sends again what was delivered or given up: the same message, under the same id.

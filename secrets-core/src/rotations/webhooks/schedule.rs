@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, TimeDelta};
 
-use crate::clock::Time;
 use crate::crypto::random;
+use crate::model::Time;
 
 /// The pauses before each attempt, in seconds, as Standard Webhooks proposes. Once they are used
 /// up, it is given up.

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::WebhookUrl;
 use crate::crypto::{Plaintext, Sealed, WebhookSecret};
-use crate::error::{Error, Result};
-use crate::ids::WebhookId;
+use crate::model::{Error, Result, WebhookId};
+use crate::ports::webhook_url::WebhookUrl;
 use crate::rotations::sealing::{Kept, Seals};
 use crate::store::{Reads, WebhookRecord};
 

@@ -4,11 +4,8 @@ use chrono::TimeDelta;
 
 use super::event::{EventPlace, announce_test};
 use super::{DISABLED, WebhookDelivery};
-use crate::access::{EnvironmentPath, Permission};
-use crate::caller::Callers;
-use crate::error::{Error, Result, Subject};
-use crate::ids::WebhookId;
-use crate::operation::{Audit, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, WebhookId};
 
 /// Sends a webhook an event `webhook.test`, in the way of all others: it is answered before it
 /// arrives, and the list of deliveries tells what became of it.

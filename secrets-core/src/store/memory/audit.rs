@@ -7,9 +7,7 @@ use uuid::Uuid;
 
 use super::state::{Table, owned};
 use super::{Pending, Session, Snapshot};
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::{AuditId, TeamId};
+use crate::model::{AuditId, Subject, TeamId, Time};
 use crate::store::{
     ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
     AuditSeal, AuditWrites, StoreError, StoreResult,

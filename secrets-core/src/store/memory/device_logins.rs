@@ -4,10 +4,8 @@ use async_trait::async_trait;
 
 use super::state::{Table, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::clock::Time;
 use crate::crypto::TokenMac;
-use crate::error::Subject;
-use crate::ids::{CliSessionId, UserId};
+use crate::model::{CliSessionId, Subject, Time, UserId};
 use crate::store::{
     CliSessionRecord, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites, DeviceStatus,
     StoreError, StoreResult, UserRecord,

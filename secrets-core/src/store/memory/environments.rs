@@ -5,12 +5,10 @@ use async_trait::async_trait;
 
 use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::access::{EnvironmentPath, EnvironmentRef};
-use crate::caller::Principal;
 use crate::crypto::ProjectKeyRecord;
-use crate::error::Subject;
-use crate::ids::{EnvironmentId, ProjectId};
-use crate::names::EnvironmentName;
+use crate::model::{
+    EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Principal, ProjectId, Subject,
+};
 use crate::store::{
     EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, SecretRecord, Sight, StoreError,
     StoreResult, Wanted,

@@ -2,8 +2,7 @@ use async_trait::async_trait;
 
 use super::{Pending, Session, Snapshot};
 use crate::crypto::{InstanceKeyRecord, InstanceRecord};
-use crate::error::Subject;
-use crate::ids::SecretId;
+use crate::model::{SecretId, Subject};
 use crate::store::{InstanceReads, InstanceWrites, Sample, StoreError, StoreResult};
 
 #[async_trait]

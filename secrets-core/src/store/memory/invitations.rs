@@ -4,11 +4,8 @@ use async_trait::async_trait;
 
 use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::clock::Time;
 use crate::crypto::TokenMac;
-use crate::error::Subject;
-use crate::ids::{InvitationId, TeamId};
-use crate::names::EmailAddress;
+use crate::model::{EmailAddress, InvitationId, Subject, TeamId, Time};
 use crate::store::{InvitationReads, InvitationRecord, InvitationWrites, StoreError, StoreResult};
 
 #[async_trait]

@@ -28,7 +28,7 @@ use futures_util::lock::{Mutex, OwnedMutexGuard};
 
 use self::state::State;
 use super::{Reads, Store, StoreResult, Tx};
-use crate::clock::Time;
+use crate::model::Time;
 
 /// Keeps records in memory. A clone is another handle to the same records.
 #[derive(Clone, Default)]

@@ -2,8 +2,7 @@ use async_trait::async_trait;
 
 use super::state::{State, owned};
 use super::{Pending, Session, Snapshot};
-use crate::clock::Time;
-use crate::error::Subject;
+use crate::model::{Subject, Time};
 use crate::store::{DeliveryRecord, OutboxReads, OutboxWrites, StoreError, StoreResult};
 
 #[async_trait]

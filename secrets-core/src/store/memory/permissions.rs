@@ -4,11 +4,7 @@ use async_trait::async_trait;
 
 use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::access::MemberAccess;
-use crate::caller::Principal;
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::{EnvironmentId, ProjectId, UserId};
+use crate::model::{EnvironmentId, MemberAccess, Principal, ProjectId, Subject, Time, UserId};
 use crate::store::{
     EnvironmentRecord, PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites,
     StoreError, StoreResult,

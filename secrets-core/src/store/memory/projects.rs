@@ -2,12 +2,8 @@ use async_trait::async_trait;
 
 use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::access::ProjectRef;
-use crate::caller::Principal;
-use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
-use crate::error::Subject;
-use crate::ids::{ProjectId, TeamId};
+use crate::model::{Principal, ProjectId, ProjectRef, Subject, TeamId, Time};
 use crate::store::{
     ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreError,
     StoreResult,

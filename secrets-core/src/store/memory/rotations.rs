@@ -5,11 +5,10 @@ use async_trait::async_trait;
 
 use super::state::{State, kept, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::{AttemptId, EnvironmentId, ProjectId, RotationId, TeamId};
-use crate::names::{RotationName, SecretKey};
-use crate::rotations::RotationStatus;
+use crate::model::rotations::RotationStatus;
+use crate::model::{
+    AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
+};
 use crate::store::{
     AttemptRecord, Lease, ProjectRecord, RotationPlace, RotationReads, RotationRecord,
     RotationWrites, StoreError, StoreResult,

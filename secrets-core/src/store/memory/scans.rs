@@ -6,9 +6,8 @@ use async_trait::async_trait;
 use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::Fingerprint;
-use crate::error::Subject;
-use crate::ids::{FindingId, ProjectId, ScanId, TeamId};
-use crate::scans::FindingStatus;
+use crate::model::scans::FindingStatus;
+use crate::model::{FindingId, ProjectId, ScanId, Subject, TeamId};
 use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, StoreError, StoreResult};
 
 #[async_trait]

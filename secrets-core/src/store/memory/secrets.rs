@@ -4,9 +4,7 @@ use async_trait::async_trait;
 
 use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::error::Subject;
-use crate::ids::{EnvironmentId, SecretId};
-use crate::names::SecretKey;
+use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
 use crate::store::{
     SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError, StoreResult,
 };

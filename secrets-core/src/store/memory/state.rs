@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use crate::caller::Principal;
-use crate::clock::Time;
 use crate::crypto::{Fingerprint, InstanceKeyRecord, InstanceRecord, ProjectKeyRecord, TokenMac};
-use crate::ids::{
+use crate::model::scans::FindingStatus;
+use crate::model::{
     AttemptId, AuditId, CliSessionId, DeliveryId, DeviceLoginId, EnvironmentId, FindingId,
-    InvitationId, ProjectId, RotationId, ScanId, SecretId, TeamId, TokenId, UserId,
-    WebhookDeliveryId, WebhookId,
+    InvitationId, Principal, ProjectId, RotationId, ScanId, SecretId, SecretKey, TeamId, Time,
+    TokenId, UserId, WebhookDeliveryId, WebhookId,
 };
-use crate::names::SecretKey;
-use crate::scans::FindingStatus;
 use crate::store::{
     AttemptRecord, AuditHead, AuditRecord, CliSessionRecord, DeliveryRecord, DeviceLoginRecord,
     EnvironmentRecord, FindingRecord, InvitationRecord, MemberRecord, PermissionDefault,

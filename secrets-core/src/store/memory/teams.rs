@@ -4,11 +4,7 @@ use async_trait::async_trait;
 
 use super::state::{State, kept, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::{TeamId, UserId};
-use crate::names::PlanName;
-use crate::rule::Broken;
+use crate::model::{Broken, PlanName, Subject, TeamId, Time, UserId};
 use crate::store::{
     DELETED, MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamUsage,
     TeamWrites, UserRecord,

@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use super::state::{State, Token, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::TokenMac;
-use crate::error::Subject;
-use crate::ids::{TeamId, TokenId};
+use crate::model::{Subject, TeamId, TokenId};
 use crate::store::{
     PreviousToken, Rotation, StoreError, StoreResult, TokenReads, TokenRecord, TokenScope,
     TokenUse, TokenWrites,

@@ -2,9 +2,7 @@ use async_trait::async_trait;
 
 use super::state::owned;
 use super::{Pending, Session, Snapshot};
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::UserId;
+use crate::model::{Subject, Time, UserId};
 use crate::store::{StoreError, StoreResult, UserReads, UserRecord, UserWrites};
 
 #[async_trait]

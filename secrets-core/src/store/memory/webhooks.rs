@@ -5,10 +5,8 @@ use async_trait::async_trait;
 
 use super::state::{State, kept, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::{RotationId, WebhookDeliveryId, WebhookId};
-use crate::rotations::DeliveryStatus;
+use crate::model::rotations::DeliveryStatus;
+use crate::model::{RotationId, Subject, Time, WebhookDeliveryId, WebhookId};
 use crate::store::{
     StoreError, StoreResult, WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites,
 };

@@ -118,8 +118,7 @@ mod tests {
 
     use super::tables::sight;
     use super::*;
-    use crate::access::{EnvironmentPath, ProjectRef};
-    use crate::caller::Principal;
+    use crate::model::{EnvironmentPath, Principal, ProjectRef};
     use crate::store::{Store, StoreError, Wanted};
     use crate::testing::fixtures::{World, environment, secret};
     use crate::testing::postgres::TestDatabase;

@@ -138,8 +138,7 @@ mod tests {
 
     use super::tables::{rotations, sight};
     use super::*;
-    use crate::caller::Principal;
-    use crate::error::Cause;
+    use crate::model::{Cause, Principal};
     use crate::store::{SecretRecord, Store, StoreError};
     use crate::testing::fixtures::{World, secret};
 
@@ -264,7 +263,7 @@ mod tests {
         sqlx::query(spoil).execute(&store.writers).await.unwrap();
 
         let mut reads = store.read().await.unwrap();
-        let path = crate::access::EnvironmentPath::new(world.project.id, world.staging.id);
+        let path = crate::model::EnvironmentPath::new(world.project.id, world.staging.id);
         let wanted = crate::store::Wanted::All;
         let seen = reads.sight(&path, Principal::User(world.owner.id), wanted).await;
 

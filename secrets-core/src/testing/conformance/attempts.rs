@@ -2,9 +2,8 @@
 
 use super::rotations::elsewhere;
 use super::{assert_duplicate, assert_stale, begin, committed};
-use crate::error::Subject;
-use crate::ids::AttemptId;
-use crate::rotations::{AttemptState, Outcome, Slot, TriggerType};
+use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType};
+use crate::model::{AttemptId, Subject};
 use crate::store::{
     AttemptRecord, Purge, Reads, RotationRecord, Store, Tx, WebhookDeliveryRecord, WebhookRecord,
 };

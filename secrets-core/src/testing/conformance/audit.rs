@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use super::{begin, committed, read};
-use crate::ids::{EnvironmentId, ProjectId, TeamId, UserId};
+use crate::model::{EnvironmentId, ProjectId, TeamId, UserId};
 use crate::store::{AuditFilter, AuditRecord, AuditScope, Store};
 use crate::testing::fixtures::{World, at, entry, team, user};
 

@@ -4,8 +4,7 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use super::{assert_stale, begin, committed, read};
-use crate::error::Subject;
-use crate::ids::{AuditId, TeamId};
+use crate::model::{AuditId, Subject, TeamId};
 use crate::store::{
     ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditRecord, AuditScope, AuditSeal, Store,
 };

@@ -1,8 +1,7 @@
 //! Changing environments, and the chains that come of it.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
-use crate::caller::Principal;
-use crate::error::Subject;
+use crate::model::{Principal, Subject};
 use crate::store::{EnvironmentRecord, Store};
 use crate::testing::fixtures::{World, at, environment, project, project_key};
 

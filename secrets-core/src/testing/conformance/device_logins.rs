@@ -2,8 +2,7 @@
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::{TokenMac, random};
-use crate::error::Subject;
-use crate::ids::{CliSessionId, DeviceLoginId};
+use crate::model::{CliSessionId, DeviceLoginId, Subject};
 use crate::store::{
     CliSessionRecord, DeviceClient, DeviceLoginRecord, DeviceStatus, Store, UserRecord,
 };

@@ -3,9 +3,7 @@
 use std::slice::from_ref;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
-use crate::access::EnvironmentPath;
-use crate::caller::Principal;
-use crate::error::Subject;
+use crate::model::{EnvironmentPath, Principal, Subject};
 use crate::store::{EnvironmentRecord, SecretRecord, Store, TokenRecord, TokenScope, Wanted};
 use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, token,

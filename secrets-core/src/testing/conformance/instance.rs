@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use super::{begin, committed, read};
 use crate::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, RootKeyId};
-use crate::ids::{InstanceId, SecretId};
+use crate::model::{InstanceId, SecretId};
 use crate::store::{SecretRecord, Store, StoreError};
 use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, user,

@@ -5,10 +5,8 @@ use std::slice::from_ref;
 use chrono::TimeDelta;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
-use crate::access::Role;
 use crate::crypto::{TokenMac, random};
-use crate::error::Subject;
-use crate::ids::InvitationId;
+use crate::model::{InvitationId, Role, Subject};
 use crate::store::{InvitationRecord, Store, TeamRecord, UserRecord};
 use crate::testing::fixtures::{World, at, invitation};
 

@@ -7,7 +7,7 @@
 ///
 /// ```text
 /// async fn open() -> (Arc<dyn Store>, TempDir) { … }
-/// secrets_core::store_conformance!(open);
+/// crate::store_conformance!(open);
 /// ```
 #[macro_export]
 macro_rules! store_conformance {

@@ -14,7 +14,7 @@ use std::task::Poll;
 
 use futures_util::future::join_all;
 
-use crate::error::Subject;
+use crate::model::Subject;
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 pub mod attempts;

@@ -1,7 +1,7 @@
 //! What is to be sent.
 
 use super::{assert_stale, begin, committed};
-use crate::error::Subject;
+use crate::model::Subject;
 use crate::store::{DeliveryRecord, Store};
 use crate::testing::fixtures::{at, delivery};
 

@@ -1,9 +1,7 @@
 //! What is said of people's access, and what a look finds of it.
 
 use super::{assert_stale, begin, committed, read};
-use crate::access::{EnvironmentPath, MemberAccess, Role};
-use crate::caller::Principal;
-use crate::error::Subject;
+use crate::model::{EnvironmentPath, MemberAccess, Principal, Role, Subject};
 use crate::store::{
     EnvironmentRecord, PermissionDefault, PermissionRecord, Reads, Store, StoreError, UserRecord,
     Wanted,

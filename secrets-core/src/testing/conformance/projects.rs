@@ -1,9 +1,7 @@
 //! Projects, and how somebody stands to one.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
-use crate::access::{EnvironmentPath, ProjectRef, Role};
-use crate::caller::Principal;
-use crate::error::Subject;
+use crate::model::{EnvironmentPath, Principal, ProjectRef, Role, Subject};
 use crate::store::{ProjectRecord, Standing, Store, TeamRecord, Wanted};
 use crate::testing::fixtures::{World, at, member, project, project_key, team, user};
 

@@ -5,10 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Spawn, at_once, begin, begin_among_others, instance, read};
-use crate::access::EnvironmentPath;
-use crate::caller::Principal;
-use crate::ids::EnvironmentId;
-use crate::names::SecretKey;
+use crate::model::{EnvironmentId, EnvironmentPath, Principal, SecretKey};
 use crate::store::{SecretRecord, Store, StoreResult, TokenScope, Wanted};
 use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, token, user,

@@ -3,9 +3,7 @@
 use std::slice::from_ref;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
-use crate::access::{EnvironmentPath, Role};
-use crate::caller::Principal;
-use crate::error::Subject;
+use crate::model::{EnvironmentPath, Principal, Role, Subject};
 use crate::store::{EnvironmentRecord, ProjectRecord, Purge, Standing, Store, TokenScope, Wanted};
 use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, token,

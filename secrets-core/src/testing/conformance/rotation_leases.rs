@@ -1,8 +1,7 @@
 //! What is to be done about rotations, and who is at it.
 
 use super::{assert_stale, begin, committed};
-use crate::clock::Time;
-use crate::error::Subject;
+use crate::model::{Subject, Time};
 use crate::store::{Lease, RotationRecord, Store, Tx};
 use crate::testing::fixtures::{World, at, attempt, rotation};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Spawn, at_once, begin, begin_among_others, read};
-use crate::error::Subject;
+use crate::model::Subject;
 use crate::store::{Lease, RotationRecord, Store, StoreError};
 use crate::testing::fixtures::{World, at, attempt, keys, rotation};
 

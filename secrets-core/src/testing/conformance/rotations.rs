@@ -1,9 +1,10 @@
 //! Rotations.
 
 use super::{assert_duplicate, assert_stale, begin, committed};
-use crate::error::Subject;
-use crate::ids::RotationId;
-use crate::rotations::{ConnectionMethod, Integration, PermissionLevel, RotationStatus, Slot};
+use crate::model::rotations::{
+    ConnectionMethod, Integration, PermissionLevel, RotationStatus, Slot,
+};
+use crate::model::{RotationId, Subject};
 use crate::store::{ProjectRecord, RotationRecord, Store, StoreError, TeamRecord, Tx};
 use crate::testing::fixtures::{
     World, at, attempt, concluded, environment, keys, project, project_key, rotation, sealed, team,

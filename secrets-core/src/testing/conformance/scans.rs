@@ -4,11 +4,9 @@ use chrono::TimeDelta;
 
 use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::crypto::{Fingerprint, random};
-use crate::error::Subject;
-use crate::ids::{FindingId, ScanId};
-use crate::scans::FindingStatus::{FalsePositive, Ignored, Resolved, Unresolved};
-use crate::scans::SourceKind;
-use crate::scans::engine::Severity;
+use crate::model::scans::FindingStatus::{FalsePositive, Ignored, Resolved, Unresolved};
+use crate::model::scans::{Severity, SourceKind};
+use crate::model::{FindingId, ScanId, Subject};
 use crate::store::{FindingRecord, ScanRecord, SecretPlace, Store};
 use crate::testing::fixtures::{World, at, finding, scan};
 

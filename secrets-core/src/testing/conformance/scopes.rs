@@ -1,9 +1,7 @@
 //! How far a token's scope reaches, and how people stand, seen by a look into an environment.
 
 use super::{begin, committed, read};
-use crate::access::{EnvironmentPath, Role};
-use crate::caller::Principal;
-use crate::ids::{EnvironmentId, ProjectId};
+use crate::model::{EnvironmentId, EnvironmentPath, Principal, ProjectId, Role};
 use crate::store::{
     EnvironmentRecord, Reads, Sight, Standing, Store, TokenRecord, TokenScope, Wanted,
 };

@@ -4,8 +4,7 @@ use std::slice::from_ref;
 
 use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::crypto::Sealed;
-use crate::error::Subject;
-use crate::names::SecretKey;
+use crate::model::{SecretKey, Subject};
 use crate::store::{Change, SecretRecord, Store};
 use crate::testing::fixtures::{World, at, environment, next_version, sealed, secret};
 

@@ -3,9 +3,7 @@
 use std::slice::from_ref;
 
 use super::{begin, committed, read};
-use crate::access::EnvironmentPath;
-use crate::caller::Principal;
-use crate::names::SecretKey;
+use crate::model::{EnvironmentPath, Principal, SecretKey};
 use crate::store::{EnvironmentRecord, SecretRecord, Sight, Standing, Store, TeamRecord, Wanted};
 use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, team,

@@ -1,10 +1,8 @@
 //! Teams and who is in them.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
-use crate::access::Role;
-use crate::caller::Principal;
 use crate::crypto::TokenMac;
-use crate::error::Subject;
+use crate::model::{Principal, Role, Subject};
 use crate::store::{
     EnvironmentRecord, MemberRecord, Membership, PreviousToken, Purge, Store, StoreError,
     TeamRecord, TeamUsage, TokenRecord, TokenScope, UserRecord,

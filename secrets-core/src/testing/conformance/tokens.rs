@@ -2,7 +2,7 @@
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::{TokenMac, random};
-use crate::error::Subject;
+use crate::model::Subject;
 use crate::store::{PreviousToken, Rotation, Store, TokenRecord, TokenScope, TokenUse};
 use crate::testing::fixtures::{World, at, environment, project, project_key, team, token};
 

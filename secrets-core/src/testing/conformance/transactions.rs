@@ -5,9 +5,7 @@ use std::slice::from_ref;
 use futures_util::FutureExt;
 
 use super::{assert_duplicate, assert_stale, begin, committed, instance, read};
-use crate::access::{EnvironmentPath, Role};
-use crate::caller::Principal;
-use crate::error::Subject;
+use crate::model::{EnvironmentPath, Principal, Role, Subject};
 use crate::store::{AuditFilter, Reads, Store, StoreError, TokenRecord, TokenScope, Tx, Wanted};
 use crate::testing::fixtures::{
     World, at, entry, environment, member, next_version, project, project_key, secret, team, token,

@@ -1,7 +1,7 @@
 //! People.
 
 use super::{assert_duplicate, assert_stale, begin, committed};
-use crate::error::Subject;
+use crate::model::Subject;
 use crate::store::{Store, UserRecord};
 use crate::testing::fixtures::{World, at, user};
 

@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 
 use super::{assert_stale, begin, committed};
-use crate::error::Subject;
+use crate::model::Subject;
 use crate::store::{Change, SecretRecord, SecretVersion, Store};
 use crate::testing::fixtures::{World, at, next_version, sealed, secret};
 

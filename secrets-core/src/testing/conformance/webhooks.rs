@@ -1,9 +1,8 @@
 //! Webhooks and what they were told.
 
 use super::{assert_stale, begin, committed};
-use crate::error::Subject;
-use crate::ids::{WebhookDeliveryId, WebhookId};
-use crate::rotations::{DeliveryStatus, WebhookEvent};
+use crate::model::rotations::{DeliveryStatus, WebhookEvent};
+use crate::model::{Subject, WebhookDeliveryId, WebhookId};
 use crate::store::{RotationRecord, Store, StoreError, Tx, WebhookDeliveryRecord, WebhookRecord};
 use crate::testing::fixtures::{World, at, rotation, sealed, webhook, webhook_delivery};
 

@@ -2,8 +2,8 @@
 
 use super::{Row, Statement, bigint};
 use crate::crypto::Sealed;
-use crate::ids::{AttemptId, RotationId};
-use crate::rotations::{AttemptState, Outcome, Slot, TriggerType};
+use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType};
+use crate::model::{AttemptId, RotationId};
 use crate::store::{AttemptRecord, StoreResult};
 
 /// The one of a rotation that is open.

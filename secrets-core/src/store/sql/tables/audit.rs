@@ -3,9 +3,7 @@ use sqlx::QueryBuilder;
 use uuid::Uuid;
 
 use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::{AuditId, EnvironmentId, ProjectId, TeamId};
+use crate::model::{AuditId, EnvironmentId, ProjectId, Subject, TeamId, Time};
 use crate::store::{
     ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
     AuditSeal, AuditWrites, StoreError, StoreResult,

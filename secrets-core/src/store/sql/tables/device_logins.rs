@@ -1,11 +1,8 @@
 use async_trait::async_trait;
 
 use super::{Connected, Row, Session, Transaction, users};
-use crate::clock::Time;
 use crate::crypto::TokenMac;
-use crate::error::Subject;
-use crate::ids::{CliSessionId, UserId};
-use crate::names::DisplayName;
+use crate::model::{CliSessionId, DisplayName, Subject, Time, UserId};
 use crate::store::{
     CliSessionRecord, DeviceClient, DeviceLoginReads, DeviceLoginRecord, DeviceLoginWrites,
     DeviceStatus, StoreResult, UserRecord,

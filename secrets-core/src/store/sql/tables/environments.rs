@@ -1,11 +1,9 @@
 use async_trait::async_trait;
 
 use super::{Connected, Row, Session, Transaction, bigint, sight, user_or_token};
-use crate::access::EnvironmentPath;
-use crate::caller::Principal;
-use crate::error::Subject;
-use crate::ids::{EnvironmentId, ProjectId};
-use crate::names::EnvironmentName;
+use crate::model::{
+    EnvironmentId, EnvironmentName, EnvironmentPath, Principal, ProjectId, Subject,
+};
 use crate::store::{
     EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Sight, StoreError, StoreResult, Wanted,
 };

@@ -2,8 +2,7 @@ use async_trait::async_trait;
 
 use super::{Connected, Row, Session, Transaction, bigint, projects, secrets};
 use crate::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, RootKeyId};
-use crate::error::Subject;
-use crate::ids::SecretId;
+use crate::model::{SecretId, Subject};
 use crate::store::{InstanceReads, InstanceWrites, Sample, StoreResult};
 
 #[async_trait]

@@ -2,12 +2,8 @@ use async_trait::async_trait;
 
 use super::super::super::findable;
 use super::{Connected, Row, Session, Transaction};
-use crate::access::Role;
-use crate::clock::Time;
 use crate::crypto::TokenMac;
-use crate::error::Subject;
-use crate::ids::{InvitationId, TeamId};
-use crate::names::EmailAddress;
+use crate::model::{EmailAddress, InvitationId, Role, Subject, TeamId, Time};
 use crate::store::{InvitationReads, InvitationRecord, InvitationWrites, StoreResult};
 
 /// Invitations with what their team and their inviter are called now.

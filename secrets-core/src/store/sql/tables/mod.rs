@@ -11,9 +11,7 @@ use uuid::Uuid;
 
 use super::super::error::{self, broken};
 use super::{BEGIN, CLOCK, Db, Held, passes};
-use crate::caller::Principal;
-use crate::clock::Time;
-use crate::error::Subject;
+use crate::model::{Principal, Subject, Time};
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
 /// The columns a record is read from. A macro, because the texts of statements are literals.

@@ -1,8 +1,7 @@
 use async_trait::async_trait;
 
 use super::{Connected, Row, Session, Transaction};
-use crate::clock::Time;
-use crate::error::Subject;
+use crate::model::{Subject, Time};
 use crate::store::{DeliveryRecord, OutboxReads, OutboxWrites, StoreResult};
 
 #[async_trait]

@@ -2,10 +2,7 @@ use async_trait::async_trait;
 
 use super::super::super::error::broken;
 use super::{Connected, Row, Session, Transaction};
-use crate::access::MemberAccess;
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::{EnvironmentId, ProjectId, UserId};
+use crate::model::{EnvironmentId, MemberAccess, ProjectId, Subject, Time, UserId};
 use crate::store::{
     PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites, StoreResult,
 };

@@ -2,13 +2,8 @@ use async_trait::async_trait;
 
 use super::super::super::findable;
 use super::{Connected, Row, Session, Transaction, user_or_token};
-use crate::access::{ProjectRef, Role};
-use crate::caller::Principal;
-use crate::clock::Time;
 use crate::crypto::ProjectKeyRecord;
-use crate::error::Subject;
-use crate::ids::{ProjectId, TeamId};
-use crate::names::PlanName;
+use crate::model::{PlanName, Principal, ProjectId, ProjectRef, Role, Subject, TeamId, Time};
 use crate::store::{
     ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreResult,
 };

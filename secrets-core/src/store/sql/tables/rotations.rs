@@ -7,12 +7,13 @@ use super::{
     BATCH, Connected, Db, Row, Session, Transaction, attempts, bigint, environments, failed,
     projects,
 };
-use crate::clock::Time;
 use crate::crypto::{ProjectKeyRecord, Sealed};
-use crate::error::Subject;
-use crate::ids::{AttemptId, EnvironmentId, ProjectId, RotationId, TeamId};
-use crate::names::{RotationName, SecretKey};
-use crate::rotations::{ConnectionMethod, Integration, PermissionLevel, RotationStatus, Slot};
+use crate::model::rotations::{
+    ConnectionMethod, Integration, PermissionLevel, RotationStatus, Slot,
+};
+use crate::model::{
+    AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
+};
 use crate::store::{
     AttemptRecord, Lease, ProjectRecord, RotationPlace, RotationReads, RotationRecord,
     RotationWrites, StoreError, StoreResult,

@@ -3,10 +3,8 @@ use sqlx::QueryBuilder;
 
 use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::Fingerprint;
-use crate::error::Subject;
-use crate::ids::{EnvironmentId, FindingId, ProjectId, ScanId, TeamId};
-use crate::scans::engine::Severity;
-use crate::scans::{FindingStatus, SourceKind};
+use crate::model::scans::{FindingStatus, Severity, SourceKind};
+use crate::model::{EnvironmentId, FindingId, ProjectId, ScanId, Subject, TeamId};
 use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace, StoreResult};
 
 #[async_trait]

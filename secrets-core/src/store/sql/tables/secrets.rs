@@ -3,9 +3,7 @@ use sqlx::{Acquire, QueryBuilder};
 
 use super::{BATCH, Connected, Db, Row, Session, Transaction, failed};
 use crate::crypto::Sealed;
-use crate::error::Subject;
-use crate::ids::{EnvironmentId, SecretId};
-use crate::names::SecretKey;
+use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
 use crate::store::{
     Change, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError, StoreResult,
 };

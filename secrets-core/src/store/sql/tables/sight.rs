@@ -8,11 +8,8 @@ use futures_util::TryStreamExt;
 
 use super::super::super::findable;
 use super::{Connection, Row, failed, permissions, projects, secrets, user_or_token};
-use crate::access::EnvironmentPath;
-use crate::caller::Principal;
 use crate::crypto::ProjectKeyRecord;
-use crate::ids::{EnvironmentId, ProjectId};
-use crate::names::PlanName;
+use crate::model::{EnvironmentId, EnvironmentPath, PlanName, Principal, ProjectId};
 use crate::store::{
     EnvironmentRecord, Link, ProjectRecord, SecretRecord, Sight, Standing, StoreResult, Wanted,
 };

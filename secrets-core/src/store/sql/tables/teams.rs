@@ -3,11 +3,7 @@ use sqlx::QueryBuilder;
 
 use super::super::super::error::broken;
 use super::{Connected, Db, Row, Session, Transaction, push_ids};
-use crate::access::Role;
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::{TeamId, UserId};
-use crate::names::PlanName;
+use crate::model::{PlanName, Role, Subject, TeamId, Time, UserId};
 use crate::store::{
     DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
 };

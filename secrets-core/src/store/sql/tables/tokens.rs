@@ -6,8 +6,7 @@ use sqlx::QueryBuilder;
 
 use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::TokenMac;
-use crate::error::Subject;
-use crate::ids::{EnvironmentId, ProjectId, TeamId, TokenId};
+use crate::model::{EnvironmentId, ProjectId, Subject, TeamId, TokenId};
 use crate::store::{
     PreviousToken, Rotation, StoreResult, TokenReads, TokenRecord, TokenScope, TokenUse,
     TokenWrites,

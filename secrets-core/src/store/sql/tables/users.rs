@@ -2,9 +2,7 @@ use async_trait::async_trait;
 
 use super::super::super::findable;
 use super::{Connected, Row, Session, Transaction};
-use crate::clock::Time;
-use crate::error::Subject;
-use crate::ids::UserId;
+use crate::model::{Subject, Time, UserId};
 use crate::store::{StoreResult, UserReads, UserRecord, UserWrites};
 
 #[async_trait]

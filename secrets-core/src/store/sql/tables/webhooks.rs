@@ -1,11 +1,9 @@
 use async_trait::async_trait;
 
 use super::{Connected, Row, Session, Transaction};
-use crate::clock::Time;
 use crate::crypto::Sealed;
-use crate::error::Subject;
-use crate::ids::{RotationId, WebhookDeliveryId, WebhookId};
-use crate::rotations::{DeliveryStatus, WebhookEvent};
+use crate::model::rotations::{DeliveryStatus, WebhookEvent};
+use crate::model::{RotationId, Subject, Time, WebhookDeliveryId, WebhookId};
 use crate::store::{
     StoreResult, WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites,
 };

@@ -1,0 +1,86 @@
+//! The context of an operation.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{Access, Caller, Engine, Note, Options, Ports, Write};
+use crate::crypto::Keyring;
+use crate::model::{Result, Time};
+use crate::store::{Reads, Tx};
+
+/// Everything an operation works with: the caller, the time, the store and the audit entry.
+///
+/// Its methods are defined here and in [`access`](crate::access), which resolves paths and
+/// authorizes the caller. A read has no method that writes.
+pub struct Context<'a, A: Access> {
+    pub(crate) caller: &'a Caller,
+    pub(crate) note: Note,
+    now: Time,
+    engine: &'a Engine,
+    session: Box<A::Session>,
+}
+
+impl<'a, A: Access> Context<'a, A> {
+    /// Opens a reader or a transaction for an operation of the caller.
+    pub(super) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
+        let session = A::open(engine.store()).await?;
+        Ok(Self { caller, note: Note::default(), now: engine.now(), engine, session })
+    }
+
+    /// Start time of the operation.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The store, for reading.
+    pub fn reads(&mut self) -> &mut dyn Reads {
+        A::reads(&mut self.session)
+    }
+
+    /// Configuration of the service.
+    #[must_use]
+    pub fn options(&self) -> &'a Options {
+        self.engine.options()
+    }
+
+    /// Connections to the world outside.
+    #[must_use]
+    pub fn ports(&self) -> &'a Ports {
+        self.engine.ports()
+    }
+
+    /// Keys of the installation.
+    pub(crate) fn keyring(&self) -> &'a Keyring {
+        self.engine.keyring()
+    }
+
+    /// State of this process that operations of one kind share, such as a counter of attempts.
+    pub(crate) fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        self.engine.shared()
+    }
+
+    /// Sets the resource of the audit entry.
+    pub fn about(&mut self, kind: &'static str, id: Uuid, name: impl Into<String>) {
+        self.note.resource = Some((kind, Some(id), Some(name.into())));
+    }
+
+    /// Adds a detail to the audit entry. Never a secret value.
+    pub fn detail(&mut self, name: &'static str, detail: impl Into<Value>) {
+        self.note.details.insert(name.to_owned(), detail.into());
+    }
+
+    /// Session, audit context and start time, once the operation has run.
+    pub(super) fn into_parts(self) -> (Box<A::Session>, Note, Time) {
+        (self.session, self.note, self.now)
+    }
+}
+
+impl Context<'_, Write> {
+    /// The transaction.
+    pub fn tx(&mut self) -> &mut dyn Tx {
+        self.session.as_mut()
+    }
+}

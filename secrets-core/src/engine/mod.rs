@@ -1,0 +1,115 @@
+//! The engine: performs operations over the store and records them in the audit log.
+//!
+//! An [`Operation`] is a value that declares who may call it, how it is recorded, and whether it
+//! reads or writes. [`Engine::perform`] is the only way to run one: it opens the store, runs the
+//! operation, writes the audit entry and commits. The engine knows no operation by name.
+
+pub(crate) mod audit_queue;
+mod caller;
+mod context;
+mod note;
+mod operation;
+mod options;
+pub(crate) mod records;
+mod shared;
+mod start;
+mod task;
+
+pub use caller::{Caller, Callers, Person, Who};
+pub use context::Context;
+pub(crate) use note::Note;
+pub use operation::{Access, Audit, Operation, Read, Write};
+pub use options::{Options, Ports};
+pub use start::StartError;
+pub use task::Task;
+
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+
+use self::audit_queue::AuditQueue;
+use self::shared::Shared;
+use crate::crypto::Keyring;
+use crate::model::{Error, Result, Time};
+use crate::store::{AuditRecord, Store};
+
+/// Ports, options and keys of a running service, and the means to perform operations.
+pub struct Engine {
+    ports: Ports,
+    options: Options,
+    keyring: Keyring,
+    audit: AuditQueue,
+    shared: Shared,
+}
+
+impl Engine {
+    /// Opens the store. Creates the installation's keys if the store is empty.
+    ///
+    /// Fails, without writing anything, if the keys and the data do not belong together.
+    pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
+        let keyring = start::keyring(&ports).await?;
+        let (audit, shared) = (AuditQueue::default(), Shared::default());
+        Ok(Self { ports, options, keyring, audit, shared })
+    }
+
+    /// Performs an operation, entirely or not at all.
+    pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
+        O::CALLERS.admit(caller)?;
+        let mut cx = Context::<O::Access>::open(self, caller).await?;
+        let output = operation.run(&mut cx).await?;
+        let (mut session, note, now) = cx.into_parts();
+        match O::AUDIT {
+            Audit::Nothing => O::Access::finish(session).await?,
+            Audit::Change(action) => {
+                let entry = note.into_entry(caller, action, now);
+                O::Access::record(&mut session, &entry).await?;
+                O::Access::finish(session).await?;
+            }
+            Audit::Read(_) if !self.options.audit_reads => {}
+            Audit::Read(_) | Audit::Export(_) if note.is_unrecorded => {}
+            Audit::Read(action) | Audit::Export(action) => {
+                // The reader is returned first: recording waits for others and for the disk.
+                drop(session);
+                let entries = note.into_entries(caller, action, now).into_iter();
+                try_join_all(entries.map(|entry| self.record(entry))).await?;
+            }
+        }
+        Ok(output)
+    }
+
+    /// Stores an audit entry with the next batch. Fails if the batch cannot be committed.
+    pub(crate) async fn record(&self, entry: AuditRecord) -> Result<()> {
+        let stored = self.audit.record(self.store(), entry).await;
+        stored.map_err(|_| Error::Unavailable("the audit log cannot be written".into()))
+    }
+
+    /// True if the last batch of audit entries was stored.
+    pub(crate) fn records(&self) -> bool {
+        !self.audit.is_failing()
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.ports.clock.now()
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.ports.store.as_ref()
+    }
+
+    pub(crate) fn ports(&self) -> &Ports {
+        &self.ports
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub(crate) fn keyring(&self) -> &Keyring {
+        &self.keyring
+    }
+
+    /// State of this process that one feature keeps, created when it is first asked for.
+    pub(crate) fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        self.shared.get()
+    }
+}

@@ -1,0 +1,59 @@
+//! Encrypted records of the store: their contexts, and the key that opens each.
+
+use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
+use crate::model::{Error, InstanceId, ProjectId, Result};
+use crate::store::{Reads, SecretRecord};
+
+/// Associated data of the value of a secret.
+pub(crate) fn value_context(
+    instance: InstanceId,
+    project: ProjectId,
+    secret: &SecretRecord,
+) -> RecordContext<'_> {
+    RecordContext {
+        purpose: Purpose::Value,
+        hidden: secret.hidden,
+        instance,
+        project,
+        environment: Some(secret.environment),
+        object: secret.id.uuid(),
+        key: secret.key.as_str(),
+        version: u64::from(secret.version),
+    }
+}
+
+/// Associated data of the description of a secret: the same for all versions.
+pub(crate) fn description_context(
+    instance: InstanceId,
+    project: ProjectId,
+    secret: &SecretRecord,
+) -> RecordContext<'_> {
+    RecordContext {
+        purpose: Purpose::Description,
+        hidden: false,
+        version: 0,
+        ..value_context(instance, project, secret)
+    }
+}
+
+/// Opens a record of a project with the key version that the record names. `newest` is the
+/// project's newest key; an older one is read from the store.
+pub(crate) async fn open(
+    keyring: &Keyring,
+    reads: &mut dyn Reads,
+    (project, newest): (ProjectId, &ProjectKey),
+    sealed: &Sealed,
+    context: &RecordContext<'_>,
+) -> Result<Plaintext> {
+    let opened = match sealed.key_version() {
+        Some(version) if version != newest.version() => {
+            let record = reads.project_key(project, version).await?;
+            let record = record
+                .ok_or_else(|| Error::internal(format!("no key {version} of project {project}")))?;
+            let key = keyring.project_key(&record).map_err(Error::internal)?;
+            sealed.open(&key, context)
+        }
+        _ => sealed.open(newest, context),
+    };
+    opened.map_err(Error::internal)
+}

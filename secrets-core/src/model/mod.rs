@@ -1,0 +1,31 @@
+//! The vocabulary: ids, names, roles, statuses, quotas, validation rules, errors.
+//!
+//! Data without behaviour. Every other module builds on it, and it builds on none.
+
+pub mod clock;
+pub mod document;
+pub mod error;
+pub mod ids;
+pub(crate) mod kinds;
+pub mod links;
+pub(crate) mod lock;
+pub mod names;
+pub mod object;
+pub mod path;
+pub mod plan;
+pub mod principal;
+pub mod rights;
+pub mod rotations;
+pub mod rule;
+pub mod scans;
+
+pub use clock::*;
+pub use error::*;
+pub use ids::*;
+pub use links::*;
+pub use names::*;
+pub use path::*;
+pub use plan::*;
+pub use principal::*;
+pub use rights::*;
+pub use rule::*;

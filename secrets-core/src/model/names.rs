@@ -1,0 +1,340 @@
+//! Names people give: parsed once, valid ever after.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::rule::{RESERVED_KEY, SECRET_KEY, SUMMARY};
+use crate::model::{Broken, Rule, ids};
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        $(#[$doc])*
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The name as it was given.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Broken;
+
+            fn from_str(text: &str) -> Result<Self, Broken> {
+                text.to_owned().try_into()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+names! {
+    /// What a team, project or token is called: 1 to 100 characters, without control or
+    /// direction-changing characters; surrounding space is cut off.
+    #[cfg_attr(feature = "openapi", schema(
+        min_length = 1, max_length = 100,
+        pattern = "^[^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*[^\\s\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff][^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
+    ))]
+    DisplayName
+    /// An e-mail address as it is kept: lower case, at most 254 bytes. Whether it exists is for its
+    /// owner to know.
+    #[cfg_attr(feature = "openapi", schema(max_length = 254, format = "email"))]
+    EmailAddress
+    /// What an environment is called: 1 to 64 letters, digits, `_` or `-`; never a UUID.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"))]
+    EnvironmentName
+    /// A plan: 1 to 64 lower-case letters, digits, `_` or `-`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[a-z0-9_-]{1,64}$"))]
+    PlanName
+    /// What a rotation is called: 1 to 63 letters, digits, `_` or `-`, beginning with a letter or
+    /// digit; never `test`, which the interface uses itself.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$"))]
+    RotationName
+    /// A secret's name: `[A-Za-z_][A-Za-z0-9_.-]{0,254}`, case kept; `export` and `bulk` belong to
+    /// the interface.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z_][A-Za-z0-9_.-]{0,254}$"))]
+    SecretKey
+    /// A project's or team's name in addresses: lower-case words joined by `-`, at most 64
+    /// characters; never a UUID.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$"))]
+    Slug
+    /// What something is for: at most 500 characters on any number of lines.
+    #[cfg_attr(feature = "openapi", schema(
+        max_length = 500,
+        pattern = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
+    ))]
+    Summary
+}
+
+const DISPLAY_NAME: Rule = Rule::of("must be 1 to 100 characters without control characters");
+const EMAIL_ADDRESS: Rule = Rule::of("must be an e-mail address of at most 254 characters");
+const ENVIRONMENT_NAME: Rule = Rule::of(
+    "must be 1 to 64 letters, digits, underscores and hyphens, begin with a letter or digit, and not be a UUID",
+);
+const ROTATION_NAME: Rule = Rule::of(
+    "must be 1 to 63 letters, digits, underscores and hyphens, begin with a letter or digit, and not be `test`",
+);
+const SLUG: Rule = Rule::of(
+    "must be 1 to 64 lower-case letters, digits and hyphens, begin and end with a letter or digit, and not be a UUID",
+);
+
+impl TryFrom<String> for DisplayName {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        let trimmed = text.trim();
+        let length = trimmed.chars().count();
+        let fits = (1..=100).contains(&length) && !trimmed.chars().any(is_invisible);
+        if fits { Ok(Self(trimmed.to_owned())) } else { Err(DISPLAY_NAME.broken()) }
+    }
+}
+
+impl DisplayName {
+    /// What a personal team is called when its owner's name cannot be part of a name.
+    #[must_use]
+    pub(crate) fn personal() -> Self {
+        Self("Personal Team".to_owned())
+    }
+}
+
+impl TryFrom<String> for EmailAddress {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        let email = text.trim().to_lowercase();
+        let parts =
+            email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
+        let fits = parts.is_some_and(|(_, domain)| !domain.contains('@'))
+            && email.len() <= 254
+            && !email.chars().any(|c| c.is_whitespace() || is_invisible(c));
+        if fits { Ok(Self(email)) } else { Err(EMAIL_ADDRESS.broken()) }
+    }
+}
+
+impl TryFrom<String> for EnvironmentName {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        let fits = (1..=64).contains(&text.len())
+            && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+            && ids::parse(&text).is_none();
+        if fits { Ok(Self(text)) } else { Err(ENVIRONMENT_NAME.broken()) }
+    }
+}
+
+impl TryFrom<String> for PlanName {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        const PLAN: Rule =
+            Rule::of("must be 1 to 64 lower-case letters, digits, underscores and hyphens");
+        let fits = (1..=64).contains(&text.len())
+            && text
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c));
+        if fits { Ok(Self(text)) } else { Err(PLAN.broken()) }
+    }
+}
+
+impl PlanName {
+    /// One that we give ourselves.
+    pub(crate) fn fixed(name: &'static str) -> Self {
+        Self(name.to_owned())
+    }
+}
+
+impl TryFrom<String> for RotationName {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        // The path `…/rotations/test` is an operation: a rotation of that name could not be reached.
+        let fits = (1..=63).contains(&text.len())
+            && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+            && text != "test";
+        if fits { Ok(Self(text)) } else { Err(ROTATION_NAME.broken()) }
+    }
+}
+
+impl TryFrom<String> for SecretKey {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        // The paths `…/secrets/export` and `…/secrets/bulk` are operations: a key of that name
+        // could never be read, and asking for it would answer with every value.
+        if text == "export" || text == "bulk" {
+            return Err(RESERVED_KEY.broken());
+        }
+        let fits = (1..=255).contains(&text.len())
+            && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
+        if fits { Ok(Self(text)) } else { Err(SECRET_KEY.broken()) }
+    }
+}
+
+impl TryFrom<String> for Summary {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.broken()) }
+    }
+}
+
+impl TryFrom<String> for Slug {
+    type Error = Broken;
+
+    fn try_from(text: String) -> Result<Self, Broken> {
+        let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let fits = (1..=64).contains(&text.len())
+            && text.starts_with(edge)
+            && text.ends_with(edge)
+            && text.chars().all(|c| edge(c) || c == '-')
+            && ids::parse(&text).is_none();
+        if fits { Ok(Self(text)) } else { Err(SLUG.broken()) }
+    }
+}
+
+impl EnvironmentName {
+    /// The three that every project begins with, in order.
+    #[must_use]
+    pub fn defaults() -> [Self; 3] {
+        ["development", "staging", "production"].map(|name| Self(name.to_owned()))
+    }
+
+    /// The form in which a name is unique within its project.
+    #[must_use]
+    pub fn folded(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+}
+
+impl Slug {
+    /// The slug that a name suggests: ASCII, lower case, words joined by `-`, at most 59
+    /// characters so that [`Slug::with_suffix`] still fits. A name without any letter or digit
+    /// gives `otherwise`.
+    #[must_use]
+    pub fn suggested(name: &DisplayName, otherwise: &'static str) -> Self {
+        let mut slug = String::new();
+        for c in name.as_str().chars() {
+            if c.is_ascii_alphanumeric() {
+                slug.push(c.to_ascii_lowercase());
+            } else if !slug.is_empty() && !slug.ends_with('-') {
+                slug.push('-');
+            }
+        }
+        slug.truncate(59);
+        let slug = slug.trim_end_matches('-');
+        Self(if slug.is_empty() { otherwise.to_owned() } else { slug.to_owned() })
+    }
+
+    /// Whether a lookup would take it for an id.
+    #[must_use]
+    pub fn is_uuid(&self) -> bool {
+        ids::parse(&self.0).is_some()
+    }
+
+    /// The slug with `-` and four random letters, for when the plain one is taken.
+    #[must_use]
+    pub fn with_suffix(&self, random: [u8; 4]) -> Self {
+        let letters: String = random.map(|byte| char::from(b'a' + byte % 26)).iter().collect();
+        Self(format!("{}-{letters}", self.0))
+    }
+}
+
+/// Whether a text can say what something is for.
+pub(crate) fn is_summary(text: &str) -> bool {
+    text.chars().count() <= 500
+        && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))
+}
+
+/// Control characters, and those that hide or reorder the text around them (Unicode TR 36).
+pub(crate) fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_usable_as_a_variable_name() {
+        for good in ["A", "_", "DATABASE_URL", "a.b-c", &"k".repeat(255)] {
+            assert!(good.parse::<SecretKey>().is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "1A",
+            "-a",
+            ".a",
+            "A B",
+            "A=B",
+            "A;B",
+            "É",
+            "a/b",
+            &"k".repeat(256),
+            "export",
+            "bulk",
+        ] {
+            assert!(bad.parse::<SecretKey>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_reads_as_a_uuid_is_refused_in_every_spelling() {
+        for id in [
+            "0190f1f3-7b1c-7000-8000-000000000000",
+            "0190F1F3-7B1C-7000-8000-000000000000",
+            "0190f1f37b1c70008000000000000000",
+        ] {
+            assert!(id.parse::<EnvironmentName>().is_err(), "{id}");
+            assert!(id.to_lowercase().parse::<Slug>().is_err(), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_slug_is_made_of_the_letters_and_digits_of_a_name() {
+        for (name, slug) in
+            [("Web API", "web-api"), ("  --Ünï Ten! ", "n-ten"), ("日本", "project")]
+        {
+            assert_eq!(Slug::suggested(&name.parse().unwrap(), "project").as_str(), slug);
+        }
+    }
+
+    #[test]
+    fn the_longest_slug_leaves_room_for_its_suffix() {
+        let slug = Slug::suggested(&"x".repeat(100).parse().unwrap(), "project")
+            .with_suffix([0, 1, 2, 255]);
+
+        assert_eq!(slug.as_str().len(), 64);
+        assert!(slug.as_str().ends_with("-abcv"));
+        assert!(slug.as_str().parse::<Slug>().is_ok());
+    }
+
+    #[test]
+    fn a_display_name_holds_nothing_that_cannot_be_seen() {
+        assert_eq!("  Ops  ".parse::<DisplayName>().unwrap().as_str(), "Ops");
+        for bad in ["", "   ", "a\nb", "a\u{202e}b", "a\u{200b}b", &"n".repeat(101)] {
+            assert!(bad.parse::<DisplayName>().is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Ports: traits that connect the service to the world outside, each implemented by the host.
+
+pub mod identity;
+pub mod mail;
+pub mod payments;
+pub mod rotator;
+pub mod timings;
+pub mod webhook_url;
+pub mod webhooks;

@@ -1,0 +1,197 @@
+//! Where a webhook is.
+
+use std::fmt;
+
+use serde::Deserialize;
+use url::{Position, Url};
+
+use crate::egress::EgressPolicy;
+use crate::model::{Broken, Error, Result, Rule};
+
+/// The address of a webhook: `https://`, or `http://` to where the operator allows it; at most
+/// 2,048 characters, without credentials and without a fragment. It may hold a token in its path or
+/// query, so it is not shown.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct WebhookUrl {
+    text: String,
+    url: Url,
+}
+
+/// The most characters an address has.
+const LIMIT: usize = 2_048;
+
+const RULE: Rule = Rule::of(
+    "must be an https:// address of at most 2048 characters, without credentials and without a fragment",
+);
+
+impl WebhookUrl {
+    /// The address as it was given. What calls this answers for where it goes.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether what is sent there is encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// The host: a name in lower case, or an address; of IPv6 in brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.url.host_str().unwrap_or_default()
+    }
+
+    /// The port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.url.port_or_known_default().unwrap_or_default()
+    }
+
+    /// The host, with its port where that is not the usual one.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.url[Position::BeforeHost..Position::AfterPort]
+    }
+
+    /// Path and query, as a request names them.
+    #[must_use]
+    pub fn path_and_query(&self) -> &str {
+        &self.url[Position::BeforePath..Position::AfterQuery]
+    }
+
+    /// Refuses an address that may not be kept. A name may: it is judged whenever it is dialled.
+    pub(super) fn check(&self, policy: &EgressPolicy) -> Result<()> {
+        if !self.is_encrypted() && !policy.admits_plaintext(self.host()) {
+            let message = "must begin with https://, but for destinations that the operator of this service lists";
+            return Err(Error::invalid("url", message));
+        }
+        if !policy.admits(self.host()) {
+            let message = "must not be an address that may not be reached from here";
+            return Err(Error::invalid("url", message));
+        }
+        Ok(())
+    }
+}
+
+impl TryFrom<String> for WebhookUrl {
+    type Error = Broken;
+
+    fn try_from(text: String) -> std::result::Result<Self, Broken> {
+        // Strictly: the standard of browsers would repair much of what is refused here.
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let rest = rest.ok_or(RULE.broken())?;
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, after) = rest.split_at(end);
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'#');
+        if text.len() > LIMIT || authority.contains('@') || !after.bytes().all(is_plain) {
+            return Err(RULE.broken());
+        }
+        if authority.is_empty() || !authority.bytes().all(is_plain) {
+            return Err(RULE.broken());
+        }
+        match Url::parse(&text) {
+            Ok(url) if url.port_or_known_default() != Some(0) => Ok(Self { text, url }),
+            _ => Err(RULE.broken()),
+        }
+    }
+}
+
+impl fmt::Debug for WebhookUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WebhookUrl(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> WebhookUrl {
+        text.to_owned().try_into().unwrap()
+    }
+
+    #[test]
+    fn an_address_is_read_once_and_in_one_way() {
+        let cases = [
+            ("https://hooks.example.com", "hooks.example.com", 443, "hooks.example.com", "/"),
+            ("https://EXAMPLE.com:443/a?b=c", "example.com", 443, "example.com", "/a?b=c"),
+            ("http://example.com:8080/?x", "example.com", 8080, "example.com:8080", "/?x"),
+            ("https://[2001:DB8::1]:1/", "[2001:db8::1]", 1, "[2001:db8::1]:1", "/"),
+            ("https://0x7f.1/", "127.0.0.1", 443, "127.0.0.1", "/"),
+            ("https://2130706433", "127.0.0.1", 443, "127.0.0.1", "/"),
+            ("https://0177.0.0.1/../x", "127.0.0.1", 443, "127.0.0.1", "/x"),
+        ];
+
+        for (text, host, port, authority, path) in cases {
+            let url = url(text);
+            assert_eq!(
+                (url.host(), url.port(), url.authority(), url.path_and_query()),
+                (host, port, authority, path),
+                "{text}"
+            );
+            assert_eq!(url.reveal(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_not_plainly_an_address_is_none() {
+        let long = format!("https://example.com/{}", "a".repeat(LIMIT));
+        let cases = [
+            "",
+            "example.com",
+            "ftp://example.com",
+            "file:///etc/passwd",
+            "HTTPS://example.com",
+            "https:example.com",
+            "https:/example.com",
+            "https://",
+            "https:///path",
+            "https://?x",
+            "https://user@example.com",
+            "https://user:pw@example.com",
+            "https://@example.com",
+            "https://example.com\\@evil.example",
+            "https://example.com/#part",
+            "https://example.com#",
+            "https://exa mple.com",
+            "https://example.com/a b",
+            "https://example.com/\n",
+            " https://example.com",
+            "https://exämple.com",
+            "https://example.com:0",
+            "https://example.com:65536",
+            "https://[::1",
+            "https://1.2.3.4.5",
+            &long,
+        ];
+
+        for text in cases {
+            assert!(WebhookUrl::try_from(text.to_owned()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_webhook_is_reached_encrypted_and_on_the_internet() {
+        let policy = EgressPolicy::parse("10.0.0.0/8,hooks.internal").unwrap();
+        let cases = [
+            ("https://example.com", true),
+            ("http://example.com", false),
+            ("https://8.8.8.8", true),
+            ("http://8.8.8.8", false),
+            ("https://127.0.0.1", false),
+            ("https://169.254.169.254", false),
+            ("https://[::ffff:127.0.0.1]", false),
+            ("https://0x7f000001", false),
+            ("https://10.1.2.3", true),
+            ("http://10.1.2.3", true),
+            ("http://hooks.internal:8080", true),
+        ];
+
+        for (text, is_kept) in cases {
+            assert_eq!(url(text).check(&policy).is_ok(), is_kept, "{text}");
+        }
+    }
+}

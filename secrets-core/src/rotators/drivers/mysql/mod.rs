@@ -1,0 +1,135 @@
+//! MySQL 8 and later, MariaDB 10.5 and later.
+//!
+//! The protocol is spoken here and not by a driver: those we know give the password to whoever asks
+//! for it within TLS, proven or not, and take a server at its word for the lengths it announces.
+
+mod change;
+mod login;
+mod look;
+mod packets;
+mod session;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::net::TcpStream;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use self::login::{Entry, Protection};
+use self::session::Session;
+use super::Who;
+use super::deadlines::Deadlines;
+use super::faults::Stage;
+use super::tls::{Tls, server_name};
+use crate::egress::Gate;
+use crate::model::rotations::PermissionLevel;
+use crate::ports::rotator::{
+    Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
+};
+
+/// Changes users of MySQL and MariaDB.
+pub struct MySqlRotator {
+    gate: Arc<Gate>,
+    deadlines: Deadlines,
+    tls: Tls,
+}
+
+impl MySqlRotator {
+    /// One that goes out by this gate.
+    #[must_use]
+    pub fn new(gate: Arc<Gate>) -> Self {
+        Self::with_deadlines(gate, Deadlines::default())
+    }
+
+    /// One that is more or less patient.
+    #[must_use]
+    pub fn with_deadlines(gate: Arc<Gate>, deadlines: Deadlines) -> Self {
+        Self { gate, deadlines, tls: Tls::new() }
+    }
+
+    async fn admin(&self, target: &Target) -> Result<Session, TargetError> {
+        let password = target.admin_password.reveal();
+        let session = self.log_in(target, Who::Admin, &target.admin_username, password).await?;
+        if session.server.is_supported() { Ok(session) } else { Err(Fault::Unsupported.into()) }
+    }
+
+    pub(super) async fn log_in(
+        &self,
+        target: &Target,
+        who: Who,
+        username: &str,
+        password: &str,
+    ) -> Result<Session, TargetError> {
+        // What would end a name in the packet cannot be one.
+        if username.contains('\0') || target.database.contains('\0') {
+            return Err(Fault::NoDatabase.into());
+        }
+        let stream = self.gate.dial(&target.host, target.port, self.deadlines.connect).await?;
+        let login = async {
+            let protection = self.protection(target, &stream)?;
+            let proven = target.ssl_mode.verifies();
+            let entry = Entry { who, username, password, database: &target.database, proven };
+            entry.log_in(stream, protection).await
+        };
+        let (wire, server) = self.deadlines.login(login).await?;
+        Ok(Session::new(wire, server, self.deadlines.begin_work(), Stage::Work(who)))
+    }
+
+    fn protection(&self, target: &Target, stream: &TcpStream) -> Result<Protection, TargetError> {
+        if target.ssl_mode.encrypts() {
+            let name = server_name(&target.host)?;
+            let name = ServerName::try_from(name).map_err(|_| Fault::TlsUntrusted)?;
+            return Ok(Some((self.tls.config(target)?, name)));
+        }
+        let peer = stream.peer_addr().map_err(|_| Fault::Unreachable)?;
+        if self.gate.policy().permits_plaintext(&target.host, peer.ip()) {
+            Ok(None)
+        } else {
+            Err(Fault::NotAllowed.into())
+        }
+    }
+}
+
+#[async_trait]
+impl DatabaseRotator for MySqlRotator {
+    async fn test(&self, target: &Target) -> Result<(), TargetError> {
+        let call = async {
+            let mut session = self.admin(target).await?;
+            let outcome = look::test(&mut session).await;
+            session.close().await;
+            outcome
+        };
+        self.deadlines.whole(call).await
+    }
+
+    async fn apply(&self, target: &Target, apply: &Apply) -> Result<Applied, TargetError> {
+        let mut session = self.admin(target).await?;
+        let proven = target.ssl_mode.verifies();
+        let outcome = change::apply(&mut session, &target.database, apply, proven).await;
+        session.close().await;
+        outcome
+    }
+
+    async fn verify(
+        &self,
+        target: &Target,
+        login: &Login,
+        level: PermissionLevel,
+    ) -> Result<(), TargetError> {
+        let (username, password) = (&login.username, login.password.reveal());
+        let call = async {
+            let mut session = self.log_in(target, Who::User, username, password).await?;
+            let outcome = look::verify(&mut session, &target.database, username, level).await;
+            session.close().await;
+            outcome
+        };
+        self.deadlines.whole(call).await
+    }
+
+    async fn lock(&self, target: &Target, fence: Fence, username: &str) -> Result<(), TargetError> {
+        let mut session = self.admin(target).await?;
+        let outcome = change::lock(&mut session, fence, username).await;
+        session.close().await;
+        outcome
+    }
+}

@@ -1,0 +1,150 @@
+//! Statements, and what they answer.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::login::{Server, refusal};
+use super::packets::{Parts, Transport, Wire};
+use crate::failpoint;
+use crate::ports::rotator::{Fault, TargetError};
+use crate::rotators::drivers::deadlines::Work;
+use crate::rotators::drivers::faults::Stage;
+
+/// More columns than we ever ask for.
+const MOST_COLUMNS: u64 = 64;
+
+/// The rows of an answer, as texts. What is no UTF-8 is nothing.
+pub(crate) type Rows = Vec<Vec<Option<String>>>;
+
+const QUIT: u8 = 1;
+const QUERY: u8 = 3;
+
+/// A connection that is logged in.
+pub(crate) struct Session {
+    wire: Wire<Box<dyn Transport>>,
+    pub(super) server: Server,
+    work: Work,
+    stage: Stage,
+}
+
+impl Session {
+    pub(super) fn new(
+        wire: Wire<Box<dyn Transport>>,
+        server: Server,
+        work: Work,
+        stage: Stage,
+    ) -> Self {
+        Self { wire, server, work, stage }
+    }
+
+    /// A statement that changes nothing that matters, or not yet.
+    pub(crate) async fn run(&mut self, statement: &str) -> Result<Rows, TargetError> {
+        let work = self.work;
+        work.statement(async {
+            self.send(statement).await?;
+            self.answer().await
+        })
+        .await
+    }
+
+    /// A statement without which one can do as well. Whether it was done.
+    pub(super) async fn try_run(&mut self, statement: &str) -> Result<bool, TargetError> {
+        match self.run(statement).await {
+            Ok(_) => Ok(true),
+            // Only what the server itself refused leaves a connection to go on with.
+            Err(error) if error.state.is_some() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A question with one value for an answer.
+    pub(super) async fn value(&mut self, question: &str) -> Result<Option<String>, TargetError> {
+        let mut rows = self.run(question).await?;
+        let row = rows.pop().ok_or(Fault::Protocol)?;
+        Ok(row.into_iter().next().flatten())
+    }
+
+    /// The statement that makes the change. Where no answer comes, what became of it is not known.
+    pub(super) async fn commit(&mut self, statement: &str) -> Result<(), TargetError> {
+        failpoint::reached("K3").await;
+        let work = self.work;
+        work.commit(async {
+            self.send(statement).await.map_err(interrupted)?;
+            failpoint::reached("K4").await;
+            self.answer().await.map(drop).map_err(interrupted)
+        })
+        .await
+    }
+
+    /// Takes leave, as servers note who does not.
+    pub(crate) async fn close(mut self) {
+        self.wire.begin();
+        timeout(Duration::from_millis(500), self.wire.write(&[QUIT])).await.ok();
+    }
+
+    async fn send(&mut self, statement: &str) -> Result<(), TargetError> {
+        self.wire.begin();
+        let packet = zeroize::Zeroizing::new([&[QUERY][..], statement.as_bytes()].concat());
+        Ok(self.wire.write(&packet).await?)
+    }
+
+    async fn answer(&mut self) -> Result<Rows, TargetError> {
+        let packet = self.wire.read().await?;
+        let mut parts = Parts::of(&packet);
+        match packet[0] {
+            0x00 => return Ok(Vec::new()),
+            0xff => return Err(self.refusal(&packet)?),
+            _ => {}
+        }
+        // It asking for a file of ours is no number either.
+        let columns = parts.counted_number()?;
+        if columns > MOST_COLUMNS || !parts.is_empty() {
+            return Err(Fault::Protocol.into());
+        }
+        for _ in 0..columns {
+            self.wire.read().await?;
+        }
+        if !is_end(&self.wire.read().await?) {
+            return Err(Fault::Protocol.into());
+        }
+        self.rows(columns).await
+    }
+
+    async fn rows(&mut self, columns: u64) -> Result<Rows, TargetError> {
+        let mut rows = Vec::new();
+        loop {
+            let packet = self.wire.read().await?;
+            if is_end(&packet) {
+                return Ok(rows);
+            }
+            if packet[0] == 0xff {
+                return Err(self.refusal(&packet)?);
+            }
+            let mut parts = Parts::of(&packet);
+            rows.push((0..columns).map(|_| value(&mut parts)).collect::<Result<_, _>>()?);
+        }
+    }
+
+    fn refusal(&self, packet: &[u8]) -> Result<TargetError, Fault> {
+        let mut parts = Parts::of(packet);
+        parts.take(1)?;
+        refusal(parts, self.stage)
+    }
+}
+
+/// Nobody knows whether a statement that was sent was done.
+fn interrupted(error: TargetError) -> TargetError {
+    if error.state.is_some() { error } else { Fault::Interrupted.into() }
+}
+
+fn is_end(packet: &[u8]) -> bool {
+    packet[0] == 0xfe && packet.len() < 9
+}
+
+fn value(parts: &mut Parts<'_>) -> Result<Option<String>, Fault> {
+    if parts.skip_null() {
+        return Ok(None);
+    }
+    Ok(String::from_utf8(parts.counted()?.to_vec()).ok())
+}

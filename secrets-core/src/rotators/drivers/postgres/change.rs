@@ -1,0 +1,187 @@
+//! Changing a user.
+//!
+//! User, password, privileges and fence change together or not at all: on PostgreSQL all of that is
+//! transactional. The fence is the comment of the role, `kv:<rotation>:<sequence>`; a role without
+//! one of ours is not touched.
+
+use std::fmt::Write as _;
+
+use tokio_postgres::types::Type;
+
+use super::connect::Peer;
+use super::grants::Level;
+use super::transaction::{Transaction, column};
+use crate::ports::rotator::{Applied, Apply, Fault, Fence, TargetError};
+use crate::rotators::drivers::Who;
+use crate::rotators::drivers::deadlines::Work;
+use crate::rotators::drivers::faults::Stage;
+use crate::rotators::drivers::quoting::{Ident, Literal};
+
+/// Settings without which statements may end up in the server's logs. What stands there then is
+/// a verifier and not the password, but it need not stand there.
+const QUIET: &[(&str, &str)] = &[
+    ("log_statement", "none"),
+    ("log_min_error_statement", "panic"),
+    ("log_min_duration_statement", "-1"),
+    ("log_duration", "off"),
+];
+
+/// Makes and changes what is asked for; `proven` is whether a certificate told who the server is.
+pub(super) async fn apply(
+    peer: &Peer,
+    work: Work,
+    apply: &Apply,
+    proven: bool,
+) -> Result<Applied, TargetError> {
+    let transaction = begin(peer, work, apply.fence).await?;
+    let identity = identity(&transaction).await?;
+    if let (Some(known), Some(found)) = (&apply.identity, &identity)
+        && known != found
+    {
+        return Err(Fault::Identity.into());
+    }
+    make_roles(&transaction, apply).await?;
+    Level::of(apply.level).grant(&transaction, &apply.group).await?;
+    let sent_in_clear = set_password(&transaction, apply, proven).await?;
+    for name in [&apply.group, &apply.login.username] {
+        mark(&transaction, apply.fence, name).await?;
+    }
+    transaction.commit().await?;
+    Ok(Applied { identity, sent_in_clear })
+}
+
+/// Shuts a user out.
+pub(super) async fn lock(
+    peer: &Peer,
+    work: Work,
+    fence: Fence,
+    username: &str,
+) -> Result<(), TargetError> {
+    let transaction = begin(peer, work, fence).await?;
+    if !exists(&transaction, fence, username).await? {
+        return Ok(());
+    }
+    transaction.run(&format!("ALTER ROLE {} NOLOGIN", Ident::pg(username)?)).await?;
+    mark(&transaction, fence, username).await?;
+    transaction.commit().await
+}
+
+/// A transaction that is alone in changing the users of this rotation.
+async fn begin(peer: &Peer, work: Work, fence: Fence) -> Result<Transaction<'_>, TargetError> {
+    let transaction = Transaction::begin(peer, work, Stage::Work(Who::Admin)).await?;
+    quieten(&transaction).await?;
+    let key = fence.rotation.to_string();
+    let lock = "SELECT pg_advisory_xact_lock(hashtextextended('kv:' || $1, 0))";
+    transaction.rows(lock, &[(&key, Type::TEXT)]).await?;
+    Ok(transaction)
+}
+
+/// As far as the administrator may: most may not.
+async fn quieten(transaction: &Transaction<'_>) -> Result<(), TargetError> {
+    let mut statements = String::new();
+    for (name, value) in QUIET {
+        write!(statements, "SET LOCAL {name} = '{value}';").map_err(|_| Fault::Protocol)?;
+    }
+    transaction.try_run(&statements).await?.ok();
+    Ok(())
+}
+
+/// What the cluster calls itself, if it says.
+async fn identity(transaction: &Transaction<'_>) -> Result<Option<String>, TargetError> {
+    let may = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')";
+    if !column::<bool>(&transaction.row(may, &[]).await?, 0)? {
+        return Ok(None);
+    }
+    let ask = "SELECT system_identifier::text FROM pg_control_system()";
+    column(&transaction.row(ask, &[]).await?, 0).map(Some)
+}
+
+/// Whether a role is there; refused if it may not be changed by this attempt.
+async fn exists(
+    transaction: &Transaction<'_>,
+    fence: Fence,
+    name: &str,
+) -> Result<bool, TargetError> {
+    let ask = "SELECT shobj_description(oid, 'pg_authid'), rolsuper \
+        FROM pg_roles WHERE rolname = $1";
+    let Some(row) = transaction.rows(ask, &[(&name, Type::TEXT)]).await?.pop() else {
+        return Ok(false);
+    };
+    match sequence_in(column(&row, 0)?, fence) {
+        // Nobody of ours made it, or somebody made something else of it.
+        None => Err(Fault::Privilege.into()),
+        Some(_) if column(&row, 1)? => Err(Fault::Privilege.into()),
+        Some(sequence) if sequence > fence.sequence => Err(Fault::Fenced.into()),
+        Some(_) => Ok(true),
+    }
+}
+
+/// The sequence that a comment tells, if it is one of this rotation's.
+fn sequence_in(comment: Option<&str>, fence: Fence) -> Option<u64> {
+    let rest = comment?.strip_prefix("kv:")?;
+    let (rotation, sequence) = rest.split_once(':')?;
+    (rotation == fence.rotation.to_string()).then(|| sequence.parse().ok())?
+}
+
+async fn mark(transaction: &Transaction<'_>, fence: Fence, name: &str) -> Result<(), TargetError> {
+    let comment = Literal::pg(&format!("kv:{}:{}", fence.rotation, fence.sequence));
+    transaction.run(&format!("COMMENT ON ROLE {} IS {comment}", Ident::pg(name)?)).await
+}
+
+/// Makes what is missing. What the user makes belongs to the group, so that both users of the
+/// rotation own it.
+async fn make_roles(transaction: &Transaction<'_>, apply: &Apply) -> Result<(), TargetError> {
+    let (g, u) = (Ident::pg(&apply.group)?, Ident::pg(&apply.login.username)?);
+    if !exists(transaction, apply.fence, &apply.group).await? {
+        transaction.run(&format!("CREATE ROLE {g} NOLOGIN")).await?;
+    }
+    if !exists(transaction, apply.fence, &apply.login.username).await? {
+        transaction.run(&format!("CREATE ROLE {u} NOLOGIN INHERIT")).await?;
+    }
+    let ask = "SELECT pg_has_role($1, $2, 'MEMBER'), EXISTS (SELECT FROM pg_db_role_setting s \
+        WHERE s.setdatabase = 0 AND s.setrole = $1::regrole \
+          AND ('role=' || $3) = ANY (s.setconfig))";
+    let (name, of) = (&apply.login.username, &apply.group);
+    let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
+        [(&name, Type::TEXT), (&of, Type::TEXT), (&of, Type::TEXT)];
+    let found = transaction.row(ask, &parameters).await?;
+    if !column::<bool>(&found, 0)? {
+        transaction.run(&format!("GRANT {g} TO {u}")).await?;
+    }
+    if !column::<bool>(&found, 1)? {
+        transaction.run(&format!("ALTER ROLE {u} SET role = {g}")).await?;
+    }
+    Ok(())
+}
+
+/// Sets the password by its verifier, which is of no use to who reads it. Only where a module of the
+/// server insists on the password itself it is sent, to a server that proved who it is; true then.
+async fn set_password(
+    transaction: &Transaction<'_>,
+    apply: &Apply,
+    proven: bool,
+) -> Result<bool, TargetError> {
+    let user = Ident::pg(&apply.login.username)?;
+    let password = &apply.login.password;
+    let verifier = postgres_protocol::password::scram_sha_256(password.reveal().as_bytes());
+    let statement =
+        |secret: &str| format!("ALTER ROLE {user} LOGIN PASSWORD {}", Literal::pg(secret));
+    let outcome = transaction.try_run(&statement(&verifier)).await?;
+    let is_policy = |error: &TargetError| {
+        let state = error.state.map(|state| state.as_str().to_owned());
+        matches!(state.as_deref(), Some("22023" | "28000" | "28P01" | "0A000"))
+    };
+    match outcome {
+        Ok(()) => Ok(false),
+        Err(error) if !is_policy(&error) => Err(error),
+        Err(error) if !proven => Err(TargetError { fault: Fault::PasswordPolicy, ..error }),
+        Err(_) => {
+            let clear = zeroize::Zeroizing::new(statement(password.reveal()));
+            let outcome = transaction.try_run(&clear).await?;
+            outcome.map(|()| true).map_err(|error| {
+                let fault = if is_policy(&error) { Fault::PasswordPolicy } else { error.fault };
+                TargetError { fault, ..error }
+            })
+        }
+    }
+}

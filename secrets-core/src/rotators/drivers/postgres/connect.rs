@@ -1,0 +1,185 @@
+//! Connecting and logging in.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{Either, Fuse, FusedFuture, FutureExt, select};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_postgres::config::{ChannelBinding, SslMode, SslNegotiation};
+use tokio_postgres::tls::{self as driver_tls, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_postgres::{Client, Config, Connection};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::PostgresRotator;
+use super::frames::{Seen, Trust};
+use super::guard::{Agreed, Guard, Transport};
+use crate::ports::rotator::{Fault, Target, TargetError};
+use crate::rotators::drivers::Who;
+use crate::rotators::drivers::faults::{Stage, of_state};
+use crate::rotators::drivers::tls::{fault_of, server_name};
+
+/// `SSLRequest`: its length and its number.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+
+/// Whose login, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Credentials<'a> {
+    pub who: Who,
+    pub username: &'a str,
+    pub password: &'a str,
+}
+
+/// What moves what a client sends and gets. Ends with the connection.
+pub(crate) type Driver = Fuse<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+/// A server that let us in.
+pub(crate) struct Peer {
+    pub client: Client,
+    pub(super) seen: Arc<Seen>,
+}
+
+/// A connection that is logged in.
+pub(crate) struct Session {
+    pub peer: Peer,
+    pub driver: Driver,
+}
+
+impl Session {
+    /// Takes leave, as servers note who does not.
+    pub(crate) async fn close(self) {
+        drop(self.peer);
+        if !self.driver.is_terminated() {
+            timeout(Duration::from_millis(500), self.driver).await.ok();
+        }
+    }
+}
+
+/// Does what needs the connection to be driven.
+pub(crate) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>) -> T {
+    match select(pin!(work), driver).await {
+        Either::Left((outcome, _)) => outcome,
+        // The work finds out by itself that nobody answers any more.
+        Either::Right(((), work)) => work.await,
+    }
+}
+
+impl PostgresRotator {
+    /// Logs in. Nobody who proves nothing learns the password.
+    pub(crate) async fn connect(
+        &self,
+        target: &Target,
+        credentials: Credentials<'_>,
+    ) -> Result<Session, TargetError> {
+        let trust = match target.ssl_mode {
+            mode if mode.verifies() => Trust::Proven,
+            mode if mode.encrypts() => Trust::Bound,
+            _ => Trust::Plain,
+        };
+        let seen = Arc::new(Seen::default());
+        let outcome = self.attempt(target, credentials, trust, &seen).await;
+        // A server that lets everybody in proves nothing, so nothing is changed there. That a user's
+        // login succeeds is what is to be found out.
+        if outcome.is_err() && seen.let_in() && credentials.who == Who::User {
+            return self.attempt(target, credentials, Trust::Open, &Arc::default()).await;
+        }
+        outcome
+    }
+
+    async fn attempt(
+        &self,
+        target: &Target,
+        credentials: Credentials<'_>,
+        trust: Trust,
+        seen: &Arc<Seen>,
+    ) -> Result<Session, TargetError> {
+        let stream = self.gate.dial(&target.host, target.port, self.deadlines.connect).await?;
+        let login = async {
+            let guard = self.protect(target, stream, trust, Arc::clone(seen)).await?;
+            let config = config(target, credentials, trust);
+            let (client, connection) = config
+                .connect_raw(guard, Agreed)
+                .await
+                .map_err(|error| fault_in(&error, seen, Stage::Login(credentials.who)))?;
+            let peer = Peer { client, seen: Arc::clone(seen) };
+            let driver: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(driven(connection));
+            Ok(Session { peer, driver: driver.fuse() })
+        };
+        self.deadlines.login(login).await
+    }
+
+    /// Agrees on TLS, where there is to be any, before anything else is said.
+    async fn protect(
+        &self,
+        target: &Target,
+        mut stream: TcpStream,
+        trust: Trust,
+        seen: Arc<Seen>,
+    ) -> Result<Guard, TargetError> {
+        let unreachable = |_: io::Error| Fault::Unreachable;
+        if !target.ssl_mode.encrypts() {
+            let peer = stream.peer_addr().map_err(unreachable)?;
+            if !self.gate.policy().permits_plaintext(&target.host, peer.ip()) {
+                return Err(Fault::NotAllowed.into());
+            }
+            let binding = driver_tls::ChannelBinding::none();
+            return Ok(Guard::new(Box::new(stream), binding, trust, seen));
+        }
+        let name = server_name(&target.host)?;
+        let config = self.tls.config(target)?;
+        stream.write_all(&SSL_REQUEST).await.map_err(unreachable)?;
+        // One byte and no more: what follows must come through TLS (CVE-2021-23222).
+        match stream.read_u8().await.map_err(unreachable)? {
+            b'S' => {}
+            b'N' => return Err(Fault::TlsNotOffered.into()),
+            _ => return Err(Fault::Protocol.into()),
+        }
+        let mut maker = MakeRustlsConnect::new(config);
+        let Ok(connector) = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut maker, &name);
+        let stream = connector.connect(stream).await.map_err(|error| fault_of(&error))?;
+        let binding = stream.channel_binding();
+        let stream: Box<dyn Transport> = Box::new(stream);
+        Ok(Guard::new(stream, binding, trust, seen))
+    }
+}
+
+fn config(target: &Target, credentials: Credentials<'_>, trust: Trust) -> Config {
+    let binding =
+        if trust == Trust::Bound { ChannelBinding::Require } else { ChannelBinding::Prefer };
+    let mut config = Config::new();
+    config
+        .user(credentials.username)
+        .password(credentials.password)
+        .dbname(&target.database)
+        .application_name("secrets")
+        // TLS is agreed on already; so the driver does not ask for it.
+        .ssl_mode(SslMode::Require)
+        .ssl_negotiation(SslNegotiation::Direct)
+        .channel_binding(binding);
+    config
+}
+
+/// Drives a connection to its end. What the server tells beside its answers is dropped unread: the
+/// driver's own loop would log it.
+async fn driven(mut connection: Connection<Guard, Guard>) {
+    while let Some(Ok(_)) = poll_fn(|cx| connection.poll_message(cx)).await {}
+}
+
+/// What an error of the driver means.
+pub(super) fn fault_in(error: &tokio_postgres::Error, seen: &Seen, stage: Stage) -> TargetError {
+    if let Some(fault) = seen.refused() {
+        return fault.into();
+    }
+    if let Some(state) = error.code() {
+        return of_state(state.code(), stage);
+    }
+    // The driver says of most things that the connection was closed: by itself, often.
+    if seen.has_ended() {
+        return Fault::Unreachable.into();
+    }
+    Fault::Protocol.into()
+}

@@ -1,0 +1,272 @@
+//! What a server of PostgreSQL may say.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::ports::rotator::Fault;
+
+/// No frame that we ask for is longer.
+const LONGEST: usize = 1024 * 1024;
+
+/// All that a connection may bring: catalogues of many schemas, but no endless rows or notices.
+const MOST: usize = 8 * 1024 * 1024;
+
+/// And in how many frames: short ones are work as well.
+const MOST_FRAMES: usize = 20_000;
+
+/// No message of an authentication is longer.
+const LONGEST_AUTHENTICATION: usize = 8 * 1024;
+
+/// Each iteration is work for us, and the server says how many (RFC 5802, 9). Servers use 4096; the
+/// driver takes no more than this either.
+const MOST_ITERATIONS: u64 = 100_000;
+
+/// The tag of every message of an authentication.
+const AUTHENTICATION: u8 = b'R';
+
+/// What is known of a server, and so what it may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// A certificate proved who it is: it may ask for the password itself, or for nothing.
+    Proven,
+    /// It speaks TLS, and may be anybody. It may ask for a proof of the password that is bound to
+    /// the channel: only a server that knows the password and has both ends of it can use that.
+    Bound,
+    /// It does not speak TLS, where the operator allows that. It may ask for a proof, or for
+    /// nothing.
+    Plain,
+    /// It let us in before without asking, and must do so again.
+    Open,
+}
+
+/// What was seen of a server.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    refused: OnceLock<Fault>,
+    let_in: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Seen {
+    /// Why it was not listened to any longer.
+    pub(super) fn refused(&self) -> Option<Fault> {
+        self.refused.get().copied()
+    }
+
+    /// Whether it asked for nothing.
+    pub(super) fn let_in(&self) -> bool {
+        self.let_in.load(Ordering::Relaxed)
+    }
+
+    /// Whether it went away.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn refuse(&self, fault: Fault) {
+        // The first is the reason of all others.
+        self.refused.set(fault).ok();
+    }
+}
+
+/// Reads along what a server sends, and says when to stop.
+#[derive(Debug)]
+pub(super) struct Frames {
+    trust: Trust,
+    header: Vec<u8>,
+    /// What is still to come of the frame.
+    left: usize,
+    /// The frame, if it is of an authentication.
+    message: Vec<u8>,
+    total: usize,
+    count: usize,
+    asked: bool,
+}
+
+impl Frames {
+    pub(super) fn new(trust: Trust) -> Self {
+        let (header, message) = (Vec::with_capacity(5), Vec::new());
+        Self { trust, header, left: 0, message, total: 0, count: 0, asked: false }
+    }
+
+    /// Looks at the next bytes. An error means that nobody may see them.
+    pub(super) fn read(&mut self, mut bytes: &[u8], seen: &Seen) -> Result<(), Fault> {
+        self.total = self.total.saturating_add(bytes.len());
+        if self.total > MOST {
+            return Err(Fault::Protocol);
+        }
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let (body, rest) = bytes.split_at(self.left.min(bytes.len()));
+                self.left -= body.len();
+                bytes = rest;
+                self.keep(body);
+            } else {
+                self.header.push(bytes[0]);
+                bytes = &bytes[1..];
+                if self.header.len() == 5 {
+                    self.begin()?;
+                }
+            }
+            if self.left == 0 && self.header.len() == 5 {
+                self.end(seen)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A tag, and a length that counts itself.
+    fn begin(&mut self) -> Result<(), Fault> {
+        let [_, a, b, c, d] = self.header[..] else { return Err(Fault::Protocol) };
+        let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        let most = if self.is_authentication() { LONGEST_AUTHENTICATION } else { LONGEST };
+        self.count += 1;
+        if !(4..=most).contains(&length) || self.count > MOST_FRAMES {
+            return Err(Fault::Protocol);
+        }
+        self.left = length - 4;
+        Ok(())
+    }
+
+    fn keep(&mut self, body: &[u8]) {
+        if self.is_authentication() {
+            self.message.extend_from_slice(body);
+        }
+    }
+
+    fn is_authentication(&self) -> bool {
+        self.header.first() == Some(&AUTHENTICATION)
+    }
+
+    fn end(&mut self, seen: &Seen) -> Result<(), Fault> {
+        let verdict = if self.is_authentication() { self.authentication(seen) } else { Ok(()) };
+        self.header.clear();
+        self.message.clear();
+        verdict
+    }
+
+    /// The protocol's manual, "Message Formats", `Authentication…`.
+    fn authentication(&mut self, seen: &Seen) -> Result<(), Fault> {
+        let (kind, body) = self.message.split_first_chunk().ok_or(Fault::Protocol)?;
+        match i32::from_be_bytes(*kind) {
+            0 if self.asked => Ok(()),
+            0 => {
+                seen.let_in.store(true, Ordering::Relaxed);
+                if self.trust == Trust::Bound { Err(self.unproven()) } else { Ok(()) }
+            }
+            _ if self.trust == Trust::Open => Err(Fault::Protocol),
+            3 | 5 => {
+                self.asked = true;
+                if self.trust == Trust::Proven { Ok(()) } else { Err(self.unproven()) }
+            }
+            10 => {
+                let binds = body.split(|byte| *byte == 0).any(|name| name == b"SCRAM-SHA-256-PLUS");
+                self.asked = true;
+                if binds || self.trust != Trust::Bound { Ok(()) } else { Err(self.unproven()) }
+            }
+            11 if iterations(body).is_some_and(|count| count <= MOST_ITERATIONS) => Ok(()),
+            // That the server knows the password as well.
+            12 if body.starts_with(b"v=") => Ok(()),
+            11 | 12 => Err(Fault::Protocol),
+            _ => Err(Fault::Unsupported),
+        }
+    }
+
+    /// With TLS a certificate would help; without there is nothing that would.
+    fn unproven(&self) -> Fault {
+        if self.trust == Trust::Bound { Fault::TlsUntrusted } else { Fault::Protocol }
+    }
+}
+
+/// The `i=` of what a server says first (RFC 5802, 7).
+fn iterations(body: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(body).ok()?;
+    text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(tag: u8, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len() + 4).unwrap();
+        [&[tag][..], &length.to_be_bytes(), body].concat()
+    }
+
+    fn authentication(kind: u32, body: &[u8]) -> Vec<u8> {
+        frame(b'R', &[&kind.to_be_bytes()[..], body].concat())
+    }
+
+    fn verdict(trust: Trust, bytes: &[u8]) -> Result<(), Fault> {
+        let (seen, mut frames) = (Seen::default(), Frames::new(trust));
+        // Byte by byte, as a slow server would.
+        bytes.iter().try_for_each(|byte| frames.read(&[*byte], &seen))
+    }
+
+    #[test]
+    fn a_password_is_given_to_a_proven_server_alone() {
+        for kind in [3, 5] {
+            assert_eq!(verdict(Trust::Proven, &authentication(kind, b"salt")), Ok(()));
+            assert_eq!(
+                verdict(Trust::Bound, &authentication(kind, b"salt")),
+                Err(Fault::TlsUntrusted)
+            );
+            assert_eq!(verdict(Trust::Plain, &authentication(kind, b"salt")), Err(Fault::Protocol));
+        }
+    }
+
+    #[test]
+    fn a_proof_is_bound_to_the_channel() {
+        let both = authentication(10, b"SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0");
+        let without = authentication(10, b"SCRAM-SHA-256\0\0");
+
+        assert_eq!(verdict(Trust::Bound, &both), Ok(()));
+        assert_eq!(verdict(Trust::Bound, &without), Err(Fault::TlsUntrusted));
+        assert_eq!(verdict(Trust::Plain, &without), Ok(()));
+    }
+
+    #[test]
+    fn who_asks_for_nothing_is_noticed() {
+        let ok = authentication(0, b"");
+        let seen = Seen::default();
+
+        assert_eq!(verdict(Trust::Bound, &ok), Err(Fault::TlsUntrusted));
+        let mut frames = Frames::new(Trust::Open);
+        assert_eq!(frames.read(&ok, &seen), Ok(()));
+        assert!(seen.let_in());
+        assert_eq!(
+            verdict(Trust::Open, &authentication(10, b"SCRAM-SHA-256\0\0")),
+            Err(Fault::Protocol)
+        );
+    }
+
+    #[test]
+    fn iterations_are_bounded() {
+        let first = |text: &str| verdict(Trust::Bound, &authentication(11, text.as_bytes()));
+
+        assert_eq!(first("r=a,s=b,i=4096"), Ok(()));
+        assert_eq!(first("r=a,s=b,i=100000"), Ok(()));
+        for text in ["r=a,s=b,i=100001", "r=a,s=b,i=2147483648", "r=a,s=b,i=-1", "r=a,s=b", "i="] {
+            assert_eq!(first(text), Err(Fault::Protocol), "{text}");
+        }
+    }
+
+    #[test]
+    fn frames_are_bounded() {
+        for length in [0, 3, 0x7fff_ffff, u32::MAX, 1024 * 1024 + 1] {
+            let bytes = [&b"D"[..], &u32::to_be_bytes(length)].concat();
+            assert_eq!(verdict(Trust::Bound, &bytes), Err(Fault::Protocol), "{length}");
+        }
+        assert_eq!(verdict(Trust::Bound, &frame(b'Z', b"I")), Ok(()));
+        assert_eq!(verdict(Trust::Bound, &frame(b'I', b"")), Ok(()));
+
+        let (seen, mut frames) = (Seen::default(), Frames::new(Trust::Bound));
+        let notice = frame(b'N', &[0; 1000]);
+        let many = std::iter::repeat_n(&notice, 10_000);
+        assert!(many.map(|notice| frames.read(notice, &seen)).any(|verdict| verdict.is_err()));
+    }
+}

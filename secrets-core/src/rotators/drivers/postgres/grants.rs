@@ -1,0 +1,187 @@
+//! What the group may do in the database.
+//!
+//! Existing tables, sequences and schemas are granted on each time; what the administrator makes
+//! later is granted by default privileges. Nothing is granted that is held already, so that a
+//! rotation changes the catalogue only where the level or the tables did. `admin` may make tables
+//! and do everything to their rows, but change or drop only those that the group made: PostgreSQL
+//! leaves that to owners.
+
+use std::collections::BTreeSet;
+
+use tokio_postgres::types::Type;
+
+use super::transaction::{Transaction, column};
+use crate::model::rotations::PermissionLevel;
+use crate::ports::rotator::{Fault, TargetError};
+use crate::rotators::drivers::quoting::Ident;
+
+/// Who grants in this database, one after the other: two at once would change the same rows of the
+/// catalogue, which PostgreSQL refuses.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('kv:grants', 0))";
+
+/// What a group lacks in each schema, or has beyond its level. `$1` the group, `$2` whether it may
+/// create, `$3` and `$4` what it is to have on tables and on sequences.
+const NEEDS: &str = "SELECT n.nspname::text, \
+      NOT has_schema_privilege(g.oid, n.oid, 'USAGE') \
+        OR $2 AND NOT has_schema_privilege(g.oid, n.oid, 'CREATE'), \
+      NOT $2 AND EXISTS (SELECT FROM aclexplode(n.nspacl) a \
+        WHERE a.grantee = g.oid AND a.privilege_type = 'CREATE'), \
+      EXISTS (SELECT FROM pg_class c, unnest($3) p \
+        WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
+          AND NOT has_table_privilege(g.oid, c.oid, p)), \
+      EXISTS (SELECT FROM pg_class c, aclexplode(c.relacl) a \
+        WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
+          AND c.relowner <> g.oid AND a.grantee = g.oid AND a.privilege_type <> ALL ($3)), \
+      EXISTS (SELECT FROM pg_class c, unnest($4) p \
+        WHERE c.relnamespace = n.oid AND c.relkind = 'S' \
+          AND NOT has_sequence_privilege(g.oid, c.oid, p)), \
+      EXISTS (SELECT FROM pg_class c, aclexplode(c.relacl) a \
+        WHERE c.relnamespace = n.oid AND c.relkind = 'S' \
+          AND c.relowner <> g.oid AND a.grantee = g.oid AND a.privilege_type <> ALL ($4)) \
+    FROM pg_namespace n, pg_roles g \
+    WHERE g.rolname = $1 AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
+
+/// What a group has by default on what the administrator makes.
+const DEFAULTS: &str = "SELECT d.defaclobjtype::text, a.privilege_type \
+    FROM pg_default_acl d, aclexplode(d.defaclacl) a, pg_roles g \
+    WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND d.defaclnamespace = 0 \
+      AND a.grantee = g.oid AND g.rolname = $1";
+
+/// Whether the group may connect, and what the database is called where it is.
+const DATABASE: &str = "SELECT current_database()::text, \
+    has_database_privilege(g.oid, current_database(), 'CONNECT') \
+    FROM pg_roles g WHERE g.rolname = $1";
+
+/// The privileges of a level.
+pub(super) struct Level {
+    creates: bool,
+    tables: &'static [&'static str],
+    sequences: &'static [&'static str],
+}
+
+impl Level {
+    pub(super) fn of(level: PermissionLevel) -> Self {
+        match level {
+            PermissionLevel::Read => {
+                Self { creates: false, tables: &["SELECT"], sequences: &["SELECT"] }
+            }
+            PermissionLevel::ReadWrite => Self {
+                creates: false,
+                tables: &["SELECT", "INSERT", "UPDATE", "DELETE"],
+                sequences: &["USAGE", "SELECT"],
+            },
+            PermissionLevel::Admin => Self {
+                creates: true,
+                tables: &[
+                    "SELECT",
+                    "INSERT",
+                    "UPDATE",
+                    "DELETE",
+                    "TRUNCATE",
+                    "REFERENCES",
+                    "TRIGGER",
+                ],
+                sequences: &["USAGE", "SELECT", "UPDATE"],
+            },
+        }
+    }
+
+    /// Gives the group exactly this.
+    pub(super) async fn grant(
+        &self,
+        transaction: &Transaction<'_>,
+        group: &str,
+    ) -> Result<(), TargetError> {
+        if self.statements(transaction, group).await?.is_empty() {
+            return Ok(());
+        }
+        transaction.run(LOCK).await?;
+        for statement in self.statements(transaction, group).await? {
+            transaction.run(&statement).await?;
+        }
+        // A grant that grants nothing is only a warning to the server.
+        if self.statements(transaction, group).await?.is_empty() {
+            Ok(())
+        } else {
+            Err(Fault::Privilege.into())
+        }
+    }
+
+    /// What is to be done for it; nothing if it is so.
+    async fn statements(
+        &self,
+        transaction: &Transaction<'_>,
+        group: &str,
+    ) -> Result<Vec<String>, TargetError> {
+        let quoted = Ident::pg(group)?;
+        let mut statements = Vec::new();
+        let database = transaction.row(DATABASE, &[(&group, Type::TEXT)]).await?;
+        if !column::<bool>(&database, 1)? {
+            let name = Ident::pg(column(&database, 0)?)?;
+            statements.push(format!("GRANT CONNECT ON DATABASE {name} TO {quoted}"));
+        }
+        self.in_schemas(transaction, group, &quoted, &mut statements).await?;
+        self.by_default(transaction, group, &quoted, &mut statements).await?;
+        Ok(statements)
+    }
+
+    async fn in_schemas(
+        &self,
+        transaction: &Transaction<'_>,
+        group: &str,
+        quoted: &Ident,
+        statements: &mut Vec<String>,
+    ) -> Result<(), TargetError> {
+        let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 4] = [
+            (&group, Type::TEXT),
+            (&self.creates, Type::BOOL),
+            (&self.tables, Type::TEXT_ARRAY),
+            (&self.sequences, Type::TEXT_ARRAY),
+        ];
+        for row in transaction.rows(NEEDS, &parameters).await? {
+            let schema = Ident::pg(column(&row, 0)?)?;
+            let usage = if self.creates { "USAGE, CREATE" } else { "USAGE" };
+            let on_schema = format!("SCHEMA {schema}");
+            let on_tables = format!("ALL TABLES IN SCHEMA {schema}");
+            let on_sequences = format!("ALL SEQUENCES IN SCHEMA {schema}");
+            for (lacks, exceeds, what, on) in [
+                (column(&row, 1)?, column(&row, 2)?, usage.to_owned(), on_schema),
+                (column(&row, 3)?, column(&row, 4)?, self.tables.join(", "), on_tables),
+                (column(&row, 5)?, column(&row, 6)?, self.sequences.join(", "), on_sequences),
+            ] {
+                if exceeds {
+                    statements.push(format!("REVOKE ALL ON {on} FROM {quoted}"));
+                }
+                if lacks || exceeds {
+                    statements.push(format!("GRANT {what} ON {on} TO {quoted}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn by_default(
+        &self,
+        transaction: &Transaction<'_>,
+        group: &str,
+        quoted: &Ident,
+        statements: &mut Vec<String>,
+    ) -> Result<(), TargetError> {
+        let rows = transaction.rows(DEFAULTS, &[(&group, Type::TEXT)]).await?;
+        for (kind, what, on) in [("r", self.tables, "TABLES"), ("S", self.sequences, "SEQUENCES")] {
+            let mut held = BTreeSet::new();
+            for row in &rows {
+                if column::<&str>(row, 0)? == kind {
+                    held.insert(column::<&str>(row, 1)?);
+                }
+            }
+            if held == what.iter().copied().collect() {
+                continue;
+            }
+            let what = what.join(", ");
+            statements.push(format!("ALTER DEFAULT PRIVILEGES REVOKE ALL ON {on} FROM {quoted}"));
+            statements.push(format!("ALTER DEFAULT PRIVILEGES GRANT {what} ON {on} TO {quoted}"));
+        }
+        Ok(())
+    }
+}

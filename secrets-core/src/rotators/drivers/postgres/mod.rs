@@ -1,0 +1,105 @@
+//! PostgreSQL, 11 and later.
+
+mod change;
+mod connect;
+mod frames;
+mod grants;
+mod guard;
+mod look;
+mod transaction;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub(super) use self::connect::{Credentials, drive};
+use super::Who;
+use super::deadlines::Deadlines;
+use super::tls::Tls;
+use crate::egress::Gate;
+use crate::failpoint;
+use crate::model::rotations::PermissionLevel;
+use crate::ports::rotator::{Applied, Apply, DatabaseRotator, Fence, Login, Target, TargetError};
+
+/// Changes users of PostgreSQL.
+///
+/// Passwords are set as SCRAM verifiers, made here: no statement has one in it. Every change is one
+/// transaction with its fence in it.
+pub struct PostgresRotator {
+    gate: Arc<Gate>,
+    deadlines: Deadlines,
+    tls: Tls,
+}
+
+impl PostgresRotator {
+    /// One that goes out by this gate.
+    #[must_use]
+    pub fn new(gate: Arc<Gate>) -> Self {
+        Self::with_deadlines(gate, Deadlines::default())
+    }
+
+    /// One that is more or less patient.
+    #[must_use]
+    pub fn with_deadlines(gate: Arc<Gate>, deadlines: Deadlines) -> Self {
+        Self { gate, deadlines, tls: Tls::new() }
+    }
+}
+
+fn admin(target: &Target) -> Credentials<'_> {
+    Credentials {
+        who: Who::Admin,
+        username: &target.admin_username,
+        password: target.admin_password.reveal(),
+    }
+}
+
+#[async_trait]
+impl DatabaseRotator for PostgresRotator {
+    async fn test(&self, target: &Target) -> Result<(), TargetError> {
+        let call = async {
+            let mut session = self.connect(target, admin(target)).await?;
+            let work = look::test(&session.peer, self.deadlines.begin_work());
+            let outcome = drive(&mut session.driver, work).await;
+            session.close().await;
+            outcome
+        };
+        self.deadlines.whole(call).await
+    }
+
+    async fn apply(&self, target: &Target, apply: &Apply) -> Result<Applied, TargetError> {
+        let mut session = self.connect(target, admin(target)).await?;
+        failpoint::reached("login").await;
+        let (work, proven) = (self.deadlines.begin_work(), target.ssl_mode.verifies());
+        let change = change::apply(&session.peer, work, apply, proven);
+        let outcome = drive(&mut session.driver, change).await;
+        session.close().await;
+        outcome
+    }
+
+    async fn verify(
+        &self,
+        target: &Target,
+        login: &Login,
+        level: PermissionLevel,
+    ) -> Result<(), TargetError> {
+        let (username, password) = (&login.username, login.password.reveal());
+        let credentials = Credentials { who: Who::User, username, password };
+        let call = async {
+            let mut session = self.connect(target, credentials).await?;
+            let work = self.deadlines.begin_work();
+            let look = look::verify(&session.peer, work, username, level);
+            let outcome = drive(&mut session.driver, look).await;
+            session.close().await;
+            outcome
+        };
+        self.deadlines.whole(call).await
+    }
+
+    async fn lock(&self, target: &Target, fence: Fence, username: &str) -> Result<(), TargetError> {
+        let mut session = self.connect(target, admin(target)).await?;
+        let change = change::lock(&session.peer, self.deadlines.begin_work(), fence, username);
+        let outcome = drive(&mut session.driver, change).await;
+        session.close().await;
+        outcome
+    }
+}

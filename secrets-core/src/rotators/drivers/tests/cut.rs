@@ -1,0 +1,91 @@
+//! Connections that wait, or end at the worst time.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::servers::{all, apply};
+use crate::model::rotations::{PermissionLevel, SslMode};
+use crate::ports::rotator::{Fault, Target};
+
+/// Cuts a connection, without TLS, when the client says this: before the server hears it or before
+/// the client hears the answer.
+async fn cut_at(port: u16, word: &'static [u8], is_heard: bool) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let between = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let mut server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            let (mut said, mut answered) = (vec![0; 65_536], vec![0; 65_536]);
+            loop {
+                tokio::select! {
+                    count = client.read(&mut said) => {
+                        let Ok(count @ 1..) = count else { break };
+                        let has_word = said[..count].windows(word.len()).any(|part| part == word);
+                        if !has_word || is_heard {
+                            server.write_all(&said[..count]).await.unwrap();
+                        }
+                        if has_word {
+                            // It may finish what it has heard.
+                            tokio::time::sleep(Duration::from_millis(300)).await;
+                            break;
+                        }
+                    }
+                    count = server.read(&mut answered) => {
+                        let Ok(count @ 1..) = count else { break };
+                        client.write_all(&answered[..count]).await.unwrap();
+                    }
+                }
+            }
+        }
+    });
+    between
+}
+
+#[tokio::test]
+async fn a_change_without_an_answer_is_not_taken_for_one_nor_for_none() {
+    for server in all() {
+        for is_heard in [true, false] {
+            let target = server.database("cut").await;
+            let apply = apply(PermissionLevel::Read);
+            let word: &[u8] = if server.is_postgres() { b"COMMIT" } else { b"ALTER USER" };
+            let port = cut_at(target.port, word, is_heard).await;
+            // What tells MySQL the password in full, so that it remembers it.
+            server.rotator.test(&target).await.unwrap();
+            let cut = Target { port, ssl_mode: SslMode::Disable, ..target.clone() };
+
+            let error = server.rotator.apply(&cut, &apply).await.unwrap_err();
+
+            assert_eq!(error.fault, Fault::Interrupted);
+            let verified = server.rotator.verify(&target, &apply.login, apply.level).await;
+            assert_eq!(verified.is_ok(), is_heard);
+            server.rotator.apply(&target, &apply).await.unwrap();
+            server.rotator.verify(&target, &apply.login, apply.level).await.unwrap();
+            server.clear(&target, &[&apply]).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_holds_the_lock_is_not_waited_for_long() {
+    for server in all() {
+        let target = server.database("busy").await;
+        let apply = apply(PermissionLevel::Read);
+        let rotation = apply.fence.rotation;
+        let hold = if server.is_postgres() {
+            format!("SELECT pg_advisory_lock(hashtextextended('kv:{rotation}', 0)), pg_sleep(7)")
+        } else {
+            format!("SELECT GET_LOCK('kv:{rotation}', 0) + SLEEP(3)")
+        };
+
+        let (_, outcome) = tokio::join!(server.admin(&target, &hold), async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            server.rotator.apply(&target, &apply).await
+        });
+
+        assert_eq!(outcome.unwrap_err().fault, Fault::Busy);
+        server.rotator.apply(&target, &apply).await.unwrap();
+        server.clear(&target, &[&apply]).await;
+    }
+}

@@ -1,0 +1,231 @@
+//! Servers that only pretend: each says what its script says, and keeps what it hears.
+
+mod mysql;
+mod postgres;
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::servers::gate;
+use crate::crypto::Plaintext;
+use crate::model::rotations::{Integration, SslMode};
+use crate::ports::rotator::{DatabaseRotator, Fault, Target};
+use crate::rotators::drivers::{MySqlRotator, PostgresRotator};
+
+/// What may never be heard by a server that proves nothing.
+const PASSWORD: &str = "kvc_hostile_admin";
+
+/// What may never be repeated.
+const SAID: &str = "kvc_server_said <script>alert(1)</script> \u{1b}[31m";
+
+/// What a server does next.
+#[derive(Clone)]
+enum Step {
+    /// Says this.
+    Say(Vec<u8>),
+    /// Says this again and again.
+    Repeat(Vec<u8>),
+    /// Says this, a byte every 200 milliseconds.
+    Drip(Vec<u8>),
+    /// Waits until something is said to it.
+    Hear,
+    /// Hears MySQL's request for TLS, and nothing of what follows it.
+    Request,
+    /// Agrees on TLS.
+    Tls,
+    /// Answers the first message of SCRAM.
+    Scram { iterations: &'static str, signature: &'static str },
+    /// Waits for ever.
+    Wait,
+}
+
+/// A server and what is to come of it. At the end of its script it closes the connection.
+struct Case {
+    name: &'static str,
+    mode: SslMode,
+    steps: Vec<Step>,
+    fault: Fault,
+}
+
+fn case(name: &'static str, mode: SslMode, steps: Vec<Step>, fault: Fault) -> Case {
+    Case { name, mode, steps, fault }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Plays a script, and what it says to that.
+async fn play(
+    stream: impl Stream + 'static,
+    steps: Vec<Step>,
+    heard: Arc<Mutex<Vec<u8>>>,
+) -> io::Result<()> {
+    let mut stream: Pin<Box<dyn Stream>> = Box::pin(stream);
+    for step in steps {
+        match step {
+            Step::Say(bytes) => stream.write_all(&bytes).await?,
+            Step::Repeat(bytes) => loop {
+                stream.write_all(&bytes).await?;
+            },
+            Step::Drip(bytes) => {
+                for byte in bytes.iter().cycle() {
+                    stream.write_all(&[*byte]).await?;
+                    stream.flush().await?;
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                }
+            }
+            Step::Hear => drop(hear(&mut stream, &heard).await?),
+            Step::Request => drop(stream.read_exact(&mut [0; 36]).await?),
+            Step::Tls => stream = Box::pin(acceptor().accept(stream).await?),
+            Step::Scram { iterations, signature } => {
+                scram(&mut stream, &heard, iterations, signature).await?;
+            }
+            Step::Wait => std::future::pending().await,
+        }
+        stream.flush().await?;
+    }
+    // What is still being said is heard too, so that the end is an orderly one.
+    stream.shutdown().await?;
+    tokio::time::timeout(Duration::from_millis(100), hear(&mut stream, &heard)).await.ok();
+    Ok(())
+}
+
+async fn hear(stream: &mut Pin<Box<dyn Stream>>, heard: &Mutex<Vec<u8>>) -> io::Result<Vec<u8>> {
+    let mut buffer = vec![0; 65_536];
+    let count = stream.read(&mut buffer).await?;
+    if count == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    buffer.truncate(count);
+    heard.lock().unwrap().extend_from_slice(&buffer);
+    Ok(buffer)
+}
+
+/// Goes on with what the client began, as a server that does not know the password.
+async fn scram(
+    stream: &mut Pin<Box<dyn Stream>>,
+    heard: &Mutex<Vec<u8>>,
+    iterations: &str,
+    signature: &str,
+) -> io::Result<()> {
+    let first = hear(stream, heard).await?;
+    let first = String::from_utf8_lossy(&first).into_owned();
+    let nonce = first.split("r=").nth(1).unwrap_or_default();
+    let answer = format!("r={nonce}more,s=c2FsdHNhbHQ=,i={iterations}");
+    stream.write_all(&postgres::authentication(11, answer.as_bytes())).await?;
+    hear(stream, heard).await?;
+    stream.write_all(&postgres::authentication(12, signature.as_bytes())).await?;
+    stream.write_all(&postgres::let_in()).await
+}
+
+fn acceptor() -> TlsAcceptor {
+    let certificate = CertificateDer::from_pem_slice(include_bytes!("../certificate.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(include_bytes!("../key.pem")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// What became of one case.
+struct Outcome {
+    error: crate::ports::rotator::TargetError,
+    took: Duration,
+    heard: Vec<u8>,
+}
+
+/// A server that plays a script for whoever comes, and a rotator that does.
+struct Meeting {
+    rotator: Box<dyn DatabaseRotator>,
+    target: Target,
+    heard: Arc<Mutex<Vec<u8>>>,
+    server: tokio::task::JoinHandle<()>,
+}
+
+impl Meeting {
+    async fn begin(integration: Integration, case: &Case) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let (steps, ears) = (case.steps.clone(), Arc::clone(&heard));
+        let server = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                play(stream, steps.clone(), Arc::clone(&ears)).await.ok();
+            }
+        });
+        let target = Target {
+            integration,
+            host: "127.0.0.1".into(),
+            port,
+            database: "app".into(),
+            admin_username: "admin".into(),
+            admin_password: Plaintext::new(PASSWORD.into()).unwrap(),
+            ssl_mode: case.mode,
+            ca_certificate: None,
+            proxy: None,
+        };
+        let rotator: Box<dyn DatabaseRotator> = match integration {
+            Integration::Postgresql => Box::new(PostgresRotator::new(gate())),
+            Integration::Mysql => Box::new(MySqlRotator::new(gate())),
+        };
+        Self { rotator, target, heard, server }
+    }
+}
+
+impl Drop for Meeting {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+/// Lets a rotator test a server that plays this.
+async fn meet(integration: Integration, case: &Case) -> Outcome {
+    let meeting = Meeting::begin(integration, case).await;
+    let begin = Instant::now();
+    let error = meeting.rotator.test(&meeting.target).await.expect_err(case.name);
+    let took = begin.elapsed();
+    let heard = meeting.heard.lock().unwrap().clone();
+    Outcome { error, took, heard }
+}
+
+/// Meets them all at once, and looks at what is true of every one.
+async fn meet_all(integration: Integration, cases: Vec<Case>) {
+    let outcomes = cases.iter().map(|case| meet(integration, case));
+    let outcomes = futures_util::future::join_all(outcomes).await;
+    for (outcome, case) in outcomes.into_iter().zip(&cases) {
+        let Outcome { error, took, heard } = outcome;
+        assert_eq!(error.fault, case.fault, "{}", case.name);
+        // The eight seconds of a login, on a machine that does much else.
+        assert!(took < Duration::from_millis(9_500), "{}: {took:?}", case.name);
+        let text = format!("{error} {error:?}");
+        for word in ["kvc_", "script", "\u{1b}", PASSWORD] {
+            assert!(!text.contains(word), "{}: {text}", case.name);
+        }
+        let has_heard = |word: &[u8]| heard.windows(word.len()).any(|window| window == word);
+        assert!(!has_heard(PASSWORD.as_bytes()), "{} learnt the password", case.name);
+        // A hash that says the password as well as the password does, and the content of a file.
+        assert!(!has_heard(b"md5") && !has_heard(b"root:"), "{}", case.name);
+    }
+}
+
+/// Two that are everywhere.
+fn strangers() -> [(&'static str, Vec<u8>); 2] {
+    [
+        ("a web server", b"HTTP/1.1 400 Bad Request\r\nServer: kvc_server_said\r\n\r\n".to_vec()),
+        ("a shell", b"SSH-2.0-kvc_server_said\r\n".to_vec()),
+    ]
+}

@@ -1,0 +1,208 @@
+//! The real servers, as the test runner starts them.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio_postgres::SimpleQueryMessage;
+
+use crate::crypto::{Plaintext, random};
+use crate::egress::{EgressPolicy, Gate, Resolver};
+use crate::model::RotationId;
+use crate::model::rotations::{Integration, PermissionLevel, Slot, SslMode};
+use crate::ports::rotator::{Apply, DatabaseRotator, Fence, Login, Target, TargetError};
+use crate::rotations::{draw_password, group_role, slot_user};
+use crate::rotators::drivers::Who;
+use crate::rotators::drivers::mysql::MySqlRotator;
+use crate::rotators::drivers::postgres::{Credentials, PostgresRotator, drive};
+use crate::rotators::drivers::quoting::Ident;
+
+/// A name that leads to this machine, and is in no certificate.
+pub(super) const OTHER_NAME: &str = "other.example";
+
+/// A real server.
+pub(super) struct Server {
+    pub rotator: Arc<dyn DatabaseRotator>,
+    pub target: Target,
+    pub is_mariadb: bool,
+    postgres: PostgresRotator,
+    mysql: MySqlRotator,
+}
+
+/// Says that every name is this machine.
+struct Here;
+
+#[async_trait]
+impl Resolver for Here {
+    async fn addresses(&self, _name: &str) -> std::io::Result<Vec<IpAddr>> {
+        Ok(vec![[127, 0, 0, 1].into()])
+    }
+}
+
+/// A gate to this machine.
+pub(super) fn gate() -> Arc<Gate> {
+    Arc::new(Gate::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), Arc::new(Here)))
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn server(name: &str, integration: Integration) -> Option<Server> {
+    let url = url::Url::parse(&variable(name)?).unwrap();
+    let authority = variable("SECRETS_TEST_TARGET_CA").unwrap();
+    let target = Target {
+        integration,
+        host: url.host_str().unwrap().to_owned(),
+        port: url.port().unwrap(),
+        database: match integration {
+            Integration::Postgresql => "postgres".into(),
+            Integration::Mysql => "mysql".into(),
+        },
+        admin_username: url.username().to_owned(),
+        admin_password: Plaintext::new(url.password().unwrap().to_owned()).unwrap(),
+        ssl_mode: SslMode::VerifyFull,
+        ca_certificate: Some(std::fs::read_to_string(authority).unwrap()),
+        proxy: None,
+    };
+    let rotator: Arc<dyn DatabaseRotator> = match integration {
+        Integration::Postgresql => Arc::new(PostgresRotator::new(gate())),
+        Integration::Mysql => Arc::new(MySqlRotator::new(gate())),
+    };
+    let (postgres, mysql) = (PostgresRotator::new(gate()), MySqlRotator::new(gate()));
+    let is_mariadb = name.contains("MARIADB");
+    Some(Server { rotator, target, is_mariadb, postgres, mysql })
+}
+
+fn needed(name: &str, integration: Integration) -> Server {
+    server(name, integration)
+        .unwrap_or_else(|| panic!("{name} names no server: use ./tests/run, which starts one"))
+}
+
+pub(super) fn postgres() -> Server {
+    needed("SECRETS_TEST_TARGET_POSTGRES_URL", Integration::Postgresql)
+}
+
+/// Those that speak MySQL's protocol. MySQL itself cannot be had everywhere.
+pub(super) fn mysqls() -> Vec<Server> {
+    let mariadb = needed("SECRETS_TEST_TARGET_MARIADB_URL", Integration::Mysql);
+    let mysql = server("SECRETS_TEST_TARGET_MYSQL_URL", Integration::Mysql);
+    [mariadb].into_iter().chain(mysql).collect()
+}
+
+/// All there are.
+pub(super) fn all() -> Vec<Server> {
+    [postgres()].into_iter().chain(mysqls()).collect()
+}
+
+impl Server {
+    pub(super) fn is_postgres(&self) -> bool {
+        self.target.integration == Integration::Postgresql
+    }
+
+    /// A name of a database as this server quotes it.
+    pub(super) fn quoted(&self, name: &str) -> Ident {
+        if self.is_postgres() { Ident::pg(name) } else { Ident::my(name) }.unwrap()
+    }
+
+    /// A new database with a table of one row, `things (id)`.
+    pub(super) async fn database(&self, name: &str) -> Target {
+        let name = format!("{name}{:08x}", u32::from_be_bytes(random()));
+        self.admin(&self.target, &format!("CREATE DATABASE {}", self.quoted(&name))).await.unwrap();
+        let target = Target { database: name, ..self.target.clone() };
+        self.admin(&target, "CREATE TABLE things (id integer PRIMARY KEY)").await.unwrap();
+        self.admin(&target, "INSERT INTO things VALUES (1)").await.unwrap();
+        target
+    }
+
+    /// Makes away with a database, and with a rotation's users.
+    pub(super) async fn clear(&self, target: &Target, applies: &[&Apply]) {
+        let drop = format!("DROP DATABASE {}", self.quoted(&target.database));
+        let force = if self.is_postgres() { " WITH (FORCE)" } else { "" };
+        self.admin(&self.target, &format!("{drop}{force}")).await.unwrap();
+        for apply in applies {
+            let [user, group] = [&apply.login.username, &apply.group];
+            let drop = if self.is_postgres() {
+                format!("DROP ROLE IF EXISTS {user}, {group}")
+            } else {
+                format!("DROP USER IF EXISTS {user}")
+            };
+            self.admin(&self.target, &drop).await.unwrap();
+        }
+    }
+
+    /// The first column of what the administrator is answered.
+    pub(super) async fn admin(
+        &self,
+        target: &Target,
+        sql: &str,
+    ) -> Result<Vec<String>, TargetError> {
+        let password = target.admin_password.reveal();
+        let credentials =
+            Credentials { who: Who::Admin, username: &target.admin_username, password };
+        self.run(target, credentials, sql).await
+    }
+
+    /// The first column of what a user is answered.
+    pub(super) async fn user(
+        &self,
+        target: &Target,
+        login: &Login,
+        sql: &str,
+    ) -> Result<Vec<String>, TargetError> {
+        let (username, password) = (&login.username, login.password.reveal());
+        self.run(target, Credentials { who: Who::User, username, password }, sql).await
+    }
+
+    async fn run(
+        &self,
+        target: &Target,
+        credentials: Credentials<'_>,
+        sql: &str,
+    ) -> Result<Vec<String>, TargetError> {
+        let Credentials { who, username, password } = credentials;
+        if !self.is_postgres() {
+            let mut session = self.mysql.log_in(target, who, username, password).await?;
+            let rows = session.run(sql).await;
+            session.close().await;
+            let first = |row: Vec<Option<String>>| row.into_iter().next().flatten();
+            return Ok(rows?.into_iter().filter_map(first).collect());
+        }
+        let mut session = self.postgres.connect(target, credentials).await?;
+        let answer = drive(&mut session.driver, session.peer.client.simple_query(sql)).await;
+        session.close().await;
+        let answer = answer.map_err(|error| {
+            let stage = crate::rotators::drivers::faults::Stage::Work(who);
+            crate::rotators::drivers::faults::of_state(error.code().unwrap().code(), stage)
+        })?;
+        let first = |message: SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        };
+        Ok(answer.into_iter().filter_map(first).collect())
+    }
+}
+
+/// A rotation nobody else has, and a password for one of its users.
+pub(super) fn apply(level: PermissionLevel) -> Apply {
+    let rotation = RotationId::from(uuid::Uuid::from_bytes(random()));
+    let password = format!("kvc_{}", draw_password().reveal());
+    Apply {
+        fence: Fence { rotation, sequence: 1 },
+        group: group_role(rotation),
+        login: Login {
+            username: slot_user(rotation, Slot::A),
+            password: Plaintext::new(password).unwrap(),
+        },
+        level,
+        identity: None,
+    }
+}
+
+/// The same user with another password, asked for by another attempt.
+pub(super) fn later(apply: &Apply, sequence: u64) -> Apply {
+    let password = Plaintext::new(format!("kvc_{}", draw_password().reveal())).unwrap();
+    let login = Login { password, ..apply.login.clone() };
+    Apply { fence: Fence { sequence, ..apply.fence }, login, ..apply.clone() }
+}

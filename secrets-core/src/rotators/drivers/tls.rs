@@ -1,0 +1,167 @@
+//! What a server proves by its certificate.
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, OnceLock};
+
+use rustls_platform_verifier::Verifier;
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::client::{
+    Resumption, WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor,
+};
+use tokio_rustls::rustls::crypto::{
+    CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature,
+};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{
+    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+
+use crate::egress::{literal, name};
+use crate::model::rotations::SslMode;
+use crate::ports::rotator::{Fault, Target, TargetError};
+
+/// Makes what TLS needs, of its own provider: no process-wide one has to be installed.
+pub(super) struct Tls {
+    provider: Arc<CryptoProvider>,
+    /// The authorities of the machine, read when first needed.
+    machine: OnceLock<Arc<Verifier>>,
+}
+
+impl Tls {
+    pub(super) fn new() -> Self {
+        Self { provider: Arc::new(aws_lc_rs::default_provider()), machine: OnceLock::new() }
+    }
+
+    /// For a target that is spoken to with TLS.
+    pub(super) fn config(&self, target: &Target) -> Result<ClientConfig, TargetError> {
+        let verifier = self.verifier(target)?;
+        let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|_| Fault::TlsUntrusted)?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        // Each connection proves anew who is there.
+        config.resumption = Resumption::disabled();
+        Ok(config)
+    }
+
+    fn verifier(&self, target: &Target) -> Result<Arc<dyn ServerCertVerifier>, TargetError> {
+        let own = target.ca_certificate.as_deref().map(authorities).transpose()?;
+        let provider = Arc::clone(&self.provider);
+        Ok(match (target.ssl_mode, own) {
+            (SslMode::VerifyFull, Some(roots)) => {
+                let builder = WebPkiServerVerifier::builder_with_provider(roots.into(), provider);
+                builder.build().map_err(|_| Fault::TlsUntrusted)?
+            }
+            (SslMode::VerifyCa, Some(roots)) => Arc::new(AnyName { roots: Some(roots), provider }),
+            // Anybody can have a certificate of a public authority: it proves nothing without the
+            // name. PostgreSQL's own client refuses that combination as well.
+            (SslMode::VerifyFull | SslMode::VerifyCa, None) => self.machine()?,
+            _ => Arc::new(AnyName { roots: None, provider }),
+        })
+    }
+
+    fn machine(&self) -> Result<Arc<Verifier>, TargetError> {
+        if let Some(verifier) = self.machine.get() {
+            return Ok(Arc::clone(verifier));
+        }
+        let verifier = Verifier::new(Arc::clone(&self.provider));
+        let verifier = Arc::new(verifier.map_err(|_| Fault::TlsUntrusted)?);
+        Ok(Arc::clone(self.machine.get_or_init(|| verifier)))
+    }
+}
+
+fn authorities(pem: &str) -> Result<RootCertStore, TargetError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+        let certificate = certificate.map_err(|_| Fault::TlsUntrusted)?;
+        roots.add(certificate).map_err(|_| Fault::TlsUntrusted)?;
+    }
+    if roots.is_empty() { Err(Fault::TlsUntrusted.into()) } else { Ok(roots) }
+}
+
+/// What the server must be called, as it stands in certificates.
+pub(super) fn server_name(host: &str) -> Result<String, TargetError> {
+    let host = match literal(host) {
+        Some(IpAddr::V4(address)) => address.to_string(),
+        Some(IpAddr::V6(address)) => address.to_string(),
+        // As it was asked for.
+        None => name(host).ok_or(Fault::Unreachable)?,
+    };
+    ServerName::try_from(host.as_str()).map_err(|_| Fault::TlsUntrusted)?;
+    Ok(host)
+}
+
+/// Why there is no TLS.
+pub(super) fn fault_of(error: &io::Error) -> Fault {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    match inner {
+        Some(Error::InvalidCertificate(_) | Error::NoCertificatesPresented) => Fault::TlsUntrusted,
+        // No version or cipher in common.
+        Some(Error::AlertReceived(_) | Error::PeerIncompatible(_)) => Fault::Unsupported,
+        Some(_) => Fault::Protocol,
+        None => Fault::Unreachable,
+    }
+}
+
+/// Does not look at the name: believes one of these authorities, or everybody. In either case the
+/// server must hold the key of what it shows.
+struct AnyName {
+    roots: Option<RootCertStore>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if let Some(roots) = &self.roots {
+            let shown = ParsedCertificate::try_from(end_entity)?;
+            let known = self.provider.signature_verification_algorithms.all;
+            verify_server_cert_signed_by_trust_anchor(&shown, roots, intermediates, now, known)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, cert, dss, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, cert, dss, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+impl fmt::Debug for AnyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyName")
+    }
+}

@@ -1,0 +1,143 @@
+//! What requests and answers hold, as JSON.
+//!
+//! ```text
+//! request  {"connection":{"integration":…,"host":…,"port":…,"database":…,"ssl_mode":…,
+//!           "ca_certificate":…,"admin_username":…,"admin_password":…},
+//!           "group":…,"username":…,"password":…,"level":…,"identity":…}
+//! answer   {"identity":…,"sent_in_clear":…,"state":…}
+//! ```
+//!
+//! What a step does not need is absent: `test` takes the connection alone, `verify` the login and
+//! the level, `lock` the user's name. An answer may be empty; `state` goes with a fault, the others
+//! with `ok` of `apply`.
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::{LIMIT, Told};
+use crate::model::rotations::PermissionLevel;
+use crate::ports::rotator::{Applied, Apply, Fault, Login, SqlState, Target, TargetError};
+
+/// What a request asks of a target.
+#[derive(Serialize)]
+pub struct Asked<'a> {
+    connection: Connection<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    username: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    password: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<PermissionLevel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Connection<'a> {
+    integration: &'static str,
+    host: &'a str,
+    port: u16,
+    database: &'a str,
+    ssl_mode: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ca_certificate: Option<&'a str>,
+    admin_username: &'a str,
+    admin_password: &'a str,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answered {
+    identity: Option<String>,
+    #[serde(default)]
+    sent_in_clear: bool,
+    state: Option<String>,
+}
+
+impl<'a> Asked<'a> {
+    /// Whether the administrator could do it.
+    #[must_use]
+    pub fn test(target: &'a Target) -> Self {
+        let connection = Connection {
+            integration: target.integration.as_str(),
+            host: &target.host,
+            port: target.port,
+            database: &target.database,
+            ssl_mode: target.ssl_mode.as_str(),
+            ca_certificate: target.ca_certificate.as_deref(),
+            admin_username: &target.admin_username,
+            admin_password: target.admin_password.reveal(),
+        };
+        Self {
+            connection,
+            group: None,
+            username: None,
+            password: None,
+            level: None,
+            identity: None,
+        }
+    }
+
+    /// To set a password.
+    #[must_use]
+    pub fn apply(target: &'a Target, apply: &'a Apply) -> Self {
+        let (group, identity) = (Some(apply.group.as_str()), apply.identity.as_deref());
+        Self { group, identity, ..Self::verify(target, &apply.login, apply.level) }
+    }
+
+    /// To log in as the user.
+    #[must_use]
+    pub fn verify(target: &'a Target, login: &'a Login, level: PermissionLevel) -> Self {
+        let password = Some(login.password.reveal());
+        Self { password, level: Some(level), ..Self::lock(target, &login.username) }
+    }
+
+    /// To shut a user out.
+    #[must_use]
+    pub fn lock(target: &'a Target, username: &'a str) -> Self {
+        Self { username: Some(username), ..Self::test(target) }
+    }
+
+    /// The JSON of it; nothing where it would be longer than a request may be.
+    #[must_use]
+    pub fn to_json(&self) -> Option<Zeroizing<Vec<u8>>> {
+        // As long as it may become, so that no copy is left behind by growing.
+        let mut json = Zeroizing::new(vec![0; LIMIT]);
+        let mut rest = json.as_mut_slice();
+        serde_json::to_writer(&mut rest, self).ok()?;
+        let length = LIMIT - rest.len();
+        json.truncate(length);
+        Some(json)
+    }
+}
+
+impl Told {
+    /// What the target said. What no function of ours says is [`Fault::Protocol`].
+    pub fn result(&self) -> Result<Applied, TargetError> {
+        let answered: Answered =
+            serde_json::from_slice(&self.inside).map_err(|_| Fault::Protocol)?;
+        let state = answered.state.as_deref().map(SqlState::parse);
+        if self.outcome != "ok" {
+            let fault = Fault::ALL.into_iter().find(|fault| fault.code() == self.outcome);
+            let fault = fault.filter(|fault| is_of_a_target(*fault)).unwrap_or(Fault::Protocol);
+            return Err(TargetError { fault, state: state.flatten() });
+        }
+        let identity = answered.identity;
+        if !identity.as_deref().is_none_or(is_identity) || state.is_some() {
+            return Err(Fault::Protocol.into());
+        }
+        Ok(Applied { identity, sent_in_clear: answered.sent_in_clear })
+    }
+}
+
+/// Whether a function can say it; of itself it says nothing.
+fn is_of_a_target(fault: Fault) -> bool {
+    !matches!(fault, Fault::ProxyRefused | Fault::ProxyUnavailable | Fault::ProxyUntrusted)
+}
+
+/// Whether a server could call itself so: a number or a UUID.
+fn is_identity(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
+}

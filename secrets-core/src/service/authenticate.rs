@@ -1,0 +1,108 @@
+//! Authentication: from a credential to its caller.
+
+use std::sync::Arc;
+
+use super::Service;
+use crate::crypto::{TokenMac, TokenText};
+use crate::engine::{Caller, Note, Person, Who};
+use crate::model::{Error, Identity, Origin, Result, Time};
+use crate::ports::identity::Unverified;
+use crate::store::{AuditRecord, TokenUse};
+
+/// One text for every credential that proves nothing, so that it does not tell why.
+const INVALID: Error = Error::Unauthenticated("invalid or expired credential");
+
+impl Service {
+    /// Says whose credential this is: a service token (`env_…`) or a token of the identity provider.
+    pub async fn authenticate(&self, credential: &str, origin: Origin) -> Result<Caller> {
+        if credential.starts_with("env_") {
+            return self.token(credential, origin).await;
+        }
+        if credential.starts_with("cli_") {
+            return self.cli_session(credential, origin).await;
+        }
+        let identity =
+            self.ports().identity.verify(credential).await.map_err(|error| match error {
+                Unverified::Invalid => INVALID,
+                Unverified::Unavailable(cause) => Error::Unavailable(cause),
+            })?;
+        let mut caller = self.identify(identity, origin).await?;
+        if let Who::Unsynced(identity) = &mut caller.who
+            && identity.email.is_none()
+        {
+            let known = Identity::clone(identity);
+            *identity = Arc::new(self.ports().identity.enrich(credential, known).await);
+        }
+        Ok(caller)
+    }
+
+    /// The caller behind an identity that the host has verified itself.
+    pub async fn identify(&self, identity: Identity, origin: Origin) -> Result<Caller> {
+        let mut reads = self.store().read().await?;
+        let user = reads.user_by_subject(&identity.issuer, &identity.subject).await?;
+        let who = match user {
+            Some(user) => Who::Person(Arc::new(Person { user, identity, session: None })),
+            None => Who::Unsynced(Arc::new(identity)),
+        };
+        Ok(Caller { who, origin })
+    }
+
+    async fn token(&self, text: &str, origin: Origin) -> Result<Caller> {
+        if !TokenText::is_plausible(text) {
+            return Err(INVALID);
+        }
+        let mac = TokenMac::of(self.keyring(), text);
+        let mut reads = self.store().read().await?;
+        let token = reads.token_by_mac(&mac).await?.ok_or(INVALID)?;
+        let now = self.now();
+        let ended = token.expires_at.is_some_and(|end| end <= now);
+        let previous = token.previous.filter(|previous| now < previous.until);
+        let is_known = token.mac == mac || previous.is_some_and(|previous| previous.mac == mac);
+        if ended || !is_known {
+            return Err(INVALID);
+        }
+        drop(reads);
+        let caller = Caller { who: Who::Token(Arc::new(token)), origin };
+        self.admit_address(&caller, now).await?;
+        Ok(caller)
+    }
+
+    /// Refuses a token from where it may not be used, and remembers a use from where it may.
+    async fn admit_address(&self, caller: &Caller, now: Time) -> Result<()> {
+        let Who::Token(token) = &caller.who else { return Ok(()) };
+        let address = caller.origin.address.map(|address| address.to_canonical());
+        let is_within = |address| token.networks.iter().any(|network| network.contains(&address));
+        if token.networks.is_empty() || address.is_some_and(is_within) {
+            self.uses.remember(token, TokenUse { at: now, address });
+            return Ok(());
+        }
+        let resource = ("service_token", Some(token.id.uuid()), Some(token.name.to_string()));
+        let note = Note { team: Some(token.team), resource: Some(resource), ..Note::default() };
+        let entry = note.into_entry(caller, "token.used_denied", now);
+        self.record(AuditRecord { outcome: "denied".to_owned(), ..entry }).await?;
+        Err(Error::Elsewhere("this token may not be used from this address"))
+    }
+
+    /// Writes when tokens were last used. The host calls it now and then, and before it ends.
+    pub async fn write_token_uses(&self) -> Result<()> {
+        self.uses.write(self.store()).await.map_err(Into::into)
+    }
+
+    async fn cli_session(&self, text: &str, origin: Origin) -> Result<Caller> {
+        if !TokenText::is_plausible(text) {
+            return Err(INVALID);
+        }
+        let mac = TokenMac::of(self.keyring(), text);
+        let mut reads = self.store().read().await?;
+        let (session, user) = reads.cli_session(&mac).await?.ok_or(INVALID)?;
+        if session.expires_at <= self.now() || session.mac != mac {
+            return Err(INVALID);
+        }
+        let identity = Identity {
+            email_verified: user.email_verified,
+            ..Identity::new(&user.issuer, &user.subject, &user.email)
+        };
+        let person = Person { user, identity, session: Some(session.id) };
+        Ok(Caller { who: Who::Person(Arc::new(person)), origin })
+    }
+}
