@@ -6,12 +6,13 @@ use crate::caller::Callers;
 use crate::error::Result;
 use crate::operation::{Audit, Context, Operation, Read};
 
-/// Lists the secrets an environment sees, by key, without values; hidden ones are marked.
+/// Lists the secrets visible in an environment, sorted by key, without values. Hidden secrets are
+/// included and marked.
 #[derive(Debug)]
 pub struct ListSecrets {
-    /// Where.
+    /// Environment to list.
     pub at: EnvironmentPath,
-    /// What the caller holds of the list already.
+    /// Precondition: the versions of the list that the caller already has.
     pub held: Held,
 }
 

@@ -1,4 +1,5 @@
-//! Sealing and opening what secrets hold: the context of a record, made in one place.
+//! Encryption and decryption of secret values and descriptions. All encryption contexts of secrets
+//! are built here.
 
 use crate::access::EnvironmentScope;
 use crate::crypto::{Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
@@ -8,7 +9,7 @@ use crate::operation::{Access, Context};
 use crate::secrets::{Secret, Visible};
 use crate::store::SecretRecord;
 
-/// What a secret's value is bound to.
+/// Builds the encryption context (associated data) of a secret's value.
 pub(crate) fn value_context(
     instance: InstanceId,
     project: ProjectId,
@@ -26,7 +27,7 @@ pub(crate) fn value_context(
     }
 }
 
-/// What a secret's description is bound to: it does not change with versions.
+/// Builds the encryption context of a secret's description. It does not depend on the version.
 pub(crate) fn description_context(
     instance: InstanceId,
     project: ProjectId,
@@ -41,8 +42,8 @@ pub(crate) fn description_context(
 }
 
 impl<A: Access> Context<'_, A> {
-    /// Seals a value for the secret as it will be stored: its version and whether it is hidden are
-    /// part of the seal.
+    /// Encrypts a value. `secret` must be the record as it will be stored: its version and hidden
+    /// flag are part of the authenticated data.
     pub(crate) fn seal_value(
         &self,
         scope: &EnvironmentScope,
@@ -53,7 +54,7 @@ impl<A: Access> Context<'_, A> {
         Sealed::seal(&scope.key, &context, value)
     }
 
-    /// Seals a description for its secret.
+    /// Encrypts the description of a secret.
     pub(crate) fn seal_description(
         &self,
         scope: &EnvironmentScope,
@@ -64,7 +65,7 @@ impl<A: Access> Context<'_, A> {
         Sealed::seal(&scope.key, &context, text)
     }
 
-    /// Opens a secret's value.
+    /// Decrypts the value of a secret.
     pub(crate) async fn open_value(
         &mut self,
         scope: &EnvironmentScope,
@@ -74,7 +75,7 @@ impl<A: Access> Context<'_, A> {
         self.open_record(scope, &secret.sealed, &context).await
     }
 
-    /// A secret as it is shown without its value.
+    /// Builds the response for a secret, without its value.
     pub(crate) async fn describe(
         &mut self,
         scope: &EnvironmentScope,
@@ -91,13 +92,13 @@ impl<A: Access> Context<'_, A> {
         Ok(Secret::new(secret, description))
     }
 
-    /// A secret as it is shown where it is seen, without its value.
+    /// Builds the response for a visible secret, without its value.
     pub(crate) async fn show(&mut self, scope: &EnvironmentScope, seen: Visible) -> Result<Secret> {
         let secret = self.describe(scope, seen.secret).await?;
         Ok(Secret { inherited_from: seen.inherited_from, ..secret })
     }
 
-    /// A secret as it is shown where it is seen, with its value.
+    /// Builds the response for a visible secret, with its value.
     pub(crate) async fn reveal(
         &mut self,
         scope: &EnvironmentScope,
@@ -124,7 +125,7 @@ impl<A: Access> Context<'_, A> {
         opened.map_err(Error::internal)
     }
 
-    /// A key that sealed records before the newest one.
+    /// Loads an older key of the project, for records encrypted before the newest key was created.
     async fn older_key(&mut self, project: ProjectId, version: u32) -> Result<ProjectKey> {
         let record = self.reads().project_key(project, version).await?;
         let record = record
@@ -133,5 +134,5 @@ impl<A: Access> Context<'_, A> {
     }
 }
 
-/// What is said of a key that is not there, or is hidden.
+/// Error for a key that does not exist or is hidden.
 pub(crate) const NO_SECRET: Error = Error::NotFound(Subject::Secret);
