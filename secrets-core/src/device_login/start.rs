@@ -61,7 +61,7 @@ pub struct DeviceLogin {
 }
 
 /// How often another code is drawn before giving up: with 20⁸ codes, never.
-const ATTEMPTS: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 impl Operation for StartDeviceLogin {
     const NAME: &'static str = "device_login.start";
@@ -108,7 +108,7 @@ impl Operation for StartDeviceLogin {
 
 /// Keeps a login under a code that no other has.
 async fn keep(cx: &mut Context<'_, Write>, record: &mut DeviceLoginRecord) -> Result<UserCode> {
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let code = UserCode::draw();
         record.code = code.mac(cx.keyring()).unwrap_or(record.code);
         match cx.tx().insert_device_login(record).await {

@@ -9,7 +9,7 @@ use crate::operation::{Audit, Context, Operation, Read};
 /// Reads an environment.
 #[derive(Debug)]
 pub struct GetEnvironment {
-    /// Which environment.
+    /// Environment to read.
     pub at: EnvironmentPath,
 }
 

@@ -6,10 +6,10 @@ use crate::caller::Callers;
 use crate::error::Result;
 use crate::operation::{Audit, Context, Operation, Read};
 
-/// Lists a project's environments in their order; for a token, those of its scope.
+/// Lists a project's environments in display order. For a service token, only those in its scope.
 #[derive(Debug)]
 pub struct ListEnvironments {
-    /// Which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
 }
 

@@ -1,4 +1,4 @@
-//! Looking at an invitation before accepting it.
+//! Looking up an invitation before accepting it.
 
 use super::InvitationPublicInfo;
 use crate::caller::Callers;
@@ -6,10 +6,10 @@ use crate::crypto::InvitationToken;
 use crate::error::Result;
 use crate::operation::{Audit, Context, Operation, Read};
 
-/// Shows the caller's own pending invitation with this token.
+/// Reads the pending invitation with this token if it is addressed to the caller.
 #[derive(Debug)]
 pub struct LookUpInvitation {
-    /// The token.
+    /// Invitation token.
     pub token: InvitationToken,
 }
 

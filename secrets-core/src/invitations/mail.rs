@@ -1,4 +1,4 @@
-//! The message that brings an invitation.
+//! The email that delivers an invitation.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -12,10 +12,11 @@ use crate::outbox::{Email, Mail};
 use crate::service::Service;
 use crate::store::InvitationRecord;
 
-/// What an invitation is called in the outbox.
+/// Kind of outbox delivery for invitations.
 pub(crate) const DELIVERY: &str = "invitation";
 
-/// What stands in the outbox: which sending of which invitation. Its token is derived when it is sent.
+/// Outbox payload: identifies one sending of an invitation. The token is not stored; it is derived
+/// when the email is sent.
 #[derive(Serialize, Deserialize)]
 struct Sending {
     invitation: InvitationId,
@@ -23,7 +24,7 @@ struct Sending {
 }
 
 impl Context<'_, Write> {
-    /// Leaves an invitation to be sent, where mail is sent at all.
+    /// Enqueues the invitation email, if the service sends mail.
     pub(super) async fn send_invitation(&mut self, invitation: &InvitationRecord) -> Result<()> {
         if !self.sends_mail() {
             return Ok(());
@@ -35,7 +36,8 @@ impl Context<'_, Write> {
 }
 
 impl Service {
-    /// The message of a sending; `None` if the invitation is not pending any more or was sent again.
+    /// Builds the invitation email. `None` if the invitation is no longer pending or was sent again
+    /// since.
     pub(crate) async fn invitation_mail(
         &self,
         mail: &Mail,
@@ -60,8 +62,8 @@ fn message(invitation: InvitationRecord, link: &str) -> Email {
     let until = expires_at.format("%Y-%m-%d %H:%M UTC");
     let text = format!(
         "{inviter_name} ({inviter_email}) invites you to the team \"{team_name}\".\n\n\
-         This page says how to join; until {until}:\n\n{link}\n\n\
-         If you did not expect this, do nothing: nobody is put into a team who does not accept.\n"
+         To join, follow the instructions on this page before {until}:\n\n{link}\n\n\
+         If you did not expect this invitation, ignore it: you join the team only if you accept.\n"
     );
     Email {
         to: email,

@@ -12,7 +12,7 @@ use crate::operation::{Audit, Context, Operation, Read};
 /// Reads a project and its environments.
 #[derive(Debug)]
 pub struct GetProject {
-    /// Which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
 }
 
@@ -23,7 +23,7 @@ pub struct ProjectWithEnvironments {
     /// The project.
     #[serde(flatten)]
     pub project: Project,
-    /// Its environments, in their order; for a token, those of its scope.
+    /// Environments of the project, in display order. For a service token, only those in its scope.
     pub environments: Vec<Environment>,
 }
 

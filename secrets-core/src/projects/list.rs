@@ -5,7 +5,8 @@ use crate::caller::Callers;
 use crate::error::Result;
 use crate::operation::{Audit, Context, Operation, Read};
 
-/// Lists the projects the caller can reach, oldest first: through teams, or through a token's scope.
+/// Lists the projects the caller has access to through team membership or a token's scope, oldest
+/// first.
 #[derive(Debug)]
 pub struct ListProjects;
 

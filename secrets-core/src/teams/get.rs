@@ -7,10 +7,10 @@ use crate::error::{Error, Result, Subject};
 use crate::ids::TeamId;
 use crate::operation::{Audit, Context, Operation, Read};
 
-/// Reads a team the caller belongs to.
+/// Reads a team the caller is a member of.
 #[derive(Debug)]
 pub struct GetTeam {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
 }
 

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::operation::{Audit, Context, Operation, Read};
 use crate::store::MemberRecord;
 
-/// Lists the teams the caller belongs to, oldest first.
+/// Lists the teams the caller is a member of, oldest first.
 #[derive(Debug)]
 pub struct ListTeams;
 

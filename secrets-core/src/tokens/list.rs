@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::ids::TeamId;
 use crate::operation::{Audit, Context, Operation, Read};
 
-/// Lists the service tokens of one team, or of all that the caller runs, oldest first.
+/// Lists the service tokens of a team, or of all teams the caller manages, oldest first.
 #[derive(Debug)]
 pub struct ListTokens {
-    /// Which team.
+    /// Team ID; `None` lists the tokens of all teams the caller manages.
     pub team: Option<TeamId>,
 }
 
