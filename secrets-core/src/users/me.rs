@@ -1,4 +1,4 @@
-//! Seeing oneself.
+//! Reading the caller's own user record or token.
 
 use serde::Serialize;
 
@@ -8,16 +8,16 @@ use crate::error::{Error, Result, Subject};
 use crate::operation::{Audit, Context, Operation, Read};
 use crate::tokens::TokenSelf;
 
-/// Says who the caller is.
+/// Reads the caller: a user or a service token.
 #[derive(Debug)]
 pub struct ReadMe;
 
-/// The caller.
+/// The caller of the request.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Me {
-    /// A person.
+    /// A user.
     Person(User),
     /// A service token.
     Token(TokenSelf),
