@@ -36,7 +36,7 @@ pub struct Tagged<T> {
 }
 
 impl Held {
-    fn is_good(&self, tag: &Tag) -> bool {
+    fn matches(&self, tag: &Tag) -> bool {
         match self {
             Self::Nothing => false,
             Self::Tags(tags) => tags.iter().any(|held| held == tag.as_str()),
@@ -59,7 +59,7 @@ impl Context<'_, Read> {
         if *held != Held::Nothing {
             let view = self.view(at, Wanted::Nothing).await?;
             let tag = self.tag(&view, form);
-            if held.is_good(&tag) {
+            if held.matches(&tag) {
                 self.note.is_unrecorded = true;
                 return Ok((tag, None));
             }
