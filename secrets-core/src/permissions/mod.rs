@@ -64,8 +64,8 @@ pub struct EnvironmentPermission {
 type UserSummary<'a> = (UserId, &'a str, &'a str);
 
 impl EnvironmentPermission {
-    /// Builds the response for a user with `access` to an environment. `record` is the permission set
-    /// for the user there, if any.
+    /// Builds the response for a user with `access` to an environment. `record` is the permission
+    /// set for the user there, if any.
     fn new(
         environment: &EnvironmentRecord,
         (user, email, name): UserSummary<'_>,

@@ -245,7 +245,9 @@ fn check_scope(
         (true, 1.., _) => Some(("project_ids", "must be absent where all_projects is true")),
         (true, 0, Some(_)) => Some(("environments", "must be absent where all_projects is true")),
         (false, 0, _) => Some(("project_ids", "must name a project, or all_projects be true")),
-        (_, named, _) if named > MAX_SCOPE_ENTRIES => Some(("project_ids", "must be at most 100 projects")),
+        (_, named, _) if named > MAX_SCOPE_ENTRIES => {
+            Some(("project_ids", "must be at most 100 projects"))
+        }
         (_, _, Some(named)) if named.len() > MAX_SCOPE_ENTRIES => {
             Some(("environments", "must be at most 100 environments"))
         }
