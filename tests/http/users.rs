@@ -125,7 +125,7 @@ async fn what_the_provider_leaves_out_stays_as_it_was(app: App) {
 async fn a_first_sync_without_an_address_is_401_and_names_the_claim(app: App) {
     let reply = told(&app, "1", &json!({ "name": "Alice" })).post(SYNC, &json!({})).await;
 
-    let error = "the token has no `email` claim and the identity provider gives none";
+    let error = "the token has no `email` claim and the identity provider returns none";
     assert_eq!(reply.is(401).json(), json!({ "error": error, "code": "unauthorized" }));
 }
 

@@ -1,4 +1,4 @@
-//! The values that a person can read, for them to take away under a passphrase.
+//! Export of all secret values a user can read, as an archive encrypted with a passphrase.
 
 use std::fmt;
 
@@ -17,22 +17,23 @@ use crate::model::{
 use crate::secrets::Secret;
 use crate::store::{EnvironmentRecord, ProjectRecord, Wanted};
 
-/// Seals the values of every environment that the caller may read, hidden ones left out. Each
-/// environment's export is recorded in its team's audit log.
+/// Exports the secrets of every environment the caller may read, with values, as an encrypted
+/// archive. Hidden secrets are left out. The export of each environment is recorded in the audit
+/// log of its team.
 #[derive(Debug)]
 pub struct ExportAccountSecrets {
-    /// The key of the caller's passphrase.
+    /// Key derived from the caller's passphrase.
     pub key: ArchiveKey,
 }
 
-/// What is submitted for an archive.
+/// Settings for a new account archive.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewArchive {
-    /// `true`: that values are meant.
+    /// Must be `true`, to confirm that secret values are included.
     #[cfg_attr(feature = "openapi", schema(schema_with = agreed))]
     pub include_secrets: bool,
-    /// What the file is protected with: 12 to 1,024 characters.
+    /// Passphrase that encrypts the archive: 12 to 1,024 characters.
     #[cfg_attr(feature = "openapi", schema(
         value_type = String, min_length = 12, max_length = 1_024,
         example = "correct horse battery staple",
@@ -40,10 +41,10 @@ pub struct NewArchive {
     pub passphrase: Passphrase,
 }
 
-/// The sealed file; as a value in a document, base64.
+/// Contents of an encrypted archive file. Serialized as base64.
 pub struct AccountArchive(pub Vec<u8>);
 
-/// What is in it, as JSON.
+/// Decrypted content of the archive, as JSON.
 #[derive(Serialize)]
 struct Contents {
     format_version: u32,
@@ -74,7 +75,7 @@ fn agreed() -> utoipa::openapi::Object {
 }
 
 impl NewArchive {
-    /// The passphrase, if values are meant.
+    /// Returns the passphrase, or an error if `include_secrets` is not `true`.
     pub fn passphrase(self) -> Result<Passphrase> {
         if !self.include_secrets {
             return Err(Error::invalid("include_secrets", "must be true"));
@@ -83,10 +84,11 @@ impl NewArchive {
     }
 }
 
-/// Derives the key, and seals: [`ExportAccountSecrets`], as a host is asked for it.
+/// Derives the key and exports the archive: [`ExportAccountSecrets`] in the form in which host
+/// applications run it.
 #[derive(Debug)]
 pub struct TakeAccountSecrets {
-    /// What the file is protected with.
+    /// Passphrase that encrypts the archive.
     pub passphrase: Passphrase,
 }
 
@@ -118,7 +120,8 @@ impl Operation for ExportAccountSecrets {
             let mut environments = Vec::new();
             for environment in cx.reads().environments(project.id, principal).await? {
                 let archived = cx.archived(&project, environment).await?;
-                // What it went through on the way is the entry of the environment's team.
+                // The audit context filled by reading this environment becomes an entry of its
+                // team.
                 let note = std::mem::take(&mut cx.note);
                 if let Some(archived) = archived {
                     exported.push(Note { action: Some("secrets.exported"), ..note });
@@ -141,7 +144,7 @@ impl Operation for ExportAccountSecrets {
 }
 
 impl Context<'_, Read> {
-    /// An environment with its values; `None` if the caller may not read it.
+    /// Loads an environment with its values; `None` if the caller may not read it.
     async fn archived(
         &mut self,
         project: &ProjectRecord,
@@ -150,7 +153,7 @@ impl Context<'_, Read> {
         let at = EnvironmentPath::new(project.id, environment.id);
         let view = match self.view(&at, Wanted::All).await {
             Ok(view) => view,
-            // Forbidden, or deleted while the others were read.
+            // No access, or the environment was deleted in the meantime.
             Err(Error::Forbidden(_) | Error::NotFound(_)) => return Ok(None),
             Err(error) => return Err(error),
         };

@@ -1,4 +1,4 @@
-//! Deleting one's account.
+//! Deleting the caller's own account.
 
 use serde::Deserialize;
 
@@ -6,23 +6,24 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Code, EmailAddress, Error, Result, Role, Subject, TeamId, UserId};
 use crate::store::{Membership, TeamRecord};
 
-/// What is asked of whoever deletes their account.
+/// Confirmation required to delete an account.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Confirmation {
-    /// The address of the account.
+    /// Email address of the account.
     #[cfg_attr(feature = "openapi", schema(example = "alice@example.com"))]
     pub confirm: String,
 }
 
-/// Deletes the caller's account, and with everything in them the teams that nobody else is in.
+/// Deletes the caller's account and all teams in which the caller is the only member, with
+/// everything in them.
 ///
-/// What they made for other teams stays, tokens too, and so does the record that somebody made it:
-/// the person's row is kept without anything that says who it was. Whoever signs in again later is
-/// somebody new.
+/// Projects, secrets and service tokens that the user created for other teams stay, and so does the
+/// information that a user created them: the user's record is kept, but without any personal data.
+/// A later sign-in creates a new user.
 #[derive(Debug)]
 pub struct DeleteAccount {
-    /// That it is meant.
+    /// Confirmation by the caller.
     pub confirmation: Confirmation,
 }
 
@@ -39,7 +40,8 @@ impl Operation for DeleteAccount {
         if !confirmed.is_ok_and(|email| email.as_str() == user.email) {
             return Err(Error::invalid("confirm", "must be the e-mail address of the account"));
         }
-        // First the person, so that they join nothing meanwhile, then their teams in one order.
+        // Lock the user first, so that they join no team concurrently, then the teams in order of
+        // ID to avoid deadlocks.
         cx.tx().lock_user(user.id).await.map_err(|error| error.gone(Subject::User))?;
         let left = cx.teams_to_leave(user.id).await?;
 
@@ -61,8 +63,8 @@ impl Operation for DeleteAccount {
 }
 
 impl Context<'_, Write> {
-    /// The person's teams, each held, and whether nobody else is in it. Refuses if a team would be
-    /// left without an owner.
+    /// Locks the user's teams and returns them, each with a flag that is true if the user is the
+    /// only member. Returns an error if a team would be left without an owner.
     async fn teams_to_leave(&mut self, user: UserId) -> Result<Vec<(TeamId, bool)>> {
         let mut memberships = self.reads().memberships(user).await?;
         memberships.sort_by_key(|membership| membership.team.id);
@@ -70,7 +72,7 @@ impl Context<'_, Write> {
         for Membership { team, .. } in memberships {
             self.tx().lock_team(team.id).await?;
             let members = self.reads().members(&[team.id]).await?;
-            // Taken out of it just now.
+            // The user was removed from this team just before it was locked.
             let Some(own) = members.iter().find(|member| member.user == user) else { continue };
             let others = members.iter().filter(|member| member.user != user);
             let is_owned = others.clone().any(|member| member.role == Role::Owner);

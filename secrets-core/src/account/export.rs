@@ -1,4 +1,4 @@
-//! Everything that is kept of a person, for them to take away.
+//! Export of the data stored about a user.
 
 use serde::Serialize;
 
@@ -12,34 +12,34 @@ use crate::store::{AuditFilter, AuditScope, Membership};
 use crate::tokens::ServiceToken;
 use crate::users::User;
 
-/// What is kept of a person. Values of secrets are not part of it.
+/// Data stored about a user, without secret values.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountData {
-    /// 1.
+    /// Version of this format: always 1.
     pub format_version: u32,
-    /// When it was put together.
+    /// Time of the export.
     pub generated_at: Time,
-    /// The person.
+    /// User record.
     pub user: User,
-    /// Their teams.
+    /// Team memberships of the user.
     pub memberships: Vec<AccountTeam>,
-    /// Their pending invitations.
+    /// Pending invitations to the user.
     pub invitations: Vec<InvitationPublicInfo>,
-    /// The projects they can reach.
+    /// Projects the user has access to.
     pub projects: Vec<Project>,
-    /// The service tokens they made.
+    /// Service tokens the user created, in the teams they are a member of.
     pub service_tokens: Vec<ServiceToken>,
-    /// What they did, the newest 10,000 entries, newest first.
+    /// The user's audit log entries, newest first: the latest 10,000.
     pub audit_logs: Vec<AuditEntry>,
 }
 
-/// Puts together what is kept of the caller, without values.
+/// Exports the data stored about the caller, without secret values.
 #[derive(Debug)]
 pub struct ExportAccount;
 
-/// How many entries of the audit log are given.
-const ENTRIES: u32 = 10_000;
+/// Maximum number of audit log entries in the export.
+const MAX_ENTRIES: u32 = 10_000;
 
 impl Operation for ExportAccount {
     const NAME: &'static str = "account.export";
@@ -61,7 +61,7 @@ impl Operation for ExportAccount {
             None => Vec::new(),
         };
         let projects = cx.reads().projects(principal).await?;
-        let actions = AuditFilter::newest(AuditScope::Actor(user.id.uuid()), ENTRIES);
+        let actions = AuditFilter::newest(AuditScope::Actor(user.id.uuid()), MAX_ENTRIES);
         let actions = cx.reads().audit_entries(&actions).await?;
         let service_tokens = cx.tokens_of(&memberships, user.id).await?;
         let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
@@ -79,7 +79,7 @@ impl Operation for ExportAccount {
 }
 
 impl Context<'_, Read> {
-    /// The tokens that the caller made for teams they are still in.
+    /// Loads the service tokens that the caller created in teams they are still a member of.
     async fn tokens_of(
         &mut self,
         memberships: &[Membership],

@@ -1,4 +1,4 @@
-//! Reading one's account.
+//! Reading the caller's own account.
 
 use super::Account;
 use crate::engine::{Audit, Callers, Context, Operation, Read};

@@ -1,4 +1,4 @@
-//! One's own account: what is kept of a person, and its end.
+//! The caller's own account: reading, changing, exporting and deleting it.
 
 mod archive;
 mod delete;
@@ -19,29 +19,29 @@ use crate::model::{DisplayName, Result, Role, TeamId, Time};
 use crate::store::{Membership, UserRecord};
 use crate::users::User;
 
-/// A person's account.
+/// A user's account.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Account {
-    /// The person.
+    /// User record.
     pub user: User,
-    /// Their teams.
+    /// Team memberships of the user.
     pub teams: Vec<AccountTeam>,
-    /// When they first signed in.
+    /// Time of the first sign-in.
     pub created_at: Time,
 }
 
-/// A person's place in a team.
+/// A user's membership in a team.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountTeam {
-    /// Which team.
+    /// Team ID.
     pub id: TeamId,
-    /// What it is called.
+    /// Name of the team.
     pub name: DisplayName,
-    /// Their role.
+    /// Role in the team.
     pub role: Role,
-    /// Whether it came with their first sign-in, or that of whoever invited them.
+    /// True for a personal team: the user's own, or that of a user who invited them.
     pub is_personal: bool,
 }
 

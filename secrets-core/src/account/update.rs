@@ -1,4 +1,4 @@
-//! Changing one's account.
+//! Changing the caller's own account.
 
 use serde::Deserialize;
 
@@ -7,11 +7,11 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{DisplayName, Error, Result};
 use crate::store::UserRecord;
 
-/// What changes. At least one thing must.
+/// Fields to change. At least one is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountChange {
-    /// What the person is called from now on, whatever their identity provider says.
+    /// New display name. Sign-ins no longer replace it with the name from the identity provider.
     #[cfg_attr(feature = "openapi", schema(value_type = DisplayName))]
     pub name: Option<DisplayName>,
 }
@@ -19,7 +19,7 @@ pub struct AccountChange {
 /// Changes the caller's account.
 #[derive(Debug)]
 pub struct UpdateAccount {
-    /// What changes.
+    /// Fields to change.
     pub change: AccountChange,
 }
 

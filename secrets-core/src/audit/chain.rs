@@ -1,4 +1,7 @@
-//! The chain: entries get their places in it after they are written, and lose them with their age.
+//! The hash chains of the audit log: sealing, pruning and verifying entries.
+//!
+//! Entries are sealed (given a position and a hash) after they are written, and pruned when their
+//! retention period ends.
 
 use std::collections::BTreeMap;
 
@@ -10,43 +13,46 @@ use crate::engine::Engine;
 use crate::model::{AuditId, TeamId};
 use crate::store::{AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult};
 
-/// How many entries get their places in one transaction, which other writers wait for.
-const BATCH: u32 = 500;
+/// Maximum number of entries sealed in one transaction. Other writers wait for the transaction.
+const MAX_BATCH: u32 = 500;
 
-/// How many entries of a chain are removed in one transaction.
-const PRUNED: u64 = 1_000;
+/// Maximum number of entries of a chain pruned in one transaction.
+const MAX_PRUNED: u64 = 1_000;
 
-/// What a look at all chains found.
+/// Result of verifying all chains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifiedAudit {
-    /// Chains, one for each team and one for what concerns none.
+    /// Number of chains: one for each team, and one for entries that belong to no team.
     pub chains: u64,
-    /// Entries in them that are as they were written.
+    /// Number of sealed entries verified as unchanged.
     pub entries: u64,
-    /// Entries that have no place yet.
+    /// Number of entries not sealed yet.
     pub unsealed: u64,
-    /// The chains that were changed behind the service's back, and where.
+    /// Chains that were modified by anything other than the service.
     pub broken: Vec<BrokenChain>,
 }
 
-/// A chain that is not as it was written.
+/// A chain that failed verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BrokenChain {
-    /// Whose chain.
+    /// Team of the chain; absent for the chain of entries that belong to no team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<TeamId>,
-    /// The first position that does not fit: an entry was changed, removed or put in there.
+    /// First invalid position: an entry was changed, removed or inserted there.
     pub position: u64,
 }
 
 impl Engine {
-    /// Gives every entry that has none its place in the chain of its team. Several nodes may do so
-    /// at once: who comes second leaves the rest to the next time. Returns how many got one.
+    /// Seals all unsealed entries: appends each to the chain of its team. Returns the number of
+    /// entries sealed.
+    ///
+    /// Several nodes may call this method concurrently. If two nodes seal the same chain, only the
+    /// first succeeds; the other leaves the remaining entries to the next call.
     pub async fn seal_audit(&self) -> StoreResult<u64> {
         let mut sealed = 0;
         loop {
-            let found = self.store().read().await?.unsealed_audit(BATCH).await?;
-            let is_last = found.len() < BATCH as usize;
+            let found = self.store().read().await?.unsealed_audit(MAX_BATCH).await?;
+            let is_last = found.len() < MAX_BATCH as usize;
             let mut by_team = BTreeMap::<_, Vec<_>>::new();
             for entry in found {
                 by_team.entry(entry.team).or_default().push(entry);
@@ -56,7 +62,7 @@ impl Engine {
                 match self.seal_entries(team, &entries).await {
                     Ok(()) => sealed += entries.len() as u64,
                     Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
-                    // What is wrong with one chain holds up no other.
+                    // An error in one chain must not stop the others.
                     Err(error) => tracing::error!(
                         team = team.map(tracing::field::display),
                         error = &error as &dyn std::error::Error,
@@ -73,7 +79,7 @@ impl Engine {
     async fn seal_entries(&self, team: Option<TeamId>, entries: &[AuditRecord]) -> StoreResult<()> {
         let mut tx = self.store().begin().await?;
         let head = match tx.audit_head(team).await? {
-            Some(head) => self.genuine(head)?,
+            Some(head) => self.authentic_head(head)?,
             None => AuditHead {
                 team,
                 base: 0,
@@ -96,23 +102,24 @@ impl Engine {
         tx.commit().await
     }
 
-    /// The end of a chain, if it is as we wrote it: a chain is not made good by going on with it.
-    fn genuine(&self, head: AuditHead) -> StoreResult<AuditHead> {
+    /// Returns the head if its MAC is valid. A modified chain must not be extended, because that
+    /// would make it valid again.
+    fn authentic_head(&self, head: AuditHead) -> StoreResult<AuditHead> {
         if is_same(&head.mac, &head_mac(self.keyring(), &head)) {
             return Ok(head);
         }
-        Err(StoreError::Broken("the end of a chain of the audit log was changed".into()))
+        Err(StoreError::Broken("the head of an audit log chain was modified".into()))
     }
 
-    /// Removes entries that are older than the plan of their team keeps them; those of no team after
-    /// a year. What is left still proves that nothing else is missing.
+    /// Deletes entries older than the retention period of their team's plan. Entries that belong to
+    /// no team are kept for a year. The remaining chain can still be verified.
     pub async fn prune_audit(&self) -> StoreResult<()> {
         let heads = self.store().read().await?.audit_heads().await?;
         for head in heads {
             let days = self.audit_days(head.team).await?;
             let cutoff = self.now() - TimeDelta::days(days);
             match self.prune_chain(head, cutoff).await {
-                // Somebody sealed or removed entries meanwhile; there is a next time.
+                // Entries were sealed or pruned concurrently; the next call retries.
                 Ok(()) | Err(StoreError::Stale(_)) => {}
                 Err(error) => tracing::error!(
                     team = head.team.map(tracing::field::display),
@@ -132,11 +139,11 @@ impl Engine {
     }
 
     async fn prune_chain(&self, head: AuditHead, cutoff: crate::model::Time) -> StoreResult<()> {
-        let head = self.genuine(head)?;
+        let head = self.authentic_head(head)?;
         let mut tx = self.store().begin().await?;
         let young = tx.audit_position(head.team, cutoff).await?;
         let last = young.map_or(head.position, |position| position - 1);
-        let last = last.min(head.base + PRUNED);
+        let last = last.min(head.base + MAX_PRUNED);
         if last <= head.base {
             return Ok(());
         }
@@ -148,7 +155,7 @@ impl Engine {
         tx.commit().await
     }
 
-    /// Looks at every entry of every chain.
+    /// Verifies every entry of every chain.
     pub async fn verify_audit(&self) -> StoreResult<VerifiedAudit> {
         let mut reads = self.store().read().await?;
         let mut verified = VerifiedAudit::default();
@@ -165,7 +172,7 @@ impl Engine {
         Ok(verified)
     }
 
-    /// How many entries a chain has, or the first position that does not fit.
+    /// Verifies one chain. Returns the number of its entries, or the first invalid position.
     async fn verify_chain(&self, head: &AuditHead) -> StoreResult<Result<u64, u64>> {
         let (mut position, mut hash) = (head.base, head.base_hash);
         if !is_same(&head.mac, &head_mac(self.keyring(), head)) {
@@ -173,8 +180,8 @@ impl Engine {
         }
         loop {
             let mut reads = self.store().read().await?;
-            let entries = reads.audit_chain(head.team, position, BATCH).await?;
-            let is_last = entries.len() < BATCH as usize;
+            let entries = reads.audit_chain(head.team, position, MAX_BATCH).await?;
+            let is_last = entries.len() < MAX_BATCH as usize;
             for entry in &entries {
                 let fits = entry.seal.is_some_and(|seal| {
                     let expected = entry_hash(self.keyring(), entry, position + 1, &hash);
@@ -189,14 +196,14 @@ impl Engine {
                 break;
             }
         }
-        // Entries may have come since the head was read, never gone.
+        // Entries may have been added since the head was read, but never removed.
         let is_whole = position >= head.position;
         Ok(if is_whole { Ok(position - head.base) } else { Err(position + 1) })
     }
 }
 
-/// The hash of an entry at its place. The actor's name and address are left out: they are erased
-/// when a person deletes their account, and the actor's id stays.
+/// Computes the hash of an entry at its position. The actor's name and email address are not
+/// included, because they are erased when a user deletes their account. The actor's ID stays.
 fn entry_hash(
     keyring: &Keyring,
     entry: &AuditRecord,

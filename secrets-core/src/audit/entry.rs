@@ -1,4 +1,4 @@
-//! An entry as it is shown.
+//! Audit log entries as returned to callers.
 
 use std::net::IpAddr;
 
@@ -9,69 +9,71 @@ use uuid::Uuid;
 use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 use crate::store::AuditRecord;
 
-/// Who did what, when and from where. Names are those of the time: things may be gone since.
+/// An audit log entry. Names are recorded at the time of the action, so that they stay readable
+/// after the object was renamed or deleted.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditEntry {
-    /// Which entry.
+    /// Entry ID.
     pub id: AuditId,
-    /// The team concerned.
+    /// Team of the affected object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team_id: Option<TeamId>,
-    /// The project concerned.
+    /// Project of the affected object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
-    /// Its name then.
+    /// Name of the project at that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_name: Option<String>,
-    /// The environment concerned.
+    /// Environment of the affected object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_id: Option<EnvironmentId>,
-    /// Its name then.
+    /// Name of the environment at that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_name: Option<String>,
-    /// `user`, `service_token` or `system`.
+    /// Type of the actor: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: String,
-    /// Which one.
+    /// ID of the user or service token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_id: Option<Uuid>,
-    /// Its name then.
+    /// Name of the actor at that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_name: Option<String>,
-    /// A person's address then.
+    /// Email address of the user at that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_email: Option<String>,
-    /// What was done, such as `secret.created`.
+    /// Action, such as `secret.created`.
     pub action: String,
-    /// The kind of thing it was done to.
+    /// Type of the affected object, such as `secret`.
     pub resource_type: String,
-    /// Which one.
+    /// ID of the affected object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_id: Option<Uuid>,
-    /// Its name then: a secret's key, say.
+    /// Name of the affected object at that time, such as a secret's key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_name: Option<String>,
-    /// `success`, `denied` or `failure`.
+    /// Outcome: `success`, `denied` or `failure`.
     pub outcome: String,
-    /// More about it; never a value.
+    /// Additional details of the action; never contains secret values.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub metadata: Map<String, Value>,
-    /// The client's address.
+    /// IP address of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ip_address: Option<IpAddr>,
-    /// The client's name for itself.
+    /// User agent of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
-    /// The request.
+    /// Request ID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Uuid>,
-    /// When.
+    /// Time of the action.
     pub created_at: Time,
-    /// The hash that seals the entry into its chain, in hexadecimal; absent for some seconds.
+    /// Hash of the sealed entry in its chain, in hexadecimal. Absent for a few seconds, until the
+    /// entry is sealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// The hash of the entry before.
+    /// Hash of the previous entry in the chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prev_hash: Option<String>,
 }
@@ -98,7 +100,8 @@ impl From<AuditRecord> for AuditEntry {
             resource_id: entry.resource_id,
             resource_name: entry.resource_name,
             outcome: entry.outcome,
-            // Written by us, as an object; a row that other hands changed shows an empty one.
+            // The service always writes an object. An invalid value, written by anything else, is
+            // shown as an empty object.
             metadata: serde_json::from_str(&entry.metadata).unwrap_or_default(),
             ip_address: entry.address,
             user_agent: entry.agent,

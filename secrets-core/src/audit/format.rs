@@ -1,18 +1,18 @@
-//! A page of the log as text.
+//! Output formats of an audit log page.
 
 use serde_json::Value;
 
 use super::{AuditEntry, AuditPage};
 
-/// How a page of the log is written.
+/// Output format of an audit log page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuditFormat {
-    /// One JSON document.
+    /// A single JSON document.
     #[default]
     Json,
-    /// One JSON object a line.
+    /// Newline-delimited JSON: each line holds a JSON object.
     Ndjson,
-    /// RFC 4180, with a heading.
+    /// CSV (RFC 4180) with a header line.
     Csv,
 }
 
@@ -42,15 +42,15 @@ const COLUMNS: [&str; 22] = [
 ];
 
 impl AuditPage {
-    /// The entries, one JSON object a line.
+    /// Formats the entries as one JSON object per line.
     #[must_use]
     pub fn ndjson(&self) -> String {
         let lines = self.logs.iter().filter_map(|entry| serde_json::to_string(entry).ok());
         lines.flat_map(|line| [line, "\n".to_owned()]).collect()
     }
 
-    /// The entries as a table. A cell that a spreadsheet would take for a formula begins with `'`:
-    /// names and agents are what others chose.
+    /// Formats the entries as CSV. A cell that a spreadsheet would evaluate as a formula is
+    /// prefixed with `'`, because names and user agents are chosen by others.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut table = csv::Writer::from_writer(Vec::new());

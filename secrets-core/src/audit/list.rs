@@ -8,36 +8,37 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Error, Permission, Result, TeamId};
 use crate::store::AuditScope;
 
-/// Reads a page of the log of one team, or of all teams that the caller runs.
+/// Reads a page of the audit log of one team, or of all teams the caller manages.
 #[derive(Debug)]
 pub struct ListAudit {
-    /// Whose log.
+    /// Teams whose audit log is read.
     pub whose: AuditOf,
-    /// Which entries.
+    /// Filter, order and page of the query.
     pub query: AuditQuery,
 }
 
-/// Whose log is read.
+/// The teams whose audit log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditOf {
-    /// That of every team the caller runs.
+    /// All teams the caller manages.
     Managed,
-    /// That of this team; `None` if what was given is no id and names nothing.
+    /// Team with this ID; `None` if the given text is not a valid ID, which is treated as an
+    /// unknown team.
     Team(Option<TeamId>),
 }
 
-/// A page of the log.
+/// A page of the audit log.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditPage {
-    /// The entries, in the order asked for.
+    /// Entries in the requested order.
     pub logs: Vec<AuditEntry>,
-    /// Leads to the next page, if there is one.
+    /// Cursor of the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How many entries a page holds.
+    /// Maximum number of entries per page.
     pub limit: u32,
-    /// How the page is to be written.
+    /// Requested output format.
     #[serde(skip)]
     pub format: AuditFormat,
 }
@@ -69,10 +70,11 @@ impl Operation for ListAudit {
 
 impl AuditOf {
     async fn teams(self, cx: &mut Context<'_, Read>) -> Result<Vec<TeamId>> {
-        const NOBODYS: Error = Error::Forbidden("you are not a member of this team");
+        const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
         match self {
             Self::Team(team) => {
-                let scope = cx.team(team.ok_or(NOBODYS)?, Permission::Manage, NOBODYS).await?;
+                let scope =
+                    cx.team(team.ok_or(NOT_A_MEMBER)?, Permission::Manage, NOT_A_MEMBER).await?;
                 Ok(vec![scope.team.id])
             }
             Self::Managed => {

@@ -1,8 +1,10 @@
-//! The audit log: who did what, written with the change or before the answer.
+//! The audit log. Entries are written in the transaction of a change, or before the response to a
+//! read.
 //!
-//! Entries are chained per team: [`chain`] gives each a place and a hash that holds the one before,
-//! some time after it was written, so that no writer waits for another. Whoever changes, removes or
-//! inserts an entry behind the service's back is found out by [`Service::verify_audit`](crate::service::Service::verify_audit).
+//! Entries form one hash chain per team. [`chain`] assigns each entry its position and a hash that
+//! includes the previous entry's hash. This happens some time after the entry was written, so that
+//! writers do not wait for each other. [`Service::verify_audit`](crate::Service::verify_audit)
+//! detects entries that were changed, removed or inserted by anything other than the service.
 
 pub mod chain;
 mod entry;

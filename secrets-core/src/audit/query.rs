@@ -1,4 +1,4 @@
-//! Asking the audit log: what is asked, and what it means.
+//! Queries on the audit log: parsing and validation of their parameters.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -12,55 +12,57 @@ use super::AuditFormat;
 use crate::model::{AuditId, Error, Result, Time, ids};
 use crate::store::{ActionFilter, AuditFilter, AuditOrder, AuditScope};
 
-/// How many entries a page holds where nothing is said, and at most.
-const LIMIT: u32 = 50;
-const HIGHEST_LIMIT: u32 = 200;
+/// Default and maximum number of entries per page.
+const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 200;
 
-/// How far back a page goes where nothing is said.
-const DAYS: i64 = 30;
+/// Default number of days before now that a query covers.
+const DEFAULT_DAYS: i64 = 30;
 
-/// The most actions that are asked for at once.
-const ACTIONS: usize = 20;
+/// Maximum number of action filters in one query.
+const MAX_ACTIONS: usize = 20;
 
-/// What is asked of the log, as it was written. All of it must hold of an entry.
+/// Unparsed parameters of an audit log query. An entry must match all given filters.
 #[derive(Debug, Clone, Default)]
 pub struct AuditQuery {
-    /// Any of these actions; `secret.*` stands for all that begin so. At most 20.
+    /// Actions, at most 20; an entry matches any of them. `secret.*` matches all actions with this
+    /// prefix.
     pub action: Vec<String>,
-    /// By this user or token: a UUID.
+    /// ID of the user or service token: a UUID.
     pub actor_id: Option<String>,
-    /// `user`, `service_token`, `system` or `anonymous`.
+    /// Type of the actor: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: Option<String>,
-    /// Of this project: a UUID.
+    /// Project ID: a UUID.
     pub project_id: Option<String>,
-    /// Of this environment: a UUID.
+    /// Environment ID: a UUID.
     pub environment_id: Option<String>,
-    /// About this kind of thing.
+    /// Type of the affected object.
     pub resource_type: Option<String>,
-    /// About this thing: a UUID.
+    /// ID of the affected object: a UUID.
     pub resource_id: Option<String>,
-    /// About the secret of this key.
+    /// Key of the affected secret.
     pub key: Option<String>,
-    /// `success`, `denied` or `failure`.
+    /// Outcome: `success`, `denied` or `failure`.
     pub outcome: Option<String>,
-    /// From this address.
+    /// IP address of the client.
     pub ip: Option<String>,
-    /// Not before: RFC 3339; 30 days ago where nothing is said.
+    /// Start time, inclusive, in RFC 3339 format. Defaults to 30 days ago.
     pub from: Option<String>,
-    /// Before: RFC 3339.
+    /// End time, exclusive, in RFC 3339 format.
     pub to: Option<String>,
-    /// 1 to 200 entries a page; 50.
+    /// Maximum number of entries per page: 1 to 200, 50 by default.
     pub limit: Option<String>,
-    /// The `next_cursor` of the page before.
+    /// Cursor: the `next_cursor` of the previous page.
     pub cursor: Option<String>,
-    /// `desc` for the newest first, or `asc`.
+    /// Order: `desc` (newest first, the default) or `asc`.
     pub order: Option<String>,
-    /// `json`, `ndjson` or `csv`.
+    /// Output format: `json` (the default), `ndjson` or `csv`.
     pub format: Option<String>,
 }
 
 impl AuditQuery {
-    /// What is wanted of a scope. One entry more than a page holds, to tell whether there is more.
+    /// Builds the store's filter. Requests one entry more than fits on a page, to find out if there
+    /// is another page.
     pub(super) fn filter(&self, scope: AuditScope, now: Time) -> Result<AuditFilter> {
         let limit = self.page()?;
         let mut wanted = AuditFilter::newest(scope, limit + 1);
@@ -87,9 +89,10 @@ impl AuditQuery {
             "must be success, denied or failure",
         )?;
         wanted.address = parsed::<IpAddr>("ip", self.ip.as_deref(), "must be an IP address")?;
-        wanted.from = time("from", self.from.as_deref())?.or(Some(now - TimeDelta::days(DAYS)));
+        wanted.from =
+            time("from", self.from.as_deref())?.or(Some(now - TimeDelta::days(DEFAULT_DAYS)));
         wanted.to = time("to", self.to.as_deref())?;
-        wanted.behind = self.cursor.as_deref().map(place).transpose()?;
+        wanted.behind = self.cursor.as_deref().map(parse_cursor).transpose()?;
         let order =
             one_of("order", self.order.as_deref(), &["asc", "desc"], "must be asc or desc")?;
         if order.as_deref() == Some("asc") {
@@ -98,18 +101,18 @@ impl AuditQuery {
         Ok(wanted)
     }
 
-    /// How many entries a page holds.
+    /// Maximum number of entries per page.
     pub(super) fn page(&self) -> Result<u32> {
         const RULE: &str = "must be a whole number from 1 to 200";
-        let limit = parsed("limit", self.limit.as_deref(), RULE)?.unwrap_or(LIMIT);
-        if (1..=HIGHEST_LIMIT).contains(&limit) {
+        let limit = parsed("limit", self.limit.as_deref(), RULE)?.unwrap_or(DEFAULT_LIMIT);
+        if (1..=MAX_LIMIT).contains(&limit) {
             Ok(limit)
         } else {
             Err(Error::invalid("limit", RULE))
         }
     }
 
-    /// How the page is to be written.
+    /// Output format of the page.
     pub(super) fn format(&self) -> Result<AuditFormat> {
         match self.format.as_deref() {
             None | Some("json") => Ok(AuditFormat::Json),
@@ -120,7 +123,7 @@ impl AuditQuery {
     }
 
     fn actions(&self) -> Result<Vec<ActionFilter>> {
-        if self.action.len() > ACTIONS {
+        if self.action.len() > MAX_ACTIONS {
             return Err(Error::invalid("action", "must be given at most 20 times"));
         }
         self.action.iter().map(|action| action_filter(action)).collect()
@@ -167,7 +170,8 @@ fn one_of(
     }
 }
 
-/// A text to look for. Nothing that is kept holds a NUL, which not every store takes.
+/// Prepares a text for an exact match. Stored texts contain no NUL characters, which some stores
+/// cannot handle.
 fn text(given: &str) -> String {
     given.replace('\0', "\u{fffd}")
 }
@@ -179,18 +183,19 @@ fn time(field: &'static str, text: Option<&str>) -> Result<Option<Time>> {
     Ok(Some(time.into()))
 }
 
-/// What leads to the entries behind this one. It tells nothing that the entry does not.
+/// Encodes the cursor of the entries after this one. Contains nothing that the entry itself does
+/// not show.
 pub(super) fn cursor((time, id): (Time, AuditId)) -> String {
     let place = [time.timestamp_micros().to_be_bytes().as_slice(), id.uuid().as_bytes()].concat();
     URL_SAFE_NO_PAD.encode(place)
 }
 
-fn place(cursor: &str) -> Result<(Time, AuditId)> {
+fn parse_cursor(cursor: &str) -> Result<(Time, AuditId)> {
     let read = || {
         let place: [u8; 24] = URL_SAFE_NO_PAD.decode(cursor).ok()?.try_into().ok()?;
         let (time, id) = place.split_first_chunk::<8>()?;
         let time = DateTime::from_timestamp_micros(i64::from_be_bytes(*time))?;
-        // No entry is of a time that a database could not keep.
+        // Reject times outside the range that databases can store; no entry has such a time.
         if !(0..=9999).contains(&time.year()) {
             return None;
         }

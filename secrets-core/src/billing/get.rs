@@ -1,4 +1,4 @@
-//! What a team pays.
+//! Reading a team's billing details.
 
 use std::collections::BTreeMap;
 
@@ -8,44 +8,44 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Error, Permission, Plan, PlanName, Quota, Result, Subject, TeamId, Time};
 use crate::ports::payments::PaymentStatus;
 
-/// What a team pays, and for what.
+/// A team's plan and payments.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Billing {
-    /// Which team.
+    /// Team ID.
     pub team_id: TeamId,
-    /// Its plan.
+    /// Name of the team's plan.
     pub plan: PlanName,
-    /// Whether it pays.
+    /// Payment status.
     pub status: PaymentStatus,
-    /// Whom it pays.
+    /// Name of the payment provider.
     pub provider: &'static str,
-    /// Where invoices are sent.
+    /// Email address for invoices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub billing_email: Option<String>,
-    /// How many members it has.
+    /// Number of members in the team.
     pub seats: u64,
-    /// When what was paid for began.
+    /// Start of the current billing period.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_period_start: Option<Time>,
-    /// When it ends.
+    /// End of the current billing period.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_period_end: Option<Time>,
-    /// Whether the plan ends with it.
+    /// True if the subscription ends with the current billing period.
     pub cancel_at_period_end: bool,
-    /// What the plan allows, by name; `null` for as much as there is room for.
+    /// Limits of the plan by quota name; `null` means unlimited.
     pub limits: BTreeMap<&'static str, Option<u64>>,
-    /// What was asked for; nobody asks yet.
+    /// Invoices. Always empty: invoices are not implemented.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<Object>))]
     pub invoices: [(); 0],
 }
 
-/// Tells what a team pays.
+/// Reads the plan and payments of a team.
 #[derive(Debug)]
 pub struct GetBilling {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
 }
 

@@ -1,4 +1,4 @@
-//! Plans as teams see them: what they use, and what they pay.
+//! Billing: plans, usage and payments of teams.
 
 mod get;
 mod set_plan;

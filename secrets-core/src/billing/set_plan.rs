@@ -1,4 +1,4 @@
-//! Putting a team on another plan.
+//! Changing a team's plan.
 
 use std::sync::Arc;
 
@@ -8,21 +8,22 @@ use super::Billing;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, PlanName, Result, Subject, TeamId};
 
-/// A plan to be on.
+/// The plan to assign.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewPlan {
-    /// Which.
+    /// Name of the plan.
     pub plan: PlanName,
 }
 
-/// Puts a team on another plan. What it has beyond that stays, and nothing more can be made.
+/// Changes a team's plan. Only operators of the service may do this. Existing resources beyond the
+/// new limits stay, but no more can be created.
 #[derive(Debug)]
 pub struct SetPlan {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// On which plan.
+    /// Plan to assign.
     pub plan: NewPlan,
 }
 

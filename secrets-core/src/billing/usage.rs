@@ -1,4 +1,4 @@
-//! What a team uses.
+//! Reading a team's resource usage.
 
 use chrono::{Datelike, Months, NaiveTime};
 use serde::Serialize;
@@ -7,25 +7,25 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Error, Permission, Plan, PlanName, Quota, Result, Subject, TeamId, Time};
 use crate::store::TeamUsage;
 
-/// What a team uses of its plan.
+/// A team's resource usage, compared to the limits of its plan.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamUse {
-    /// Which team.
+    /// Team ID.
     pub team_id: TeamId,
-    /// Its plan.
+    /// Name of the team's plan.
     pub plan: PlanName,
-    /// When the month began, in UTC.
+    /// Start of the current month, in UTC.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub period_start: Time,
-    /// When the next begins.
+    /// Start of the next month, in UTC.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub period_end: Time,
-    /// What it uses.
+    /// Usage by resource.
     pub usage: Uses,
 }
 
-/// What a team uses, of each thing that is counted.
+/// Usage of each limited resource.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Uses {
@@ -33,36 +33,38 @@ pub struct Uses {
     pub members: Use,
     /// Projects.
     pub projects: Use,
-    /// Environments; plans limit them in each project, so `used` is that of the fullest one.
+    /// Environments. The limit applies to each project, so `used` is the highest number in any
+    /// project.
     pub environments: Use,
-    /// Secrets; plans limit them in each environment, so `used` is that of the fullest one.
+    /// Secrets. The limit applies to each environment, so `used` is the highest number in any
+    /// environment.
     pub secrets: Use,
     /// Service tokens.
     pub service_tokens: Use,
-    /// Rotations of credentials.
+    /// Credential rotations.
     pub rotations: Use,
-    /// Requests. They are not counted by team: that would be a write for each.
+    /// API requests. Not counted: a count per team would need a database write for each request.
     pub api_requests: Use,
 }
 
-/// How much is used of one thing.
+/// Usage of one resource.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Use {
-    /// How much, in the place to which the limit applies; absent where it is not counted.
+    /// Amount that counts against the limit; absent if the resource is not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used: Option<u64>,
-    /// How much in all places, where the limit is one of each.
+    /// Total amount in the team, if the limit applies to each project or environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// How much the plan allows; `null` for as much as there is room for.
+    /// Limit of the plan; `null` means unlimited.
     pub limit: Option<u64>,
 }
 
-/// Tells what a team uses of its plan.
+/// Reads a team's resource usage.
 #[derive(Debug)]
 pub struct GetUsage {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
 }
 
@@ -103,7 +105,7 @@ impl Uses {
     }
 }
 
-/// The month of a moment, in UTC: when it begins and when the next does.
+/// Returns the start of the month of `now` and the start of the next month, in UTC.
 fn month(now: Time) -> (Time, Time) {
     let first = now.date_naive().with_day(1).unwrap_or_default().and_time(NaiveTime::MIN).and_utc();
     (first, first.checked_add_months(Months::new(1)).unwrap_or(first))

@@ -1,4 +1,4 @@
-//! The code that a person types.
+//! User codes: the codes that users type to approve a login.
 
 use std::fmt;
 
@@ -6,30 +6,30 @@ use serde::Deserialize;
 
 use crate::crypto::{Keyring, TokenMac, random};
 
-/// Consonants that look like nothing else and spell no words (RFC 8628, section 6.1).
+/// Consonants that are easy to distinguish and form no words (RFC 8628, section 6.1).
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
-/// How many letters a code has: 20⁸ codes, of which few are alive at a time.
+/// Number of letters in a code. Of the 20⁸ possible codes, few are valid at any time.
 const LENGTH: usize = 8;
 
-/// The code that a person types, as they typed it: any case, with or without the hyphen.
+/// A user code as typed: in any case, with or without the hyphen.
 #[derive(Clone, Deserialize)]
 #[serde(transparent)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UserCode(String);
 
 impl UserCode {
-    /// What somebody typed.
+    /// Creates a user code from the typed text, without validation.
     pub fn new(typed: impl Into<String>) -> Self {
         Self(typed.into())
     }
 
-    /// A new code.
+    /// Generates a random code.
     pub(super) fn draw() -> Self {
         let mut code = String::with_capacity(LENGTH + 1);
         while code.len() < LENGTH {
             let [byte] = random();
-            // Bytes from 240 on would favour the first letters.
+            // Bytes from 240 on would make the first letters more likely.
             if byte < 240 {
                 code.push(char::from(LETTERS[usize::from(byte % 20)]));
             }
@@ -38,13 +38,13 @@ impl UserCode {
         Self(code)
     }
 
-    /// The code with its hyphen.
+    /// The code as text, with its hyphen.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// What it is found by; `None` if it can be no code.
+    /// MAC under which the code is stored; `None` if the text is not a valid code.
     pub(super) fn mac(&self, keyring: &Keyring) -> Option<TokenMac> {
         let plain: String = self
             .0

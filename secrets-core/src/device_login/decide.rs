@@ -1,4 +1,4 @@
-//! Letting a client in, or not.
+//! Approving or denying a device login.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,45 +8,45 @@ use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
 use crate::model::{Error, Result};
 use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
 
-/// Decides about the login of a code, once.
+/// Approves or denies the login with this user code. A login can be decided only once.
 #[derive(Debug)]
 pub struct DecideDeviceLogin {
-    /// The code.
+    /// User code.
     pub code: UserCode,
-    /// Yes or no.
+    /// Decision of the user.
     pub decision: Decision,
 }
 
-/// Lets the client of a code in.
+/// Approves the login with this user code.
 #[derive(Debug)]
 pub struct ApproveDeviceLogin {
-    /// The code.
+    /// User code.
     pub code: UserCode,
 }
 
-/// Refuses the client of a code.
+/// Denies the login with this user code.
 #[derive(Debug)]
 pub struct DenyDeviceLogin {
-    /// The code.
+    /// User code.
     pub code: UserCode,
 }
 
-/// What a person says to a login.
+/// A user's decision about a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Decision {
-    /// Yes.
+    /// Approve the login.
     Approve,
-    /// No.
+    /// Deny the login.
     Deny,
 }
 
-/// How the login stands now.
+/// Status of a login after the decision.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Decided {
-    /// `approved` or `denied`.
+    /// Status: `approved` or `denied`.
     pub status: &'static str,
 }
 
@@ -80,10 +80,10 @@ impl Operation for DecideDeviceLogin {
     type Output = Decided;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Decided> {
-        // Or a session that was stolen once could renew itself for ever.
+        // Otherwise, a stolen session could renew itself forever.
         if cx.caller.cli_session().is_some() {
             return Err(Error::Forbidden(
-                "a command line cannot decide about another: use your identity provider's token",
+                "a command-line session cannot approve or deny a login: use your identity provider's token",
             ));
         }
         let user = cx.caller.person()?.id;

@@ -1,4 +1,4 @@
-//! Seeing who asks.
+//! Looking up a device login before deciding.
 
 use std::net::IpAddr;
 
@@ -8,35 +8,35 @@ use super::UserCode;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{DisplayName, Result, Time};
 
-/// Shows the login of a code, so that its person sees whom they let in.
+/// Reads the login with this user code, so that the user can check the client before approving it.
 #[derive(Debug)]
 pub struct LookUpDeviceLogin {
-    /// The code.
+    /// User code.
     pub code: UserCode,
 }
 
-/// Who asks.
+/// A client's request to log in.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeviceRequest {
-    /// What the client calls itself.
+    /// Name given by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<DisplayName>,
-    /// What it calls its machine.
+    /// Name of the client's machine, given by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<DisplayName>,
-    /// What it calls its operating system.
+    /// Operating system, given by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os: Option<DisplayName>,
-    /// The address it called from.
+    /// IP address of the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ip_address: Option<IpAddr>,
-    /// When it asked.
+    /// Time the login was started.
     pub created_at: Time,
-    /// When the code ends.
+    /// Expiry time of the code.
     pub expires_at: Time,
-    /// `pending`, `approved`, `denied` or `redeemed`.
+    /// Status: `pending`, `approved`, `denied` or `redeemed`.
     pub status: &'static str,
 }
 

@@ -1,8 +1,9 @@
 //! Logging in from a command line: the OAuth 2.0 device authorization grant (RFC 8628).
 //!
-//! A client starts a login and gets two codes: one it keeps and asks with, one it shows to its
-//! person. The person, signed in elsewhere, sees who asks and decides. The client's next question is
-//! answered with a session: a credential that counts as the person for 30 days.
+//! A client starts a login and gets two codes: a device code, which it keeps and polls with, and a
+//! user code, which it shows to the user. The user, signed in elsewhere, reviews the client's
+//! details and approves or denies the login. If it is approved, the next poll returns a session: a
+//! credential that acts as the user for 30 days.
 
 mod code;
 mod decide;
@@ -29,14 +30,14 @@ use crate::limits::RateLimiter;
 use crate::model::{Error, Result, Subject};
 use crate::store::{DeviceLoginRecord, StoreResult};
 
-/// How long a person has to decide.
+/// Lifetime of a login, in which the user must decide, in seconds.
 const LOGIN_SECONDS: u32 = 600;
 
-/// How long a client waits between its questions, and by how much longer after one that came too
-/// early (RFC 8628, section 3.5).
+/// Initial poll interval in seconds, and the increase after a poll that came too early (RFC 8628,
+/// section 3.5).
 const POLL_SECONDS: u32 = 5;
 
-/// How long a session lasts.
+/// Lifetime of a session, in days.
 const SESSION_DAYS: i64 = 30;
 
 /// How many wrong codes a person, or an address that shows none, may send in a minute.
@@ -50,7 +51,7 @@ pub(crate) struct LoginAttempts(RateLimiter<AttemptKey>);
 enum AttemptKey {
     /// A person's.
     User(Uuid),
-    /// Those from an address.
+    /// IP address.
     Address(IpAddr),
 }
 
@@ -63,8 +64,8 @@ impl Default for LoginAttempts {
 const UNKNOWN: Error = Error::NotFound(Subject::DeviceLogin);
 
 impl<A: Access> Context<'_, A> {
-    /// The login of a code that a person typed, unless it is over. Wrong codes are counted, and after
-    /// too many of them right ones are not looked at either.
+    /// Finds the unexpired login with this user code. Wrong codes are counted; after too many of
+    /// them, valid codes are rejected too.
     async fn login_of(&mut self, code: &UserCode) -> Result<DeviceLoginRecord> {
         let (whose, now) = (AttemptKey::User(self.caller.person()?.id.uuid()), self.now());
         let attempts = self.shared::<LoginAttempts>();
@@ -83,15 +84,15 @@ impl<A: Access> Context<'_, A> {
 }
 
 impl Engine {
-    /// Forgets logins and sessions that were over an hour ago: until then a client that asks late is
-    /// told that its login expired, and not that there was none.
+    /// Deletes logins and sessions that ended more than an hour ago. During that hour, a client
+    /// that polls late is told that its login expired, instead of that the login does not exist.
     pub async fn forget_ended_logins(&self) -> StoreResult<()> {
         let mut tx = self.store().begin().await?;
         tx.delete_ended_logins(self.now() - TimeDelta::hours(1)).await?;
         tx.commit().await
     }
 
-    /// Whether an address may try another credential where a form takes one.
+    /// True if an IP address may try another credential in a form that accepts one.
     #[must_use]
     pub fn may_guess(&self, address: IpAddr) -> bool {
         let window =
@@ -99,7 +100,7 @@ impl Engine {
         window.is_none_or(|window| window.admitted)
     }
 
-    /// Counts a credential that a form took and that proves nothing.
+    /// Counts a failed attempt with an invalid credential in a form.
     pub fn guessed(&self, address: IpAddr) {
         self.shared::<LoginAttempts>().0.count(AttemptKey::Address(address), self.now());
     }

@@ -1,4 +1,4 @@
-//! Asking how a login stands.
+//! Polling the status of a device login.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize, Serializer};
@@ -9,93 +9,93 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{CliSessionId, Result, Subject, UserId};
 use crate::store::{CliSessionRecord, DeviceLoginRecord, DeviceStatus, StoreError};
 
-/// The one client there is.
+/// Client ID of the only registered client.
 pub(super) const CLIENT: &str = "cli";
 
-const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
+const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// The longest that a client is told to wait between its questions.
-const LONGEST_POLL_SECONDS: u32 = 60;
+/// Maximum poll interval in seconds.
+const MAX_POLL_SECONDS: u32 = 60;
 
-/// Asks how a login stands (RFC 8628, section 3.4). Fields that are missing are answered in the way
-/// of OAuth too, so none of them is required here.
+/// Polls the status of a login (RFC 8628, section 3.4). All fields are optional here, because
+/// missing fields are reported as OAuth errors too.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PollDeviceLogin {
-    /// `urn:ietf:params:oauth:grant-type:device_code`.
+    /// Grant type: `urn:ietf:params:oauth:grant-type:device_code`.
     #[cfg_attr(
         feature = "openapi",
         schema(example = "urn:ietf:params:oauth:grant-type:device_code")
     )]
     pub grant_type: Option<String>,
-    /// The code that the client kept.
+    /// Device code of the client.
     pub device_code: Option<String>,
-    /// `cli`.
+    /// Client ID: `cli`.
     #[cfg_attr(feature = "openapi", schema(example = "cli"))]
     pub client_id: Option<String>,
 }
 
-/// What a client is told.
+/// Result of a poll.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum PollOutcome {
-    /// Its session.
+    /// The login was approved: the new session.
     Granted(CliGrant),
-    /// Why there is none, or none yet.
+    /// OAuth error: there is no session, or not yet.
     Refused(Refusal),
 }
 
-/// A session, as its client gets it (RFC 6749, section 5.1).
+/// A new session (access token response of RFC 6749, section 5.1).
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CliGrant {
-    /// The credential; shown this once.
+    /// Access token of the session. Returned only once.
     #[serde(serialize_with = "revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub access_token: TokenText,
-    /// `Bearer`.
+    /// Token type: always `Bearer`.
     pub token_type: &'static str,
-    /// How many seconds it lasts.
+    /// Lifetime of the session in seconds.
     pub expires_in: i64,
-    /// As whom it counts.
+    /// User the session acts as.
     pub user: CliUser,
 }
 
-/// As whom a session counts.
+/// The user a session acts as.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CliUser {
-    /// Which person.
+    /// User ID.
     pub id: UserId,
-    /// Their address.
+    /// Email address.
     pub email: String,
-    /// Their name.
+    /// Name.
     pub name: String,
 }
 
-/// Why there is no session (RFC 8628, section 3.5; RFC 6749, section 5.2).
+/// OAuth errors of a poll (RFC 8628, section 3.5; RFC 6749, section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody decided yet.
+    /// The user has not decided yet.
     AuthorizationPending,
-    /// Nobody decided yet, and the client asks too often.
+    /// The user has not decided yet, and the client polls too often.
     SlowDown,
-    /// The person said no.
+    /// The user denied the login.
     AccessDenied,
-    /// It took too long.
+    /// The login expired before the client received a session.
     ExpiredToken,
-    /// No such code, or one that had its session.
+    /// The device code is unknown or already redeemed.
     InvalidGrant,
-    /// Another grant.
+    /// The grant type is not supported.
     UnsupportedGrantType,
-    /// Another client.
+    /// The client ID is unknown.
     InvalidClient,
-    /// A field is missing.
+    /// A required field is missing.
     InvalidRequest,
 }
 
 impl Refusal {
-    /// The name under which it is told.
+    /// OAuth error code.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -110,15 +110,17 @@ impl Refusal {
         }
     }
 
-    /// The same for people.
+    /// Human-readable error description.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
-            Self::AuthorizationPending => "nobody has decided yet: ask again after the interval",
-            Self::SlowDown => "nobody has decided yet: wait 5 seconds longer between questions",
+            Self::AuthorizationPending => {
+                "the user has not decided yet: poll again after the interval"
+            }
+            Self::SlowDown => "the user has not decided yet: wait 5 seconds longer between polls",
             Self::AccessDenied => "the login was denied",
-            Self::ExpiredToken => "the codes are too old: start again",
-            Self::InvalidGrant => "there is no login of this device_code, or it is over",
+            Self::ExpiredToken => "the codes have expired: start a new login",
+            Self::InvalidGrant => "the device_code is unknown or was already used",
             Self::UnsupportedGrantType => {
                 "grant_type must be urn:ietf:params:oauth:grant-type:device_code"
             }
@@ -170,7 +172,7 @@ impl PollDeviceLogin {
         else {
             return Err(Refusal::InvalidRequest);
         };
-        match (grant == GRANT, client == CLIENT) {
+        match (grant == GRANT_TYPE, client == CLIENT) {
             (false, _) => Err(Refusal::UnsupportedGrantType),
             (_, false) => Err(Refusal::InvalidClient),
             _ => Ok(code),
@@ -178,23 +180,23 @@ impl PollDeviceLogin {
     }
 }
 
-/// Notes the question, and slows down who asks too often.
+/// Records the poll, and increases the poll interval if the poll came too early.
 async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Result<Refusal> {
     let earliest = login.polled_at.map(|last| last + TimeDelta::seconds(login.poll_seconds.into()));
     let is_early = earliest.is_some_and(|earliest| cx.now() < earliest);
     if is_early {
-        login.poll_seconds = (login.poll_seconds + POLL_SECONDS).min(LONGEST_POLL_SECONDS);
+        login.poll_seconds = (login.poll_seconds + POLL_SECONDS).min(MAX_POLL_SECONDS);
     }
     login.polled_at = Some(cx.now());
     match cx.tx().update_device_login(&login, DeviceStatus::Pending).await {
-        // Somebody decided this very moment: the next question will hear of it.
+        // The user decided at this moment: the next poll returns the decision.
         Ok(()) | Err(StoreError::Stale(_)) => {}
         Err(error) => return Err(error.into()),
     }
     Ok(if is_early { Refusal::SlowDown } else { Refusal::AuthorizationPending })
 }
 
-/// Gives the session, once.
+/// Creates the session and marks the login as redeemed, so that it can be used only once.
 async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Result<PollOutcome> {
     login.status = DeviceStatus::Redeemed;
     match cx.tx().update_device_login(&login, DeviceStatus::Approved).await {
@@ -202,7 +204,7 @@ async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Re
         Err(StoreError::Stale(_)) => return Ok(PollOutcome::Refused(Refusal::InvalidGrant)),
         Err(error) => return Err(error.into()),
     }
-    let user = login.user.ok_or_else(|| crate::model::Error::internal("an approval by nobody"))?;
+    let user = login.user.ok_or_else(|| crate::model::Error::internal("an approved login has no user"))?;
     let user = cx.reads().user(user).await?.ok_or(crate::model::Error::NotFound(Subject::User))?;
     let token = TokenText::draw_cli();
     let session = CliSessionRecord {

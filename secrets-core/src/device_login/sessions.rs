@@ -1,4 +1,4 @@
-//! The sessions of a person.
+//! Command-line sessions of the caller.
 
 use std::net::IpAddr;
 
@@ -8,43 +8,43 @@ use crate::engine::{Audit, Callers, Context, Operation, Read, Write};
 use crate::model::{CliSessionId, DisplayName, Error, Result, Subject, Time};
 use crate::store::CliSessionRecord;
 
-/// Lists the caller's sessions, oldest first.
+/// Lists the caller's active command-line sessions, oldest first.
 #[derive(Debug)]
 pub struct ListCliSessions;
 
-/// A session, without its credential.
+/// A command-line session, without its credential.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CliSession {
-    /// Which session.
+    /// Session ID.
     pub id: CliSessionId,
-    /// The first characters of its credential.
+    /// First characters of the session's credential.
     pub token_prefix: String,
-    /// What the client called itself.
+    /// Name given by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_name: Option<DisplayName>,
-    /// What it called its machine.
+    /// Name of the client's machine, given by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<DisplayName>,
-    /// What it called its operating system.
+    /// Operating system, given by the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub os: Option<DisplayName>,
-    /// The address it called from.
+    /// IP address of the client that started the login.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub ip_address: Option<IpAddr>,
-    /// Whether the caller uses it now.
+    /// True if the request was made with this session.
     pub current: bool,
-    /// When it began.
+    /// Creation time.
     pub created_at: Time,
-    /// When it ends.
+    /// Expiry time.
     pub expires_at: Time,
 }
 
-/// Ends a session of the caller: the one named, or the one that is used.
+/// Revokes one of the caller's command-line sessions.
 #[derive(Debug)]
 pub struct RevokeCliSession {
-    /// Which one; the one that the caller uses where none is named.
+    /// Session ID; `None` revokes the session used for the request.
     pub session: Option<CliSessionId>,
 }
 

@@ -1,4 +1,4 @@
-//! Starting a login.
+//! Starting a device login.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize, Serializer};
@@ -10,54 +10,55 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{BaseUrl, DeviceLoginId, DisplayName, Error, Result, Subject};
 use crate::store::{DeviceClient, DeviceLoginRecord, DeviceStatus, StoreError};
 
-/// What a client says of itself when it starts a login.
+/// Details that a client gives about itself when it starts a login.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewDeviceLogin {
-    /// `cli`.
+    /// Client ID: `cli`.
     #[cfg_attr(feature = "openapi", schema(pattern = "^cli$", example = "cli"))]
     pub client_id: String,
-    /// What the client calls itself: 1 to 100 characters.
+    /// Name of the client: 1 to 100 characters.
     pub client_name: Option<DisplayName>,
-    /// What it calls its machine: 1 to 100 characters.
+    /// Name of the client's machine: 1 to 100 characters.
     pub hostname: Option<DisplayName>,
-    /// What it calls its operating system: 1 to 100 characters.
+    /// Operating system: 1 to 100 characters.
     pub os: Option<DisplayName>,
 }
 
-/// Starts a login, for whoever asks.
+/// Starts a device login. No credential is required.
 #[derive(Debug)]
 pub struct StartDeviceLogin {
-    /// Who asks.
+    /// Details of the client.
     pub login: NewDeviceLogin,
-    /// Where links begin.
+    /// Base URL of the verification page.
     pub base: BaseUrl,
 }
 
-/// A login that has begun (RFC 8628, section 3.2).
+/// A started device login (RFC 8628, section 3.2).
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeviceLogin {
-    /// The code that the client keeps and asks with.
+    /// Device code, which the client keeps and polls with.
     #[serde(serialize_with = "device_code")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub device_code: CodeText,
-    /// The code that the client shows to its person.
+    /// User code, which the client shows to the user.
     #[serde(serialize_with = "user_code")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "BCDF-GHJK"))]
     pub user_code: UserCode,
-    /// Where the person goes.
+    /// URL of the page on which the user enters the code.
     pub verification_uri: String,
-    /// The same, with the code in it.
+    /// URL of the same page with the code included.
     pub verification_uri_complete: String,
-    /// How many seconds the codes last.
+    /// Lifetime of both codes in seconds.
     pub expires_in: u32,
-    /// How many seconds the client must wait between its questions.
+    /// Minimum poll interval in seconds.
     pub interval: u32,
 }
 
-/// How often another code is drawn before giving up: with 20⁸ codes, never.
-const ATTEMPTS: usize = 8;
+/// Maximum number of attempts to generate an unused code. With 20⁸ codes, all attempts failing is
+/// practically impossible.
+const MAX_ATTEMPTS: usize = 8;
 
 impl Operation for StartDeviceLogin {
     const NAME: &'static str = "device_login.start";
@@ -88,7 +89,7 @@ impl Operation for StartDeviceLogin {
             created_at: cx.now(),
             expires_at: cx.now() + TimeDelta::seconds(LOGIN_SECONDS.into()),
         };
-        let user_code = keep(cx, &mut record).await?;
+        let user_code = insert(cx, &mut record).await?;
 
         let page = self.base.to("/device");
         Ok(DeviceLogin {
@@ -102,9 +103,9 @@ impl Operation for StartDeviceLogin {
     }
 }
 
-/// Keeps a login under a code that no other has.
-async fn keep(cx: &mut Context<'_, Write>, record: &mut DeviceLoginRecord) -> Result<UserCode> {
-    for _ in 0..ATTEMPTS {
+/// Stores the login under a user code that no other login has.
+async fn insert(cx: &mut Context<'_, Write>, record: &mut DeviceLoginRecord) -> Result<UserCode> {
+    for _ in 0..MAX_ATTEMPTS {
         let code = UserCode::draw();
         record.code = code.mac(cx.keyring()).unwrap_or(record.code);
         match cx.tx().insert_device_login(record).await {

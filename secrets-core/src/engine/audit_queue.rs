@@ -1,8 +1,8 @@
-//! Entries of reads, committed in groups.
+//! Queue for the audit entries of reads, which are committed in batches.
 //!
-//! A read waits until the batch that holds its entry is committed, and only then answers. Whoever
-//! gets the lock writes for all who wait; a leader that is dropped half-way leaves the queue as it
-//! was, and the next one writes the batch again, under the same ids.
+//! A read responds only after the batch with its entry is committed. The task that gets the lock is
+//! the leader and writes a batch for all waiting tasks. If the leader is dropped midway, the queue
+//! is unchanged: the next leader writes the same entries again, with the same IDs.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +14,8 @@ use futures_util::lock;
 
 use crate::store::{AuditRecord, Store, StoreResult};
 
-/// The most entries one transaction takes.
-const BATCH: usize = 64;
+/// Maximum number of entries in one transaction.
+const MAX_BATCH: usize = 64;
 
 #[derive(Default)]
 pub(crate) struct AuditQueue {
@@ -29,11 +29,11 @@ struct Waiting {
     stored: oneshot::Sender<bool>,
 }
 
-/// The entry could not be stored.
+/// Error: the entry could not be stored.
 pub(crate) struct NotRecorded;
 
 impl AuditQueue {
-    /// Returns when the entry is committed.
+    /// Waits until the entry is committed.
     pub(crate) async fn record(
         &self,
         store: &dyn Store,
@@ -46,7 +46,7 @@ impl AuditQueue {
                 Either::Left((stored, _)) => return outcome(stored.unwrap_or(false)),
                 Either::Right((leader, _)) => leader,
             };
-            // A leader before may have stored this entry while the lock was waited for.
+            // Another leader may have stored this entry while this task waited for the lock.
             if let Ok(Some(stored)) = answer.try_recv() {
                 return outcome(stored);
             }
@@ -54,14 +54,14 @@ impl AuditQueue {
         }
     }
 
-    /// Whether the last batch could not be stored.
+    /// True if the last batch could not be stored.
     pub(crate) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 
     async fn write_batch(&self, store: &dyn Store) {
         let batch: Vec<_> =
-            self.waiting().iter().take(BATCH).map(|waiting| waiting.entry.clone()).collect();
+            self.waiting().iter().take(MAX_BATCH).map(|waiting| waiting.entry.clone()).collect();
         let result = insert(store, &batch).await;
         if let Err(error) = &result {
             tracing::error!(
@@ -71,7 +71,7 @@ impl AuditQueue {
         }
         self.failing.store(result.is_err(), Ordering::Relaxed);
         for waiting in self.waiting().drain(..batch.len()) {
-            // A reader that went away needs no answer; its entry is kept all the same.
+            // A dropped reader needs no result; its entry is stored anyway.
             let _ = waiting.stored.send(result.is_ok());
         }
     }

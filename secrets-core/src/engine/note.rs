@@ -1,4 +1,4 @@
-//! What an operation leaves behind for its audit entry.
+//! Audit context: the data an operation collects for its audit entry.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -7,7 +7,8 @@ use crate::engine::{Caller, Who};
 use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 use crate::store::AuditRecord;
 
-/// Where an operation went and what it was about. Filled by the scopes it enters, and by itself.
+/// The audit context of an operation. Filled by the scopes the operation resolves, and by the
+/// operation itself.
 #[derive(Default)]
 pub(crate) struct Note {
     pub(crate) action: Option<&'static str>,
@@ -16,18 +17,18 @@ pub(crate) struct Note {
     pub(crate) environment: Option<(EnvironmentId, String)>,
     pub(crate) resource: Option<(&'static str, Option<Uuid>, Option<String>)>,
     pub(crate) details: Map<String, Value>,
-    /// Whether a read gave nothing that is recorded: no value left.
+    /// True if a read returned no values, so that no entry is written.
     pub(crate) is_unrecorded: bool,
-    /// Who did it, where the caller had no id before.
+    /// ID of the actor, if the caller had no ID before the operation.
     pub(crate) actor: Option<Uuid>,
-    /// Whether the entry is not to say who did it, but for the id.
+    /// True if the entry must not include the actor's name and email address, only the ID.
     pub(crate) is_nameless: bool,
-    /// Entries of the same caller's beside this one, for other teams.
+    /// Additional entries of the same caller, for other teams.
     pub(crate) others: Vec<Self>,
 }
 
 impl Note {
-    /// The entries for what `caller` did.
+    /// Builds all audit entries of an operation performed by `caller`.
     pub(crate) fn into_entries(
         mut self,
         caller: &Caller,
@@ -39,7 +40,7 @@ impl Note {
         notes.map(|note| note.into_entry(caller, action, now)).collect()
     }
 
-    /// The entry for what `caller` did.
+    /// Builds the audit entry of an operation performed by `caller`.
     pub(crate) fn into_entry(
         self,
         caller: &Caller,
@@ -61,7 +62,7 @@ impl Note {
         }
     }
 
-    /// The entry for what the service did by itself.
+    /// Builds the audit entry of an action performed by the service itself.
     pub(crate) fn into_entry_of_system(self, action: &'static str, now: Time) -> AuditRecord {
         let action = self.action.unwrap_or(action);
         let kind = action.split_once('.').map_or(action, |(kind, _)| kind);

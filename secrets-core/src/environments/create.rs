@@ -11,25 +11,25 @@ use crate::model::{
 };
 use crate::store::EnvironmentRecord;
 
-/// What an environment begins with.
+/// Fields of a new environment.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewEnvironment {
-    /// Its name.
+    /// Name, unique within the project.
     pub name: EnvironmentName,
-    /// The environment it inherits from, by id or name: one of the same project.
+    /// Environment of the same project to inherit secrets from, by ID or name.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]
     pub inherits_from: Option<EnvironmentRef>,
-    /// What it is for.
+    /// Description of the environment.
     pub description: Option<Summary>,
 }
 
-/// Creates an environment.
+/// Creates an environment in a project.
 #[derive(Debug)]
 pub struct CreateEnvironment {
-    /// In which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
-    /// The environment.
+    /// Environment to create.
     pub environment: NewEnvironment,
 }
 
@@ -43,7 +43,7 @@ impl Operation for CreateEnvironment {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
         let ProjectScope { project, plan, .. } =
             cx.project(&self.project, Permission::Contribute).await?;
-        // Held from here on, so that the chain stays as it was checked and the count as it was taken.
+        // Lock the project, so that the checked chain and the count stay valid until the commit.
         cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
         let NewEnvironment { name, inherits_from, description } = self.environment;
         let parent = match inherits_from {
@@ -79,8 +79,9 @@ impl Operation for CreateEnvironment {
     }
 }
 
-/// The environment to inherit from and its ancestors, nearest first, if the caller may read them
-/// all: whoever reads the child from now on reads those values too.
+/// Loads the environment to inherit from and its ancestors, nearest first. The caller must have
+/// read access to all of them, because everyone with access to the child can then read their
+/// values.
 pub(super) async fn parent_of(
     cx: &mut Context<'_, Write>,
     project: &ProjectRef,

@@ -3,11 +3,12 @@
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Code, EnvironmentName, EnvironmentPath, Error, Permission, Result, Subject};
 
-/// Deletes an environment and all its secrets, for good. The default ones stay, and so does one
-/// that others inherit from: nothing vanishes from a child silently.
+/// Permanently deletes an environment and all its secrets. Default environments and environments
+/// that others inherit from cannot be deleted, so that a child never loses inherited secrets
+/// silently.
 #[derive(Debug)]
 pub struct DeleteEnvironment {
-    /// Which environment.
+    /// Environment to delete.
     pub at: EnvironmentPath,
 }
 
@@ -29,14 +30,14 @@ impl Operation for DeleteEnvironment {
                         .into(),
             });
         }
-        // Held, so that no child comes in between.
+        // Lock the project, so that no child environment is added concurrently.
         cx.tx()
             .lock_project(scope.project.id)
             .await
             .map_err(|error| error.gone(Subject::Environment))?;
-        let heirs = cx.tx().heirs(environment.id).await?;
-        if !heirs.is_empty() {
-            let names: Vec<_> = heirs.iter().map(EnvironmentName::as_str).collect();
+        let children = cx.tx().heirs(environment.id).await?;
+        if !children.is_empty() {
+            let names: Vec<_> = children.iter().map(EnvironmentName::as_str).collect();
             return Err(Error::Refused {
                 code: Code::EnvironmentInUse,
                 reason: format!("other environments inherit from this one: {}", names.join(", "))

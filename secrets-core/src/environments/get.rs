@@ -7,7 +7,7 @@ use crate::model::{EnvironmentPath, Permission, Result};
 /// Reads an environment.
 #[derive(Debug)]
 pub struct GetEnvironment {
-    /// Which environment.
+    /// Environment to read.
     pub at: EnvironmentPath,
 }
 

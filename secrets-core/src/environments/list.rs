@@ -4,10 +4,10 @@ use super::Environment;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Permission, ProjectRef, Result};
 
-/// Lists a project's environments in their order; for a token, those of its scope.
+/// Lists a project's environments in display order. For a service token, only those in its scope.
 #[derive(Debug)]
 pub struct ListEnvironments {
-    /// Which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
 }
 

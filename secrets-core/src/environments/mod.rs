@@ -24,23 +24,23 @@ use crate::store::EnvironmentRecord;
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Environment {
-    /// Which environment.
+    /// Environment ID.
     pub id: EnvironmentId,
-    /// Whose environment.
+    /// ID of the project that contains the environment.
     pub project_id: ProjectId,
-    /// Its name.
+    /// Name, unique within the project.
     pub name: EnvironmentName,
-    /// What it is for.
+    /// Description of the environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The environment it inherits from.
+    /// ID of the environment this one inherits secrets from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherits_from: Option<EnvironmentId>,
-    /// Where it stands in lists.
+    /// Position in lists.
     pub order: u32,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 

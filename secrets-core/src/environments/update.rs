@@ -13,41 +13,42 @@ use crate::model::{
 };
 use crate::store::EnvironmentRecord;
 
-/// What changes. At least one thing must.
+/// Fields to change. At least one is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EnvironmentChange {
-    /// Its name, unless it is a default environment.
+    /// New name. Default environments cannot be renamed.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<EnvironmentName>))]
     pub name: Option<EnvironmentName>,
-    /// The environment it inherits from, by id or name; `null` for none.
+    /// Environment of the same project to inherit from, by ID or name; `null` stops inheriting.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, example = "staging"))]
     pub inherits_from: Parent,
-    /// What it is for.
+    /// New description.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Summary>))]
     pub description: Option<Summary>,
 }
 
-/// From what an environment inherits from now on.
+/// A change to the parent an environment inherits from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Parent {
-    /// What it inherits from already.
+    /// Keep the current parent.
     #[default]
     Same,
-    /// Nothing.
+    /// No parent: the environment inherits nothing.
     Nothing,
-    /// An environment of the same project.
+    /// Inherit from this environment of the same project.
     Environment(EnvironmentRef),
 }
 
-/// Changes an environment's name, parent or description. Owners and admins do: a parent changes what
-/// everybody else reads here, and a name where they find it.
+/// Changes an environment's name, parent or description. Requires the role owner or admin of the
+/// team: a new parent changes the secrets that others read here, and a new name changes the path
+/// they use.
 #[derive(Debug)]
 pub struct UpdateEnvironment {
-    /// Which environment.
+    /// Environment to change.
     pub at: EnvironmentPath,
-    /// What changes.
+    /// Fields to change.
     pub change: EnvironmentChange,
 }
 
@@ -60,7 +61,7 @@ impl Operation for UpdateEnvironment {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
         let project = cx.project(&self.at.project, Permission::See).await?.project;
-        // Held from here on, so that no chain changes while it is looked at.
+        // Lock the project, so that no chain changes while it is checked.
         cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
         let mut environment = cx.environment(&self.at, Permission::Manage).await?.environment;
         let EnvironmentChange { name, inherits_from, description } = self.change;
@@ -141,11 +142,13 @@ impl Context<'_, Write> {
     }
 }
 
-/// How many environments the longest chain holds that ends at this one, itself included.
+/// Number of environments in the longest chain that starts at a descendant and ends at
+/// `environment`, including both.
 fn height(all: &[EnvironmentRecord], environment: EnvironmentId) -> usize {
     let parents: BTreeMap<_, _> =
         all.iter().map(|record| (record.id, record.inherits_from)).collect();
-    // A chain that is stored is never longer; one that other hands have made a circle ends here.
+    // A stored chain is never longer. The limit also stops at a cycle written to the database by
+    // something other than this service.
     let above = |from: EnvironmentId| {
         std::iter::successors(Some(from), |id| parents.get(id).copied().flatten())
             .take(LONGEST_CHAIN + 1)

@@ -1,4 +1,4 @@
-//! Watching an environment.
+//! Watching an environment for changes.
 
 use serde::Serialize;
 
@@ -9,26 +9,27 @@ use crate::model::{EnvironmentId, EnvironmentPath, Result};
 use crate::secrets::chain_tag;
 use crate::store::Wanted;
 
-/// Tells how what an environment shows stands now, to whoever may read it: the beginning of a
-/// watch, and the proof that it may go on.
+/// Returns the current revision of an environment's visible secrets. Used to start a watch, and to
+/// check that the caller may still read the environment.
 #[derive(Debug, Clone)]
 pub struct WatchEnvironment {
-    /// Which environment.
+    /// Environment to watch.
     pub at: EnvironmentPath,
 }
 
-/// How what an environment shows stands.
+/// The current revision of an environment.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Watched {
-    /// Which environment.
+    /// Environment ID.
     pub environment: EnvironmentId,
-    /// Another after each change of the environment or of one that it inherits from.
+    /// Changes whenever the environment, or an environment it inherits from, changes. Compare for
+    /// equality only.
     pub revision: Tag,
 }
 
-/// What the tag of a watch is made of, beside the chain.
-const FORM: &str = "watch";
+/// Name that separates these ETags from those of other responses for the same chain.
+const ETAG_NAME: &str = "watch";
 
 impl Operation for WatchEnvironment {
     const NAME: &'static str = "environment.watch";
@@ -40,17 +41,17 @@ impl Operation for WatchEnvironment {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Watched> {
         let view = cx.view(&self.at, Wanted::Nothing).await?;
         let chain = view.chain.iter().map(|link| &link.environment);
-        let revision = chain_tag(cx.keyring(), FORM, chain);
+        let revision = chain_tag(cx.keyring(), ETAG_NAME, chain);
         Ok(Watched { environment: view.scope.environment.id, revision })
     }
 }
 
 impl Engine {
-    /// How what an environment shows stands now, for a host that tells those who watch it; `None`
-    /// if it is gone.
+    /// Loads the current revision of an environment, for host applications that notify watchers.
+    /// `None` if the environment no longer exists.
     pub async fn revision(&self, environment: EnvironmentId) -> Result<Option<Tag>> {
         let chain = self.store().read().await?.chain(environment).await?;
-        let revision = || chain_tag(self.keyring(), FORM, &chain);
+        let revision = || chain_tag(self.keyring(), ETAG_NAME, &chain);
         Ok((!chain.is_empty()).then(revision))
     }
 }

@@ -1,4 +1,4 @@
-//! One secret.
+//! Reading one value for ESO.
 
 use serde::Serialize;
 
@@ -7,20 +7,20 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 use crate::secrets::KeyRef;
 
-/// Reads the value an environment sees under a key.
+/// Reads the value visible under a key in an environment.
 #[derive(Debug)]
 pub struct GetEsoSecret {
-    /// Where.
+    /// Environment to read.
     pub at: EnvironmentPath,
-    /// Which key.
+    /// Secret key.
     pub key: KeyRef,
 }
 
-/// A value.
+/// The value of one secret.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecret {
-    /// The value.
+    /// Decrypted value.
     #[serde(serialize_with = "Plaintext::serialize_revealed")]
     pub value: Plaintext,
 }

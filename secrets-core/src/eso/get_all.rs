@@ -1,4 +1,4 @@
-//! All secrets.
+//! Reading all values of an environment for ESO.
 
 use serde::{Serialize, Serializer};
 
@@ -7,20 +7,20 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result, SecretKey};
 use crate::secrets::{Held, Tagged};
 
-/// Reads every value an environment sees; hidden keys are left out.
+/// Reads all values visible in an environment. Hidden secrets are left out.
 #[derive(Debug)]
 pub struct GetEsoSecrets {
-    /// Where.
+    /// Environment to read.
     pub at: EnvironmentPath,
-    /// What the caller holds of the values already.
+    /// Precondition: the versions of the response that the caller already has.
     pub held: Held,
 }
 
-/// Values by key.
+/// Secret values by key.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecrets {
-    /// The values, ordered by key.
+    /// Map of secret key to value, sorted by key.
     #[serde(serialize_with = "revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, String>))]
     pub secrets: Vec<(SecretKey, Plaintext)>,

@@ -1,4 +1,5 @@
-//! What a secrets operator of a container orchestrator reads, with a service token.
+//! Endpoints for the External Secrets Operator (ESO) or a similar operator that syncs secrets to a
+//! container orchestrator. They require a service token.
 
 mod get;
 mod get_all;

@@ -7,11 +7,11 @@ use crate::model::{Result, Subject};
 use crate::store::{MemberRecord, StoreError};
 use crate::teams::Team;
 
-/// Accepts the caller's own pending invitation with this token, once. Whoever is in the team
-/// already stays as they are.
+/// Accepts the pending invitation with this token if it is addressed to the caller. A token can be
+/// used once. If the caller is already a member of the team, their membership does not change.
 #[derive(Debug)]
 pub struct AcceptInvitation {
-    /// The token.
+    /// Invitation token.
     pub token: InvitationToken,
 }
 
@@ -24,12 +24,12 @@ impl Operation for AcceptInvitation {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Team> {
         let invitation = cx.invitation_of_caller(&self.token).await?;
-        // Whoever deletes their account at this moment joins nothing.
+        // Lock the user, so that a concurrent account deletion cannot leave a membership behind.
         let person = cx.caller.person()?.clone();
         cx.tx().lock_user(person.id).await.map_err(|error| error.gone(Subject::User))?;
         let held = cx.tx().lock_team(invitation.team).await;
         held.map_err(|error| error.gone(Subject::Invitation))?;
-        // Whoever deletes it is who accepted it: to the others it is used.
+        // The caller that deletes the invitation has accepted it. To concurrent callers it is used.
         let used = cx.tx().delete_invitation(&invitation).await;
         used.map_err(|error| error.gone(Subject::Invitation))?;
         let member = MemberRecord::new(invitation.team, &person, invitation.role, cx.now());

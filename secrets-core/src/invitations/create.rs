@@ -1,4 +1,4 @@
-//! Inviting somebody to a team.
+//! Inviting a person to a team.
 
 use serde::Deserialize;
 
@@ -13,36 +13,37 @@ use crate::model::{
 use crate::store::InvitationRecord;
 use crate::teams::TeamMember;
 
-/// Who is invited.
+/// Fields of a new invitation.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewInvitation {
-    /// Their address: they must prove that it is theirs.
+    /// Email address to invite. To accept, the person must prove that the address is theirs.
     pub email: EmailAddress,
-    /// What they are to be; a plain member, where nothing is said.
+    /// Role of the person after joining; defaults to `member`.
     pub role: Option<InvitedRole>,
 }
 
-/// What somebody can be invited to be. Owners are made of members.
+/// A role that can be given by invitation. To make a person an owner, change their role after they
+/// have joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub enum InvitedRole {
-    /// Works in projects.
+    /// Member: works in the team's projects.
     #[default]
     Member,
-    /// Runs the team.
+    /// Admin: manages the team.
     Admin,
 }
 
-/// Invites somebody to a team. The place is kept for them, and counted, while that is pending.
+/// Invites a person to a team. A pending invitation counts towards the plan's limit of members.
 #[derive(Debug)]
 pub struct InviteMember {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Who.
+    /// Invitation to create.
     pub invitation: NewInvitation,
-    /// Where links begin.
+    /// Base URL of links to accept the invitation.
     pub links: BaseUrl,
 }
 
@@ -77,14 +78,14 @@ impl Operation for InviteMember {
     }
 }
 
-/// What is said of an address that is invited already.
+/// Error for an email address that is already invited.
 fn invited() -> Error {
     Error::taken("email", "is invited to the team already")
 }
 
 impl Context<'_, Write> {
-    /// Refuses an address that is in the team, or invited to it. What has expired is in the way of
-    /// nobody.
+    /// Returns an error if the address belongs to a member or has a pending invitation. Deletes
+    /// expired invitations of the team first.
     async fn check_new(&mut self, team: TeamId, email: &EmailAddress) -> Result<()> {
         let members = self.reads().members(&[team]).await?;
         if members.iter().any(|member| member.email == email.as_str()) {

@@ -8,9 +8,9 @@ use crate::model::{BaseUrl, Permission, Result, TeamId};
 /// Lists the pending invitations of a team, oldest first.
 #[derive(Debug)]
 pub struct ListInvitations {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Where links begin.
+    /// Base URL of links to accept an invitation.
     pub links: BaseUrl,
 }
 

@@ -1,14 +1,14 @@
-//! Looking at an invitation before accepting it.
+//! Looking up an invitation before accepting it.
 
 use super::InvitationPublicInfo;
 use crate::crypto::InvitationToken;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
 
-/// Shows the caller's own pending invitation with this token.
+/// Reads the pending invitation with this token if it is addressed to the caller.
 #[derive(Debug)]
 pub struct LookUpInvitation {
-    /// The token.
+    /// Invitation token.
     pub token: InvitationToken,
 }
 

@@ -12,7 +12,8 @@ use crate::outbox::{self, Channel, settle_attempt};
 use crate::ports::mail::{DeliveryError, Email, Mail};
 use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
 
-/// What stands in the outbox: which sending of which invitation. Its token is derived when it is sent.
+/// Outbox payload: identifies one sending of an invitation. The token is not stored; it is derived
+/// when the email is sent.
 #[derive(Serialize, Deserialize)]
 struct Sending {
     invitation: InvitationId,
@@ -82,8 +83,8 @@ fn message(invitation: InvitationRecord, link: &str) -> Email {
     let until = expires_at.format("%Y-%m-%d %H:%M UTC");
     let text = format!(
         "{inviter_name} ({inviter_email}) invites you to the team \"{team_name}\".\n\n\
-         This page says how to join; until {until}:\n\n{link}\n\n\
-         If you did not expect this, do nothing: nobody is put into a team who does not accept.\n"
+         To join, follow the instructions on this page before {until}:\n\n{link}\n\n\
+         If you did not expect this invitation, ignore it: you join the team only if you accept.\n"
     );
     Email {
         to: email,

@@ -1,11 +1,11 @@
-//! Listing one's own invitations.
+//! Listing the caller's own invitations.
 
 use super::InvitationPublicInfo;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
 
-/// Lists the pending invitations to the caller's verified address, oldest first, each with the
-/// token by which it is accepted.
+/// Lists the pending invitations to the caller's verified email address, oldest first. Each
+/// includes the token to accept it.
 #[derive(Debug)]
 pub struct ListMyInvitations;
 

@@ -1,9 +1,9 @@
 //! Invitations: how people join a team.
 //!
-//! Nobody is put into a team: whoever is invited accepts, with a token that was sent to their
-//! address and a credential in which their identity provider vouches for the same address. An
-//! invitation is pending or it is not there; what was accepted, revoked or has expired is told
-//! from what never was by nobody.
+//! A person joins a team only by accepting an invitation. Accepting requires the token that was
+//! sent to the invited email address, and a credential in which the identity provider confirms that
+//! the same address belongs to the caller. An invitation is either pending or unknown: responses do
+//! not distinguish accepted, revoked, expired and non-existent invitations.
 
 mod accept;
 mod create;
@@ -34,67 +34,68 @@ use crate::model::{
 };
 use crate::store::InvitationRecord;
 
-/// How long an invitation can be accepted after it was last sent.
+/// Time after the last sending during which an invitation can be accepted.
 const LIFETIME: TimeDelta = TimeDelta::days(7);
 
-/// An invitation, as those who run the team see it.
+/// An invitation, as returned to owners and admins of the team.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamInvitation {
-    /// Which invitation.
+    /// Invitation ID.
     pub id: InvitationId,
-    /// To which team.
+    /// Team ID.
     pub team_id: TeamId,
-    /// Who is invited.
+    /// Invited email address.
     pub email: EmailAddress,
-    /// In which role.
+    /// Role of the invited person after joining.
     pub role: Role,
-    /// `pending`.
+    /// Status: always `pending`.
     pub status: &'static str,
-    /// Who invites.
+    /// User ID of the inviter.
     pub invited_by: UserId,
-    /// Their address.
+    /// Email address of the inviter.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub invited_by_email: String,
-    /// When it ends.
+    /// Expiry time.
     pub expires_at: Time,
-    /// When it was last sent.
+    /// Time the invitation was last sent.
     pub last_sent_at: Time,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// Where it is accepted, for the inviter to pass on.
+    /// URL to accept the invitation, for the inviter to pass on. Present only if the service sends
+    /// no mail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_url: Option<String>,
 }
 
-/// An invitation, as the one who is invited sees it.
+/// An invitation, as returned to the invited person.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InvitationPublicInfo {
-    /// Which invitation.
+    /// Invitation ID.
     pub id: InvitationId,
-    /// The token it is accepted by, in the list of one's own.
+    /// Token to accept the invitation; only in the list of the caller's own invitations.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub token: Option<InvitationToken>,
-    /// To which team.
+    /// Team ID.
     pub team_id: TeamId,
-    /// What it is called.
+    /// Name of the team.
     pub team_name: DisplayName,
-    /// Who is invited.
+    /// Invited email address.
     pub email: EmailAddress,
-    /// In which role.
+    /// Role of the invited person after joining.
     pub role: Role,
-    /// Who invites.
+    /// Name of the inviter.
     pub invited_by_name: String,
-    /// Their address.
+    /// Email address of the inviter.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub invited_by_email: String,
-    /// `pending`.
+    /// Status: always `pending`.
     pub status: &'static str,
-    /// When it ends.
+    /// Expiry time.
     pub expires_at: Time,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
 }
 
@@ -135,17 +136,17 @@ impl InvitationPublicInfo {
 }
 
 impl InvitationRecord {
-    /// Whether it can still be accepted.
+    /// True if the invitation has not expired.
     pub(crate) fn is_pending(&self, now: Time) -> bool {
         self.expires_at > now
     }
 }
 
-/// What is said of an invitation that is unknown, used, revoked, expired or for somebody else.
+/// Error for an invitation that is unknown, used, revoked, expired or addressed to another person.
 const UNKNOWN: Error = Error::NotFound(Subject::Invitation);
 
 impl<A: Access> Context<'_, A> {
-    /// The pending invitation with this token, if it is the caller's.
+    /// Loads the pending invitation with this token if it is addressed to the caller.
     async fn invitation_of_caller(&mut self, token: &InvitationToken) -> Result<InvitationRecord> {
         let email = self.caller.somebody()?.verified_email().ok_or(UNKNOWN)?;
         let mac = TokenMac::of(self.keyring(), token.reveal());
@@ -154,7 +155,7 @@ impl<A: Access> Context<'_, A> {
         if is_theirs { Ok(found) } else { Err(UNKNOWN) }
     }
 
-    /// The pending invitation of a team with this id.
+    /// Loads the pending invitation with this ID if it belongs to the team.
     async fn invitation_of_team(
         &mut self,
         team: TeamId,
@@ -169,18 +170,18 @@ impl<A: Access> Context<'_, A> {
         InvitationToken::derive(self.keyring(), invitation.id, invitation.sendings)
     }
 
-    /// Where an invitation is accepted, for its inviter to pass on where no mail is sent.
+    /// URL to accept an invitation, if the service sends no mail. The inviter passes it on.
     fn accept_url(&self, invitation: &InvitationRecord, links: &BaseUrl) -> Option<String> {
         self.ports().mail.is_none().then(|| page(links, &self.invitation_token(invitation)))
     }
 }
 
-/// The page that says how to accept.
+/// URL of the page that explains how to accept an invitation.
 fn page(links: &BaseUrl, token: &InvitationToken) -> String {
     links.to(&format!("/invitations/{}", token.reveal()))
 }
 
-#[expect(clippy::ref_option, reason = "the signature that serde asks for")]
+#[expect(clippy::ref_option, reason = "required by serde's `serialize_with`")]
 fn revealed<S: serde::Serializer>(
     token: &Option<InvitationToken>,
     serializer: S,

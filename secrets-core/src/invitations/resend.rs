@@ -8,17 +8,18 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, InvitationId, Permission, Result, Subject, TeamId};
 use crate::store::InvitationRecord;
 
-/// Sends an invitation again, with a new token; the one that was sent before is good no more.
+/// Sends an invitation again with a new token. The previous token is no longer valid.
 #[derive(Debug)]
 pub struct ResendInvitation {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Which invitation; likewise.
+    /// Invitation ID; `None` if the given text is not a valid ID, which is treated as an unknown
+    /// invitation.
     pub invitation: Option<InvitationId>,
 }
 
-/// How long to wait after an invitation was sent again.
-const PAUSE: TimeDelta = TimeDelta::minutes(1);
+/// Minimum time between two resends of an invitation.
+const RESEND_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 
 impl Operation for ResendInvitation {
     const NAME: &'static str = "invitation.resend";
@@ -33,9 +34,10 @@ impl Operation for ResendInvitation {
         cx.held_team(team, Permission::Manage, unknown()).await?;
         let sent = cx.invitation_of_team(team, self.invitation).await?;
         let now = cx.now();
-        // Counted between resends: the first time that it does not arrive, nobody is made to wait.
-        if sent.sendings > 1 && sent.last_sent_at + PAUSE > now {
-            return Err(Error::RateLimited(sent.last_sent_at + PAUSE));
+        // The first resend is not limited, so that an email that does not arrive can be sent again
+        // at once.
+        if sent.sendings > 1 && sent.last_sent_at + RESEND_INTERVAL > now {
+            return Err(Error::RateLimited(sent.last_sent_at + RESEND_INTERVAL));
         }
 
         let again = InvitationRecord {

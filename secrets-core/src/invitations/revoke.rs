@@ -3,12 +3,13 @@
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, InvitationId, Permission, Result, Subject, TeamId};
 
-/// Revokes a pending invitation: it can be accepted no more.
+/// Revokes a pending invitation, so that it can no longer be accepted.
 #[derive(Debug)]
 pub struct RevokeInvitation {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Which invitation; likewise.
+    /// Invitation ID; `None` if the given text is not a valid ID, which is treated as an unknown
+    /// invitation.
     pub invitation: Option<InvitationId>,
 }
 

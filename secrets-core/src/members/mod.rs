@@ -1,4 +1,5 @@
-//! Members of a team: their roles, and leaving. How they join: [`crate::invitations`].
+//! Members of a team: changing roles, removing members and leaving. To add a member, see
+//! [`crate::invitations`].
 
 mod remove;
 mod update;
@@ -11,20 +12,20 @@ use crate::store::MemberRecord;
 
 const OWNERS_ONLY: Error = Error::Forbidden("only an owner of the team may do this to an owner");
 
-/// The member with this id.
+/// Finds the member with this user ID.
 fn member(members: &[MemberRecord], user: Option<UserId>) -> Result<&MemberRecord> {
     let found = members.iter().find(|member| Some(member.user) == user);
     found.ok_or(Error::NotFound(Subject::User))
 }
 
-/// Refuses that the last owner stops being one. Ask while the team is held, or two owners can let
-/// each other go.
+/// Returns an error if the team would lose its last owner. The team must be locked, or two owners
+/// could remove each other concurrently.
 fn keep_an_owner(members: &[MemberRecord], leaving: &MemberRecord) -> Result<()> {
     let is_owner = |member: &&MemberRecord| member.role == Role::Owner;
     let mut others = members.iter().filter(is_owner).filter(|member| member.user != leaving.user);
     if leaving.role != Role::Owner || others.next().is_some() {
         return Ok(());
     }
-    let reason = "a team keeps at least one owner: make another member an owner first";
+    let reason = "a team needs at least one owner: make another member an owner first";
     Err(Error::Refused { code: Code::SoleOwner, reason: reason.into() })
 }

@@ -1,15 +1,15 @@
-//! Taking a member out of a team.
+//! Removing a member from a team.
 
 use super::{OWNERS_ONLY, keep_an_owner, member};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, Permission, Result, Role, Subject, TeamId, UserId};
 
-/// Takes a member out of a team. Anybody may leave; but for the last owner, who cannot.
+/// Removes a member from a team. Members can remove themselves, except for the last owner.
 #[derive(Debug)]
 pub struct RemoveMember {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Which member; likewise.
+    /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
     pub user: Option<UserId>,
 }
 

@@ -1,4 +1,4 @@
-//! Giving a member another role.
+//! Changing a member's role.
 
 use serde::Deserialize;
 
@@ -9,22 +9,22 @@ use crate::model::{Permission, Result, Role, Subject, TeamId, UserId};
 use crate::store::MemberRecord;
 use crate::teams::TeamMember;
 
-/// What becomes of a member.
+/// A change to a member.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberChange {
-    /// Their new role.
+    /// New role.
     pub role: Role,
 }
 
-/// Gives a member another role. Only an owner makes an owner, or unmakes one.
+/// Changes a member's role. Only owners can make a member an owner, or change an owner's role.
 #[derive(Debug)]
 pub struct UpdateMember {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
-    /// Which member; likewise.
+    /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
     pub user: Option<UserId>,
-    /// What becomes of them.
+    /// Change to apply.
     pub change: MemberChange,
 }
 

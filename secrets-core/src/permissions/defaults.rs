@@ -1,4 +1,4 @@
-//! What members may do in a project where nothing is said of them.
+//! Default permissions of a project, for members without a permission of their own.
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -8,45 +8,45 @@ use crate::engine::{Audit, Callers, Context, Operation, Read, Write};
 use crate::model::{MemberAccess, Permission, ProjectId, ProjectRef, Result, Subject, Time};
 use crate::store::PermissionDefault;
 
-/// What members may do in the environments of a project where nothing is said of them.
+/// Access of members to the environments of a project in which no permission is set for them.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProjectPermission {
-    /// In which project.
+    /// Project ID.
     pub project_id: ProjectId,
-    /// What they may do.
+    /// Default access level.
     pub role: MemberAccess,
-    /// Whether it was said of this project; else it is what the operator chose for all.
+    /// True if the default is set on this project; false if it is the installation-wide default.
     pub is_set: bool,
-    /// Who said it.
+    /// ID of the user who set the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set_by: Option<Uuid>,
-    /// When it was last said.
+    /// Time the default was last set.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Time>,
 }
 
-/// Tells what members may do in a project where nothing is said of them.
+/// Reads the default permission of a project.
 #[derive(Debug)]
 pub struct GetPermissionDefault {
-    /// In which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
 }
 
-/// Says what members may do in a project where nothing is said of them.
+/// Sets the default permission of a project, for members without a permission of their own.
 #[derive(Debug)]
 pub struct PutPermissionDefault {
-    /// In which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
-    /// What they may do.
+    /// Default access level.
     pub permission: NewPermission,
 }
 
-/// Takes back what was said of a project: what the operator chose for all holds again.
+/// Removes the default permission of a project. The installation-wide default applies again.
 #[derive(Debug)]
 pub struct DeletePermissionDefault {
-    /// In which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
 }
 
@@ -59,9 +59,9 @@ impl Operation for GetPermissionDefault {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<ProjectPermission> {
         let project_id = cx.project(&self.project, Permission::See).await?.project.id;
-        let said = cx.reads().permission_default(project_id).await?;
+        let record = cx.reads().permission_default(project_id).await?;
         let otherwise = cx.options().member_access;
-        Ok(said.map_or_else(
+        Ok(record.map_or_else(
             || ProjectPermission {
                 project_id,
                 role: otherwise,
@@ -83,17 +83,17 @@ impl Operation for PutPermissionDefault {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<ProjectPermission> {
         let project = cx.project(&self.project, Permission::Manage).await?.project;
-        let said = PermissionDefault {
+        let record = PermissionDefault {
             project: project.id,
             access: self.permission.role,
             set_by: cx.caller.actor(),
             updated_at: cx.now(),
         };
         cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
-        cx.tx().put_permission_default(&said).await?;
+        cx.tx().put_permission_default(&record).await?;
         cx.about("permission_defaults", project.id.uuid(), project.name.as_str());
-        cx.detail("role", said.access.as_str());
-        Ok(said.into())
+        cx.detail("role", record.access.as_str());
+        Ok(record.into())
     }
 }
 
@@ -116,13 +116,13 @@ impl Operation for DeletePermissionDefault {
 }
 
 impl From<PermissionDefault> for ProjectPermission {
-    fn from(said: PermissionDefault) -> Self {
+    fn from(record: PermissionDefault) -> Self {
         Self {
-            project_id: said.project,
-            role: said.access,
+            project_id: record.project,
+            role: record.access,
             is_set: true,
-            set_by: said.set_by,
-            updated_at: Some(said.updated_at),
+            set_by: record.set_by,
+            updated_at: Some(record.updated_at),
         }
     }
 }

@@ -1,21 +1,22 @@
-//! Taking back what was said of somebody.
+//! Removing a member's permission in an environment.
 
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, UserId};
 
-/// Takes back what was said of a person in an environment: what holds for every member holds for
-/// them again.
+/// Removes the permission of a user in an environment. The default permission applies to them
+/// again.
 #[derive(Debug)]
 pub struct DeletePermission {
-    /// In which environment.
+    /// Environment of the permission.
     pub at: EnvironmentPath,
-    /// Who; `None` if what was given is no id and names nobody.
+    /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
     pub user: Option<UserId>,
 }
 
-/// Why nobody makes more of themselves, nor locks themselves out.
+/// Error for changing one's own permission. This prevents raising one's own access and locking
+/// oneself out.
 pub(super) const NOT_ONES_OWN: Error =
-    Error::Forbidden("nobody changes their own permission: ask another admin");
+    Error::Forbidden("you cannot change your own permission: ask another admin");
 
 impl Operation for DeletePermission {
     const NAME: &'static str = "permission.delete";

@@ -6,10 +6,10 @@ use super::EnvironmentPermission;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, MemberAccess, Permission, Result};
 
-/// Lists what was said of people in an environment, oldest first.
+/// Lists the permissions set for members in an environment, oldest first.
 #[derive(Debug)]
 pub struct ListPermissions {
-    /// In which environment.
+    /// Environment to list.
     pub at: EnvironmentPath,
 }
 
@@ -22,16 +22,16 @@ impl Operation for ListPermissions {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<EnvironmentPermission>> {
         let scope = cx.environment(&self.at, Permission::Grant).await?;
-        let said = cx.reads().permissions(scope.environment.id).await?;
+        let records = cx.reads().permissions(scope.environment.id).await?;
         let members = cx.reads().members(&[scope.project.team]).await?;
         let members: HashMap<_, _> = members.iter().map(|member| (member.user, member)).collect();
         let otherwise = cx.options().member_access;
-        let permissions = said.iter().filter_map(|said| {
-            let member = members.get(&said.user)?;
-            // Whoever was made an admin of the team since may everything.
-            let access = MemberAccess::of(member.role, Some(said.access), otherwise);
+        let permissions = records.iter().filter_map(|record| {
+            let member = members.get(&record.user)?;
+            // A user who was made an admin of the team since then has full access.
+            let access = MemberAccess::of(member.role, Some(record.access), otherwise);
             let person = (member.user, member.email.as_str(), member.name.as_str());
-            Some(EnvironmentPermission::new(&scope.environment, person, access, Some(said)))
+            Some(EnvironmentPermission::new(&scope.environment, person, access, Some(record)))
         });
         Ok(permissions.collect())
     }

@@ -1,4 +1,4 @@
-//! What the caller may do.
+//! Permissions of the caller.
 
 use std::collections::HashMap;
 
@@ -9,20 +9,21 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{MemberAccess, Permission, ProjectRef, Result, Role};
 use crate::store::Standing;
 
-/// What the caller may do in each environment of a project.
+/// The caller's access to each environment of a project.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MyPermissions {
-    /// One for each environment, in their order.
+    /// Permission for each environment, in display order.
     pub permissions: Vec<EnvironmentPermission>,
-    /// Whether the caller is an owner or admin of the team, and so may everything.
+    /// True if the caller is an owner or admin of the team, and so has full access.
     pub is_team_admin: bool,
 }
 
-/// Tells what the caller may do in each environment of a project, whoever said it.
+/// Reads the caller's effective permission for each environment of a project, from all sources:
+/// their role, their own permissions and the defaults.
 #[derive(Debug)]
 pub struct GetMyPermissions {
-    /// In which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
 }
 
@@ -41,16 +42,17 @@ impl Operation for GetMyPermissions {
         };
         let (principal, project) = (cx.caller.principal()?, scope.project.id);
         let user = cx.caller.person()?;
-        let said = cx.reads().permissions_of(project, user.id).await?;
-        let said: HashMap<_, _> = said.into_iter().map(|said| (said.environment, said)).collect();
+        let records = cx.reads().permissions_of(project, user.id).await?;
+        let records: HashMap<_, _> =
+            records.into_iter().map(|record| (record.environment, record)).collect();
         let of_all = cx.reads().permission_default(project).await?.map(|of_all| of_all.access);
         let otherwise = of_all.unwrap_or(cx.options().member_access);
         let environments = cx.reads().environments(project, principal).await?;
         let permissions = environments.iter().map(|environment| {
-            let said = said.get(&environment.id);
-            let access = MemberAccess::of(role, said.map(|said| said.access), otherwise);
+            let record = records.get(&environment.id);
+            let access = MemberAccess::of(role, record.map(|record| record.access), otherwise);
             let caller = (user.id, user.email.as_str(), user.name.as_str());
-            EnvironmentPermission::new(environment, caller, access, said)
+            EnvironmentPermission::new(environment, caller, access, record)
         });
         Ok(MyPermissions { permissions: permissions.collect(), is_team_admin: role.manages() })
     }

@@ -1,4 +1,4 @@
-//! What people may do in environments.
+//! Permissions: access of team members to environments.
 
 mod defaults;
 mod delete;
@@ -21,52 +21,53 @@ pub use put::{Granted, NewPermission, NewPermissions, PutPermission, PutPermissi
 use crate::model::{EnvironmentId, EnvironmentName, MemberAccess, Time, UserId};
 use crate::store::{EnvironmentRecord, PermissionRecord};
 
-/// What a person may do in an environment.
+/// A member's access to an environment.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EnvironmentPermission {
-    /// Names the pair of environment and person: always the same for the same two (RFC 9562,
-    /// version 8, of their SHA-256).
+    /// ID of the pair of environment and user: stable across requests (UUID version 8 of RFC 9562,
+    /// from the SHA-256 of both IDs).
     pub id: Uuid,
-    /// In which environment.
+    /// Environment ID.
     pub environment_id: EnvironmentId,
-    /// Its name.
+    /// Environment name.
     pub environment_name: EnvironmentName,
-    /// Who.
+    /// User ID.
     pub user_id: UserId,
-    /// Their address.
+    /// Email address of the user.
     pub user_email: String,
-    /// Their name.
+    /// Name of the user.
     pub user_name: String,
-    /// What they may do.
+    /// Access level.
     pub role: MemberAccess,
-    /// Whether that includes reading.
+    /// True if the user may read secrets.
     pub can_read: bool,
-    /// Whether it includes writing.
+    /// True if the user may change secrets.
     pub can_write: bool,
-    /// Whether it includes saying who may.
+    /// True if the user may set the permissions of others in the environment.
     pub can_admin: bool,
-    /// Who said so, where somebody did.
+    /// ID of the user who set the permission; absent if no permission is set for this user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granted_by: Option<Uuid>,
-    /// When it was first said; where nobody said it, when the environment was made.
+    /// Time the permission was first set. If none is set, the creation time of the environment.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
-    /// When it was last said; likewise.
+    /// Time the permission was last set. If none is set, the creation time of the environment.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
 }
 
-/// Somebody whose permission is told: id, address, name.
-type Introduced<'a> = (UserId, &'a str, &'a str);
+/// ID, email address and name of a user.
+type UserSummary<'a> = (UserId, &'a str, &'a str);
 
 impl EnvironmentPermission {
-    /// What `access` means for somebody in an environment; `said` is what was said of them there.
+    /// Builds the response for a user with `access` to an environment. `record` is the permission
+    /// set for the user there, if any.
     fn new(
         environment: &EnvironmentRecord,
-        (user, email, name): Introduced<'_>,
+        (user, email, name): UserSummary<'_>,
         access: MemberAccess,
-        said: Option<&PermissionRecord>,
+        record: Option<&PermissionRecord>,
     ) -> Self {
         Self {
             id: pair(environment.id, user),
@@ -79,9 +80,9 @@ impl EnvironmentPermission {
             can_read: access >= MemberAccess::Read,
             can_write: access >= MemberAccess::Write,
             can_admin: access >= MemberAccess::Admin,
-            granted_by: said.and_then(|said| said.granted_by),
-            created_at: said.map_or(environment.created_at, |said| said.created_at),
-            updated_at: said.map_or(environment.created_at, |said| said.updated_at),
+            granted_by: record.and_then(|record| record.granted_by),
+            created_at: record.map_or(environment.created_at, |record| record.created_at),
+            updated_at: record.map_or(environment.created_at, |record| record.updated_at),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Saying what people may do.
+//! Setting permissions of members.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,10 +13,10 @@ use crate::model::{
 };
 use crate::store::{MemberRecord, PermissionRecord};
 
-/// The most people one request speaks of.
+/// Maximum number of permissions in one request.
 const LIMIT: usize = 100;
 
-/// What a person may do.
+/// Access level to set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -25,45 +25,45 @@ pub struct NewPermission {
     pub role: MemberAccess,
 }
 
-/// What several people may do.
+/// Permissions to set for several members.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewPermissions {
-    /// 1 to 100 of them, each person once.
+    /// Permissions to set: 1 to 100, each user at most once.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     pub permissions: Vec<Granted>,
 }
 
-/// A person, and what they may do.
+/// A user and the access level to set for them.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Granted {
-    /// Who: a member of the team.
+    /// User ID of a member of the team.
     pub user_id: UserId,
-    /// What they may do.
+    /// Access level.
     pub role: MemberAccess,
 }
 
-/// Says what a member may do in an environment, in place of what was said before.
+/// Sets a member's permission in an environment, replacing any previous one.
 #[derive(Debug)]
 pub struct PutPermission {
-    /// In which environment.
+    /// Environment of the permission.
     pub at: EnvironmentPath,
-    /// Who; `None` if what was given is no id and names nobody.
+    /// User ID; `None` if the given text is not a valid ID, which is treated as an unknown user.
     pub user: Option<UserId>,
-    /// What they may do.
+    /// Access level to set.
     pub permission: NewPermission,
 }
 
-/// Says what several members may do in an environment: of all of them or, if anything is wrong with
-/// any, of none.
+/// Sets the permissions of several members in an environment atomically: either all permissions are
+/// set or none.
 #[derive(Debug)]
 pub struct PutPermissions {
-    /// In which environment.
+    /// Environment of the permissions.
     pub at: EnvironmentPath,
-    /// Who, and what they may do.
+    /// Users and their access levels.
     pub permissions: NewPermissions,
 }
 
@@ -79,9 +79,9 @@ impl Operation for PutPermission {
         let scope = cx.environment(&self.at, Permission::Grant).await?;
         let user_id = self.user.ok_or_else(unknown)?;
         let granted = Granted { user_id, role: self.permission.role };
-        let said = grant(cx, &scope, &[granted]).await?.pop().ok_or_else(unknown)?;
-        cx.about("permission", said.id, said.environment_name.as_str());
-        Ok(said)
+        let permission = grant(cx, &scope, &[granted]).await?.pop().ok_or_else(unknown)?;
+        cx.about("permission", permission.id, permission.environment_name.as_str());
+        Ok(permission)
     }
 }
 
@@ -109,8 +109,8 @@ impl Operation for PutPermissions {
     }
 }
 
-/// Says it. Nobody says what they may themselves, and nothing can be taken from those who run the
-/// team.
+/// Sets the permissions. Returns an error if the caller is among the users, or if a user is an
+/// owner or admin of the team.
 async fn grant(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -122,16 +122,16 @@ async fn grant(
     }
     let members = held_members(cx, scope).await?;
     let mut permissions = Vec::new();
-    let mut told = Vec::new();
+    let mut details = Vec::new();
     for granted in wanted {
         let member = members.get(&granted.user_id).ok_or(Error::NotFound(Subject::User))?;
         if member.role.manages() {
             return Err(Error::Refused {
                 code: Code::InvalidRequest,
-                reason: "an owner or admin of the team may everything".into(),
+                reason: "team owners and admins always have full access".into(),
             });
         }
-        let mut said = PermissionRecord {
+        let mut record = PermissionRecord {
             environment: scope.environment.id,
             user: member.user,
             team: scope.project.team,
@@ -140,22 +140,23 @@ async fn grant(
             created_at: cx.now(),
             updated_at: cx.now(),
         };
-        said.created_at = cx.tx().put_permission(&said).await?;
+        record.created_at = cx.tx().put_permission(&record).await?;
         let person = (member.user, member.email.as_str(), member.name.as_str());
-        let access = said.access;
+        let access = record.access;
         permissions.push(EnvironmentPermission::new(
             &scope.environment,
             person,
             access,
-            Some(&said),
+            Some(&record),
         ));
-        told.push(json!({ "user_id": member.user, "role": access }));
+        details.push(json!({ "user_id": member.user, "role": access }));
     }
-    cx.detail("permissions", told);
+    cx.detail("permissions", details);
     Ok(permissions)
 }
 
-/// The members of the team, who stay until the transaction ends, as the environment does.
+/// Loads the members of the team. Team and project are locked, so that neither the members nor the
+/// environment are deleted before the transaction ends.
 async fn held_members(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

@@ -1,4 +1,4 @@
-//! How teams pay.
+//! Payment providers.
 
 use std::fmt;
 
@@ -7,47 +7,47 @@ use serde::Serialize;
 
 use crate::model::{Result, TeamId, Time};
 
-/// Whoever takes a team's money.
+/// A payment provider that manages the subscriptions of teams.
 #[async_trait]
 pub trait PaymentProvider: fmt::Debug + Send + Sync {
-    /// What it is called.
+    /// Name of the provider.
     fn name(&self) -> &'static str;
 
-    /// How a team stands with it.
+    /// Loads the subscription of a team.
     async fn subscription(&self, team: TeamId) -> Result<Subscription>;
 }
 
-/// How a team stands with a provider.
+/// A team's subscription at a payment provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// Whether it pays.
+    /// Payment status.
     pub status: PaymentStatus,
-    /// Where invoices are sent.
+    /// Email address for invoices.
     pub billing_email: Option<String>,
-    /// What was paid for last: from when to when.
+    /// Start and end of the current billing period.
     pub period: Option<(Time, Time)>,
-    /// Whether it ends with that.
+    /// True if the subscription ends with the current billing period.
     pub cancel_at_period_end: bool,
 }
 
-/// Whether a team pays.
+/// Payment status of a team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum PaymentStatus {
-    /// It does.
+    /// Payments are up to date.
     Active,
-    /// It tries.
+    /// The team is in a trial period.
     Trialing,
-    /// It did not in time.
+    /// A payment is overdue.
     PastDue,
-    /// It does no longer.
+    /// The subscription was canceled.
     Canceled,
-    /// Nobody asks it to.
+    /// No payments are required.
     None,
 }
 
-/// Nobody pays.
+/// No payment provider: no team pays.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProvider;
 

@@ -11,37 +11,39 @@ use crate::model::{
 };
 use crate::store::{EnvironmentRecord, ProjectRecord, StoreError};
 
-/// What a project begins with.
+/// Fields of a new project.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewProject {
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// Whose project; the caller's only team, or their personal one.
+    /// Team that will own the project; defaults to the caller's only team or personal team.
     pub team_id: Option<TeamId>,
-    /// What it is for.
+    /// Description of the project.
     pub description: Option<Summary>,
-    /// Its name in addresses; made from the name where it is not given.
+    /// Short name used in URLs; derived from the name if not given.
     pub slug: Option<Slug>,
 }
 
 impl NewProject {
-    /// A project of this name in the caller's own team.
+    /// Creates a project with this name in the caller's default team.
     #[must_use]
     pub fn named(name: DisplayName) -> Self {
         Self { name, team_id: None, description: None, slug: None }
     }
 }
 
-/// Creates a project with its three default environments.
+/// Creates a project with its three default environments: `development`, `staging` and
+/// `production`.
 #[derive(Debug)]
 pub struct CreateProject {
-    /// The project.
+    /// Project to create.
     pub project: NewProject,
 }
 
-/// How often another slug is drawn before giving up: with four letters, never.
-const ATTEMPTS: usize = 8;
+/// Maximum number of attempts to find a free slug. With a random suffix of four letters, all
+/// attempts failing is practically impossible.
+const MAX_ATTEMPTS: usize = 8;
 
 impl Operation for CreateProject {
     const NAME: &'static str = "project.create";
@@ -86,8 +88,8 @@ impl Operation for CreateProject {
     }
 }
 
-/// Keeps the project under its slug. One that was given is taken as it is or not at all; one that
-/// was made from the name gets a suffix where it is taken.
+/// Inserts the project under its slug. A slug given by the caller is used unchanged, and an error
+/// is returned if it is already taken. A derived slug gets a random suffix if it is taken.
 async fn insert(
     cx: &mut Context<'_, Write>,
     mut project: ProjectRecord,
@@ -98,7 +100,7 @@ async fn insert(
         project.slug = plain.with_suffix(random());
     }
     let key = cx.keyring().draw_project_key(project.id);
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         match cx.tx().insert_project(&project, &key).await {
             Ok(()) => return Ok(project),
             Err(StoreError::Duplicate(_)) if given => {

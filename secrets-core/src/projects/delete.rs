@@ -3,15 +3,15 @@
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, ProjectRef, Result, Subject};
 
-/// What is said of its rotations, should it come back.
+/// Status code and message set on the project's rotations, visible if the project is restored.
 const DELETED: (&str, &str) =
     ("deleted", "the project was deleted; set the status to active to rotate again");
 
-/// Deletes a project with its environments and secrets: they are in no answer any more, and no
-/// token reaches them.
+/// Deletes a project with its environments and secrets. Responses no longer include them, and
+/// service tokens lose access to them. A deleted project can be restored for 30 days.
 #[derive(Debug)]
 pub struct DeleteProject {
-    /// Which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
 }
 

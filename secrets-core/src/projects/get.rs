@@ -10,7 +10,7 @@ use crate::model::{Permission, ProjectRef, Result};
 /// Reads a project and its environments.
 #[derive(Debug)]
 pub struct GetProject {
-    /// Which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
 }
 
@@ -21,7 +21,7 @@ pub struct ProjectWithEnvironments {
     /// The project.
     #[serde(flatten)]
     pub project: Project,
-    /// Its environments, in their order; for a token, those of its scope.
+    /// Environments of the project, in display order. For a service token, only those in its scope.
     pub environments: Vec<Environment>,
 }
 

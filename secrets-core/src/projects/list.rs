@@ -4,7 +4,8 @@ use super::Project;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
 
-/// Lists the projects the caller can reach, oldest first: through teams, or through a token's scope.
+/// Lists the projects the caller has access to through team membership or a token's scope, oldest
+/// first.
 #[derive(Debug)]
 pub struct ListProjects;
 

@@ -25,23 +25,23 @@ use crate::store::ProjectRecord;
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Project {
-    /// Which project.
+    /// Project ID.
     pub id: ProjectId,
-    /// Whose project.
+    /// ID of the team that owns the project.
     pub team_id: TeamId,
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// Its name in addresses; kept when it is renamed.
+    /// Short name used in URLs. Does not change when the project is renamed.
     pub slug: Slug,
-    /// What it is for.
+    /// Description of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Who made it.
+    /// ID of the user who created the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by: Option<Uuid>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 

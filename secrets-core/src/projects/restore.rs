@@ -4,11 +4,12 @@ use super::Project;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{ProjectRef, Quota, Result, Subject};
 
-/// Brings back a project that was deleted less than 30 days ago, with all it held. No service token
-/// that named it reaches it again; those that hold all projects of the team do.
+/// Restores a project that was deleted less than 30 days ago, with its environments and secrets.
+/// Service tokens that named the project do not regain access; tokens for all projects of the team
+/// do.
 #[derive(Debug)]
 pub struct RestoreProject {
-    /// Which project, by id: its slug finds it only when it is back.
+    /// Project ID. A slug does not match a deleted project.
     pub project: ProjectRef,
 }
 

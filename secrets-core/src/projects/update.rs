@@ -1,4 +1,4 @@
-//! Renaming a project.
+//! Changing a project's name or description.
 
 use serde::Deserialize;
 
@@ -6,22 +6,22 @@ use super::Project;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{DisplayName, Error, Permission, ProjectRef, Result, Subject, Summary};
 
-/// What changes. At least one thing must.
+/// Fields to change. At least one is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProjectChange {
-    /// What people call it. Its slug stays, so that addresses do.
+    /// New display name. The slug does not change, so that URLs stay valid.
     pub name: Option<DisplayName>,
-    /// What it is for.
+    /// New description.
     pub description: Option<Summary>,
 }
 
 /// Changes a project's name or description.
 #[derive(Debug)]
 pub struct UpdateProject {
-    /// Which project.
+    /// Project ID or slug.
     pub project: ProjectRef,
-    /// What changes.
+    /// Fields to change.
     pub change: ProjectChange,
 }
 

@@ -1,4 +1,5 @@
-//! Taking the secrets of an environment along, in a bundle that opens without the service.
+//! Exporting an environment's secrets as an encrypted bundle that can be opened without the
+//! service.
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ use crate::model::object::list;
 use crate::model::{Broken, EnvironmentPath, Error, Result, Rule, Time};
 use crate::store::Wanted;
 
-/// What a bundle is to be.
+/// Settings for a new bundle.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({
@@ -27,22 +28,21 @@ use crate::store::Wanted;
 })))]
 #[serde(deny_unknown_fields)]
 pub struct NewBundle {
-    /// Whom it is for: 1 to 16, of which one raw and one passphrase at most.
+    /// Recipients that can open the bundle: 1 to 16, with at most one raw key and one passphrase.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 16))]
     #[serde(deserialize_with = "list")]
     pub recipients: Vec<NewRecipient>,
-    /// After how many seconds it does not open any more: a minute to a year; never, where nothing
-    /// is said.
+    /// Lifetime in seconds, from a minute to a year. Without a value, the bundle never expires.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>, minimum = 60, maximum = 31_536_000))]
     pub expires_in_seconds: Option<Lifetime>,
 }
 
-/// How long a bundle opens: 60 to 31,536,000 seconds.
+/// Lifetime of a bundle: 60 to 31,536,000 seconds.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "u32")]
 pub struct Lifetime(u32);
 
-/// A bundle's recipients with their keys: what [`NewBundle::prepare`] gives.
+/// A bundle's recipients and derived keys, created by [`NewBundle::prepare`].
 #[derive(Debug)]
 pub struct PreparedBundle {
     recipients: Recipients,
@@ -50,60 +50,62 @@ pub struct PreparedBundle {
     lifetime: Option<Lifetime>,
 }
 
-/// Seals what an environment sees, with its values, for those who are named; hidden ones are left
-/// out.
+/// Exports the secrets visible in an environment, with values, as a bundle encrypted for the given
+/// recipients. Hidden secrets are left out.
 #[derive(Debug)]
 pub struct ExportBundle {
-    /// Where.
+    /// Environment to export.
     pub at: EnvironmentPath,
-    /// For whom.
+    /// Recipients, keys and lifetime of the bundle.
     pub bundle: PreparedBundle,
 }
 
-/// A bundle, and what its maker should know of it.
+/// A bundle and its metadata.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SealedBundle {
-    /// The file, in base64.
+    /// Bundle file, encoded in base64.
     #[cfg_attr(feature = "openapi", schema(value_type = String, content_encoding = "base64"))]
     pub bundle: BundleFile,
-    /// The key that opens it, where one was asked for. Nobody can be told it again.
+    /// Raw key that opens the bundle, if one was requested. Returned only once.
     #[serde(
         serialize_with = "BundleKey::serialize_revealed",
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^scbk_[0-9A-Za-z]{49}$"))]
     pub key: Option<BundleKey>,
-    /// Who signed it: this installation, each time. Whoever opens bundles should know it.
+    /// Signer of the bundle: always this installation. Anyone who opens bundles should verify the
+    /// signer.
     pub signer: Signer,
-    /// Its number: the microsecond at which it was made.
+    /// Sequence number: the creation time in microseconds since the Unix epoch.
     pub seq: u64,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// From when on it does not open.
+    /// Expiry time; the bundle cannot be opened after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// How many secrets it holds.
+    /// Number of secrets in the bundle.
     pub secrets: usize,
 }
 
-/// The bytes of a bundle; as a value in a document, base64.
+/// Contents of a bundle file. Serialized as base64.
 pub struct BundleFile(pub Vec<u8>);
 
 impl NewBundle {
-    /// Derives the keys. With a passphrase that takes 64 MiB and a good part of a second.
+    /// Derives the keys. A passphrase takes 64 MiB of memory and a large part of a second to
+    /// derive.
     pub fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })
     }
 }
 
-/// Derives the keys, and seals: [`ExportBundle`], as a host is asked for it.
+/// Prepares and exports a bundle: [`ExportBundle`] in the form in which host applications run it.
 #[derive(Debug)]
 pub struct TakeBundle {
-    /// Where.
+    /// Environment to export.
     pub at: EnvironmentPath,
-    /// What the bundle is to be.
+    /// Settings for the bundle.
     pub new: NewBundle,
 }
 
@@ -142,7 +144,8 @@ impl Operation for ExportBundle {
         let PreparedBundle { recipients, key, lifetime } = self.bundle;
         let expires_at =
             lifetime.map(|Lifetime(seconds)| created_at + TimeDelta::seconds(seconds.into()));
-        // Later bundles have higher numbers, without a counter that every export would write.
+        // The creation time orders bundles without a counter that every export would have to
+        // update.
         let seq = u64::try_from(created_at.timestamp_micros()).map_err(Error::internal)?;
         let (project, environment) = (scope.project.id, scope.environment.id);
         let about = About { project, environment, seq, created_at, expires_at };

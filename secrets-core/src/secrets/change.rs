@@ -1,4 +1,4 @@
-//! What a change to a secret may say, and what it means.
+//! Changes to a secret, and the rules for combining their fields.
 
 use serde::Deserialize;
 
@@ -6,27 +6,28 @@ use crate::crypto::{Description, Plaintext};
 use crate::model::{Error, Result, Subject};
 use crate::store::{Change, SecretRecord};
 
-/// A change to a secret. At least one of value, description and hidden must be given.
+/// A change to a secret. At least one of `value`, `description` and `hidden` is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SecretChange {
-    /// A new value; the secret is then no longer hidden.
+    /// New value; the secret is then no longer hidden.
     pub value: Option<Plaintext>,
-    /// What it is for.
+    /// New description.
     pub description: Option<Description>,
-    /// `true` hides the key in this environment and goes without a value; `false` needs one.
+    /// `true` hides the key in this environment and does not allow a value; `false` requires a
+    /// value.
     pub hidden: Option<bool>,
-    /// The version the secret must have for the change to happen.
+    /// Current version required for the change; another version is a conflict.
     pub expected_version: Option<u32>,
 }
 
-/// What a secret holds next.
+/// Content of a secret's next version.
 pub(super) struct Content {
     pub(super) value: Plaintext,
     pub(super) hidden: bool,
 }
 
-/// Refuses a change to another version than the caller expects.
+/// Returns an error if the secret's version is not the expected one.
 pub(super) fn check_version(known: &SecretRecord, expected: Option<u32>) -> Result<()> {
     if expected.is_some_and(|expected| expected != known.version) {
         return Err(Error::Stale(Subject::Secret));
@@ -35,12 +36,12 @@ pub(super) fn check_version(known: &SecretRecord, expected: Option<u32>) -> Resu
 }
 
 impl Content {
-    /// How a version that holds this came to be.
+    /// The kind of change recorded for a version with this content.
     pub(super) fn change(&self) -> Change {
         if self.hidden { Change::Hidden } else { Change::Updated }
     }
 
-    /// What `value` and `hidden` say together; `None` if neither is there.
+    /// Combines `value` and `hidden` into content; `None` if neither is given.
     pub(super) fn of(value: Option<Plaintext>, hidden: Option<bool>) -> Result<Option<Self>> {
         match (value, hidden) {
             (Some(_), Some(true)) => {

@@ -12,34 +12,36 @@ use crate::model::{
 };
 use crate::store::{Change, SecretRecord};
 
-/// What a secret begins with.
+/// Fields of a new secret.
 #[derive(Debug)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewSecret {
-    /// Its key.
+    /// Secret key.
     pub key: SecretKey,
-    /// Its value, unless it is to hide the key.
+    /// Value; required unless `hidden` is `true`.
     pub value: Option<Plaintext>,
-    /// What it is for.
+    /// Description of the secret.
     pub description: Option<Description>,
-    /// `true` hides the key in this environment, whatever an ancestor says.
+    /// `true` hides the key in this environment, even if an ancestor environment has a value for
+    /// it.
     pub hidden: Option<bool>,
 }
 
 impl NewSecret {
-    /// A secret of this key and value.
+    /// Creates a visible secret without a description.
     #[must_use]
     pub fn new(key: SecretKey, value: Plaintext) -> Self {
         Self { key, value: Some(value), description: None, hidden: None }
     }
 }
 
-/// Creates a secret under a key its environment does not have yet.
+/// Creates a secret. The environment itself must not hold the key yet; an inherited key is
+/// overridden.
 #[derive(Debug)]
 pub struct CreateSecret {
-    /// Where.
+    /// Environment of the new secret.
     pub at: EnvironmentPath,
-    /// The secret.
+    /// Secret to create.
     pub secret: NewSecret,
 }
 
@@ -75,7 +77,8 @@ impl Operation for CreateSecret {
 }
 
 impl Context<'_, Write> {
-    /// The first act of every write to an environment's secrets: takes its lock and counts.
+    /// Locks the environment and increments its revision. Must be the first step of every write to
+    /// the environment's secrets.
     pub(crate) async fn touch(&mut self, scope: &EnvironmentScope) -> Result<u64> {
         let environment = scope.environment.id;
         self.tx()
@@ -84,8 +87,8 @@ impl Context<'_, Write> {
             .map_err(|error| error.gone(Subject::Environment))
     }
 
-    /// Refuses more secrets than the plan has room for. The environment is touched before, so that
-    /// the count stays.
+    /// Returns an error if `more` additional secrets exceed the plan's limit. The environment must
+    /// be locked with [`touch`](Self::touch), so that the count stays valid.
     pub(super) async fn admit_secrets(
         &mut self,
         scope: &EnvironmentScope,
@@ -98,7 +101,7 @@ impl Context<'_, Write> {
         scope.plan.admit(Quota::Secrets, current, more)
     }
 
-    /// A secret that begins.
+    /// Builds the first version of a secret, with its value and description encrypted.
     pub(super) fn first_version(
         &self,
         scope: &EnvironmentScope,

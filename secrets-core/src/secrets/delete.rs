@@ -4,15 +4,15 @@ use super::{KeyRef, check_version};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result};
 
-/// Deletes a secret that the environment itself holds, and its versions, for good. What an ancestor
-/// holds under the key is seen again.
+/// Permanently deletes a secret that the environment itself holds, with all its versions. An
+/// ancestor's secret with the same key becomes visible again.
 #[derive(Debug)]
 pub struct DeleteSecret {
-    /// Where.
+    /// Environment of the secret.
     pub at: EnvironmentPath,
-    /// Which key.
+    /// Secret key.
     pub key: KeyRef,
-    /// The version the secret must have for the deletion to happen.
+    /// Current version required for the deletion; another version is a conflict.
     pub expected_version: Option<u32>,
 }
 

@@ -10,38 +10,39 @@ use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::formats::{Format, ObjectName};
 use crate::model::{EnvironmentPath, Result, SecretKey};
 
-/// Gives the secrets an environment sees, by key, with their values; hidden ones are left out.
+/// Exports the secrets visible in an environment, with values, sorted by key. Hidden secrets are
+/// left out.
 #[derive(Debug)]
 pub struct ExportSecrets {
-    /// Where.
+    /// Environment to export.
     pub at: EnvironmentPath,
-    /// As what text; as a list where that is not said.
+    /// Text format; `None` exports a list.
     pub format: Option<Format>,
-    /// What a Kubernetes Secret is called; like the environment where that is not said.
+    /// Name of the Kubernetes Secret; defaults to the environment's name.
     pub name: Option<ObjectName>,
-    /// What the caller holds of the export already.
+    /// Precondition: the versions of the export that the caller already has.
     pub held: Held,
 }
 
-/// What is exported.
+/// Exported secrets.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Export {
-    /// The secrets with all that is told of them.
+    /// Secrets with all their fields.
     List(Vec<Secret>),
-    /// A text in a format.
+    /// Text in the requested format.
     Text(ExportedText),
 }
 
-/// Secrets as a text.
+/// Exported secrets as text.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ExportedText {
-    /// In which format.
+    /// Format of the text.
     #[serde(skip)]
     pub format: Format,
-    /// The text, which holds the values.
+    /// Exported text, including the values.
     #[serde(serialize_with = "revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub text: Zeroizing<String>,
@@ -78,7 +79,7 @@ impl Operation for ExportSecrets {
 }
 
 impl<A: Access> Context<'_, A> {
-    /// Of what the caller may read the secrets that are seen and not hidden, by key.
+    /// Returns the visible secrets that are not hidden, sorted by key.
     pub(crate) async fn all_visible(
         &mut self,
         view: View,
@@ -94,7 +95,7 @@ impl<A: Access> Context<'_, A> {
         Ok((view.scope, shown))
     }
 
-    /// The values of what is shown, by key.
+    /// Decrypts the values of the given secrets, in their order.
     pub(crate) async fn values(
         &mut self,
         scope: &EnvironmentScope,

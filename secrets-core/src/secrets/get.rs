@@ -7,12 +7,13 @@ use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 use crate::store::Wanted;
 
-/// Reads a secret with its value, from the environment or the nearest ancestor that holds the key.
+/// Reads a secret with its value, from the environment or from the nearest ancestor that holds the
+/// key.
 #[derive(Debug)]
 pub struct GetSecret {
-    /// Where.
+    /// Environment to read.
     pub at: EnvironmentPath,
-    /// Which key.
+    /// Secret key.
     pub key: KeyRef,
 }
 
@@ -30,7 +31,7 @@ impl Operation for GetSecret {
 }
 
 impl<A: Access> Context<'_, A> {
-    /// The secret that an environment sees under a key. A hidden one is not found.
+    /// Finds the secret visible under a key in an environment. A hidden secret is not found.
     pub(crate) async fn nearest(
         &mut self,
         at: &EnvironmentPath,
@@ -52,8 +53,9 @@ impl<A: Access> Context<'_, A> {
         Ok((view.scope, seen))
     }
 
-    /// Whether a secret is hidden is part of its seal: a row that only says so is an error, not an
-    /// absence that a deployment would act on.
+    /// Checks that a secret is really hidden. The hidden flag is part of the authenticated data, so
+    /// a row whose flag was altered in the store is an error here. It is not treated as a missing
+    /// secret, which a deployment would act on.
     pub(super) async fn confirm_hidden(
         &mut self,
         scope: &EnvironmentScope,

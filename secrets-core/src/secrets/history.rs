@@ -1,4 +1,4 @@
-//! Reading the versions that a secret has replaced.
+//! Reading the earlier versions of a secret.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -12,52 +12,55 @@ use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Error, Permission, Result, SecretId, SecretKey, Time};
 use crate::store::{SecretRecord, SecretVersion};
 
-/// The most versions one answer gives.
+/// Maximum number of versions in one response.
 const LIMIT: u32 = 100;
 
-/// Reads the versions that a secret of the environment's own has replaced, newest first. Whoever
-/// may change the secret is given their values; whoever may only read it, if they ask.
+/// Lists the earlier versions of a secret that the environment itself holds, newest first. Values
+/// are included by default for callers with write access; callers with read access only must
+/// request them.
 #[derive(Debug)]
 pub struct ReadHistory {
-    /// Where.
+    /// Environment of the secret.
     pub at: EnvironmentPath,
-    /// Which key.
+    /// Secret key.
     pub key: KeyRef,
-    /// Whether values are wanted; where that is not said, by whoever may change the secret.
+    /// True to include values. Defaults to true for callers with write access, and to false for
+    /// others.
     pub values: Option<bool>,
-    /// Only versions before this one.
+    /// Return only versions lower than this one.
     pub before: Option<u32>,
-    /// At most so many versions, from 1 to 100; 100 where that is not said.
+    /// Maximum number of versions to return: 1 to 100, 100 by default.
     pub limit: Option<u32>,
 }
 
-/// A version that was replaced.
+/// An earlier version of a secret.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HistoryEntry {
-    /// This entry: the same each time it is read.
+    /// Entry ID; stable across requests.
     pub id: Uuid,
-    /// Whose version.
+    /// Secret ID.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = Uuid))]
     pub secret_id: SecretId,
-    /// The secret's key.
+    /// Secret key.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub key: SecretKey,
-    /// The value it held, where values are given; a version that hid its key held none.
+    /// Decrypted value, if values are included. Absent for a version that hid its key.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub value: Option<Plaintext>,
-    /// Which version.
+    /// Version number.
     pub version: u32,
-    /// How it came to be: `created`, `updated`, `hidden` or `rolled_back`.
+    /// Kind of change that created the version: `created`, `updated`, `hidden`, `rolled_back` or
+    /// `rotated`.
     pub change_type: &'static str,
-    /// Who made it.
+    /// ID of the user or service token that created the version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed_by: Option<Uuid>,
-    /// When it was made.
+    /// Creation time of the version.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub changed_at: Time,
-    /// When it was replaced, and so became an entry.
+    /// Time at which the version was replaced, and so became a history entry.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
 }
@@ -86,7 +89,7 @@ impl Operation for ReadHistory {
         let mut history = Vec::with_capacity(versions.len());
         for old in versions {
             let value = if with_values {
-                // A hidden one is opened too: that it held nothing is part of its seal.
+                // Hidden versions are opened too: this verifies the hidden flag.
                 let value = cx.open_version(&scope, &secret, &old).await?;
                 (!old.hidden).then_some(value)
             } else {
@@ -99,7 +102,7 @@ impl Operation for ReadHistory {
 }
 
 impl<A: Access> Context<'_, A> {
-    /// The secret that an environment holds itself under a key, whatever it inherits.
+    /// Returns the secret that the environment itself holds under a key, ignoring inheritance.
     pub(super) async fn own_secret(
         &mut self,
         scope: &EnvironmentScope,
@@ -110,7 +113,7 @@ impl<A: Access> Context<'_, A> {
         found.into_iter().next().ok_or(NO_SECRET)
     }
 
-    /// What an earlier version of a secret held; of a hidden one, nothing.
+    /// Decrypts the value of an earlier version; empty for a hidden version.
     pub(super) async fn open_version(
         &mut self,
         scope: &EnvironmentScope,
@@ -135,8 +138,8 @@ fn entry(secret: &SecretRecord, old: &SecretVersion, value: Option<Plaintext>) -
     }
 }
 
-/// A version is stored under its secret and its number; this is a name for both together
-/// (UUID version 8, RFC 9562).
+/// Derives the ID of a history entry from its secret and version number, the key under which it is
+/// stored (UUID version 8, RFC 9562).
 fn entry_id(secret: SecretId, version: u32) -> Uuid {
     let digest = Sha256::new()
         .chain_update(secret.uuid().as_bytes())

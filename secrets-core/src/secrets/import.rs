@@ -12,48 +12,48 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Code, EnvironmentPath, Error, FieldError, Permission, Result, SecretKey};
 use crate::store::SecretRecord;
 
-/// The most secrets one import takes.
+/// Maximum number of secrets in one import.
 const LIMIT: usize = 100;
 
 /// Secrets to import.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "SubmittedImport")]
 pub struct Import {
-    /// 1 to 100 of them, each key once.
+    /// Secrets to import: 1 to 100, each key at most once.
     pub secrets: Vec<ImportedSecret>,
-    /// Whether a key that the environment has already gets the new value, or is left alone.
+    /// True to replace the values of existing keys; false to skip existing keys.
     pub overwrite: bool,
 }
 
 /// A secret to import.
 #[derive(Debug)]
 pub struct ImportedSecret {
-    /// Its key.
+    /// Secret key.
     pub key: SecretKey,
-    /// Its value.
+    /// Secret value.
     pub value: Plaintext,
-    /// What it is for; a secret that is there keeps its description where none is given.
+    /// Description. Without one, an existing secret keeps its description.
     pub description: Option<Description>,
 }
 
-/// What an import did.
+/// Counts of the imported keys.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImportResult {
-    /// Keys the environment did not have.
+    /// Number of keys created.
     pub created: usize,
-    /// Keys that got a new value.
+    /// Number of existing keys that were updated.
     pub updated: usize,
-    /// Keys that were left alone.
+    /// Number of existing keys that were skipped.
     pub skipped: usize,
 }
 
-/// Imports secrets: all of them or, if anything is wrong with any, none.
+/// Imports secrets atomically: either all secrets are imported or none.
 #[derive(Debug)]
 pub struct ImportSecrets {
-    /// Where.
+    /// Environment to import into.
     pub at: EnvironmentPath,
-    /// What.
+    /// Secrets to import.
     pub import: Import,
 }
 
@@ -86,7 +86,7 @@ impl Operation for ImportSecrets {
 }
 
 impl Context<'_, Write> {
-    /// Refuses an import that would write a key that a rotation writes.
+    /// Returns an error if the import would write a key that is managed by a rotation.
     async fn refuse_managed_among(
         &mut self,
         scope: &EnvironmentScope,
@@ -144,7 +144,7 @@ impl Context<'_, Write> {
     }
 }
 
-/// The rules about an import as a whole.
+/// Validates the import as a whole: the number of secrets and the uniqueness of keys.
 fn check(secrets: &[ImportedSecret]) -> Result<()> {
     if secrets.is_empty() || secrets.len() > LIMIT {
         return Err(Error::invalid("secrets", "must be 1 to 100 secrets"));

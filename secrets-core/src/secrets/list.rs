@@ -4,12 +4,13 @@ use super::{Held, Secret, Tagged, visible};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 
-/// Lists the secrets an environment sees, by key, without values; hidden ones are marked.
+/// Lists the secrets visible in an environment, sorted by key, without values. Hidden secrets are
+/// included and marked.
 #[derive(Debug)]
 pub struct ListSecrets {
-    /// Where.
+    /// Environment to list.
     pub at: EnvironmentPath,
-    /// What the caller holds of the list already.
+    /// Precondition: the versions of the list that the caller already has.
     pub held: Held,
 }
 

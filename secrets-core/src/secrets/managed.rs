@@ -1,4 +1,4 @@
-//! Keys that a rotation writes: it alone changes them.
+//! Secrets managed by a rotation: only the rotation may change them.
 
 use super::change::Content;
 use crate::access::EnvironmentScope;
@@ -8,7 +8,7 @@ use crate::model::{Code, Error, Result, SecretKey};
 use crate::store::{Change, SecretRecord};
 
 impl Context<'_, Write> {
-    /// Refuses to change a secret that a rotation writes. The environment was touched before.
+    /// Returns an error if the secret is managed by a rotation. The environment must be locked.
     pub(super) async fn refuse_managed(
         &mut self,
         scope: &EnvironmentScope,
@@ -20,7 +20,7 @@ impl Context<'_, Write> {
     }
 
     /// Writes the values of a rotated credential, each as the next version of its secret. The
-    /// environment was touched before.
+    /// environment must be locked.
     pub(crate) async fn write_rotated(
         &mut self,
         scope: &EnvironmentScope,
@@ -47,10 +47,10 @@ impl Context<'_, Write> {
     }
 }
 
-/// What is said of a key that a rotation writes.
+/// Error for changing a secret that is managed by a rotation.
 const MANAGED: Error = Error::Refused {
     code: Code::ManagedKey,
     reason: std::borrow::Cow::Borrowed(
-        "a rotation of this environment writes this key, and it alone changes it",
+        "a rotation of this environment writes this key, and only the rotation can change it",
     ),
 };

@@ -44,41 +44,41 @@ use crate::crypto::Plaintext;
 use crate::model::{EnvironmentId, EnvironmentName, SecretId, SecretKey, Time};
 use crate::store::SecretRecord;
 
-/// A secret, with its value only where the operation gives values.
+/// A secret. Operations that return values set `value`; all others leave it out.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Secret {
-    /// Which secret.
+    /// Secret ID.
     pub id: SecretId,
-    /// The environment that holds it.
+    /// ID of the environment that holds the secret.
     pub environment_id: EnvironmentId,
-    /// Its key.
+    /// Secret key.
     pub key: SecretKey,
-    /// `string`.
+    /// Type of the secret: always `string`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// The value.
+    /// Decrypted value.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
     pub value: Option<Plaintext>,
-    /// What it is for.
+    /// Description of the secret.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
     pub description: Option<Plaintext>,
-    /// Counts the values it has had, from 1.
+    /// Version number, starting at 1; increases with each new value.
     pub version: u32,
-    /// The name of the environment that holds it, where that is an ancestor of the one asked.
+    /// Name of the ancestor environment that holds the secret, if the secret is inherited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherited_from: Option<EnvironmentName>,
-    /// Whether it hides its key.
+    /// True if the secret hides its key in its environment.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When anything of it last changed.
+    /// Time of the last change to the value, description or visibility.
     pub updated_at: Time,
-    /// Who made it.
+    /// ID of the user or service token that created the secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by: Option<Uuid>,
-    /// Who last changed it.
+    /// ID of the user or service token that last changed the secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<Uuid>,
 }
@@ -103,7 +103,7 @@ impl Secret {
     }
 }
 
-#[expect(clippy::ref_option, reason = "the signature that serde asks for")]
+#[expect(clippy::ref_option, reason = "required by serde's `serialize_with`")]
 fn revealed<S: serde::Serializer>(
     value: &Option<Plaintext>,
     serializer: S,
@@ -114,12 +114,12 @@ fn revealed<S: serde::Serializer>(
     }
 }
 
-/// A key as a path or query names it. What cannot be a key names nothing.
+/// A secret key from a path or query. Text that is not a valid key never matches a secret.
 #[derive(Debug, Clone)]
 pub struct KeyRef(pub(crate) Option<SecretKey>);
 
 impl KeyRef {
-    /// The key that a text names.
+    /// Parses `text`; invalid text gives a reference that matches no secret.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.parse().ok())

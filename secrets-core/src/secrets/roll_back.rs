@@ -8,25 +8,25 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::Change;
 
-/// To what a secret goes back.
+/// The version to roll a secret back to.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rollback {
-    /// A version that was replaced.
+    /// Number of the earlier version to restore.
     pub version: u32,
-    /// The version the secret must have for the rollback to happen.
+    /// Current version required for the rollback; another version is a conflict.
     pub expected_version: Option<u32>,
 }
 
-/// Makes a new version of a secret that holds what an earlier one held, or hides its key as that
-/// did. The secret is one that the environment itself holds; its description stays.
+/// Restores an earlier version of a secret as a new version, including whether it was hidden. The
+/// environment itself must hold the secret. The description does not change.
 #[derive(Debug)]
 pub struct RollBackSecret {
-    /// Where.
+    /// Environment of the secret.
     pub at: EnvironmentPath,
-    /// Which key.
+    /// Secret key.
     pub key: KeyRef,
-    /// To what.
+    /// Version to restore.
     pub rollback: Rollback,
 }
 

@@ -1,4 +1,5 @@
-//! Sealing and opening what secrets hold: the context of a record, made in one place.
+//! Encryption and decryption of secret values and descriptions. Their encryption contexts are
+//! built in [`records`].
 
 use crate::access::EnvironmentScope;
 use crate::crypto::{Plaintext, RecordContext, Sealed};
@@ -9,8 +10,8 @@ use crate::secrets::{Secret, Visible};
 use crate::store::SecretRecord;
 
 impl<A: Access> Context<'_, A> {
-    /// Seals a value for the secret as it will be stored: its version and whether it is hidden are
-    /// part of the seal.
+    /// Encrypts a value. `secret` must be the record as it will be stored: its version and hidden
+    /// flag are part of the authenticated data.
     pub(crate) fn seal_value(
         &self,
         scope: &EnvironmentScope,
@@ -21,7 +22,7 @@ impl<A: Access> Context<'_, A> {
         Sealed::seal(&scope.key, &context, value)
     }
 
-    /// Seals a description for its secret.
+    /// Encrypts the description of a secret.
     pub(crate) fn seal_description(
         &self,
         scope: &EnvironmentScope,
@@ -32,7 +33,7 @@ impl<A: Access> Context<'_, A> {
         Sealed::seal(&scope.key, &context, text)
     }
 
-    /// Opens a secret's value.
+    /// Decrypts the value of a secret.
     pub(crate) async fn open_value(
         &mut self,
         scope: &EnvironmentScope,
@@ -42,7 +43,7 @@ impl<A: Access> Context<'_, A> {
         self.open_record(scope, &secret.sealed, &context).await
     }
 
-    /// A secret as it is shown without its value.
+    /// Builds the response for a secret, without its value.
     pub(crate) async fn describe(
         &mut self,
         scope: &EnvironmentScope,
@@ -59,13 +60,13 @@ impl<A: Access> Context<'_, A> {
         Ok(Secret::new(secret, description))
     }
 
-    /// A secret as it is shown where it is seen, without its value.
+    /// Builds the response for a visible secret, without its value.
     pub(crate) async fn show(&mut self, scope: &EnvironmentScope, seen: Visible) -> Result<Secret> {
         let secret = self.describe(scope, seen.secret).await?;
         Ok(Secret { inherited_from: seen.inherited_from, ..secret })
     }
 
-    /// A secret as it is shown where it is seen, with its value.
+    /// Builds the response for a visible secret, with its value.
     pub(crate) async fn reveal(
         &mut self,
         scope: &EnvironmentScope,
@@ -87,5 +88,5 @@ impl<A: Access> Context<'_, A> {
     }
 }
 
-/// What is said of a key that is not there, or is hidden.
+/// Error for a key that does not exist or is hidden.
 pub(crate) const NO_SECRET: Error = Error::NotFound(Subject::Secret);

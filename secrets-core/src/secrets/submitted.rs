@@ -1,4 +1,4 @@
-//! An import as it is submitted: what breaks a rule is told for all of its secrets at once.
+//! Imports as submitted by clients. Validation errors are reported for all secrets at once.
 
 use serde::{Deserialize, Deserializer};
 
@@ -6,31 +6,37 @@ use super::{Import, ImportedSecret};
 use crate::crypto::{Description, Plaintext};
 use crate::model::{Broken, Error, FieldError, Result, SecretKey, object};
 
-/// The most rules broken that are told of one import.
-const TOLD: usize = 100;
+/// Maximum number of validation errors reported for one import.
+const MAX_ERRORS: usize = 100;
 
-/// An import whose fields are there and text, and may still break rules.
+/// Secrets to import, as submitted by the client. The values are not validated yet.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SubmittedImport {
+    /// Secrets to import: 1 to 100, each key at most once.
     #[serde(deserialize_with = "object::list")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     secrets: Vec<SubmittedSecret>,
+    /// `true` replaces the values of existing keys; by default, existing keys are skipped.
     overwrite: Option<bool>,
 }
 
+/// A secret to import.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 struct SubmittedSecret {
+    /// Secret key.
     #[cfg_attr(feature = "openapi", schema(value_type = SecretKey))]
     key: Checked<SecretKey>,
+    /// Secret value.
     #[cfg_attr(feature = "openapi", schema(value_type = Plaintext))]
     value: Checked<Plaintext>,
+    /// Description. Without one, an existing secret keeps its description.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Description>))]
     description: Option<Checked<Description>>,
 }
 
-/// A text that was held against its rule.
+/// The result of validating a text.
 #[derive(Debug)]
 struct Checked<T>(std::result::Result<T, Broken>);
 
@@ -45,13 +51,14 @@ impl TryFrom<SubmittedImport> for Import {
         if broken.is_empty() {
             return Ok(Self { secrets, overwrite: submitted.overwrite.unwrap_or_default() });
         }
-        broken.truncate(TOLD);
+        broken.truncate(MAX_ERRORS);
         Err(Error::Invalid(broken))
     }
 }
 
 impl SubmittedSecret {
-    /// The secret, unless it breaks a rule. Its key is told only where it is one.
+    /// Validates the secret and adds its errors to `broken`. Errors include the key only if the key
+    /// is valid.
     fn checked(self, index: usize, broken: &mut Vec<FieldError>) -> Option<ImportedSecret> {
         let Self { key: Checked(key), value: Checked(value), description } = self;
         let description = description.map(|Checked(description)| description).transpose();

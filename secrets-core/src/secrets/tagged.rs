@@ -1,5 +1,5 @@
-//! Answers that need not be given twice: what they are made of has a tag, and whoever holds the
-//! answer of that tag is told only that it is still good.
+//! Conditional reads: a response has an ETag, and a caller that already has the current version of
+//! the response is not sent it again.
 
 use serde::Serialize;
 
@@ -9,32 +9,34 @@ use crate::engine::{Context, Read};
 use crate::model::{EnvironmentPath, Result};
 use crate::store::{EnvironmentRecord, Wanted};
 
-/// What the caller holds of an answer already.
+/// Precondition of a read: the versions of the response that the caller already has
+/// (`If-None-Match`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Held {
-    /// Nothing: the answer is wanted.
+    /// None: always return the response.
     #[default]
     Nothing,
-    /// The answers of these tags.
+    /// Versions with these ETags.
     Tags(Vec<String>),
-    /// Something, whatever it is.
+    /// Any version.
     Anything,
 }
 
-/// An answer and its tag. What is written is the answer; a host puts the tag beside it.
+/// A response and its ETag. Only the response is serialized; host applications send the ETag
+/// separately.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Tagged<T> {
-    /// Changes whenever the answer does.
+    /// ETag of the response. Different after each change to the response.
     #[serde(skip)]
     pub tag: Tag,
-    /// The answer, unless the caller holds it.
+    /// The response; `None` if the caller already has it.
     pub answer: Option<T>,
 }
 
 impl Held {
-    fn is_good(&self, tag: &Tag) -> bool {
+    fn matches(&self, tag: &Tag) -> bool {
         match self {
             Self::Nothing => false,
             Self::Tags(tags) => tags.iter().any(|held| held == tag.as_str()),
@@ -44,9 +46,10 @@ impl Held {
 }
 
 impl Context<'_, Read> {
-    /// What the caller may read at a path, unless they hold what is made of it `form`, and the tag
-    /// of that. Whoever holds something is first judged by the revisions of the chain alone: no
-    /// secret is read or opened for an answer that is still good, and none is recorded as read.
+    /// Loads the view of an environment and its ETag for the response named `form`. The view is
+    /// `None` if the caller already has the current response. With a precondition, the ETag is
+    /// first computed from the chain alone: if it matches, no secret is read or decrypted, and no
+    /// audit entry is written.
     pub(crate) async fn view_unless_held(
         &mut self,
         at: &EnvironmentPath,
@@ -56,7 +59,7 @@ impl Context<'_, Read> {
         if *held != Held::Nothing {
             let view = self.view(at, Wanted::Nothing).await?;
             let tag = self.tag(&view, form);
-            if held.is_good(&tag) {
+            if held.matches(&tag) {
                 self.note.is_unrecorded = true;
                 return Ok((tag, None));
             }
@@ -70,9 +73,9 @@ impl Context<'_, Read> {
     }
 }
 
-/// The tag of what is made of a chain `form`. Each write to an environment's secrets counts its
-/// revision; what else is seen of a chain is which environments it is made of, in which order, and
-/// their names.
+/// Computes the ETag of the response named `form` for an inherited chain. Each write to an
+/// environment's secrets increments its revision; everything else visible from a chain is which
+/// environments it holds, in which order, and their names.
 pub(crate) fn chain_tag<'a>(
     keyring: &Keyring,
     form: &str,

@@ -7,15 +7,15 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::{Change, SecretRecord};
 
-/// Changes a secret that the environment itself holds. A key that is only inherited is not found:
-/// creating it makes the override.
+/// Changes a secret that the environment itself holds. An inherited key is not found: create the
+/// key to override it.
 #[derive(Debug)]
 pub struct UpdateSecret {
-    /// Where.
+    /// Environment of the secret.
     pub at: EnvironmentPath,
-    /// Which key.
+    /// Secret key.
     pub key: KeyRef,
-    /// What changes.
+    /// Fields to change.
     pub change: SecretChange,
 }
 
@@ -58,7 +58,7 @@ impl Operation for UpdateSecret {
 }
 
 impl Context<'_, Write> {
-    /// Puts the next version in place.
+    /// Stores the next version of a secret.
     pub(super) async fn replace(
         &mut self,
         scope: &EnvironmentScope,

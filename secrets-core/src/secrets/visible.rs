@@ -1,18 +1,20 @@
-//! What an environment sees: for each key the nearest secret of its chain, be it hidden or not.
+//! The secrets visible in an environment: for each key, the nearest secret in the inherited chain,
+//! hidden or not.
 
 use std::collections::BTreeMap;
 
 use crate::model::{EnvironmentName, SecretKey};
 use crate::store::{Link, SecretRecord};
 
-/// A secret, and where it comes from.
+/// A visible secret and its origin.
 pub(crate) struct Visible {
     pub(crate) secret: SecretRecord,
-    /// The ancestor that holds it; `None` if the environment itself does.
+    /// Ancestor that holds the secret; `None` if the environment itself holds it.
     pub(crate) inherited_from: Option<EnvironmentName>,
 }
 
-/// The secrets seen along a chain that runs from the environment itself to its furthest ancestor.
+/// Returns the visible secrets of a chain ordered from the environment itself to its furthest
+/// ancestor.
 pub(crate) fn visible(chain: Vec<Link>) -> BTreeMap<SecretKey, Visible> {
     let mut seen = BTreeMap::new();
     for (distance, link) in chain.into_iter().enumerate() {

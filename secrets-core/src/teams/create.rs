@@ -7,18 +7,18 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{DisplayName, Result, Role, Slug, Subject, TeamId};
 use crate::store::{MemberRecord, TeamRecord};
 
-/// What a team begins with.
+/// Fields of a new team.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewTeam {
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
 }
 
-/// Creates a team that the caller owns.
+/// Creates a team with the caller as its owner.
 #[derive(Debug)]
 pub struct CreateTeam {
-    /// The team.
+    /// Team to create.
     pub team: NewTeam,
 }
 
@@ -43,7 +43,8 @@ impl Operation for CreateTeam {
             updated_at: cx.now(),
         };
 
-        // Whoever deletes their account at this moment owns nothing.
+        // Lock the user, so that a concurrent account deletion cannot leave the team without its
+        // owner.
         cx.tx().lock_user(owner.id).await.map_err(|error| error.gone(Subject::User))?;
         let team = super::insert(cx, team).await?;
         let member = MemberRecord::new(team.id, &owner, Role::Owner, cx.now());

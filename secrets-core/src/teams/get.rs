@@ -4,10 +4,10 @@ use super::TeamWithMembers;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Error, Permission, Result, Subject, TeamId};
 
-/// Reads a team the caller belongs to.
+/// Reads a team the caller is a member of.
 #[derive(Debug)]
 pub struct GetTeam {
-    /// Which team; `None` if what was given is no id and names nothing.
+    /// Team ID; `None` if the given text is not a valid ID, which is treated as an unknown team.
     pub team: Option<TeamId>,
 }
 

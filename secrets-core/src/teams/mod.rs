@@ -22,74 +22,75 @@ use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Team {
-    /// Which team.
+    /// Team ID.
     pub id: TeamId,
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// Its name in addresses.
+    /// Short name used in URLs.
     pub slug: Slug,
-    /// Whether it came with its owner's first sign-in.
+    /// True for a personal team, created at its owner's first sign-in.
     pub is_personal: bool,
-    /// What it may use.
+    /// Name of the team's plan.
     pub plan: PlanName,
-    /// Who made it.
+    /// ID of the user who created the team.
     pub created_by: UserId,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 
-/// A team as one of its members sees it.
+/// A team with its members, as returned to one of them.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamWithMembers {
     /// The team.
     #[serde(flatten)]
     pub team: Team,
-    /// The caller's role.
+    /// The caller's role in the team.
     pub role: Role,
-    /// How many members there are.
+    /// Number of members.
     pub member_count: usize,
-    /// The members, in the order they joined.
+    /// Members, in the order they joined.
     pub members: Vec<TeamMember>,
 }
 
-/// Somebody's place in a team, or one that is kept for whoever was invited.
+/// A member of a team, or a person with a pending invitation to it.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamMember {
-    /// Names this place: the person's id, or the invitation's.
+    /// User ID of a member, or ID of a pending invitation.
     pub id: Uuid,
-    /// Which team.
+    /// Team ID.
     pub team_id: TeamId,
-    /// Which person, once they have joined.
+    /// User ID; absent until the invitation is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// Their address.
+    /// Email address.
     pub email: String,
-    /// Their name.
+    /// Name of the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// An image of them.
+    /// URL of a profile image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar_url: Option<String>,
-    /// Their role.
+    /// Role in the team.
     pub role: Role,
-    /// `active`, or `pending` while they have not joined.
+    /// `active` for a member, `pending` for an invitation that is not accepted yet.
     pub status: &'static str,
-    /// The invitation that is pending.
+    /// ID of the pending invitation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invitation_id: Option<InvitationId>,
-    /// Where they accept it, for the inviter to pass on.
+    /// URL to accept the invitation, for the inviter to pass on. Present only if the service sends
+    /// no mail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_url: Option<String>,
-    /// When they joined.
+    /// Time the person joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_at: Option<Time>,
-    /// When they joined or were invited.
+    /// Time the person joined or was invited.
     pub created_at: Time,
-    /// When their role last changed.
+    /// Time of the last role change; for a pending invitation, the time it was last sent.
     pub updated_at: Time,
 }
 
@@ -150,10 +151,11 @@ impl MemberRecord {
     }
 }
 
-/// How often another slug is drawn before giving up: with four letters, never.
-const ATTEMPTS: usize = 8;
+/// Maximum number of attempts to find a free slug. With a random suffix of four letters, all
+/// attempts failing is practically impossible.
+const MAX_ATTEMPTS: usize = 8;
 
-/// Keeps a new team under its slug, or under that with a suffix where it is taken.
+/// Inserts a new team. If its slug is taken, a random suffix is added.
 pub(crate) async fn insert(
     cx: &mut Context<'_, Write>,
     mut team: TeamRecord,
@@ -162,7 +164,7 @@ pub(crate) async fn insert(
     if plain.is_uuid() {
         team.slug = plain.with_suffix(random());
     }
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         match cx.tx().insert_team(&team).await {
             Err(StoreError::Duplicate(_)) => team.slug = plain.with_suffix(random()),
             Err(error) => return Err(error.into()),

@@ -16,8 +16,8 @@ use crate::model::{
 };
 use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
 
-/// What a service token begins with. A field it does not know is refused: one that restricted the
-/// token would otherwise be lost in silence.
+/// Fields of a new service token. Unknown fields are an error, so that a misspelled restriction is
+/// not ignored.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -26,33 +26,35 @@ use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
     "permissions": ["read"], "expires_in_days": 90,
 })))]
 pub struct NewToken {
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// Whose token; the caller's only team, or their personal one.
+    /// Team that will own the token; defaults to the caller's only team or personal team.
     pub team_id: Option<TeamId>,
-    /// The projects it reaches, by id or slug.
+    /// Projects the token has access to, by ID or slug: at most 100.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, max_items = 100))]
     pub project_ids: Option<Vec<ProjectRef>>,
-    /// Whether it reaches all projects of the team, later ones too.
+    /// True to give access to all projects of the team, including projects created later.
     pub all_projects: Option<bool>,
-    /// The environments it reaches, by id or name; all of its projects where they are not given.
+    /// Environments the token has access to, by ID or name: at most 100. Defaults to all
+    /// environments of the token's projects.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>, max_items = 100))]
     pub environments: Option<Vec<EnvironmentRef>>,
-    /// What it may do; read, where nothing is said.
+    /// Permissions of the token; defaults to `read`.
     pub permissions: Option<Vec<Allowed>>,
-    /// Another name for `permissions`.
+    /// Another name for `permissions`; the two cannot be combined.
     pub scopes: Option<Vec<Allowed>>,
-    /// How many days it lasts.
+    /// Lifetime in days. Cannot be combined with `expires_at`.
     pub expires_in_days: Option<ExpiryDays>,
-    /// When it ends.
+    /// Expiry time, at most 3,650 days from now. Without `expires_in_days` and `expires_at`, the
+    /// token does not expire.
     pub expires_at: Option<Time>,
-    /// The networks it may be used from, or single addresses: at most 32; from everywhere where
-    /// none are given.
+    /// Networks in CIDR notation or single addresses the token may be used from: at most 32.
+    /// Without any, the token may be used from anywhere.
     #[cfg_attr(feature = "openapi", schema(max_items = 32))]
     pub ip_allowlist: Option<Vec<Network>>,
 }
 
-/// What a token may do; also written `secrets:read` and `secrets:write`.
+/// A permission of a service token. `secrets:read` and `secrets:write` are accepted as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(rename_all = "lowercase"))]
@@ -60,7 +62,7 @@ pub struct NewToken {
 pub enum Allowed {
     /// Read secrets.
     Read,
-    /// Change secrets. Does not include reading.
+    /// Change secrets. Does not include read access.
     Write,
 }
 
@@ -77,7 +79,7 @@ impl TryFrom<String> for Allowed {
     }
 }
 
-/// How long a token lasts: 1 to 3,650 days.
+/// Lifetime of a token: 1 to 3,650 days.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "i64")]
@@ -93,7 +95,7 @@ impl TryFrom<i64> for ExpiryDays {
     }
 }
 
-/// A network a token may be used from (RFC 4632), or a single address.
+/// A network in CIDR notation (RFC 4632) or a single IP address.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String")]
@@ -111,10 +113,10 @@ impl TryFrom<String> for Network {
     }
 }
 
-/// Creates a service token. The answer holds the token itself, this once.
+/// Creates a service token. The response contains the token text, which cannot be read again.
 #[derive(Debug)]
 pub struct CreateToken {
-    /// The token.
+    /// Token to create.
     pub token: NewToken,
 }
 
@@ -176,7 +178,8 @@ impl Operation for CreateToken {
 }
 
 impl Context<'_, Write> {
-    /// Names become ids here, once: what is made later under the same name is not meant.
+    /// Resolves the scope of a new token. Names become IDs here, once: a project or environment
+    /// created later with the same name is not included.
     async fn token_scope(
         &mut self,
         team: TeamId,
@@ -206,7 +209,8 @@ impl Context<'_, Write> {
             let found = found.filter(|project| project.team == team);
             places.entry(found.ok_or_else(|| not_of_the_team(place))?.id).or_insert(place);
         }
-        // Held, in the order of ids, so that neither they nor their environments go meanwhile.
+        // Lock the projects in order of ID, so that they and their environments are not deleted
+        // concurrently.
         let mut environments = Vec::new();
         for (project, place) in &places {
             let held = self.tx().lock_project(*project).await;
@@ -224,10 +228,10 @@ fn not_of_the_team(place: usize) -> Error {
     Error::invalid(format!("project_ids[{place}]"), "must be a project of the token's team")
 }
 
-/// The most projects a scope names, and the most environments: each is looked up.
-const NAMED: usize = 100;
+/// Maximum number of projects, and of environments, named in a scope. Each is looked up separately.
+const MAX_SCOPE_ENTRIES: usize = 100;
 
-/// The rules about a scope as it is given.
+/// Validates the combination of scope fields.
 fn check_scope(
     all_projects: bool,
     projects: &[ProjectRef],
@@ -237,8 +241,10 @@ fn check_scope(
         (true, 1.., _) => Some(("project_ids", "must be absent where all_projects is true")),
         (true, 0, Some(_)) => Some(("environments", "must be absent where all_projects is true")),
         (false, 0, _) => Some(("project_ids", "must name a project, or all_projects be true")),
-        (_, named, _) if named > NAMED => Some(("project_ids", "must be at most 100 projects")),
-        (_, _, Some(named)) if named.len() > NAMED => {
+        (_, named, _) if named > MAX_SCOPE_ENTRIES => {
+            Some(("project_ids", "must be at most 100 projects"))
+        }
+        (_, _, Some(named)) if named.len() > MAX_SCOPE_ENTRIES => {
             Some(("environments", "must be at most 100 environments"))
         }
         _ => None,
@@ -272,13 +278,13 @@ fn environments_of_scope(
     Ok(ids.into_iter().collect())
 }
 
-/// The most networks a token names: each is compared with every request.
-const NETWORKS: usize = 32;
+/// Maximum number of networks of a token. Each is compared with the address of every request.
+const MAX_NETWORKS: usize = 32;
 
 fn networks(given: Option<Vec<Network>>) -> Result<Vec<IpNet>> {
     let mut networks: Vec<_> =
         given.unwrap_or_default().into_iter().map(|Network(network)| network).collect();
-    if networks.len() > NETWORKS {
+    if networks.len() > MAX_NETWORKS {
         return Err(Error::invalid("ip_allowlist", "must be at most 32 networks"));
     }
     networks.sort_unstable();

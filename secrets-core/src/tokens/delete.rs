@@ -3,10 +3,10 @@
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, Permission, Result, Subject, TokenId};
 
-/// Deletes a service token: requests that begin after the answer are refused, on every node.
+/// Deletes a service token. Requests that begin after the response are refused on every node.
 #[derive(Debug)]
 pub struct DeleteToken {
-    /// Which token; `None` if what was given is no id and names nothing.
+    /// Token ID; `None` if the given text is not a valid ID, which is treated as an unknown token.
     pub token: Option<TokenId>,
 }
 

@@ -4,10 +4,10 @@ use super::ServiceToken;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Error, Permission, Result, TeamId};
 
-/// Lists the service tokens of one team, or of all that the caller runs, oldest first.
+/// Lists the service tokens of a team, or of all teams the caller manages, oldest first.
 #[derive(Debug)]
 pub struct ListTokens {
-    /// Which team.
+    /// Team ID; `None` lists the tokens of all teams the caller manages.
     pub team: Option<TeamId>,
 }
 

@@ -18,84 +18,86 @@ use crate::crypto::TokenText;
 use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
 use crate::store::{TokenRecord, TokenScope};
 
-/// A service token. The token itself is there once, when it is made.
+/// A service token. The token text is included only in the response that creates or rotates the
+/// token.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ServiceToken {
-    /// Which token.
+    /// Token ID.
     pub id: TokenId,
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// Whose token.
+    /// ID of the team that owns the token.
     pub team_id: TeamId,
-    /// Whether it reaches all projects of the team.
+    /// True if the token has access to all projects of the team.
     pub all_projects: bool,
-    /// The projects it reaches, unless it is all.
+    /// Projects the token has access to; empty if `all_projects` is true.
     pub project_ids: Vec<ProjectId>,
-    /// Whether it reaches all environments of its projects.
+    /// True if the token has access to all environments of its projects.
     pub all_environments: bool,
-    /// The environments it reaches, unless it is all of its projects.
+    /// Environments the token has access to; empty if `all_environments` is true.
     pub environment_ids: Vec<EnvironmentId>,
-    /// `read`, `write`.
+    /// Permissions of the token: `read`, `write` or both.
     pub permissions: Vec<&'static str>,
-    /// The same list, under the name that clients of this interface read.
+    /// Same as `permissions`, for clients that expect this name.
     pub scopes: Vec<&'static str>,
-    /// The token's first characters.
+    /// First characters of the token text.
     pub token_prefix: String,
-    /// Addresses it may be used from: empty for all.
+    /// Networks and addresses the token may be used from; empty if all are allowed.
     pub ip_allowlist: Vec<String>,
-    /// Who made it.
+    /// User who created the token.
     pub created_by: UserId,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Time,
-    /// When it ends.
+    /// Expiry time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// When it was last used: at most a minute and a few seconds behind.
+    /// Time of the last use. May lag by a little more than a minute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Time>,
-    /// From where.
+    /// IP address of the last use.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub last_used_ip: Option<IpAddr>,
-    /// When it was last rotated.
+    /// Time of the last rotation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotated_at: Option<Time>,
-    /// `active` or `expired`; one that is deleted is not told of.
+    /// `active` or `expired`; deleted tokens are not returned.
     pub status: &'static str,
-    /// The token itself.
+    /// Token text.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub token: Option<TokenText>,
 }
 
-/// A service token, as it sees itself.
+/// The service token that made the request.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TokenSelf {
-    /// Which token.
+    /// Token ID.
     pub id: TokenId,
-    /// `service_token`.
+    /// Type of credential: always `service_token`.
     pub auth_type: &'static str,
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// Whose token.
+    /// ID of the team that owns the token.
     pub team_id: TeamId,
-    /// The projects it reaches, unless it is all.
+    /// Projects the token has access to; empty if it has access to all projects.
     pub project_ids: Vec<ProjectId>,
-    /// The environments it reaches, unless it is all of its projects.
+    /// Environments the token has access to; empty if it has access to all environments of its
+    /// projects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub environment_ids: Vec<EnvironmentId>,
-    /// `read`, `write`.
+    /// Permissions of the token: `read`, `write` or both.
     pub scopes: Vec<&'static str>,
-    /// The same.
+    /// Same as `scopes`.
     pub permissions: Vec<&'static str>,
-    /// When it ends.
+    /// Expiry time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
 }
 
@@ -151,7 +153,7 @@ fn permissions(token: &TokenRecord) -> Vec<&'static str> {
     read.into_iter().chain(write).collect()
 }
 
-#[expect(clippy::ref_option, reason = "the signature that serde asks for")]
+#[expect(clippy::ref_option, reason = "required by serde's `serialize_with`")]
 fn revealed<S: serde::Serializer>(
     token: &Option<TokenText>,
     serializer: S,

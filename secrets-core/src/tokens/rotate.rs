@@ -9,16 +9,18 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Broken, Code, Error, Permission, Result, Rule, Subject, TokenId};
 use crate::store::Rotation;
 
-/// How a token is rotated.
+/// Options for the rotation of a service token.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TokenRotation {
-    /// How long the old text is taken as well; it is not, where nothing is said.
+    /// Time in seconds during which the old token text is still accepted: 0 to 604,800. Defaults to
+    /// 0.
     pub grace_period_seconds: Option<GracePeriod>,
 }
 
-/// How long the old text of a token is taken beside the new: 0 to 604,800 seconds, a week.
+/// Time during which the old text of a rotated token is still accepted: 0 to 604,800 seconds (a
+/// week).
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "i64")]
@@ -34,13 +36,14 @@ impl TryFrom<i64> for GracePeriod {
     }
 }
 
-/// Gives a service token another text. Its id and all it may stay; what it was before its last
-/// rotation proves nothing from now on. The answer holds the new text, this once.
+/// Replaces the text of a service token. The token keeps its ID, permissions and scope. A text from
+/// before the previous rotation is no longer accepted, even during its grace period. The response
+/// contains the new token text, which cannot be read again.
 #[derive(Debug)]
 pub struct RotateToken {
-    /// Which token; `None` if what was given is no id and names nothing.
+    /// Token ID; `None` if the given text is not a valid ID, which is treated as an unknown token.
     pub token: Option<TokenId>,
-    /// How.
+    /// Options for the rotation.
     pub rotation: TokenRotation,
 }
 
@@ -59,7 +62,7 @@ impl Operation for RotateToken {
         if token.expires_at.is_some_and(|end| end <= cx.now()) {
             return Err(Error::Refused {
                 code: Code::InvalidRequest,
-                reason: "this token has expired: make another".into(),
+                reason: "this token has expired: create another".into(),
             });
         }
 

@@ -1,4 +1,4 @@
-//! Seeing oneself.
+//! Reading the caller's own user record or token.
 
 use serde::Serialize;
 
@@ -7,16 +7,16 @@ use crate::engine::{Audit, Callers, Context, Operation, Read, Who};
 use crate::model::{Error, Result, Subject};
 use crate::tokens::TokenSelf;
 
-/// Says who the caller is.
+/// Reads the caller: a user or a service token.
 #[derive(Debug)]
 pub struct ReadMe;
 
-/// The caller.
+/// The caller of the request.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum Me {
-    /// A person.
+    /// A user.
     Person(User),
     /// A service token.
     Token(TokenSelf),

@@ -1,4 +1,4 @@
-//! People: signing in, and seeing oneself.
+//! Users: signing in, and reading the caller's own user record.
 
 mod me;
 mod sync;
@@ -12,71 +12,71 @@ use crate::engine::{Context, Write};
 use crate::model::{DisplayName, Error, Result, Role, Slug, Subject, TeamId, Time, UserId};
 use crate::store::{Membership, UserRecord};
 
-/// A person and their teams.
+/// A user and their team memberships.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct User {
-    /// Which person.
+    /// User ID.
     pub id: UserId,
-    /// Their address.
+    /// Email address.
     pub email: String,
-    /// Their name.
+    /// Name.
     pub name: String,
-    /// Their given name.
+    /// Given name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
-    /// Their family name.
+    /// Family name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_name: Option<String>,
-    /// An image of them.
+    /// URL of a profile image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub avatar_url: Option<String>,
-    /// Who they are to their identity provider (`sub`).
+    /// User's ID at the identity provider (`sub` claim).
     pub external_id: String,
-    /// `user`.
+    /// Type of credential: always `user`.
     pub auth_type: &'static str,
-    /// When they first signed in.
+    /// Time of the first sign-in.
     pub created_at: Time,
-    /// When something about them last changed.
+    /// Time of the last change.
     pub updated_at: Time,
-    /// When they last signed in.
+    /// Time of the last sign-in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_login_at: Option<Time>,
-    /// Their teams.
+    /// Team memberships of the user.
     pub teams: Vec<UserTeam>,
 }
 
-/// A person's place in a team.
+/// A user's membership in a team.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UserTeam {
-    /// Which team.
+    /// Team ID.
     pub team_id: TeamId,
-    /// The person.
+    /// User ID.
     pub user_id: UserId,
-    /// Their role.
+    /// Role in the team.
     pub role: Role,
-    /// When they joined.
+    /// Time the user joined the team.
     pub created_at: Time,
-    /// The team's names.
+    /// ID and names of the team.
     pub team: TeamName,
 }
 
-/// A team's names.
+/// ID and names of a team.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamName {
-    /// Which team.
+    /// Team ID.
     pub id: TeamId,
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// Its name in addresses.
+    /// Short name used in URLs.
     pub slug: Slug,
 }
 
 impl Context<'_, Write> {
-    /// A person as they are now, held until the end: what is written of them is made of this, and
-    /// not of what was read before somebody else wrote.
+    /// Locks a user until the end of the transaction and loads the current record. Updates must be
+    /// based on this record, not on one read before the lock, which may be out of date.
     pub(crate) async fn locked_user(&mut self, user: UserId) -> Result<UserRecord> {
         self.tx().lock_user(user).await.map_err(|error| error.gone(Subject::User))?;
         let known = self.reads().user(user).await?;

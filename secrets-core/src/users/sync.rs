@@ -9,8 +9,8 @@ use crate::model::{
 use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 use crate::teams;
 
-/// Makes or refreshes the caller's account from what their identity provider says. A new person
-/// gets a team of their own.
+/// Creates or updates the caller's account from the claims of their identity provider. A new user
+/// gets a personal team.
 #[derive(Debug)]
 pub struct SyncUser;
 
@@ -24,26 +24,26 @@ impl Operation for SyncUser {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<User> {
         let user = match &cx.caller.who {
             Who::Person(person) => refresh(cx, person.user.id, &person.identity).await?,
-            Who::Unsynced(identity) => welcome(cx, identity).await?,
+            Who::Unsynced(identity) => create_account(cx, identity).await?,
             Who::Anonymous => return Err(Error::Unauthenticated("this needs a credential")),
             Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
         };
-        // The address stands beside the actor, where it can be taken out again.
+        // No email address here: it is stored with the actor, where it can be erased.
         cx.note.actor = Some(user.id.uuid());
         cx.note.resource = Some(("user", Some(user.id.uuid()), None));
         let memberships = cx.reads().memberships(user.id).await?;
-        // Signing in is told in the log of the person's own team.
+        // Sign-ins are recorded in the audit log of the user's personal team.
         let own = memberships.iter().find(|own| own.is_personal_of(user.id));
         cx.note.team = own.map(|own| own.team.id);
         Ok(User::new(user, memberships))
     }
 }
 
-async fn welcome(cx: &mut Context<'_, Write>, identity: &Identity) -> Result<UserRecord> {
-    let user = newcomer(identity, cx.now())?;
+async fn create_account(cx: &mut Context<'_, Write>, identity: &Identity) -> Result<UserRecord> {
+    let user = new_user(identity, cx.now())?;
     match cx.tx().insert_user(&user).await {
         Ok(()) => {}
-        // Two first sign-ins at once: the other one made the account, and the team.
+        // Two concurrent first sign-ins: the other one has created the account and the team.
         Err(StoreError::Duplicate(_)) => {
             let known = cx.reads().user_by_subject(&identity.issuer, &identity.subject).await?;
             return refresh(cx, known.ok_or(Error::NotFound(Subject::User))?.id, identity).await;
@@ -65,21 +65,22 @@ async fn refresh(
 ) -> Result<UserRecord> {
     let now = cx.now();
     let known = cx.locked_user(user).await?;
-    let mut user = UserRecord { last_login_at: Some(now), ..told(&known, identity)? };
+    let mut user = UserRecord { last_login_at: Some(now), ..merge(&known, identity)? };
     let same = UserRecord { last_login_at: known.last_login_at, ..user.clone() } == known;
     user.updated_at = if same { known.updated_at } else { now };
     cx.tx().update_user(&user).await?;
     Ok(user)
 }
 
-/// The record with what the provider says now; what it leaves out stays as it was.
-fn told(known: &UserRecord, identity: &Identity) -> Result<UserRecord> {
+/// Applies the identity provider's current claims to the record. Missing claims keep their old
+/// values.
+fn merge(known: &UserRecord, identity: &Identity) -> Result<UserRecord> {
     let email = match &identity.email {
         Some(email) => address(email)?,
         None => known.email.clone(),
     };
     let keep = |claim: &Option<String>, before: &Option<String>| {
-        claim.as_deref().and_then(shown).or(before.clone())
+        claim.as_deref().and_then(sanitized).or(before.clone())
     };
     Ok(UserRecord {
         email_verified: if identity.email.is_some() {
@@ -87,7 +88,7 @@ fn told(known: &UserRecord, identity: &Identity) -> Result<UserRecord> {
         } else {
             known.email_verified
         },
-        name: told_name(known, identity),
+        name: merged_name(known, identity),
         first_name: keep(&identity.given_name, &known.first_name),
         last_name: keep(&identity.family_name, &known.last_name),
         avatar_url: keep(&identity.picture, &known.avatar_url),
@@ -96,32 +97,32 @@ fn told(known: &UserRecord, identity: &Identity) -> Result<UserRecord> {
     })
 }
 
-fn told_name(known: &UserRecord, identity: &Identity) -> String {
-    let told = identity.name.as_deref().filter(|_| !known.is_name_chosen).and_then(shown);
-    told.unwrap_or_else(|| known.name.clone())
+fn merged_name(known: &UserRecord, identity: &Identity) -> String {
+    let name = identity.name.as_deref().filter(|_| !known.is_name_chosen).and_then(sanitized);
+    name.unwrap_or_else(|| known.name.clone())
 }
 
-fn newcomer(identity: &Identity, now: Time) -> Result<UserRecord> {
-    // No store keeps every character, and nobody could tell such a person from another.
+fn new_user(identity: &Identity, now: Time) -> Result<UserRecord> {
+    // Not every store can hold all characters, and users could not be told apart by invisible ones.
     if identity.issuer.chars().chain(identity.subject.chars()).any(is_invisible) {
         return Err(Error::Unauthenticated(
-            "the token's `sub` claim holds characters that cannot be seen",
+            "the token's `sub` claim contains invisible characters",
         ));
     }
     let email = identity.email.as_deref().ok_or(Error::Unauthenticated(
-        "the token has no `email` claim and the identity provider gives none",
+        "the token has no `email` claim and the identity provider returns none",
     ))?;
     let email = address(email)?;
     let local = email.split('@').next().unwrap_or_default().to_owned();
-    let name = identity.name.as_deref().and_then(shown).unwrap_or(local);
+    let name = identity.name.as_deref().and_then(sanitized).unwrap_or(local);
     Ok(UserRecord {
         id: UserId::draw(now),
         issuer: identity.issuer.clone(),
         subject: identity.subject.clone(),
         email_verified: identity.email_verified,
-        first_name: identity.given_name.as_deref().and_then(shown),
-        last_name: identity.family_name.as_deref().and_then(shown),
-        avatar_url: identity.picture.as_deref().and_then(shown),
+        first_name: identity.given_name.as_deref().and_then(sanitized),
+        last_name: identity.family_name.as_deref().and_then(sanitized),
+        avatar_url: identity.picture.as_deref().and_then(sanitized),
         email,
         name,
         is_name_chosen: false,
@@ -146,7 +147,8 @@ fn personal_team(cx: &Context<'_, Write>, user: &UserRecord) -> TeamRecord {
     }
 }
 
-/// An address as it is kept: lower case. What is none refuses the sign-in.
+/// Parses the email claim and converts it to lower case, the stored form. An invalid address is an
+/// authentication error.
 fn address(claim: &str) -> Result<String> {
     let address = claim.parse::<EmailAddress>();
     address
@@ -154,8 +156,8 @@ fn address(claim: &str) -> Result<String> {
         .map_err(|_| Error::Unauthenticated("the token's `email` claim is not an e-mail address"))
 }
 
-/// A claim as it is shown: without what cannot be seen, and not endless.
-fn shown(claim: &str) -> Option<String> {
-    let shown: String = claim.trim().chars().filter(|c| !is_invisible(*c)).take(255).collect();
-    (!shown.is_empty()).then_some(shown)
+/// Cleans up a claim for display: removes invisible characters and truncates it to 255 characters.
+fn sanitized(claim: &str) -> Option<String> {
+    let sanitized: String = claim.trim().chars().filter(|c| !is_invisible(*c)).take(255).collect();
+    (!sanitized.is_empty()).then_some(sanitized)
 }

@@ -52,10 +52,10 @@ async fn an_invitation_is_mailed_with_the_link_that_accepts_it(kind: Kind) {
         message.text,
         format!(
             "alice (alice@example.com) invites you to the team \"alice's Team\".\n\n\
-             This page says how to join; until 2026-11-28 12:00 UTC:\n\n\
+             To join, follow the instructions on this page before 2026-11-28 12:00 UTC:\n\n\
              {MAIL_LINKS}/invitations/{}\n\n\
-             If you did not expect this, do nothing: \
-             nobody is put into a team who does not accept.\n",
+             If you did not expect this invitation, ignore it: \
+             you join the team only if you accept.\n",
             message.token()
         )
     );

@@ -83,7 +83,7 @@ async fn nothing_is_taken_from_who_runs_the_team(app: App) {
     let path = paths::permission(&team.web, "staging", &ada.id);
     let reply = team.alice.put(&path, &json!({ "role": "none" })).await;
 
-    reply.is(400).says("an owner or admin of the team may everything");
+    reply.is(400).says("team owners and admins always have full access");
     ada.get(&paths::secret(&team.web, "staging", "KEY")).await.is(200);
 }
 

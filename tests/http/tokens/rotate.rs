@@ -117,7 +117,7 @@ async fn an_expired_token_is_not_rotated(app: App) {
 
     let path = format!("{TOKENS}/{}/rotate", owned.id);
     let alice = app.person("alice").await;
-    alice.post(&path, &json!({})).await.is(400).says("this token has expired: make another");
+    alice.post(&path, &json!({})).await.is(400).says("this token has expired: create another");
 }
 
 async fn a_rotation_is_in_the_log_without_the_text(app: App) {
