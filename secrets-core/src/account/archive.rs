@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroizing;
 
+use crate::secrets::reading::all_visible;
+use crate::secrets::sealing::reveal;
 use crate::crypto::{Archive, ArchiveKey, Passphrase};
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Note, Operation, Read, Task};
@@ -119,7 +121,7 @@ impl Operation for ExportAccountSecrets {
         for project in cx.reads().projects(principal).await? {
             let mut environments = Vec::new();
             for environment in cx.reads().environments(project.id, principal).await? {
-                let archived = cx.archived(&project, environment).await?;
+                let archived = archived(cx, &project, environment).await?;
                 // The audit context filled by reading this environment becomes an entry of its
                 // team.
                 let note = std::mem::take(&mut cx.note);
@@ -143,28 +145,26 @@ impl Operation for ExportAccountSecrets {
     }
 }
 
-impl Context<'_, Read> {
-    /// Loads an environment with its values; `None` if the caller may not read it.
-    async fn archived(
-        &mut self,
-        project: &ProjectRecord,
-        environment: EnvironmentRecord,
-    ) -> Result<Option<ArchivedEnvironment>> {
-        let at = EnvironmentPath::new(project.id, environment.id);
-        let view = match self.view(&at, Wanted::All).await {
-            Ok(view) => view,
-            // No access, or the environment was deleted in the meantime.
-            Err(Error::Forbidden(_) | Error::NotFound(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let (scope, shown) = self.all_visible(view).await?;
-        let mut secrets = Vec::with_capacity(shown.len());
-        for seen in shown {
-            secrets.push(self.reveal(&scope, seen).await?);
-        }
-        self.detail("format", "account");
-        Ok(Some(ArchivedEnvironment { id: environment.id, name: environment.name, secrets }))
+/// Loads an environment with its values; `None` if the caller may not read it.
+async fn archived(
+    cx: &mut Context<'_, Read>,
+    project: &ProjectRecord,
+    environment: EnvironmentRecord,
+) -> Result<Option<ArchivedEnvironment>> {
+    let at = EnvironmentPath::new(project.id, environment.id);
+    let view = match cx.view(&at, Wanted::All).await {
+        Ok(view) => view,
+        // No access, or the environment was deleted in the meantime.
+        Err(Error::Forbidden(_) | Error::NotFound(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let (scope, shown) = all_visible(cx, view).await?;
+    let mut secrets = Vec::with_capacity(shown.len());
+    for seen in shown {
+        secrets.push(reveal(cx, &scope, seen).await?);
     }
+    cx.detail("format", "account");
+    Ok(Some(ArchivedEnvironment { id: environment.id, name: environment.name, secrets }))
 }
 
 impl Serialize for AccountArchive {

@@ -43,7 +43,7 @@ impl Operation for DeleteAccount {
         // Lock the user first, so that they join no team concurrently, then the teams in order of
         // ID to avoid deadlocks.
         cx.tx().lock_user(user.id).await.map_err(|error| error.gone(Subject::User))?;
-        let left = cx.teams_to_leave(user.id).await?;
+        let left = teams_to_leave(cx, user.id).await?;
 
         let now = cx.now();
         for (team, is_alone) in left {
@@ -62,28 +62,26 @@ impl Operation for DeleteAccount {
     }
 }
 
-impl Context<'_, Write> {
-    /// Locks the user's teams and returns them, each with a flag that is true if the user is the
-    /// only member. Returns an error if a team would be left without an owner.
-    async fn teams_to_leave(&mut self, user: UserId) -> Result<Vec<(TeamId, bool)>> {
-        let mut memberships = self.reads().memberships(user).await?;
-        memberships.sort_by_key(|membership| membership.team.id);
-        let (mut left, mut orphaned) = (Vec::new(), Vec::new());
-        for Membership { team, .. } in memberships {
-            self.tx().lock_team(team.id).await?;
-            let members = self.reads().members(&[team.id]).await?;
-            // The user was removed from this team just before it was locked.
-            let Some(own) = members.iter().find(|member| member.user == user) else { continue };
-            let others = members.iter().filter(|member| member.user != user);
-            let is_owned = others.clone().any(|member| member.role == Role::Owner);
-            let is_alone = others.count() == 0;
-            left.push((team.id, is_alone));
-            if own.role == Role::Owner && !is_owned && !is_alone {
-                orphaned.push(team);
-            }
+/// Locks the user's teams and returns them, each with a flag that is true if the user is the
+/// only member. Returns an error if a team would be left without an owner.
+async fn teams_to_leave(cx: &mut Context<'_, Write>, user: UserId) -> Result<Vec<(TeamId, bool)>> {
+    let mut memberships = cx.reads().memberships(user).await?;
+    memberships.sort_by_key(|membership| membership.team.id);
+    let (mut left, mut orphaned) = (Vec::new(), Vec::new());
+    for Membership { team, .. } in memberships {
+        cx.tx().lock_team(team.id).await?;
+        let members = cx.reads().members(&[team.id]).await?;
+        // The user was removed from this team just before it was locked.
+        let Some(own) = members.iter().find(|member| member.user == user) else { continue };
+        let others = members.iter().filter(|member| member.user != user);
+        let is_owned = others.clone().any(|member| member.role == Role::Owner);
+        let is_alone = others.count() == 0;
+        left.push((team.id, is_alone));
+        if own.role == Role::Owner && !is_owned && !is_alone {
+            orphaned.push(team);
         }
-        if orphaned.is_empty() { Ok(left) } else { Err(sole_owner(&orphaned)) }
     }
+    if orphaned.is_empty() { Ok(left) } else { Err(sole_owner(&orphaned)) }
 }
 
 fn sole_owner(teams: &[TeamRecord]) -> Error {

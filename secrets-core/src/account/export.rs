@@ -63,7 +63,7 @@ impl Operation for ExportAccount {
         let projects = cx.reads().projects(principal).await?;
         let actions = AuditFilter::newest(AuditScope::Actor(user.id.uuid()), MAX_ENTRIES);
         let actions = cx.reads().audit_entries(&actions).await?;
-        let service_tokens = cx.tokens_of(&memberships, user.id).await?;
+        let service_tokens = tokens_of(cx, &memberships, user.id).await?;
         let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
         Ok(AccountData {
             format_version: 1,
@@ -78,17 +78,15 @@ impl Operation for ExportAccount {
     }
 }
 
-impl Context<'_, Read> {
-    /// Loads the service tokens that the caller created in teams they are still a member of.
-    async fn tokens_of(
-        &mut self,
-        memberships: &[Membership],
-        user: UserId,
-    ) -> Result<Vec<ServiceToken>> {
-        let teams: Vec<_> = memberships.iter().map(|membership| membership.team.id).collect();
-        let tokens = self.reads().tokens(&teams).await?;
-        let own = tokens.into_iter().filter(|(token, _)| token.created_by == user);
-        let now = self.now();
-        Ok(own.map(|(token, scope)| ServiceToken::new(token, scope, now)).collect())
-    }
+/// Loads the service tokens that the caller created in teams they are still a member of.
+async fn tokens_of(
+    cx: &mut Context<'_, Read>,
+    memberships: &[Membership],
+    user: UserId,
+) -> Result<Vec<ServiceToken>> {
+    let teams: Vec<_> = memberships.iter().map(|membership| membership.team.id).collect();
+    let tokens = cx.reads().tokens(&teams).await?;
+    let own = tokens.into_iter().filter(|(token, _)| token.created_by == user);
+    let now = cx.now();
+    Ok(own.map(|(token, scope)| ServiceToken::new(token, scope, now)).collect())
 }

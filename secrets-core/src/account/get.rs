@@ -1,5 +1,6 @@
 //! Reading the caller's own account.
 
+use super::account;
 use super::Account;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
@@ -17,6 +18,6 @@ impl Operation for GetAccount {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Account> {
         let user = cx.caller.person()?.clone();
-        cx.account(user).await
+        account(cx, user).await
     }
 }

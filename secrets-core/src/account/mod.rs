@@ -57,11 +57,9 @@ impl AccountTeam {
     }
 }
 
-impl<A: Access> Context<'_, A> {
-    async fn account(&mut self, user: UserRecord) -> Result<Account> {
-        let memberships = self.reads().memberships(user.id).await?;
-        let created_at = user.created_at;
-        let teams = memberships.iter().filter_map(AccountTeam::new).collect();
-        Ok(Account { user: User::new(user, memberships), teams, created_at })
-    }
+async fn account<A: Access>(cx: &mut Context<'_, A>, user: UserRecord) -> Result<Account> {
+    let memberships = cx.reads().memberships(user.id).await?;
+    let created_at = user.created_at;
+    let teams = memberships.iter().filter_map(AccountTeam::new).collect();
+    Ok(Account { user: User::new(user, memberships), teams, created_at })
 }

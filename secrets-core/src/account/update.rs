@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::users::locked_user;
+use super::account;
 use super::Account;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{DisplayName, Error, Result};
@@ -33,10 +35,10 @@ impl Operation for UpdateAccount {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Account> {
         let name = self.change.name.ok_or_else(|| Error::invalid("body", "must give a name"))?;
         let now = cx.now();
-        let known = cx.locked_user(cx.caller.person()?.id).await?;
+        let known = locked_user(cx, cx.caller.person()?.id).await?;
         let user = UserRecord { name: name.into(), is_name_chosen: true, updated_at: now, ..known };
         cx.tx().update_user(&user).await?;
         cx.note.resource = Some(("user", Some(user.id.uuid()), None));
-        cx.account(user).await
+        account(cx, user).await
     }
 }

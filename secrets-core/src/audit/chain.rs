@@ -42,164 +42,162 @@ pub struct BrokenChain {
     pub position: u64,
 }
 
-impl Engine {
-    /// Seals all unsealed entries: appends each to the chain of its team. Returns the number of
-    /// entries sealed.
-    ///
-    /// Several nodes may call this method concurrently. If two nodes seal the same chain, only the
-    /// first succeeds; the other leaves the remaining entries to the next call.
-    pub async fn seal_audit(&self) -> StoreResult<u64> {
-        let mut sealed = 0;
-        loop {
-            let found = self.store().read().await?.unsealed_audit(MAX_BATCH).await?;
-            let is_last = found.len() < MAX_BATCH as usize;
-            let mut by_team = BTreeMap::<_, Vec<_>>::new();
-            for entry in found {
-                by_team.entry(entry.team).or_default().push(entry);
-            }
-            let before = sealed;
-            for (team, entries) in by_team {
-                match self.seal_entries(team, &entries).await {
-                    Ok(()) => sealed += entries.len() as u64,
-                    Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
-                    // An error in one chain must not stop the others.
-                    Err(error) => tracing::error!(
-                        team = team.map(tracing::field::display),
-                        error = &error as &dyn std::error::Error,
-                        "the audit log of a team cannot be sealed"
-                    ),
-                }
-            }
-            if is_last || sealed == before {
-                return Ok(sealed);
-            }
+/// Seals all unsealed entries: appends each to the chain of its team. Returns the number of
+/// entries sealed.
+///
+/// Several nodes may call this method concurrently. If two nodes seal the same chain, only the
+/// first succeeds; the other leaves the remaining entries to the next call.
+pub async fn seal_audit(engine: &Engine) -> StoreResult<u64> {
+    let mut sealed = 0;
+    loop {
+        let found = engine.store().read().await?.unsealed_audit(MAX_BATCH).await?;
+        let is_last = found.len() < MAX_BATCH as usize;
+        let mut by_team = BTreeMap::<_, Vec<_>>::new();
+        for entry in found {
+            by_team.entry(entry.team).or_default().push(entry);
         }
-    }
-
-    async fn seal_entries(&self, team: Option<TeamId>, entries: &[AuditRecord]) -> StoreResult<()> {
-        let mut tx = self.store().begin().await?;
-        let head = match tx.audit_head(team).await? {
-            Some(head) => self.authentic_head(head)?,
-            None => AuditHead {
-                team,
-                base: 0,
-                base_hash: [0; 32],
-                position: 0,
-                hash: [0; 32],
-                mac: [0; 32],
-            },
-        };
-        let mut end = head;
-        let mut seals: Vec<(AuditId, AuditSeal)> = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let position = end.position + 1;
-            let hash = entry_hash(self.keyring(), entry, position, &end.hash);
-            seals.push((entry.id, AuditSeal { position, previous_hash: end.hash, hash }));
-            end = AuditHead { position, hash, ..end };
-        }
-        end.mac = head_mac(self.keyring(), &end);
-        tx.seal_audit(&end, head.position, &seals).await?;
-        tx.commit().await
-    }
-
-    /// Returns the head if its MAC is valid. A modified chain must not be extended, because that
-    /// would make it valid again.
-    fn authentic_head(&self, head: AuditHead) -> StoreResult<AuditHead> {
-        if is_same(&head.mac, &head_mac(self.keyring(), &head)) {
-            return Ok(head);
-        }
-        Err(StoreError::Broken("the head of an audit log chain was modified".into()))
-    }
-
-    /// Deletes entries older than the retention period of their team's plan. Entries that belong to
-    /// no team are kept for a year. The remaining chain can still be verified.
-    pub async fn prune_audit(&self) -> StoreResult<()> {
-        let heads = self.store().read().await?.audit_heads().await?;
-        for head in heads {
-            let days = self.audit_days(head.team).await?;
-            let cutoff = self.now() - TimeDelta::days(days);
-            match self.prune_chain(head, cutoff).await {
-                // Entries were sealed or pruned concurrently; the next call retries.
-                Ok(()) | Err(StoreError::Stale(_)) => {}
+        let before = sealed;
+        for (team, entries) in by_team {
+            match engine.seal_entries(team, &entries).await {
+                Ok(()) => sealed += entries.len() as u64,
+                Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
+                // An error in one chain must not stop the others.
                 Err(error) => tracing::error!(
-                    team = head.team.map(tracing::field::display),
+                    team = team.map(tracing::field::display),
                     error = &error as &dyn std::error::Error,
-                    "the audit log of a team cannot be pruned"
+                    "the audit log of a team cannot be sealed"
                 ),
             }
         }
-        Ok(())
-    }
-
-    async fn audit_days(&self, team: Option<TeamId>) -> StoreResult<i64> {
-        const YEAR: i64 = 365;
-        let Some(team) = team else { return Ok(YEAR) };
-        let team = self.store().read().await?.team(team).await?;
-        Ok(team.map_or(YEAR, |team| self.options().plans.of_team(&team.plan).audit_days.into()))
-    }
-
-    async fn prune_chain(&self, head: AuditHead, cutoff: crate::model::Time) -> StoreResult<()> {
-        let head = self.authentic_head(head)?;
-        let mut tx = self.store().begin().await?;
-        let young = tx.audit_position(head.team, cutoff).await?;
-        let last = young.map_or(head.position, |position| position - 1);
-        let last = last.min(head.base + MAX_PRUNED);
-        if last <= head.base {
-            return Ok(());
+        if is_last || sealed == before {
+            return Ok(sealed);
         }
-        let entry = tx.audit_chain(head.team, last - 1, 1).await?.pop();
-        let Some(seal) = entry.and_then(|entry| entry.seal) else { return Ok(()) };
-        let mut pruned = AuditHead { base: seal.position, base_hash: seal.hash, ..head };
-        pruned.mac = head_mac(self.keyring(), &pruned);
-        tx.prune_audit(&pruned, head.base).await?;
-        tx.commit().await
     }
+}
 
-    /// Verifies every entry of every chain.
-    pub async fn verify_audit(&self) -> StoreResult<VerifiedAudit> {
-        let mut reads = self.store().read().await?;
-        let mut verified = VerifiedAudit::default();
-        for head in reads.audit_heads().await? {
-            verified.chains += 1;
-            match self.verify_chain(&head).await? {
-                Ok(entries) => verified.entries += entries,
-                Err(position) => {
-                    verified.broken.push(BrokenChain { team: head.team, position });
-                }
+async fn seal_entries(engine: &Engine, team: Option<TeamId>, entries: &[AuditRecord]) -> StoreResult<()> {
+    let mut tx = engine.store().begin().await?;
+    let head = match tx.audit_head(team).await? {
+        Some(head) => engine.authentic_head(head)?,
+        None => AuditHead {
+            team,
+            base: 0,
+            base_hash: [0; 32],
+            position: 0,
+            hash: [0; 32],
+            mac: [0; 32],
+        },
+    };
+    let mut end = head;
+    let mut seals: Vec<(AuditId, AuditSeal)> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let position = end.position + 1;
+        let hash = entry_hash(engine.keyring(), entry, position, &end.hash);
+        seals.push((entry.id, AuditSeal { position, previous_hash: end.hash, hash }));
+        end = AuditHead { position, hash, ..end };
+    }
+    end.mac = head_mac(engine.keyring(), &end);
+    tx.seal_audit(&end, head.position, &seals).await?;
+    tx.commit().await
+}
+
+/// Returns the head if its MAC is valid. A modified chain must not be extended, because that
+/// would make it valid again.
+fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
+    if is_same(&head.mac, &head_mac(engine.keyring(), &head)) {
+        return Ok(head);
+    }
+    Err(StoreError::Broken("the head of an audit log chain was modified".into()))
+}
+
+/// Deletes entries older than the retention period of their team's plan. Entries that belong to
+/// no team are kept for a year. The remaining chain can still be verified.
+pub async fn prune_audit(engine: &Engine) -> StoreResult<()> {
+    let heads = engine.store().read().await?.audit_heads().await?;
+    for head in heads {
+        let days = engine.audit_days(head.team).await?;
+        let cutoff = engine.now() - TimeDelta::days(days);
+        match engine.prune_chain(head, cutoff).await {
+            // Entries were sealed or pruned concurrently; the next call retries.
+            Ok(()) | Err(StoreError::Stale(_)) => {}
+            Err(error) => tracing::error!(
+                team = head.team.map(tracing::field::display),
+                error = &error as &dyn std::error::Error,
+                "the audit log of a team cannot be pruned"
+            ),
+        }
+    }
+    Ok(())
+}
+
+async fn audit_days(engine: &Engine, team: Option<TeamId>) -> StoreResult<i64> {
+    const YEAR: i64 = 365;
+    let Some(team) = team else { return Ok(YEAR) };
+    let team = engine.store().read().await?.team(team).await?;
+    Ok(team.map_or(YEAR, |team| engine.options().plans.of_team(&team.plan).audit_days.into()))
+}
+
+async fn prune_chain(engine: &Engine, head: AuditHead, cutoff: crate::model::Time) -> StoreResult<()> {
+    let head = engine.authentic_head(head)?;
+    let mut tx = engine.store().begin().await?;
+    let young = tx.audit_position(head.team, cutoff).await?;
+    let last = young.map_or(head.position, |position| position - 1);
+    let last = last.min(head.base + MAX_PRUNED);
+    if last <= head.base {
+        return Ok(());
+    }
+    let entry = tx.audit_chain(head.team, last - 1, 1).await?.pop();
+    let Some(seal) = entry.and_then(|entry| entry.seal) else { return Ok(()) };
+    let mut pruned = AuditHead { base: seal.position, base_hash: seal.hash, ..head };
+    pruned.mac = head_mac(engine.keyring(), &pruned);
+    tx.prune_audit(&pruned, head.base).await?;
+    tx.commit().await
+}
+
+/// Verifies every entry of every chain.
+pub async fn verify_audit(engine: &Engine) -> StoreResult<VerifiedAudit> {
+    let mut reads = engine.store().read().await?;
+    let mut verified = VerifiedAudit::default();
+    for head in reads.audit_heads().await? {
+        verified.chains += 1;
+        match engine.verify_chain(&head).await? {
+            Ok(entries) => verified.entries += entries,
+            Err(position) => {
+                verified.broken.push(BrokenChain { team: head.team, position });
             }
         }
-        verified.unsealed = reads.unsealed_audit(u32::MAX >> 1).await?.len() as u64;
-        Ok(verified)
     }
+    verified.unsealed = reads.unsealed_audit(u32::MAX >> 1).await?.len() as u64;
+    Ok(verified)
+}
 
-    /// Verifies one chain. Returns the number of its entries, or the first invalid position.
-    async fn verify_chain(&self, head: &AuditHead) -> StoreResult<Result<u64, u64>> {
-        let (mut position, mut hash) = (head.base, head.base_hash);
-        if !is_same(&head.mac, &head_mac(self.keyring(), head)) {
-            return Ok(Err(head.base));
-        }
-        loop {
-            let mut reads = self.store().read().await?;
-            let entries = reads.audit_chain(head.team, position, MAX_BATCH).await?;
-            let is_last = entries.len() < MAX_BATCH as usize;
-            for entry in &entries {
-                let fits = entry.seal.is_some_and(|seal| {
-                    let expected = entry_hash(self.keyring(), entry, position + 1, &hash);
-                    seal.position == position + 1
-                        && is_same(&seal.previous_hash, &hash)
-                        && is_same(&seal.hash, &expected)
-                });
-                let Some(seal) = entry.seal.filter(|_| fits) else { return Ok(Err(position + 1)) };
-                (position, hash) = (seal.position, seal.hash);
-            }
-            if is_last {
-                break;
-            }
-        }
-        // Entries may have been added since the head was read, but never removed.
-        let is_whole = position >= head.position;
-        Ok(if is_whole { Ok(position - head.base) } else { Err(position + 1) })
+/// Verifies one chain. Returns the number of its entries, or the first invalid position.
+async fn verify_chain(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u64, u64>> {
+    let (mut position, mut hash) = (head.base, head.base_hash);
+    if !is_same(&head.mac, &head_mac(engine.keyring(), head)) {
+        return Ok(Err(head.base));
     }
+    loop {
+        let mut reads = engine.store().read().await?;
+        let entries = reads.audit_chain(head.team, position, MAX_BATCH).await?;
+        let is_last = entries.len() < MAX_BATCH as usize;
+        for entry in &entries {
+            let fits = entry.seal.is_some_and(|seal| {
+                let expected = entry_hash(engine.keyring(), entry, position + 1, &hash);
+                seal.position == position + 1
+                    && is_same(&seal.previous_hash, &hash)
+                    && is_same(&seal.hash, &expected)
+            });
+            let Some(seal) = entry.seal.filter(|_| fits) else { return Ok(Err(position + 1)) };
+            (position, hash) = (seal.position, seal.hash);
+        }
+        if is_last {
+            break;
+        }
+    }
+    // Entries may have been added since the head was read, but never removed.
+    let is_whole = position >= head.position;
+    Ok(if is_whole { Ok(position - head.base) } else { Err(position + 1) })
 }
 
 /// Computes the hash of an entry at its position. The actor's name and email address are not

@@ -60,28 +60,26 @@ impl Operation for GetBilling {
         let unknown = || Error::NotFound(Subject::Team);
         let team = self.team.ok_or_else(unknown)?;
         let plan = cx.team(team, Permission::Manage, unknown()).await?.plan;
-        cx.billing(team, &plan).await
+        billing(cx, team, &plan).await
     }
 }
 
-impl<A: crate::engine::Access> Context<'_, A> {
-    pub(super) async fn billing(&mut self, team: TeamId, plan: &Plan) -> Result<Billing> {
-        let seats = self.reads().team_usage(team).await?.members;
-        let payments = &self.options().payments;
-        let subscription = payments.subscription(team).await?;
-        let (start, end) = subscription.period.unzip();
-        Ok(Billing {
-            team_id: team,
-            plan: plan.name.clone(),
-            status: subscription.status,
-            provider: payments.name(),
-            billing_email: subscription.billing_email,
-            seats,
-            current_period_start: start,
-            current_period_end: end,
-            cancel_at_period_end: subscription.cancel_at_period_end,
-            limits: Quota::ALL.map(|quota| (quota.as_str(), plan.limit(quota))).into(),
-            invoices: [],
-        })
-    }
+pub(super) async fn billing<A: Access>(cx: &mut Context<'_, A>, team: TeamId, plan: &Plan) -> Result<Billing> {
+    let seats = cx.reads().team_usage(team).await?.members;
+    let payments = &cx.options().payments;
+    let subscription = payments.subscription(team).await?;
+    let (start, end) = subscription.period.unzip();
+    Ok(Billing {
+        team_id: team,
+        plan: plan.name.clone(),
+        status: subscription.status,
+        provider: payments.name(),
+        billing_email: subscription.billing_email,
+        seats,
+        current_period_start: start,
+        current_period_end: end,
+        cancel_at_period_end: subscription.cancel_at_period_end,
+        limits: Quota::ALL.map(|quota| (quota.as_str(), plan.limit(quota))).into(),
+        invoices: [],
+    })
 }

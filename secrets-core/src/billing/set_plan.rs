@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::get::billing;
 use super::Billing;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, PlanName, Result, Subject, TeamId};
@@ -45,6 +46,6 @@ impl Operation for SetPlan {
         cx.about("team", team.id.uuid(), team.name.as_str());
         cx.detail("plan", plan.name.as_str());
         cx.detail("plan_before", team.plan.as_str());
-        cx.billing(team.id, &plan).await
+        billing(cx, team.id, &plan).await
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::login_of;
 use super::{UNKNOWN, UserCode};
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
@@ -87,7 +88,7 @@ impl Operation for DecideDeviceLogin {
             ));
         }
         let user = cx.caller.person()?.id;
-        let login = cx.login_of(&self.code).await?;
+        let login = login_of(cx, &self.code).await?;
         let status = match self.decision {
             Decision::Approve => DeviceStatus::Approved,
             Decision::Deny => DeviceStatus::Denied,

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
+use super::login_of;
 use super::UserCode;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{DisplayName, Result, Time};
@@ -48,7 +49,7 @@ impl Operation for LookUpDeviceLogin {
     type Output = DeviceRequest;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<DeviceRequest> {
-        let login = cx.login_of(&self.code).await?;
+        let login = login_of(cx, &self.code).await?;
         Ok(DeviceRequest {
             client_name: login.client.name,
             hostname: login.client.hostname,

@@ -63,47 +63,43 @@ impl Default for LoginAttempts {
 
 const UNKNOWN: Error = Error::NotFound(Subject::DeviceLogin);
 
-impl<A: Access> Context<'_, A> {
-    /// Finds the unexpired login with this user code. Wrong codes are counted; after too many of
-    /// them, valid codes are rejected too.
-    async fn login_of(&mut self, code: &UserCode) -> Result<DeviceLoginRecord> {
-        let (whose, now) = (AttemptKey::User(self.caller.person()?.id.uuid()), self.now());
-        let attempts = self.shared::<LoginAttempts>();
-        if let Some(window) = attempts.0.look(whose, now).filter(|window| !window.admitted) {
-            return Err(Error::RateLimited(window.resets_at));
-        }
-        let found = match code.mac(self.keyring()) {
-            Some(mac) => self.reads().login_of_code(&mac).await?,
-            None => None,
-        };
-        found.filter(|login| login.expires_at > now).ok_or_else(|| {
-            attempts.0.count(whose, now);
-            UNKNOWN
-        })
+/// Finds the unexpired login with this user code. Wrong codes are counted; after too many of
+/// them, valid codes are rejected too.
+async fn login_of<A: Access>(cx: &mut Context<'_, A>, code: &UserCode) -> Result<DeviceLoginRecord> {
+    let (whose, now) = (AttemptKey::User(cx.caller.person()?.id.uuid()), cx.now());
+    let attempts = cx.shared::<LoginAttempts>();
+    if let Some(window) = attempts.0.look(whose, now).filter(|window| !window.admitted) {
+        return Err(Error::RateLimited(window.resets_at));
     }
+    let found = match code.mac(cx.keyring()) {
+        Some(mac) => cx.reads().login_of_code(&mac).await?,
+        None => None,
+    };
+    found.filter(|login| login.expires_at > now).ok_or_else(|| {
+        attempts.0.count(whose, now);
+        UNKNOWN
+    })
 }
 
-impl Engine {
-    /// Deletes logins and sessions that ended more than an hour ago. During that hour, a client
-    /// that polls late is told that its login expired, instead of that the login does not exist.
-    pub async fn forget_ended_logins(&self) -> StoreResult<()> {
-        let mut tx = self.store().begin().await?;
-        tx.delete_ended_logins(self.now() - TimeDelta::hours(1)).await?;
-        tx.commit().await
-    }
+/// Deletes logins and sessions that ended more than an hour ago. During that hour, a client
+/// that polls late is told that its login expired, instead of that the login does not exist.
+pub async fn forget_ended_logins(engine: &Engine) -> StoreResult<()> {
+    let mut tx = engine.store().begin().await?;
+    tx.delete_ended_logins(engine.now() - TimeDelta::hours(1)).await?;
+    tx.commit().await
+}
 
-    /// True if an IP address may try another credential in a form that accepts one.
-    #[must_use]
-    pub fn may_guess(&self, address: IpAddr) -> bool {
-        let window =
-            self.shared::<LoginAttempts>().0.look(AttemptKey::Address(address), self.now());
-        window.is_none_or(|window| window.admitted)
-    }
+/// True if an IP address may try another credential in a form that accepts one.
+#[must_use]
+pub fn may_guess(engine: &Engine, address: IpAddr) -> bool {
+    let window =
+        engine.shared::<LoginAttempts>().0.look(AttemptKey::Address(address), engine.now());
+    window.is_none_or(|window| window.admitted)
+}
 
-    /// Counts a failed attempt with an invalid credential in a form.
-    pub fn guessed(&self, address: IpAddr) {
-        self.shared::<LoginAttempts>().0.count(AttemptKey::Address(address), self.now());
-    }
+/// Counts a failed attempt with an invalid credential in a form.
+pub fn guessed(engine: &Engine, address: IpAddr) {
+    engine.shared::<LoginAttempts>().0.count(AttemptKey::Address(address), engine.now());
 }
 
 fn session_span() -> TimeDelta {

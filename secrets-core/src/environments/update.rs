@@ -71,7 +71,7 @@ impl Operation for UpdateEnvironment {
         if let Some(name) = name {
             rename(cx, &mut environment, name)?;
         }
-        cx.inherit(&self.at, &mut environment, inherits_from).await?;
+        inherit(cx, &self.at, &mut environment, inherits_from).await?;
         environment.description = description.map(Into::into).or(environment.description);
         environment.updated_at = cx.now();
         let taken = || Error::taken("name", "is taken already in this project");
@@ -104,42 +104,40 @@ fn rename(
     Ok(())
 }
 
-impl Context<'_, Write> {
-    async fn inherit(
-        &mut self,
-        at: &EnvironmentPath,
-        environment: &mut EnvironmentRecord,
-        parent: Parent,
-    ) -> Result<()> {
-        let parent = match parent {
-            Parent::Same => return Ok(()),
-            Parent::Nothing => {
-                environment.inherits_from = None;
-                self.detail("inherits_from", serde_json::Value::Null);
-                return Ok(());
-            }
-            Parent::Environment(parent) => parent,
-        };
-        let chain = parent_of(self, &at.project, parent).await?;
-        if chain.iter().any(|ancestor| ancestor.id == environment.id) {
-            return Err(Error::Refused {
-                code: Code::CircularInheritance,
-                reason:
-                    "an environment cannot inherit from itself or from one that inherits from it"
-                        .into(),
-            });
+async fn inherit(
+    cx: &mut Context<'_, Write>,
+    at: &EnvironmentPath,
+    environment: &mut EnvironmentRecord,
+    parent: Parent,
+) -> Result<()> {
+    let parent = match parent {
+        Parent::Same => return Ok(()),
+        Parent::Nothing => {
+            environment.inherits_from = None;
+            cx.detail("inherits_from", serde_json::Value::Null);
+            return Ok(());
         }
-        let principal = self.caller.principal()?;
-        let siblings = self.reads().environments(environment.project, principal).await?;
-        if chain.len() + height(&siblings, environment.id) > LONGEST_CHAIN {
-            return Err(TOO_LONG);
-        }
-        if let Some(parent) = chain.into_iter().next() {
-            self.detail("inherits_from", parent.name.as_str());
-            environment.inherits_from = Some(parent.id);
-        }
-        Ok(())
+        Parent::Environment(parent) => parent,
+    };
+    let chain = parent_of(cx, &at.project, parent).await?;
+    if chain.iter().any(|ancestor| ancestor.id == environment.id) {
+        return Err(Error::Refused {
+            code: Code::CircularInheritance,
+            reason:
+                "an environment cannot inherit from itself or from one that inherits from it"
+                    .into(),
+        });
     }
+    let principal = cx.caller.principal()?;
+    let siblings = cx.reads().environments(environment.project, principal).await?;
+    if chain.len() + height(&siblings, environment.id) > LONGEST_CHAIN {
+        return Err(TOO_LONG);
+    }
+    if let Some(parent) = chain.into_iter().next() {
+        cx.detail("inherits_from", parent.name.as_str());
+        environment.inherits_from = Some(parent.id);
+    }
+    Ok(())
 }
 
 /// Number of environments in the longest chain that starts at a descendant and ends at

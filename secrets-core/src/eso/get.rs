@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::secrets::reading::nearest;
+use crate::secrets::sealing::open_value;
 use crate::crypto::Plaintext;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
@@ -33,8 +35,8 @@ impl Operation for GetEsoSecret {
     type Output = EsoSecret;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<EsoSecret> {
-        let (scope, seen) = cx.nearest(&self.at, &self.key).await?;
-        let value = cx.open_value(&scope, &seen.secret).await?;
+        let (scope, seen) = nearest(cx, &self.at, &self.key).await?;
+        let value = open_value(cx, &scope, &seen.secret).await?;
         Ok(EsoSecret { value })
     }
 }

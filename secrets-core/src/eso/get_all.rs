@@ -2,6 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::secrets::reading::{all_visible, values};
+use crate::secrets::tagged::view_unless_held;
 use crate::crypto::Plaintext;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result, SecretKey};
@@ -34,10 +36,10 @@ impl Operation for GetEsoSecrets {
     type Output = Tagged<EsoSecrets>;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Tagged<EsoSecrets>> {
-        let (tag, view) = cx.view_unless_held(&self.at, "eso", &self.held).await?;
+        let (tag, view) = view_unless_held(cx, &self.at, "eso", &self.held).await?;
         let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
-        let (scope, shown) = cx.all_visible(view).await?;
-        let secrets = cx.values(&scope, shown).await?;
+        let (scope, shown) = all_visible(cx, view).await?;
+        let secrets = values(cx, &scope, shown).await?;
         Ok(Tagged { tag, answer: Some(EsoSecrets { secrets }) })
     }
 }

@@ -1,5 +1,6 @@
 //! Accepting an invitation.
 
+use super::invitation_of_caller;
 use super::UNKNOWN;
 use crate::crypto::InvitationToken;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -23,7 +24,7 @@ impl Operation for AcceptInvitation {
     type Output = Team;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Team> {
-        let invitation = cx.invitation_of_caller(&self.token).await?;
+        let invitation = invitation_of_caller(cx, &self.token).await?;
         // Lock the user, so that a concurrent account deletion cannot leave a membership behind.
         let person = cx.caller.person()?.clone();
         cx.tx().lock_user(person.id).await.map_err(|error| error.gone(Subject::User))?;

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::accept_url;
 use super::LIFETIME;
 use crate::access::{NOT_A_MEMBER, TeamScope};
 use crate::crypto::{InvitationToken, TokenMac};
@@ -58,7 +59,7 @@ impl Operation for InviteMember {
         let team = self.team.ok_or(NOT_A_MEMBER)?;
         let scope = cx.held_team(team, Permission::Manage, NOT_A_MEMBER).await?;
         let email = self.invitation.email;
-        cx.check_new(team, &email).await?;
+        check_new(cx, team, &email).await?;
         let plan = &scope.plan;
         if plan.limit(Quota::Members).is_some() {
             let now = cx.now();
@@ -67,13 +68,13 @@ impl Operation for InviteMember {
         }
 
         let role = self.invitation.role.unwrap_or_default().into();
-        let invitation = cx.new_invitation(scope, email, role)?;
+        let invitation = new_invitation(cx, scope, email, role)?;
         let inserted = cx.tx().insert_invitation(&invitation).await;
         inserted.map_err(|error| error.taken(invited()))?;
         mail::enqueue(cx, &invitation).await?;
         cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());
         cx.detail("role", role.as_str());
-        let accept_url = cx.accept_url(&invitation, &self.links);
+        let accept_url = accept_url(cx, &invitation, &self.links);
         Ok(TeamMember::invited(invitation, accept_url))
     }
 }
@@ -83,48 +84,46 @@ fn invited() -> Error {
     Error::taken("email", "is invited to the team already")
 }
 
-impl Context<'_, Write> {
-    /// Returns an error if the address belongs to a member or has a pending invitation. Deletes
-    /// expired invitations of the team first.
-    async fn check_new(&mut self, team: TeamId, email: &EmailAddress) -> Result<()> {
-        let members = self.reads().members(&[team]).await?;
-        if members.iter().any(|member| member.email == email.as_str()) {
-            return Err(Error::taken("email", "is a member of the team already"));
-        }
-        let now = self.now();
-        self.tx().delete_expired_invitations(team, now).await?;
-        let invitations = self.reads().invitations(team).await?;
-        if invitations.iter().any(|invitation| invitation.email == *email) {
-            return Err(invited());
-        }
-        Ok(())
+/// Returns an error if the address belongs to a member or has a pending invitation. Deletes
+/// expired invitations of the team first.
+async fn check_new(cx: &mut Context<'_, Write>, team: TeamId, email: &EmailAddress) -> Result<()> {
+    let members = cx.reads().members(&[team]).await?;
+    if members.iter().any(|member| member.email == email.as_str()) {
+        return Err(Error::taken("email", "is a member of the team already"));
     }
+    let now = cx.now();
+    cx.tx().delete_expired_invitations(team, now).await?;
+    let invitations = cx.reads().invitations(team).await?;
+    if invitations.iter().any(|invitation| invitation.email == *email) {
+        return Err(invited());
+    }
+    Ok(())
+}
 
-    fn new_invitation(
-        &self,
-        scope: TeamScope,
-        email: EmailAddress,
-        role: Role,
-    ) -> Result<InvitationRecord> {
-        let (now, inviter) = (self.now(), self.caller.person()?);
-        let (id, sendings) = (InvitationId::draw(now), 1);
-        let token = InvitationToken::derive(self.keyring(), id, sendings);
-        Ok(InvitationRecord {
-            id,
-            team: scope.team.id,
-            team_name: scope.team.name,
-            email,
-            role,
-            mac: TokenMac::of(self.keyring(), token.reveal()),
-            sendings,
-            invited_by: inviter.id,
-            inviter_name: inviter.name.clone(),
-            inviter_email: inviter.email.clone(),
-            created_at: now,
-            last_sent_at: now,
-            expires_at: now + LIFETIME,
-        })
-    }
+fn new_invitation(
+    cx: &Context<'_, Write>,
+    scope: TeamScope,
+    email: EmailAddress,
+    role: Role,
+) -> Result<InvitationRecord> {
+    let (now, inviter) = (cx.now(), cx.caller.person()?);
+    let (id, sendings) = (InvitationId::draw(now), 1);
+    let token = InvitationToken::derive(cx.keyring(), id, sendings);
+    Ok(InvitationRecord {
+        id,
+        team: scope.team.id,
+        team_name: scope.team.name,
+        email,
+        role,
+        mac: TokenMac::of(cx.keyring(), token.reveal()),
+        sendings,
+        invited_by: inviter.id,
+        inviter_name: inviter.name.clone(),
+        inviter_email: inviter.email.clone(),
+        created_at: now,
+        last_sent_at: now,
+        expires_at: now + LIFETIME,
+    })
 }
 
 impl TeamMember {

@@ -1,5 +1,6 @@
 //! Listing the invitations of a team.
 
+use super::accept_url;
 use super::TeamInvitation;
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
@@ -28,7 +29,7 @@ impl Operation for ListInvitations {
         let invitations = cx.reads().invitations(team).await?;
         let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
         let shown = pending.map(|invitation| {
-            let accept_url = cx.accept_url(&invitation, &self.links);
+            let accept_url = accept_url(cx, &invitation, &self.links);
             TeamInvitation::new(invitation, accept_url)
         });
         Ok(shown.collect())

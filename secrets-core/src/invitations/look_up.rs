@@ -1,5 +1,6 @@
 //! Looking up an invitation before accepting it.
 
+use super::invitation_of_caller;
 use super::InvitationPublicInfo;
 use crate::crypto::InvitationToken;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
@@ -20,7 +21,7 @@ impl Operation for LookUpInvitation {
     type Output = InvitationPublicInfo;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<InvitationPublicInfo> {
-        let invitation = cx.invitation_of_caller(&self.token).await?;
+        let invitation = invitation_of_caller(cx, &self.token).await?;
         Ok(InvitationPublicInfo::new(invitation, None))
     }
 }

@@ -1,5 +1,6 @@
 //! Listing the caller's own invitations.
 
+use super::invitation_token;
 use super::InvitationPublicInfo;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
@@ -22,7 +23,7 @@ impl Operation for ListMyInvitations {
         let invitations = cx.reads().invitations_to(&email).await?;
         let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));
         let shown = pending.map(|invitation| {
-            let token = cx.invitation_token(&invitation);
+            let token = invitation_token(cx, &invitation);
             InvitationPublicInfo::new(invitation, Some(token))
         });
         Ok(shown.collect())

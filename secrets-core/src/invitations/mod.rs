@@ -145,35 +145,33 @@ impl InvitationRecord {
 /// Error for an invitation that is unknown, used, revoked, expired or addressed to another person.
 const UNKNOWN: Error = Error::NotFound(Subject::Invitation);
 
-impl<A: Access> Context<'_, A> {
-    /// Loads the pending invitation with this token if it is addressed to the caller.
-    async fn invitation_of_caller(&mut self, token: &InvitationToken) -> Result<InvitationRecord> {
-        let email = self.caller.somebody()?.verified_email().ok_or(UNKNOWN)?;
-        let mac = TokenMac::of(self.keyring(), token.reveal());
-        let found = self.reads().invitation_by_mac(&mac).await?.ok_or(UNKNOWN)?;
-        let is_theirs = found.email == email && found.mac == mac && found.is_pending(self.now());
-        if is_theirs { Ok(found) } else { Err(UNKNOWN) }
-    }
+/// Loads the pending invitation with this token if it is addressed to the caller.
+async fn invitation_of_caller<A: Access>(cx: &mut Context<'_, A>, token: &InvitationToken) -> Result<InvitationRecord> {
+    let email = cx.caller.somebody()?.verified_email().ok_or(UNKNOWN)?;
+    let mac = TokenMac::of(cx.keyring(), token.reveal());
+    let found = cx.reads().invitation_by_mac(&mac).await?.ok_or(UNKNOWN)?;
+    let is_theirs = found.email == email && found.mac == mac && found.is_pending(cx.now());
+    if is_theirs { Ok(found) } else { Err(UNKNOWN) }
+}
 
-    /// Loads the pending invitation with this ID if it belongs to the team.
-    async fn invitation_of_team(
-        &mut self,
-        team: TeamId,
-        invitation: Option<InvitationId>,
-    ) -> Result<InvitationRecord> {
-        let found = self.reads().invitation(invitation.ok_or(UNKNOWN)?).await?.ok_or(UNKNOWN)?;
-        let is_theirs = found.team == team && found.is_pending(self.now());
-        if is_theirs { Ok(found) } else { Err(UNKNOWN) }
-    }
+/// Loads the pending invitation with this ID if it belongs to the team.
+async fn invitation_of_team<A: Access>(
+    cx: &mut Context<'_, A>,
+    team: TeamId,
+    invitation: Option<InvitationId>,
+) -> Result<InvitationRecord> {
+    let found = cx.reads().invitation(invitation.ok_or(UNKNOWN)?).await?.ok_or(UNKNOWN)?;
+    let is_theirs = found.team == team && found.is_pending(cx.now());
+    if is_theirs { Ok(found) } else { Err(UNKNOWN) }
+}
 
-    fn invitation_token(&self, invitation: &InvitationRecord) -> InvitationToken {
-        InvitationToken::derive(self.keyring(), invitation.id, invitation.sendings)
-    }
+fn invitation_token<A: Access>(cx: &Context<'_, A>, invitation: &InvitationRecord) -> InvitationToken {
+    InvitationToken::derive(cx.keyring(), invitation.id, invitation.sendings)
+}
 
-    /// URL to accept an invitation, if the service sends no mail. The inviter passes it on.
-    fn accept_url(&self, invitation: &InvitationRecord, links: &BaseUrl) -> Option<String> {
-        self.ports().mail.is_none().then(|| page(links, &self.invitation_token(invitation)))
-    }
+/// URL to accept an invitation, if the service sends no mail. The inviter passes it on.
+fn accept_url<A: Access>(cx: &Context<'_, A>, invitation: &InvitationRecord, links: &BaseUrl) -> Option<String> {
+    cx.ports().mail.is_none().then(|| page(links, &invitation_token(cx, invitation)))
 }
 
 /// URL of the page that explains how to accept an invitation.

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 
+use super::{invitation_of_team, invitation_token};
 use super::LIFETIME;
 use crate::crypto::TokenMac;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -32,7 +33,7 @@ impl Operation for ResendInvitation {
         let unknown = || Error::NotFound(Subject::Team);
         let team = self.team.ok_or_else(unknown)?;
         cx.held_team(team, Permission::Manage, unknown()).await?;
-        let sent = cx.invitation_of_team(team, self.invitation).await?;
+        let sent = invitation_of_team(cx, team, self.invitation).await?;
         let now = cx.now();
         // The first resend is not limited, so that an email that does not arrive can be sent again
         // at once.
@@ -46,7 +47,7 @@ impl Operation for ResendInvitation {
             expires_at: now + LIFETIME,
             ..sent
         };
-        let mac = TokenMac::of(cx.keyring(), cx.invitation_token(&again).reveal());
+        let mac = TokenMac::of(cx.keyring(), invitation_token(cx, &again).reveal());
         let again = InvitationRecord { mac, ..again };
         let resent = cx.tx().resend_invitation(&again).await;
         resent.map_err(|error| error.gone(Subject::Invitation))?;

@@ -1,5 +1,6 @@
 //! Revoking an invitation.
 
+use super::invitation_of_team;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, InvitationId, Permission, Result, Subject, TeamId};
 
@@ -24,7 +25,7 @@ impl Operation for RevokeInvitation {
         let unknown = || Error::NotFound(Subject::Team);
         let team = self.team.ok_or_else(unknown)?;
         cx.held_team(team, Permission::Manage, unknown()).await?;
-        let invitation = cx.invitation_of_team(team, self.invitation).await?;
+        let invitation = invitation_of_team(cx, team, self.invitation).await?;
         let deleted = cx.tx().delete_invitation(&invitation).await;
         deleted.map_err(|error| error.gone(Subject::Invitation))?;
         cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::secrets::writing::touch;
 use super::Rotation;
 use super::connection::{self, Connection, ProxyConnection};
 use super::keys::{InjectedKeys, SecretMapping};
@@ -86,7 +87,7 @@ impl Operation for CreateRotation {
         let target =
             connection::target(policy, integration_type, connection_method, connection, proxy)?;
         cx.admit_rotation(&scope).await?;
-        cx.touch(&scope).await?;
+        touch(cx, &scope).await?;
 
         let (id, now) = (RotationId::draw(cx.now()), cx.now());
         let (connection, proxy) = connection::seal(&cx.seals(&scope), id, &target)?;

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::secrets::writing::touch;
 use super::keys::InjectedKeys;
 use super::rotate::no_rotators;
 use super::slot_user;
@@ -62,7 +63,7 @@ impl Operation for DeleteRotation {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        cx.touch(&scope).await?;
+        touch(cx, &scope).await?;
         let rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
         let gone = |error: crate::store::StoreError| error.gone(Subject::Rotation);
         cx.tx().delete_rotation(rotation.id).await.map_err(gone)?;
@@ -84,7 +85,7 @@ impl Operation for BeginRevocation {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<BegunRevocation> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        cx.touch(&scope).await?;
+        touch(cx, &scope).await?;
         let id = cx.named_rotation(scope.environment.id, &self.name).await?.id;
         cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
         let mut rotation = cx.named_rotation(scope.environment.id, &self.name).await?;

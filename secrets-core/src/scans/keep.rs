@@ -30,8 +30,8 @@ impl Operation for KeepScan {
         // Asked again: the scan may have taken long.
         let project_ref = project.map(ProjectRef::Id);
         place(cx, Some(team), project_ref.as_ref()).await?;
-        let scan = cx.scan_record(&self.scan)?;
-        let findings = cx.finding_records(self.scan).await?;
+        let scan = scan_record(cx, &self.scan)?;
+        let findings = finding_records(cx, self.scan).await?;
         cx.tx().insert_scan(&scan, &findings).await?;
 
         cx.about("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
@@ -43,62 +43,60 @@ impl Operation for KeepScan {
     }
 }
 
-impl Context<'_, Write> {
-    fn scan_record(&self, scan: &FinishedScan) -> Result<ScanRecord> {
-        let count = |severity: Severity| {
-            let of_severity = scan.found.iter().filter(|found| found.severity == severity);
-            u32::try_from(of_severity.count()).unwrap_or(u32::MAX)
-        };
-        Ok(ScanRecord {
-            id: scan.id,
-            team: scan.team,
-            project: scan.project,
-            source: scan.source.kind,
-            source_name: scan.source.name.clone(),
-            source_commit: scan.source.commit.clone(),
-            high: count(Severity::High),
-            medium: count(Severity::Medium),
-            low: count(Severity::Low),
-            is_truncated: scan.is_truncated,
-            secrets_compared: scan.secrets_compared,
-            created_by: self.caller.person()?.id,
-            created_at: scan.began_at,
-            completed_at: self.now(),
-        })
-    }
+fn scan_record(cx: &Context<'_, Write>, scan: &FinishedScan) -> Result<ScanRecord> {
+    let count = |severity: Severity| {
+        let of_severity = scan.found.iter().filter(|found| found.severity == severity);
+        u32::try_from(of_severity.count()).unwrap_or(u32::MAX)
+    };
+    Ok(ScanRecord {
+        id: scan.id,
+        team: scan.team,
+        project: scan.project,
+        source: scan.source.kind,
+        source_name: scan.source.name.clone(),
+        source_commit: scan.source.commit.clone(),
+        high: count(Severity::High),
+        medium: count(Severity::Medium),
+        low: count(Severity::Low),
+        is_truncated: scan.is_truncated,
+        secrets_compared: scan.secrets_compared,
+        created_by: cx.caller.person()?.id,
+        created_at: scan.began_at,
+        completed_at: cx.now(),
+    })
+}
 
-    async fn finding_records(&mut self, scan: FinishedScan) -> Result<Vec<FindingRecord>> {
-        let mut fingerprints: Vec<_> = scan.found.iter().map(|found| found.fingerprint).collect();
-        fingerprints.sort_unstable();
-        fingerprints.dedup();
-        let marks = self.reads().marks(scan.team, &fingerprints).await?;
-        let marks: BTreeMap<_, _> = marks.into_iter().collect();
-        let now = self.now();
-        let records = (0..).zip(scan.found).map(|(position, found)| {
-            let status = marks.get(&found.fingerprint).copied();
-            let Found { rule, description, severity, path, line, column, .. } = found;
-            FindingRecord {
-                id: FindingId::draw(now),
-                scan: scan.id,
-                position,
-                rule,
-                description,
-                severity,
-                path,
-                line,
-                column,
-                commit: found.commit,
-                fingerprint: found.fingerprint,
-                redacted: found.redacted,
-                entropy: found.entropy,
-                secret: found.secret,
-                status: status.unwrap_or(FindingStatus::Unresolved),
-                comment: None,
-                created_at: now,
-                updated_at: now,
-                updated_by: None,
-            }
-        });
-        Ok(records.collect())
-    }
+async fn finding_records(cx: &mut Context<'_, Write>, scan: FinishedScan) -> Result<Vec<FindingRecord>> {
+    let mut fingerprints: Vec<_> = scan.found.iter().map(|found| found.fingerprint).collect();
+    fingerprints.sort_unstable();
+    fingerprints.dedup();
+    let marks = cx.reads().marks(scan.team, &fingerprints).await?;
+    let marks: BTreeMap<_, _> = marks.into_iter().collect();
+    let now = cx.now();
+    let records = (0..).zip(scan.found).map(|(position, found)| {
+        let status = marks.get(&found.fingerprint).copied();
+        let Found { rule, description, severity, path, line, column, .. } = found;
+        FindingRecord {
+            id: FindingId::draw(now),
+            scan: scan.id,
+            position,
+            rule,
+            description,
+            severity,
+            path,
+            line,
+            column,
+            commit: found.commit,
+            fingerprint: found.fingerprint,
+            redacted: found.redacted,
+            entropy: found.entropy,
+            secret: found.secret,
+            status: status.unwrap_or(FindingStatus::Unresolved),
+            comment: None,
+            created_at: now,
+            updated_at: now,
+            updated_by: None,
+        }
+    });
+    Ok(records.collect())
 }

@@ -8,6 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::reading::all_visible;
+use super::sealing::reveal;
 use super::{Held, ListSecrets, Secret};
 use crate::bundle::{
     self, About, BundleKey, BundledSecret, NewRecipient, Recipients, Signer, SigningKey,
@@ -133,11 +135,11 @@ impl Operation for ExportBundle {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<SealedBundle> {
         let view = cx.view(&self.at, Wanted::All).await?;
-        let (scope, shown) = cx.all_visible(view).await?;
+        let (scope, shown) = all_visible(cx, view).await?;
         cx.detail("format", "bundle");
         let mut secrets = Vec::with_capacity(shown.len());
         for seen in shown {
-            secrets.push(bundled(cx.reveal(&scope, seen).await?));
+            secrets.push(bundled(reveal(cx, &scope, seen).await?));
         }
 
         let created_at = cx.now();

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, de};
 
+use super::writing::{admit_secrets, first_version, touch};
+use super::sealing::describe;
 use super::Secret;
 use super::change::Content;
 use crate::access::EnvironmentScope;
@@ -57,14 +59,14 @@ impl Operation for CreateSecret {
         let NewSecret { key, value, description, hidden } = self.secret;
         let content =
             Content::of(value, hidden)?.ok_or_else(|| Error::invalid("value", "is required"))?;
-        cx.touch(&scope).await?;
+        touch(cx, &scope).await?;
         let keys = std::slice::from_ref(&key);
         if !cx.reads().managed_keys(scope.environment.id, keys).await?.is_empty() {
             return Err(Error::Conflict(Subject::Rotation));
         }
-        cx.admit_secrets(&scope, 1).await?;
+        admit_secrets(cx, &scope, 1).await?;
 
-        let record = cx.first_version(&scope, key, &content, description);
+        let record = first_version(cx, &scope, key, &content, description);
         cx.tx().insert_secrets(std::slice::from_ref(&record)).await?;
 
         cx.about("secret", record.id.uuid(), record.key.as_str());
@@ -72,65 +74,7 @@ impl Operation for CreateSecret {
         if record.hidden {
             cx.note.action = Some("secret.hidden");
         }
-        cx.describe(&scope, record).await
-    }
-}
-
-impl Context<'_, Write> {
-    /// Locks the environment and increments its revision. Must be the first step of every write to
-    /// the environment's secrets.
-    pub(crate) async fn touch(&mut self, scope: &EnvironmentScope) -> Result<u64> {
-        let environment = scope.environment.id;
-        self.tx()
-            .touch_environment(environment)
-            .await
-            .map_err(|error| error.gone(Subject::Environment))
-    }
-
-    /// Returns an error if `more` additional secrets exceed the plan's limit. The environment must
-    /// be locked with [`touch`](Self::touch), so that the count stays valid.
-    pub(super) async fn admit_secrets(
-        &mut self,
-        scope: &EnvironmentScope,
-        more: u64,
-    ) -> Result<()> {
-        if scope.plan.limit(Quota::Secrets).is_none() {
-            return Ok(());
-        }
-        let current = self.reads().count_secrets(scope.environment.id).await?;
-        scope.plan.admit(Quota::Secrets, current, more)
-    }
-
-    /// Builds the first version of a secret, with its value and description encrypted.
-    pub(super) fn first_version(
-        &self,
-        scope: &EnvironmentScope,
-        key: SecretKey,
-        content: &Content,
-        description: Option<Description>,
-    ) -> SecretRecord {
-        let (now, actor) = (self.now(), self.caller.actor());
-        let mut record = SecretRecord {
-            id: SecretId::draw(now),
-            environment: scope.environment.id,
-            key,
-            sealed: Sealed::from_bytes(Vec::new()),
-            hidden: content.hidden,
-            description: None,
-            version: 1,
-            change: if content.hidden { Change::Hidden } else { Change::Created },
-            changed_by: actor,
-            changed_at: now,
-            created_by: actor,
-            updated_by: actor,
-            created_at: now,
-            updated_at: now,
-        };
-        record.sealed = self.seal_value(scope, &record, &content.value);
-        record.description = description.map(|description| {
-            self.seal_description(scope, &record, &description.into_plaintext())
-        });
-        record
+        describe(cx, &scope, record).await
     }
 }
 

@@ -1,5 +1,7 @@
 //! Deleting a secret.
 
+use super::writing::{refuse_managed, touch};
+use super::reading::own_secret;
 use super::{KeyRef, check_version};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result};
@@ -25,10 +27,10 @@ impl Operation for DeleteSecret {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        cx.touch(&scope).await?;
-        let secret = cx.own_secret(&scope, &self.key).await?;
+        touch(cx, &scope).await?;
+        let secret = own_secret(cx, &scope, &self.key).await?;
         check_version(&secret, self.expected_version)?;
-        cx.refuse_managed(&scope, &secret.key).await?;
+        refuse_managed(cx, &scope, &secret.key).await?;
         cx.tx().delete_secret(secret.id).await?;
 
         cx.about("secret", secret.id.uuid(), secret.key.as_str());

@@ -3,6 +3,9 @@
 use serde::{Serialize, Serializer};
 use zeroize::Zeroizing;
 
+use super::reading::{all_visible, values};
+use super::sealing::reveal;
+use super::tagged::view_unless_held;
 use super::{Held, Secret, Tagged, Visible, visible};
 use crate::access::{EnvironmentScope, View};
 use crate::crypto::Plaintext;
@@ -61,14 +64,14 @@ impl Operation for ExportSecrets {
             (Some(format), None) => format!("export {format}"),
             (Some(format), Some(name)) => format!("export {format} {name}"),
         };
-        let (tag, view) = cx.view_unless_held(&self.at, &form, &self.held).await?;
+        let (tag, view) = view_unless_held(cx, &self.at, &form, &self.held).await?;
         let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
-        let (scope, shown) = cx.all_visible(view).await?;
+        let (scope, shown) = all_visible(cx, view).await?;
         cx.detail("format", self.format.map_or("list", Format::as_str));
         let answer = match self.format {
-            None => Export::List(cx.reveal_all(&scope, shown).await?),
+            None => Export::List(reveal_all(cx, &scope, shown).await?),
             Some(format) => {
-                let values = cx.values(&scope, shown).await?;
+                let values = values(cx, &scope, shown).await?;
                 let name = self.name.unwrap_or_else(|| (&scope.environment.name).into());
                 let text = format.render(&values, &name)?;
                 Export::Text(ExportedText { format, text })
@@ -78,48 +81,16 @@ impl Operation for ExportSecrets {
     }
 }
 
-impl<A: Access> Context<'_, A> {
-    /// Returns the visible secrets that are not hidden, sorted by key.
-    pub(crate) async fn all_visible(
-        &mut self,
-        view: View,
-    ) -> Result<(EnvironmentScope, Vec<Visible>)> {
-        let (hidden, shown): (Vec<_>, Vec<_>) =
-            visible(view.chain).into_values().partition(|seen| seen.secret.hidden);
-        for seen in &hidden {
-            self.confirm_hidden(&view.scope, seen).await?;
-        }
-        let inherited = shown.iter().filter(|seen| seen.inherited_from.is_some()).count();
-        self.detail("count", shown.len());
-        self.detail("inherited_count", inherited);
-        Ok((view.scope, shown))
+async fn reveal_all<A: Access>(
+    cx: &mut Context<'_, A>,
+    scope: &EnvironmentScope,
+    shown: Vec<Visible>,
+) -> Result<Vec<Secret>> {
+    let mut secrets = Vec::with_capacity(shown.len());
+    for seen in shown {
+        secrets.push(reveal(cx, scope, seen).await?);
     }
-
-    /// Decrypts the values of the given secrets, in their order.
-    pub(crate) async fn values(
-        &mut self,
-        scope: &EnvironmentScope,
-        shown: Vec<Visible>,
-    ) -> Result<Vec<(SecretKey, Plaintext)>> {
-        let mut values = Vec::with_capacity(shown.len());
-        for seen in shown {
-            let value = self.open_value(scope, &seen.secret).await?;
-            values.push((seen.secret.key, value));
-        }
-        Ok(values)
-    }
-
-    async fn reveal_all(
-        &mut self,
-        scope: &EnvironmentScope,
-        shown: Vec<Visible>,
-    ) -> Result<Vec<Secret>> {
-        let mut secrets = Vec::with_capacity(shown.len());
-        for seen in shown {
-            secrets.push(self.reveal(scope, seen).await?);
-        }
-        Ok(secrets)
-    }
+    Ok(secrets)
 }
 
 fn revealed<S: Serializer>(

@@ -4,6 +4,8 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
+use super::reading::own_secret;
+use super::sealing::open_value;
 use super::sealing::NO_SECRET;
 use super::{KeyRef, revealed};
 use crate::access::EnvironmentScope;
@@ -74,7 +76,7 @@ impl Operation for ReadHistory {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<HistoryEntry>> {
         let scope = cx.environment(&self.at, Permission::Read).await?;
-        let secret = cx.own_secret(&scope, &self.key).await?;
+        let secret = own_secret(cx, &scope, &self.key).await?;
         let limit = self.limit.unwrap_or(LIMIT);
         if !(1..=LIMIT).contains(&limit) {
             return Err(Error::invalid("limit", "must be 1 to 100"));
@@ -90,7 +92,7 @@ impl Operation for ReadHistory {
         for old in versions {
             let value = if with_values {
                 // Hidden versions are opened too: this verifies the hidden flag.
-                let value = cx.open_version(&scope, &secret, &old).await?;
+                let value = open_version(cx, &scope, &secret, &old).await?;
                 (!old.hidden).then_some(value)
             } else {
                 None
@@ -101,27 +103,14 @@ impl Operation for ReadHistory {
     }
 }
 
-impl<A: Access> Context<'_, A> {
-    /// Returns the secret that the environment itself holds under a key, ignoring inheritance.
-    pub(super) async fn own_secret(
-        &mut self,
-        scope: &EnvironmentScope,
-        key: &KeyRef,
-    ) -> Result<SecretRecord> {
-        let key = key.0.clone().ok_or(NO_SECRET)?;
-        let found = self.reads().secrets(scope.environment.id, &[key]).await?;
-        found.into_iter().next().ok_or(NO_SECRET)
-    }
-
-    /// Decrypts the value of an earlier version; empty for a hidden version.
-    pub(super) async fn open_version(
-        &mut self,
-        scope: &EnvironmentScope,
-        secret: &SecretRecord,
-        old: &SecretVersion,
-    ) -> Result<Plaintext> {
-        self.open_value(scope, &old.of(secret)).await
-    }
+/// Decrypts the value of an earlier version; empty for a hidden version.
+pub(super) async fn open_version<A: Access>(
+    cx: &mut Context<'_, A>,
+    scope: &EnvironmentScope,
+    secret: &SecretRecord,
+    old: &SecretVersion,
+) -> Result<Plaintext> {
+    open_value(cx, scope, &old.of(secret)).await
 }
 
 fn entry(secret: &SecretRecord, old: &SecretVersion, value: Option<Plaintext>) -> HistoryEntry {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::writing::{admit_secrets, first_version, replace, touch};
+use super::sealing::seal_description;
 use super::SubmittedImport;
 use super::change::Content;
 use crate::access::EnvironmentScope;
@@ -68,16 +70,16 @@ impl Operation for ImportSecrets {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         let Import { secrets, overwrite } = self.import;
         check(&secrets)?;
-        cx.touch(&scope).await?;
+        touch(cx, &scope).await?;
         let keys: Vec<_> = secrets.iter().map(|secret| secret.key.clone()).collect();
         let known = cx.reads().secrets(scope.environment.id, &keys).await?;
         let known: BTreeMap<_, _> =
             known.into_iter().map(|secret| (secret.key.clone(), secret)).collect();
-        cx.refuse_managed_among(&scope, &secrets, &known, overwrite).await?;
+        refuse_managed_among(cx, &scope, &secrets, &known, overwrite).await?;
         let new = secrets.len() - known.len();
-        cx.admit_secrets(&scope, new as u64).await?;
+        admit_secrets(cx, &scope, new as u64).await?;
 
-        let result = cx.import(&scope, secrets, known, overwrite).await?;
+        let result = import(cx, &scope, secrets, known, overwrite).await?;
         cx.detail("created", result.created);
         cx.detail("updated", result.updated);
         cx.detail("skipped", result.skipped);
@@ -85,63 +87,61 @@ impl Operation for ImportSecrets {
     }
 }
 
-impl Context<'_, Write> {
-    /// Returns an error if the import would write a key that is managed by a rotation.
-    async fn refuse_managed_among(
-        &mut self,
-        scope: &EnvironmentScope,
-        secrets: &[ImportedSecret],
-        known: &BTreeMap<SecretKey, SecretRecord>,
-        overwrite: bool,
-    ) -> Result<()> {
-        let is_written = |key: &SecretKey| overwrite || !known.contains_key(key);
-        let keys: Vec<_> = secrets.iter().map(|secret| secret.key.clone()).collect();
-        let managed = self.reads().managed_keys(scope.environment.id, &keys).await?;
-        let refused: Vec<_> = (0..)
-            .zip(&keys)
-            .filter(|(_, key)| is_written(key) && managed.contains(key))
-            .map(|(index, key): (usize, _)| FieldError {
-                key: Some(key.to_string()),
-                ..FieldError::new(
-                    format!("secrets[{index}].key"),
-                    Code::ManagedKey,
-                    "is written by a rotation of this environment",
-                )
-            })
-            .collect();
-        if refused.is_empty() { Ok(()) } else { Err(Error::Invalid(refused)) }
-    }
+/// Returns an error if the import would write a key that is managed by a rotation.
+async fn refuse_managed_among(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    secrets: &[ImportedSecret],
+    known: &BTreeMap<SecretKey, SecretRecord>,
+    overwrite: bool,
+) -> Result<()> {
+    let is_written = |key: &SecretKey| overwrite || !known.contains_key(key);
+    let keys: Vec<_> = secrets.iter().map(|secret| secret.key.clone()).collect();
+    let managed = cx.reads().managed_keys(scope.environment.id, &keys).await?;
+    let refused: Vec<_> = (0..)
+        .zip(&keys)
+        .filter(|(_, key)| is_written(key) && managed.contains(key))
+        .map(|(index, key): (usize, _)| FieldError {
+            key: Some(key.to_string()),
+            ..FieldError::new(
+                format!("secrets[{index}].key"),
+                Code::ManagedKey,
+                "is written by a rotation of this environment",
+            )
+        })
+        .collect();
+    if refused.is_empty() { Ok(()) } else { Err(Error::Invalid(refused)) }
+}
 
-    async fn import(
-        &mut self,
-        scope: &EnvironmentScope,
-        secrets: Vec<ImportedSecret>,
-        mut known: BTreeMap<SecretKey, SecretRecord>,
-        overwrite: bool,
-    ) -> Result<ImportResult> {
-        let mut new = Vec::new();
-        let mut result = ImportResult::default();
-        for ImportedSecret { key, value, description } in secrets {
-            let content = Content { value, hidden: false };
-            match known.remove(&key) {
-                None => new.push(self.first_version(scope, key, &content, description)),
-                Some(_) if !overwrite => result.skipped += 1,
-                Some(mut record) => {
-                    if let Some(description) = description {
-                        let text = description.into_plaintext();
-                        record.description = Some(self.seal_description(scope, &record, &text));
-                    }
-                    self.replace(scope, record, &content, content.change()).await?;
-                    result.updated += 1;
+async fn import(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    secrets: Vec<ImportedSecret>,
+    mut known: BTreeMap<SecretKey, SecretRecord>,
+    overwrite: bool,
+) -> Result<ImportResult> {
+    let mut new = Vec::new();
+    let mut result = ImportResult::default();
+    for ImportedSecret { key, value, description } in secrets {
+        let content = Content { value, hidden: false };
+        match known.remove(&key) {
+            None => new.push(first_version(cx, scope, key, &content, description)),
+            Some(_) if !overwrite => result.skipped += 1,
+            Some(mut record) => {
+                if let Some(description) = description {
+                    let text = description.into_plaintext();
+                    record.description = Some(seal_description(cx, scope, &record, &text));
                 }
+                replace(cx, scope, record, &content, content.change()).await?;
+                result.updated += 1;
             }
         }
-        result.created = new.len();
-        if !new.is_empty() {
-            self.tx().insert_secrets(&new).await?;
-        }
-        Ok(result)
     }
+    result.created = new.len();
+    if !new.is_empty() {
+        cx.tx().insert_secrets(&new).await?;
+    }
+    Ok(result)
 }
 
 /// Validates the import as a whole: the number of secrets and the uniqueness of keys.

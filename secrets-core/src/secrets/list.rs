@@ -1,5 +1,7 @@
 //! Listing secrets.
 
+use super::sealing::show;
+use super::tagged::view_unless_held;
 use super::{Held, Secret, Tagged, visible};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
@@ -22,11 +24,11 @@ impl Operation for ListSecrets {
     type Output = Tagged<Vec<Secret>>;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Tagged<Vec<Secret>>> {
-        let (tag, view) = cx.view_unless_held(&self.at, "list", &self.held).await?;
+        let (tag, view) = view_unless_held(cx, &self.at, "list", &self.held).await?;
         let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
         let mut secrets = Vec::new();
         for seen in visible(view.chain).into_values() {
-            secrets.push(cx.show(&view.scope, seen).await?);
+            secrets.push(show(cx, &view.scope, seen).await?);
         }
         Ok(Tagged { tag, answer: Some(secrets) })
     }

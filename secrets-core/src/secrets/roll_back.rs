@@ -2,6 +2,10 @@
 
 use serde::Deserialize;
 
+use super::writing::{refuse_managed, replace, touch};
+use super::reading::own_secret;
+use super::sealing::describe;
+use super::history::open_version;
 use super::change::Content;
 use super::{KeyRef, Secret, check_version};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -39,8 +43,8 @@ impl Operation for RollBackSecret {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        cx.touch(&scope).await?;
-        let known = cx.own_secret(&scope, &self.key).await?;
+        touch(cx, &scope).await?;
+        let known = own_secret(cx, &scope, &self.key).await?;
         let Rollback { version, expected_version } = self.rollback;
         let just_after = version.saturating_add(1);
         let found = cx.reads().secret_versions(known.id, just_after, 1).await?;
@@ -49,15 +53,15 @@ impl Operation for RollBackSecret {
             .find(|old| old.version == version)
             .ok_or(Error::NotFound(Subject::Version))?;
         check_version(&known, expected_version)?;
-        cx.refuse_managed(&scope, &known.key).await?;
+        refuse_managed(cx, &scope, &known.key).await?;
 
-        let value = cx.open_version(&scope, &known, &old).await?;
+        let value = open_version(cx, &scope, &known, &old).await?;
         let content = Content { value, hidden: old.hidden };
-        let record = cx.replace(&scope, known, &content, Change::RolledBack).await?;
+        let record = replace(cx, &scope, known, &content, Change::RolledBack).await?;
 
         cx.about("secret", record.id.uuid(), record.key.as_str());
         cx.detail("version", record.version);
         cx.detail("from_version", version);
-        cx.describe(&scope, record).await
+        describe(cx, &scope, record).await
     }
 }

@@ -9,83 +9,81 @@ use crate::model::{Error, Result, Subject};
 use crate::secrets::{Secret, Visible};
 use crate::store::SecretRecord;
 
-impl<A: Access> Context<'_, A> {
-    /// Encrypts a value. `secret` must be the record as it will be stored: its version and hidden
-    /// flag are part of the authenticated data.
-    pub(crate) fn seal_value(
-        &self,
-        scope: &EnvironmentScope,
-        secret: &SecretRecord,
-        value: &Plaintext,
-    ) -> Sealed {
-        let context = value_context(self.keyring().instance(), scope.project.id, secret);
-        Sealed::seal(&scope.key, &context, value)
-    }
+/// Encrypts a value. `secret` must be the record as it will be stored: its version and hidden
+/// flag are part of the authenticated data.
+pub(crate) fn seal_value<A: Access>(
+    cx: &Context<'_, A>,
+    scope: &EnvironmentScope,
+    secret: &SecretRecord,
+    value: &Plaintext,
+) -> Sealed {
+    let context = value_context(cx.keyring().instance(), scope.project.id, secret);
+    Sealed::seal(&scope.key, &context, value)
+}
 
-    /// Encrypts the description of a secret.
-    pub(crate) fn seal_description(
-        &self,
-        scope: &EnvironmentScope,
-        secret: &SecretRecord,
-        text: &Plaintext,
-    ) -> Sealed {
-        let context = description_context(self.keyring().instance(), scope.project.id, secret);
-        Sealed::seal(&scope.key, &context, text)
-    }
+/// Encrypts the description of a secret.
+pub(crate) fn seal_description<A: Access>(
+    cx: &Context<'_, A>,
+    scope: &EnvironmentScope,
+    secret: &SecretRecord,
+    text: &Plaintext,
+) -> Sealed {
+    let context = description_context(cx.keyring().instance(), scope.project.id, secret);
+    Sealed::seal(&scope.key, &context, text)
+}
 
-    /// Decrypts the value of a secret.
-    pub(crate) async fn open_value(
-        &mut self,
-        scope: &EnvironmentScope,
-        secret: &SecretRecord,
-    ) -> Result<Plaintext> {
-        let context = value_context(self.keyring().instance(), scope.project.id, secret);
-        self.open_record(scope, &secret.sealed, &context).await
-    }
+/// Decrypts the value of a secret.
+pub(crate) async fn open_value<A: Access>(
+    cx: &mut Context<'_, A>,
+    scope: &EnvironmentScope,
+    secret: &SecretRecord,
+) -> Result<Plaintext> {
+    let context = value_context(cx.keyring().instance(), scope.project.id, secret);
+    open_record(cx, scope, &secret.sealed, &context).await
+}
 
-    /// Builds the response for a secret, without its value.
-    pub(crate) async fn describe(
-        &mut self,
-        scope: &EnvironmentScope,
-        secret: SecretRecord,
-    ) -> Result<Secret> {
-        let description = match &secret.description {
-            Some(sealed) => {
-                let context =
-                    description_context(self.keyring().instance(), scope.project.id, &secret);
-                Some(self.open_record(scope, sealed, &context).await?)
-            }
-            None => None,
-        };
-        Ok(Secret::new(secret, description))
-    }
+/// Builds the response for a secret, without its value.
+pub(crate) async fn describe<A: Access>(
+    cx: &mut Context<'_, A>,
+    scope: &EnvironmentScope,
+    secret: SecretRecord,
+) -> Result<Secret> {
+    let description = match &secret.description {
+        Some(sealed) => {
+            let context =
+                description_context(cx.keyring().instance(), scope.project.id, &secret);
+            Some(open_record(cx, scope, sealed, &context).await?)
+        }
+        None => None,
+    };
+    Ok(Secret::new(secret, description))
+}
 
-    /// Builds the response for a visible secret, without its value.
-    pub(crate) async fn show(&mut self, scope: &EnvironmentScope, seen: Visible) -> Result<Secret> {
-        let secret = self.describe(scope, seen.secret).await?;
-        Ok(Secret { inherited_from: seen.inherited_from, ..secret })
-    }
+/// Builds the response for a visible secret, without its value.
+pub(crate) async fn show<A: Access>(cx: &mut Context<'_, A>, scope: &EnvironmentScope, seen: Visible) -> Result<Secret> {
+    let secret = describe(cx, scope, seen.secret).await?;
+    Ok(Secret { inherited_from: seen.inherited_from, ..secret })
+}
 
-    /// Builds the response for a visible secret, with its value.
-    pub(crate) async fn reveal(
-        &mut self,
-        scope: &EnvironmentScope,
-        seen: Visible,
-    ) -> Result<Secret> {
-        let value = self.open_value(scope, &seen.secret).await?;
-        let secret = self.show(scope, seen).await?;
-        Ok(Secret { value: Some(value), ..secret })
-    }
+/// Builds the response for a visible secret, with its value.
+pub(crate) async fn reveal<A: Access>(
+    cx: &mut Context<'_, A>,
+    scope: &EnvironmentScope,
+    seen: Visible,
+) -> Result<Secret> {
+    let value = open_value(cx, scope, &seen.secret).await?;
+    let secret = show(cx, scope, seen).await?;
+    Ok(Secret { value: Some(value), ..secret })
+}
 
-    async fn open_record(
-        &mut self,
-        scope: &EnvironmentScope,
-        sealed: &Sealed,
-        context: &RecordContext<'_>,
-    ) -> Result<Plaintext> {
-        let (keyring, newest) = (self.keyring(), (scope.project.id, &scope.key));
-        records::open(keyring, self.reads(), newest, sealed, context).await
-    }
+async fn open_record<A: Access>(
+    cx: &mut Context<'_, A>,
+    scope: &EnvironmentScope,
+    sealed: &Sealed,
+    context: &RecordContext<'_>,
+) -> Result<Plaintext> {
+    let (keyring, newest) = (cx.keyring(), (scope.project.id, &scope.key));
+    records::open(keyring, cx.reads(), newest, sealed, context).await
 }
 
 /// Error for a key that does not exist or is hidden.

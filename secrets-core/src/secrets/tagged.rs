@@ -45,32 +45,30 @@ impl Held {
     }
 }
 
-impl Context<'_, Read> {
-    /// Loads the view of an environment and its ETag for the response named `form`. The view is
-    /// `None` if the caller already has the current response. With a precondition, the ETag is
-    /// first computed from the chain alone: if it matches, no secret is read or decrypted, and no
-    /// audit entry is written.
-    pub(crate) async fn view_unless_held(
-        &mut self,
-        at: &EnvironmentPath,
-        form: &str,
-        held: &Held,
-    ) -> Result<(Tag, Option<View>)> {
-        if *held != Held::Nothing {
-            let view = self.view(at, Wanted::Nothing).await?;
-            let tag = self.tag(&view, form);
-            if held.matches(&tag) {
-                self.note.is_unrecorded = true;
-                return Ok((tag, None));
-            }
+/// Loads the view of an environment and its ETag for the response named `form`. The view is
+/// `None` if the caller already has the current response. With a precondition, the ETag is
+/// first computed from the chain alone: if it matches, no secret is read or decrypted, and no
+/// audit entry is written.
+pub(crate) async fn view_unless_held(
+    cx: &mut Context<'_, Read>,
+    at: &EnvironmentPath,
+    form: &str,
+    held: &Held,
+) -> Result<(Tag, Option<View>)> {
+    if *held != Held::Nothing {
+        let view = cx.view(at, Wanted::Nothing).await?;
+        let tag = tag(cx, &view, form);
+        if held.matches(&tag) {
+            cx.note.is_unrecorded = true;
+            return Ok((tag, None));
         }
-        let view = self.view(at, Wanted::All).await?;
-        Ok((self.tag(&view, form), Some(view)))
     }
+    let view = cx.view(at, Wanted::All).await?;
+    Ok((tag(cx, &view, form), Some(view)))
+}
 
-    fn tag(&self, view: &View, form: &str) -> Tag {
-        chain_tag(self.keyring(), form, view.chain.iter().map(|link| &link.environment))
-    }
+fn tag(cx: &Context<'_, Read>, view: &View, form: &str) -> Tag {
+    chain_tag(cx.keyring(), form, view.chain.iter().map(|link| &link.environment))
 }
 
 /// Computes the ETag of the response named `form` for an inherited chain. Each write to an

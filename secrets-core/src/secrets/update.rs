@@ -1,5 +1,8 @@
 //! Updating a secret.
 
+use super::writing::{refuse_managed, replace, touch};
+use super::reading::own_secret;
+use super::sealing::{describe, seal_description};
 use super::change::Content;
 use super::{KeyRef, Secret, SecretChange, check_version};
 use crate::access::EnvironmentScope;
@@ -28,60 +31,31 @@ impl Operation for UpdateSecret {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        cx.touch(&scope).await?;
-        let known = cx.own_secret(&scope, &self.key).await?;
+        touch(cx, &scope).await?;
+        let known = own_secret(cx, &scope, &self.key).await?;
         let SecretChange { value, description, hidden, expected_version } = self.change;
         let content = Content::of(value, hidden)?;
         if content.is_none() && description.is_none() {
             return Err(Error::invalid("value", "or description or hidden must be given"));
         }
         check_version(&known, expected_version)?;
-        cx.refuse_managed(&scope, &known.key).await?;
+        refuse_managed(cx, &scope, &known.key).await?;
 
         let mut record =
             SecretRecord { updated_by: cx.caller.actor(), updated_at: cx.now(), ..known };
         if let Some(description) = description {
             record.description =
-                Some(cx.seal_description(&scope, &record, &description.into_plaintext()));
+                Some(seal_description(cx, &scope, &record, &description.into_plaintext()));
         }
         match content {
             Some(content) => {
-                record = cx.replace(&scope, record, &content, content.change()).await?;
+                record = replace(cx, &scope, record, &content, content.change()).await?;
             }
             None => cx.tx().redescribe_secret(&record).await?,
         }
 
         cx.about("secret", record.id.uuid(), record.key.as_str());
         cx.detail("version", record.version);
-        cx.describe(&scope, record).await
-    }
-}
-
-impl Context<'_, Write> {
-    /// Stores the next version of a secret.
-    pub(super) async fn replace(
-        &mut self,
-        scope: &EnvironmentScope,
-        known: SecretRecord,
-        content: &Content,
-        change: Change,
-    ) -> Result<SecretRecord> {
-        let version = known.version.checked_add(1).ok_or(Error::Stale(Subject::Secret))?;
-        let mut next = SecretRecord {
-            hidden: content.hidden,
-            version,
-            change,
-            changed_by: self.caller.actor(),
-            changed_at: self.now(),
-            updated_by: self.caller.actor(),
-            updated_at: self.now(),
-            ..known
-        };
-        next.sealed = self.seal_value(scope, &next, &content.value);
-        self.tx().replace_secret(&next).await?;
-        if change == Change::Hidden {
-            self.note.action = Some("secret.hidden");
-        }
-        Ok(next)
+        describe(cx, &scope, record).await
     }
 }

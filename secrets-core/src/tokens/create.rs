@@ -144,7 +144,7 @@ impl Operation for CreateToken {
         if is_counted {
             cx.tx().lock_team(team).await?;
         }
-        let scope = cx.token_scope(team, all_projects, new.project_ids, new.environments).await?;
+        let scope = token_scope(cx, team, all_projects, new.project_ids, new.environments).await?;
         if is_counted {
             let current = cx.tx().count_tokens(team).await?;
             plan.admit(Quota::ServiceTokens, current, 1)?;
@@ -177,51 +177,49 @@ impl Operation for CreateToken {
     }
 }
 
-impl Context<'_, Write> {
-    /// Resolves the scope of a new token. Names become IDs here, once: a project or environment
-    /// created later with the same name is not included.
-    async fn token_scope(
-        &mut self,
-        team: TeamId,
-        all_projects: bool,
-        projects: Option<Vec<ProjectRef>>,
-        environments: Option<Vec<EnvironmentRef>>,
-    ) -> Result<TokenScope> {
-        let projects = projects.unwrap_or_default();
-        check_scope(all_projects, &projects, environments.as_deref())?;
-        let (ids, known) = self.projects_of_scope(team, &projects).await?;
-        let environments = match environments {
-            Some(wanted) => environments_of_scope(&wanted, &known)?,
-            None => Vec::new(),
-        };
-        Ok(TokenScope { projects: ids, environments })
-    }
+/// Resolves the scope of a new token. Names become IDs here, once: a project or environment
+/// created later with the same name is not included.
+async fn token_scope(
+    cx: &mut Context<'_, Write>,
+    team: TeamId,
+    all_projects: bool,
+    projects: Option<Vec<ProjectRef>>,
+    environments: Option<Vec<EnvironmentRef>>,
+) -> Result<TokenScope> {
+    let projects = projects.unwrap_or_default();
+    check_scope(all_projects, &projects, environments.as_deref())?;
+    let (ids, known) = projects_of_scope(cx, team, &projects).await?;
+    let environments = match environments {
+        Some(wanted) => environments_of_scope(&wanted, &known)?,
+        None => Vec::new(),
+    };
+    Ok(TokenScope { projects: ids, environments })
+}
 
-    async fn projects_of_scope(
-        &mut self,
-        team: TeamId,
-        projects: &[ProjectRef],
-    ) -> Result<(Vec<ProjectId>, Vec<EnvironmentRecord>)> {
-        let principal = self.caller.principal()?;
-        let mut places = BTreeMap::new();
-        for (place, project) in projects.iter().enumerate() {
-            let found = self.reads().project(project, principal).await?.map(|found| found.project);
-            let found = found.filter(|project| project.team == team);
-            places.entry(found.ok_or_else(|| not_of_the_team(place))?.id).or_insert(place);
-        }
-        // Lock the projects in order of ID, so that they and their environments are not deleted
-        // concurrently.
-        let mut environments = Vec::new();
-        for (project, place) in &places {
-            let held = self.tx().lock_project(*project).await;
-            held.map_err(|error| match error {
-                StoreError::Stale(_) => not_of_the_team(*place),
-                other => other.into(),
-            })?;
-            environments.extend(self.reads().environments(*project, principal).await?);
-        }
-        Ok((places.into_keys().collect(), environments))
+async fn projects_of_scope(
+    cx: &mut Context<'_, Write>,
+    team: TeamId,
+    projects: &[ProjectRef],
+) -> Result<(Vec<ProjectId>, Vec<EnvironmentRecord>)> {
+    let principal = cx.caller.principal()?;
+    let mut places = BTreeMap::new();
+    for (place, project) in projects.iter().enumerate() {
+        let found = cx.reads().project(project, principal).await?.map(|found| found.project);
+        let found = found.filter(|project| project.team == team);
+        places.entry(found.ok_or_else(|| not_of_the_team(place))?.id).or_insert(place);
     }
+    // Lock the projects in order of ID, so that they and their environments are not deleted
+    // concurrently.
+    let mut environments = Vec::new();
+    for (project, place) in &places {
+        let held = cx.tx().lock_project(*project).await;
+        held.map_err(|error| match error {
+            StoreError::Stale(_) => not_of_the_team(*place),
+            other => other.into(),
+        })?;
+        environments.extend(cx.reads().environments(*project, principal).await?);
+    }
+    Ok((places.into_keys().collect(), environments))
 }
 
 fn not_of_the_team(place: usize) -> Error {

@@ -74,14 +74,12 @@ pub struct TeamName {
     pub slug: Slug,
 }
 
-impl Context<'_, Write> {
-    /// Locks a user until the end of the transaction and loads the current record. Updates must be
-    /// based on this record, not on one read before the lock, which may be out of date.
-    pub(crate) async fn locked_user(&mut self, user: UserId) -> Result<UserRecord> {
-        self.tx().lock_user(user).await.map_err(|error| error.gone(Subject::User))?;
-        let known = self.reads().user(user).await?;
-        known.ok_or(Error::NotFound(Subject::User))
-    }
+/// Locks a user until the end of the transaction and loads the current record. Updates must be
+/// based on this record, not on one read before the lock, which may be out of date.
+pub(crate) async fn locked_user(cx: &mut Context<'_, Write>, user: UserId) -> Result<UserRecord> {
+    cx.tx().lock_user(user).await.map_err(|error| error.gone(Subject::User))?;
+    let known = cx.reads().user(user).await?;
+    known.ok_or(Error::NotFound(Subject::User))
 }
 
 impl User {

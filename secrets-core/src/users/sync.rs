@@ -1,5 +1,6 @@
 //! Signing in.
 
+use super::locked_user;
 use super::User;
 use crate::engine::{Audit, Callers, Context, Operation, Who, Write};
 use crate::model::names::is_invisible;
@@ -64,7 +65,7 @@ async fn refresh(
     identity: &Identity,
 ) -> Result<UserRecord> {
     let now = cx.now();
-    let known = cx.locked_user(user).await?;
+    let known = locked_user(cx, user).await?;
     let mut user = UserRecord { last_login_at: Some(now), ..merge(&known, identity)? };
     let same = UserRecord { last_login_at: known.last_login_at, ..user.clone() } == known;
     user.updated_at = if same { known.updated_at } else { now };

@@ -1,5 +1,6 @@
 //! Whether the credential that is served still logs in.
 
+use crate::secrets::sealing::open_value;
 use super::super::keys::InjectedKeys;
 use super::super::schedule::span;
 use super::super::slot_user;
@@ -71,7 +72,7 @@ impl Work<'_> {
         let keys = InjectedKeys::from_text(&self.rotation.keys)?;
         let found = cx.reads().secrets(scope.environment.id, &[keys.password]).await?;
         let Some(secret) = found.into_iter().next() else { return Ok(None) };
-        let password = cx.open_value(&scope, &secret).await?;
+        let password = open_value(cx, &scope, &secret).await?;
         Ok(Some(Login { username: slot_user(self.rotation.id, slot), password }))
     }
 }

@@ -4,6 +4,7 @@ use std::pin::pin;
 
 use futures_util::poll;
 
+use crate::secrets::writing::write_rotated;
 use super::super::keys::InjectedKeys;
 use super::super::schedule::{span, work_at};
 use super::attempt::Attempt;
@@ -72,7 +73,7 @@ impl Attempt<'_, '_> {
             key,
         };
         let values = keys.values(&self.target, &self.login).map_err(refused)?;
-        cx.write_rotated(&scope, values).await.map_err(refused)?;
+        write_rotated(cx, &scope, values).await.map_err(refused)?;
 
         self.record.state = AttemptState::Concluded;
         self.record.pending = None;

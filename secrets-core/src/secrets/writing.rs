@@ -1,0 +1,138 @@
+//! Writing secrets: the steps that several operations share.
+
+use super::change::Content;
+use super::sealing::{seal_description, seal_value};
+use crate::access::EnvironmentScope;
+use crate::crypto::{Description, Plaintext, Sealed};
+use crate::engine::{Context, Write};
+use crate::model::{Code, Error, Quota, Result, SecretId, SecretKey, Subject};
+use crate::store::{Change, SecretRecord};
+
+/// Locks the environment and increments its revision. Must be the first step of every write to
+/// the environment's secrets.
+pub(crate) async fn touch(cx: &mut Context<'_, Write>, scope: &EnvironmentScope) -> Result<u64> {
+    let environment = scope.environment.id;
+    cx.tx()
+        .touch_environment(environment)
+        .await
+        .map_err(|error| error.gone(Subject::Environment))
+}
+
+/// Returns an error if `more` additional secrets exceed the plan's limit. The environment must
+/// be locked with [`touch`](Self::touch), so that the count stays valid.
+pub(crate) async fn admit_secrets(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    more: u64,
+) -> Result<()> {
+    if scope.plan.limit(Quota::Secrets).is_none() {
+        return Ok(());
+    }
+    let current = cx.reads().count_secrets(scope.environment.id).await?;
+    scope.plan.admit(Quota::Secrets, current, more)
+}
+
+/// Returns an error if the secret is managed by a rotation. The environment must be locked.
+pub(crate) async fn refuse_managed(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    key: &SecretKey,
+) -> Result<()> {
+    let keys = std::slice::from_ref(key);
+    let managed = cx.reads().managed_keys(scope.environment.id, keys).await?;
+    if managed.is_empty() { Ok(()) } else { Err(MANAGED) }
+}
+
+/// Builds the first version of a secret, with its value and description encrypted.
+pub(crate) fn first_version(
+    cx: &Context<'_, Write>,
+    scope: &EnvironmentScope,
+    key: SecretKey,
+    content: &Content,
+    description: Option<Description>,
+) -> SecretRecord {
+    let (now, actor) = (cx.now(), cx.caller.actor());
+    let mut record = SecretRecord {
+        id: SecretId::draw(now),
+        environment: scope.environment.id,
+        key,
+        sealed: Sealed::from_bytes(Vec::new()),
+        hidden: content.hidden,
+        description: None,
+        version: 1,
+        change: if content.hidden { Change::Hidden } else { Change::Created },
+        changed_by: actor,
+        changed_at: now,
+        created_by: actor,
+        updated_by: actor,
+        created_at: now,
+        updated_at: now,
+    };
+    record.sealed = seal_value(cx, scope, &record, &content.value);
+    record.description = description.map(|description| {
+        seal_description(cx, scope, &record, &description.into_plaintext())
+    });
+    record
+}
+
+/// Stores the next version of a secret.
+pub(crate) async fn replace(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    known: SecretRecord,
+    content: &Content,
+    change: Change,
+) -> Result<SecretRecord> {
+    let version = known.version.checked_add(1).ok_or(Error::Stale(Subject::Secret))?;
+    let mut next = SecretRecord {
+        hidden: content.hidden,
+        version,
+        change,
+        changed_by: cx.caller.actor(),
+        changed_at: cx.now(),
+        updated_by: cx.caller.actor(),
+        updated_at: cx.now(),
+        ..known
+    };
+    next.sealed = seal_value(cx, scope, &next, &content.value);
+    cx.tx().replace_secret(&next).await?;
+    if change == Change::Hidden {
+        cx.note.action = Some("secret.hidden");
+    }
+    Ok(next)
+}
+
+/// Writes the values of a rotated credential, each as the next version of its secret. The
+/// environment must be locked.
+pub(crate) async fn write_rotated(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+    values: Vec<(SecretKey, Plaintext)>,
+) -> Result<()> {
+    let keys: Vec<_> = values.iter().map(|(key, _)| key.clone()).collect();
+    let mut known = cx.reads().secrets(scope.environment.id, &keys).await?;
+    admit_secrets(cx, scope, (keys.len() - known.len()) as u64).await?;
+    let mut new = Vec::new();
+    for (key, value) in values {
+        let content = Content { value, hidden: false };
+        if let Some(place) = known.iter().position(|secret| secret.key == key) {
+            let secret = known.swap_remove(place);
+            replace(cx, scope, secret, &content, Change::Rotated).await?;
+        } else {
+            let first = first_version(cx, scope, key, &content, None);
+            new.push(SecretRecord { change: Change::Rotated, ..first });
+        }
+    }
+    if !new.is_empty() {
+        cx.tx().insert_secrets(&new).await?;
+    }
+    Ok(())
+}
+
+/// Error for changing a secret that is managed by a rotation.
+const MANAGED: Error = Error::Refused {
+    code: Code::ManagedKey,
+    reason: std::borrow::Cow::Borrowed(
+        "a rotation of this environment writes this key, and only the rotation can change it",
+    ),
+};
