@@ -24,7 +24,8 @@ pub struct EnvironmentRecord {
     pub inherits_from: Option<EnvironmentId>,
     /// Description.
     pub description: Option<String>,
-    /// True if the environment was created with the project. Such an environment cannot be deleted.
+    /// True if the environment was created with the project. Such an environment cannot be renamed
+    /// or deleted.
     pub is_default: bool,
     /// Position in lists, ascending.
     pub position: u32,

@@ -24,7 +24,7 @@ pub struct WebhookRecord {
     pub enabled: bool,
     /// Start of the current run of failed deliveries; `None` if the last delivery succeeded.
     pub failing_since: Option<Time>,
-    /// ID of the user or service token that created the webhook.
+    /// ID of the user who created the webhook.
     pub created_by: Option<Uuid>,
     /// Creation time.
     pub created_at: Time,
