@@ -187,7 +187,7 @@ impl From<TeamId> for AuditScope {
 #[async_trait]
 pub trait AuditReads: Send {
     /// Lists the entries that match the query, ordered by time and, within a microsecond, by ID.
-    async fn audit_entries(&mut self, wanted: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
+    async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
     /// Lists the oldest entries of all teams that are not yet sealed into a chain.
     async fn unsealed_audit(&mut self, limit: u32) -> StoreResult<Vec<AuditRecord>>;

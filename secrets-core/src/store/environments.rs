@@ -97,7 +97,7 @@ pub trait EnvironmentReads: Send {
         &mut self,
         path: &EnvironmentPath,
         principal: Principal,
-        wanted: Wanted<'_>,
+        selection: Wanted<'_>,
     ) -> StoreResult<Option<Sight>>;
 
     /// Lists the environments of a project that are in the scope of `principal`, ordered by

@@ -20,7 +20,7 @@ pub struct PermissionRecord {
     pub team: TeamId,
     /// Granted access.
     pub access: MemberAccess,
-    /// ID of the user or service token that last set the permission.
+    /// ID of the user who last set the permission.
     pub granted_by: Option<Uuid>,
     /// Time at which the permission was first set.
     pub created_at: Time,
@@ -36,7 +36,7 @@ pub struct PermissionDefault {
     pub project: ProjectId,
     /// Default access.
     pub access: MemberAccess,
-    /// ID of the user or service token that set the default.
+    /// ID of the user who set the default.
     pub set_by: Option<Uuid>,
     /// Time at which the default was last set.
     pub updated_at: Time,

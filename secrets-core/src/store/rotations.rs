@@ -69,7 +69,7 @@ pub struct RotationRecord {
     /// Time at which a worker has something to do next; `None` if there is nothing to do. Updated
     /// with every change, so that one index finds all due work.
     pub work_at: Option<Time>,
-    /// ID of the user or service token that created the rotation.
+    /// ID of the user who created the rotation.
     pub created_by: Option<Uuid>,
     /// Creation time.
     pub created_at: Time,
@@ -95,7 +95,7 @@ pub struct AttemptRecord {
     pub state: AttemptState,
     /// Reason for the attempt.
     pub trigger: TriggerType,
-    /// ID of the user or service token that requested the attempt.
+    /// ID of the user who requested the attempt.
     pub triggered_by: Option<Uuid>,
     /// Number of times applying the change was started.
     pub tries: u32,

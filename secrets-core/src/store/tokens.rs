@@ -14,7 +14,7 @@ use crate::names::DisplayName;
 
 /// A service token. Only its keyed hash is stored, not the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent choices, kept as columns")]
+#[expect(clippy::struct_excessive_bools, reason = "four independent flags, stored as columns")]
 pub struct TokenRecord {
     /// Token ID.
     pub id: TokenId,

@@ -69,7 +69,7 @@ impl PermissionWrites for Session<Pending> {
         user: UserId,
     ) -> StoreResult<()> {
         let said = self.state_mut().permissions.remove(&(environment, user));
-        said.map(drop).ok_or(NOTHING)
+        said.map(drop).ok_or(NOT_FOUND)
     }
 
     async fn put_permission_default(&mut self, default: &PermissionDefault) -> StoreResult<()> {
@@ -80,14 +80,15 @@ impl PermissionWrites for Session<Pending> {
     }
 
     async fn delete_permission_default(&mut self, project: ProjectId) -> StoreResult<()> {
-        self.state_mut().permission_defaults.remove(&project).map(drop).ok_or(NOTHING)
+        self.state_mut().permission_defaults.remove(&project).map(drop).ok_or(NOT_FOUND)
     }
 }
 
-const NOTHING: StoreError = StoreError::Stale(Subject::Permission);
+const NOT_FOUND: StoreError = StoreError::Stale(Subject::Permission);
 
 impl State {
-    /// What was said that somebody may do in an environment.
+    /// Returns the access granted to a user in an environment, or else the project's default.
+    /// `None` for tokens.
     pub(super) fn granted(
         &self,
         environment: &EnvironmentRecord,
@@ -99,7 +100,7 @@ impl State {
         own.or_else(of_all)
     }
 
-    /// Takes back what was said, where it is this.
+    /// Deletes the permissions that match.
     pub(super) fn forget_permissions(&mut self, is_this: impl Fn(&PermissionRecord) -> bool) {
         let others = self.permissions.iter().filter(|(_, permission)| !is_this(permission));
         self.permissions = others.map(|(key, permission)| (*key, Arc::clone(permission))).collect();

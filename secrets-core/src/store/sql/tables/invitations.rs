@@ -10,7 +10,7 @@ use crate::ids::{InvitationId, TeamId};
 use crate::names::EmailAddress;
 use crate::store::{InvitationReads, InvitationRecord, InvitationWrites, StoreResult};
 
-/// Invitations with what their team and their inviter are called now.
+/// Selects invitations with the current names of their team and inviting user.
 macro_rules! invitations {
     ($condition:literal) => {
         concat!(
