@@ -112,7 +112,7 @@ impl State {
         })
     }
 
-    /// Returns the stored invitation if it was with_sendings this number of times; otherwise it is stale.
+    /// Returns the stored invitation if it was sent this number of times; otherwise it is stale.
     fn with_sendings(
         &self,
         invitation: &InvitationRecord,

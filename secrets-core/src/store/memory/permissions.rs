@@ -21,8 +21,8 @@ impl<S: Snapshot> PermissionReads for Session<S> {
         environment: EnvironmentId,
     ) -> StoreResult<Vec<PermissionRecord>> {
         let state = self.state();
-        let said = state.permissions.values().filter(|said| said.environment == environment);
-        let mut permissions: Vec<_> = said.map(owned).collect();
+        let stored = state.permissions.values().filter(|stored| stored.environment == environment);
+        let mut permissions: Vec<_> = stored.map(owned).collect();
         permissions.sort_by_key(|permission| (permission.created_at, permission.user));
         Ok(permissions)
     }
@@ -33,12 +33,12 @@ impl<S: Snapshot> PermissionReads for Session<S> {
         user: UserId,
     ) -> StoreResult<Vec<PermissionRecord>> {
         let state = self.state();
-        let is_in_project = |said: &PermissionRecord| {
-            let environment = state.environments.get(&said.environment);
+        let is_in_project = |stored: &PermissionRecord| {
+            let environment = state.environments.get(&stored.environment);
             environment.is_some_and(|environment| environment.project == project)
         };
-        let said = state.permissions.values().filter(|said| said.user == user);
-        Ok(said.filter(|said| is_in_project(said)).map(owned).collect())
+        let stored = state.permissions.values().filter(|stored| stored.user == user);
+        Ok(stored.filter(|stored| is_in_project(stored)).map(owned).collect())
     }
 
     async fn permission_default(
@@ -56,10 +56,10 @@ impl PermissionWrites for Session<Pending> {
         refers(state.environments.contains_key(&permission.environment), "environment")?;
         refers(state.members.contains_key(&(permission.team, permission.user)), "member")?;
         let key = (permission.environment, permission.user);
-        let first = state.permissions.get(&key).map(|said| said.created_at);
+        let first = state.permissions.get(&key).map(|stored| stored.created_at);
         let created_at = first.unwrap_or(permission.created_at);
-        let said = PermissionRecord { created_at, ..permission.clone() };
-        state.permissions.insert(key, said.into());
+        let stored = PermissionRecord { created_at, ..permission.clone() };
+        state.permissions.insert(key, stored.into());
         Ok(created_at)
     }
 
@@ -68,8 +68,8 @@ impl PermissionWrites for Session<Pending> {
         environment: EnvironmentId,
         user: UserId,
     ) -> StoreResult<()> {
-        let said = self.state_mut().permissions.remove(&(environment, user));
-        said.map(drop).ok_or(NOT_FOUND)
+        let stored = self.state_mut().permissions.remove(&(environment, user));
+        stored.map(drop).ok_or(NOT_FOUND)
     }
 
     async fn put_permission_default(&mut self, default: &PermissionDefault) -> StoreResult<()> {
@@ -95,8 +95,9 @@ impl State {
         principal: Principal,
     ) -> Option<MemberAccess> {
         let Principal::User(user) = principal else { return None };
-        let own = self.permissions.get(&(environment.id, user)).map(|said| said.access);
-        let of_all = || self.permission_defaults.get(&environment.project).map(|said| said.access);
+        let own = self.permissions.get(&(environment.id, user)).map(|stored| stored.access);
+        let of_all =
+            || self.permission_defaults.get(&environment.project).map(|stored| stored.access);
         own.or_else(of_all)
     }
 

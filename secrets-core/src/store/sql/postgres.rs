@@ -95,8 +95,8 @@ fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
     let options: PgConnectOptions =
         url.parse().map_err(|error| error::not_opened(error, passes))?;
     // Both settings are for the statement that resolves an environment. By default the server would
-    // plan it again on each use for a user, and compile it each time because of its estimated cost,
-    // which takes ten and fifty times as long as running it.
+    // plan it again each time it is run for a user, and JIT-compile it because of its estimated
+    // cost. Planning takes ten times as long as running it, compiling fifty times.
     let options = options.options([("plan_cache_mode", "force_generic_plan"), ("jit", "off")]);
     Ok(match options.get_application_name() {
         Some(_) => options,

@@ -23,10 +23,10 @@ const LINK: i64 = 1;
 
 const _: () = assert!(Sight::REACH == 17, "the statement counts depths from 0 to 16");
 
-/// The statement. $5 is the environment ID, or $6 and $7 are its name, case-folded and exact. The
-/// chain is cut at [`Sight::REACH`] links, so that a cycle terminates. `CROSS JOIN` keeps SQLite to
-/// this join order. A `COUNT` checks whether an environment is in scope, because PostgreSQL would
-/// turn `EXISTS` into a scan.
+/// Statement that resolves an environment. $5 is the environment ID, or $6 and $7 are its name,
+/// case-folded and exact. The chain is cut at [`Sight::REACH`] links, so that a cycle terminates.
+/// `CROSS JOIN` keeps SQLite to this join order. A `COUNT` checks whether an environment is in
+/// scope, because PostgreSQL would turn `EXISTS` into a scan.
 macro_rules! resolve {
     ($secrets:expr) => {
         concat!(
