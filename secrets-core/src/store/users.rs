@@ -6,8 +6,8 @@ use super::StoreResult;
 use crate::clock::Time;
 use crate::ids::UserId;
 
-/// A user, unique by issuer and subject. E-mail addresses are not unique: two issuers may report the
-/// same one.
+/// A user, unique by issuer and subject. E-mail addresses are not unique: two issuers may report
+/// the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserRecord {
     /// User ID.
