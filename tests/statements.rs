@@ -1,7 +1,8 @@
-//! How many statements a read by the Kubernetes operator costs: two at any depth of the chain, one
-//! that says who is calling and one that brings what they see, beside the audit log's.
+//! Number of SQL statements for a read by the Kubernetes operator: two at any length of the
+//! inherited chain, besides those for the audit log. One authenticates the caller, one resolves the
+//! environment.
 //!
-//! A test alone in its process, as it listens to what the SQL driver logs.
+//! The only test in its process, because it subscribes to the log of the SQL driver globally.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 use std::fmt;
@@ -13,7 +14,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// The beginnings of the statements run since they were last taken.
+/// Starts of the statements that were run since the list was last taken.
 static STATEMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,7 +38,7 @@ async fn a_read_is_two_statements_at_any_depth() {
         for environment in ["production", "level-2", "level-16"] {
             let place = format!("project={id}&env={environment}");
             for path in [format!("secret?{place}&key=KEY"), format!("secrets?{place}")] {
-                let statements = run_by(&token, &format!("/api/v1/eso/{path}")).await;
+                let statements = statements_of(&token, &format!("/api/v1/eso/{path}")).await;
 
                 assert_eq!(statements.len(), 2, "{kind:?} {environment}: {statements:?}");
             }
@@ -45,15 +46,15 @@ async fn a_read_is_two_statements_at_any_depth() {
     }
 }
 
-/// What one read runs, without what writes the audit log, opens a connection and looks after the
-/// store.
-async fn run_by(token: &Client, path: &str) -> Vec<String> {
+/// Returns the statements of one read, without those for transactions, new connections, the audit
+/// log, token uses and health checks.
+async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     // The first read prepares the statements.
     token.get(path).await.is(200);
     STATEMENTS.lock().unwrap().clear();
     token.get(path).await.is(200);
     let statements = std::mem::take(&mut *STATEMENTS.lock().unwrap());
-    let beside = |statement: &String| {
+    let is_unrelated = |statement: &String| {
         [
             "INSERT INTO audit_log",
             "BEGIN",
@@ -66,10 +67,10 @@ async fn run_by(token: &Client, path: &str) -> Vec<String> {
         .iter()
         .any(|beginning| statement.starts_with(beginning))
     };
-    statements.into_iter().filter(|statement| !beside(statement)).collect()
+    statements.into_iter().filter(|statement| !is_unrelated(statement)).collect()
 }
 
-/// Keeps the summary of each statement that the driver reports.
+/// Subscriber that records the summary of each statement from the driver's log.
 struct Listener;
 
 impl Subscriber for Listener {

@@ -1,4 +1,4 @@
-//! The audit log: who did what. Entries are never changed.
+//! Audit log: who did what. Entries do not change, except that a deleted user's name is removed.
 
 use std::net::IpAddr;
 
@@ -8,101 +8,103 @@ use uuid::Uuid;
 use super::StoreResult;
 use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 
-/// An entry. Names stand beside ids so that it can still be read when the things are gone; values
-/// are in none of its fields.
+/// An audit log entry. It holds names as well as IDs, so that it is readable after the resources
+/// are deleted. No field contains a secret value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRecord {
-    /// Which entry.
+    /// Entry ID.
     pub id: AuditId,
-    /// The team concerned; `None` for what concerns a person alone.
+    /// Team; `None` for an entry that concerns only a user.
     pub team: Option<TeamId>,
-    /// The project concerned.
+    /// Project ID.
     pub project: Option<ProjectId>,
-    /// Its name then.
+    /// Project name at the time of the entry.
     pub project_name: Option<String>,
-    /// The environment concerned.
+    /// Environment ID.
     pub environment: Option<EnvironmentId>,
-    /// Its name then.
+    /// Environment name at the time of the entry.
     pub environment_name: Option<String>,
-    /// `user`, `service_token` or `system`.
+    /// Actor type: `user`, `service_token` or `system`.
     pub actor_type: String,
-    /// Which one.
+    /// ID of the user or service token.
     pub actor_id: Option<Uuid>,
-    /// Its name then.
+    /// Name of the actor at the time of the entry.
     pub actor_name: Option<String>,
-    /// A person's address then.
+    /// E-mail address of the user at the time of the entry.
     pub actor_email: Option<String>,
-    /// What was done, such as `secret.created`.
+    /// Action, such as `secret.created`.
     pub action: String,
-    /// The kind of thing it was done to.
+    /// Resource type.
     pub resource_type: String,
-    /// Which one.
+    /// Resource ID.
     pub resource_id: Option<Uuid>,
-    /// Its name then: a secret's key, a project's name.
+    /// Resource name at the time of the entry: a secret's key, a project's name.
     pub resource_name: Option<String>,
-    /// `success`.
+    /// Outcome: `success`.
     pub outcome: String,
-    /// More, as a JSON object.
+    /// Further details, as a JSON object.
     pub metadata: String,
-    /// The client's address.
+    /// IP address of the client.
     pub address: Option<IpAddr>,
-    /// The client's name for itself.
+    /// User agent of the client.
     pub agent: Option<String>,
-    /// The request.
+    /// Request ID.
     pub request: Option<Uuid>,
-    /// When.
+    /// Time of the action.
     pub created_at: Time,
-    /// Its place in the chain, once it has one; read, not written with the entry.
+    /// Position and hash in the audit chain; `None` until the entry is sealed. Ignored when an
+    /// entry is inserted.
     pub seal: Option<AuditSeal>,
 }
 
-/// An entry's place in the chain of its team.
+/// Position and hash of an entry in its team's hash chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditSeal {
-    /// Counts the entries of the chain, from 1.
+    /// Position in the chain, from 1.
     pub position: u64,
-    /// The hash of the entry before, or zeros.
+    /// Hash of the previous entry; zeros for the first.
     pub previous_hash: [u8; 32],
-    /// The entry's own hash, which holds all of this.
+    /// Keyed hash over the entry, its position and the previous hash. The actor's name and e-mail
+    /// address are not part of it, because they can be erased.
     pub hash: [u8; 32],
 }
 
-/// Where a team's chain begins and ends.
+/// Start and end of a team's hash chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditHead {
-    /// Whose chain; `None` for what concerns no team.
+    /// Team; `None` for the chain of entries without a team.
     pub team: Option<TeamId>,
-    /// The position of the last entry that was removed for its age; 0 if none was.
+    /// Position of the last entry pruned because of its age; 0 if none was.
     pub base: u64,
-    /// Its hash, or zeros.
+    /// Hash of that entry; zeros if none was pruned.
     pub base_hash: [u8; 32],
-    /// The position of the last entry.
+    /// Position of the last entry.
     pub position: u64,
-    /// Its hash.
+    /// Hash of the last entry.
     pub hash: [u8; 32],
-    /// Authenticates all of this.
+    /// MAC over all other fields.
     pub mac: [u8; 32],
 }
 
-/// Whose entries are wanted.
+/// Scope of an audit query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditScope {
-    /// Those of these teams.
+    /// Entries of these teams.
     Teams(Vec<TeamId>),
-    /// Those of what this user or token did.
+    /// Entries with this user or service token as the actor.
     Actor(Uuid),
 }
 
-/// Which actions are wanted.
+/// Filter for actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActionFilter {
-    /// This one.
+    /// The action with exactly this name.
     Exactly(String),
-    /// All that begin so.
+    /// All actions with this prefix.
     Prefix(String),
 }
 
-/// In which order entries come.
+/// Sort order of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuditOrder {
     /// Newest first.
@@ -112,45 +114,45 @@ pub enum AuditOrder {
     Oldest,
 }
 
-/// Which entries are wanted, and how many.
+/// Filter, sort order and page of an audit query. `None` or an empty list means no restriction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Whose.
+    /// Scope.
     pub scope: AuditScope,
-    /// Of any of these actions; of all where there are none.
+    /// Actions, of which an entry must match at least one.
     pub actions: Vec<ActionFilter>,
-    /// By this user or token.
+    /// ID of the acting user or service token.
     pub actor: Option<Uuid>,
-    /// By this kind of actor.
+    /// Actor type.
     pub actor_type: Option<String>,
-    /// Of this project.
+    /// Project ID.
     pub project: Option<ProjectId>,
-    /// Of this environment.
+    /// Environment ID.
     pub environment: Option<EnvironmentId>,
-    /// About this kind of thing.
+    /// Resource type.
     pub resource_type: Option<String>,
-    /// About this thing.
+    /// Resource ID.
     pub resource: Option<Uuid>,
-    /// About a thing of this name: a secret's key, say.
+    /// Resource name, such as a secret's key.
     pub resource_name: Option<String>,
-    /// With this outcome.
+    /// Outcome.
     pub outcome: Option<String>,
-    /// From this address.
+    /// IP address of the client.
     pub address: Option<IpAddr>,
-    /// Not before.
+    /// Start of the time range, inclusive.
     pub from: Option<Time>,
-    /// Before.
+    /// End of the time range, exclusive.
     pub to: Option<Time>,
-    /// Those that come behind this one, in the order wanted.
+    /// Cursor: only entries after this one, in the sort order.
     pub behind: Option<(Time, AuditId)>,
-    /// In which order.
+    /// Sort order.
     pub order: AuditOrder,
-    /// The most that come.
+    /// Maximum number of entries.
     pub limit: u32,
 }
 
 impl AuditFilter {
-    /// The newest entries of this scope.
+    /// Creates a query for the newest entries of a scope.
     #[must_use]
     pub fn newest(scope: impl Into<AuditScope>, limit: u32) -> Self {
         Self {
@@ -180,22 +182,22 @@ impl From<TeamId> for AuditScope {
     }
 }
 
-/// Reading the log.
+/// Read access to the audit log.
 #[async_trait]
 pub trait AuditReads: Send {
-    /// The entries that are wanted, by time and, within a microsecond, by id.
-    async fn audit_entries(&mut self, wanted: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
+    /// Lists the entries that match the query, ordered by time and, within a microsecond, by ID.
+    async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
-    /// The oldest entries that have no place in a chain yet, of any team.
+    /// Lists the oldest entries of all teams that are not yet sealed into a chain.
     async fn unsealed_audit(&mut self, limit: u32) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Where a team's chain begins and ends, if it has one.
+    /// Returns the start and end of a team's chain; `None` if the team has no chain.
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>>;
 
-    /// The ends of all chains, ordered by team.
+    /// Lists the start and end of every chain, ordered by team.
     async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>>;
 
-    /// A chain's entries behind a position, in their order.
+    /// Lists the entries of a chain after position `behind`, ordered by position.
     async fn audit_chain(
         &mut self,
         team: Option<TeamId>,
@@ -203,7 +205,7 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
-    /// The position of a chain's first entry that is not older than this, if there is one.
+    /// Returns the position of the first entry of a chain created at `from` or later.
     async fn audit_position(
         &mut self,
         team: Option<TeamId>,
@@ -211,19 +213,20 @@ pub trait AuditReads: Send {
     ) -> StoreResult<Option<u64>>;
 }
 
-/// Writing the log.
+/// Write access to the audit log.
 #[async_trait]
 pub trait AuditWrites: Send {
-    /// Adds entries. One whose id is there already is left alone, so that a batch whose commit went
-    /// unanswered can be written again.
+    /// Inserts entries. An entry whose ID exists is skipped, so that a batch can be written again
+    /// if the result of its commit is unknown.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
-    /// Takes the name and the address of a person out of all entries of what they did; the id stays.
+    /// Removes the name and e-mail address of a user from all entries with the user as the actor.
+    /// The ID stays.
     async fn forget_actor(&mut self, user: Uuid) -> StoreResult<()>;
 
-    /// Gives entries their places behind the end of a chain, which `head` moves from `end` (0 where
-    /// the chain begins). Fails with `Stale` if the chain ends elsewhere by now, or an entry is gone
-    /// or has a place already; the transaction is then to be dropped.
+    /// Seals entries: appends them to the chain of `head`, which moves from the end `end` (0 for a
+    /// new chain) to the end in `head`. Fails with `Stale` if the stored chain does not end at
+    /// `end`, or an entry is gone or is sealed already; the caller must then drop the transaction.
     async fn seal_audit(
         &mut self,
         head: &AuditHead,
@@ -231,7 +234,7 @@ pub trait AuditWrites: Send {
         seals: &[(AuditId, AuditSeal)],
     ) -> StoreResult<()>;
 
-    /// Removes a chain's entries up to the new base of `head`. Fails with `Stale` if the chain's
-    /// base or end is another by now.
+    /// Deletes the entries of a chain up to the new base in `head`. Fails with `Stale` unless the
+    /// stored chain starts at `base` and ends at the end in `head`.
     async fn prune_audit(&mut self, head: &AuditHead, base: u64) -> StoreResult<()>;
 }

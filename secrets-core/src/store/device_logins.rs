@@ -1,4 +1,4 @@
-//! Logins of command-line clients, and the sessions that come of them.
+//! Device logins of command-line clients (RFC 8628), and the sessions they create.
 
 use std::net::IpAddr;
 
@@ -8,80 +8,81 @@ use super::{StoreResult, UserRecord};
 use crate::crypto::TokenMac;
 use crate::model::{CliSessionId, DeviceLoginId, DisplayName, Time, UserId};
 
-/// What a client says of itself, and where it called from.
+/// Client details, as reported by the client, and its network address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceClient {
-    /// What it calls itself.
+    /// Client name, as reported by the client.
     pub name: Option<DisplayName>,
-    /// What it calls its machine.
+    /// Host name, as reported by the client.
     pub hostname: Option<DisplayName>,
-    /// What it calls its operating system.
+    /// Operating system, as reported by the client.
     pub os: Option<DisplayName>,
-    /// The address its request came from.
+    /// IP address the login was requested from.
     pub address: Option<IpAddr>,
 }
 
-/// A login that waits for a person, or waited.
+/// A device login: a request of a command-line client for a session, which a user approves or
+/// denies in the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceLoginRecord {
-    /// Which login.
+    /// Device login ID.
     pub id: DeviceLoginId,
-    /// The hash of the code that the client holds.
+    /// Keyed hash of the device code, which the client polls with.
     pub device: TokenMac,
-    /// The hash of the code that the person types.
+    /// Keyed hash of the user code, which the user types.
     pub code: TokenMac,
-    /// Who asks.
+    /// The requesting client.
     pub client: DeviceClient,
-    /// How it stands.
+    /// Status.
     pub status: DeviceStatus,
-    /// Who decided.
+    /// User who approved or denied the login.
     pub user: Option<UserId>,
-    /// How many seconds the client must wait between its questions.
+    /// Minimum poll interval of the client, in seconds.
     pub poll_seconds: u32,
-    /// When it asked last.
+    /// Time of the last poll.
     pub polled_at: Option<Time>,
-    /// When it began.
+    /// Creation time.
     pub created_at: Time,
-    /// When it ends.
+    /// Expiry time.
     pub expires_at: Time,
 }
 
-/// How a login stands.
+/// Status of a device login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceStatus {
-    /// Nobody decided.
+    /// Not decided yet.
     Pending,
-    /// Somebody said yes, and the client has not asked since.
+    /// Approved by a user; the client has not polled since.
     Approved,
-    /// Somebody said no.
+    /// Denied by a user.
     Denied,
-    /// The client has its session.
+    /// Exchanged for a session.
     Redeemed,
 }
 
-/// A session: a credential that counts as its person.
+/// A CLI session: a credential that authenticates as its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CliSessionRecord {
-    /// Which session.
+    /// Session ID.
     pub id: CliSessionId,
-    /// Whose.
+    /// User ID.
     pub user: UserId,
-    /// The hash its credential is found by.
+    /// Keyed hash of the credential, for lookup.
     pub mac: TokenMac,
-    /// The credential's first characters, for people.
+    /// First characters of the credential, for display.
     pub prefix: String,
-    /// Who asked for it.
+    /// The client the session was created for.
     pub client: DeviceClient,
-    /// When it began.
+    /// Creation time.
     pub created_at: Time,
-    /// When it ends.
+    /// Expiry time.
     pub expires_at: Time,
 }
 
 impl DeviceStatus {
     const ALL: [Self; 4] = [Self::Pending, Self::Approved, Self::Denied, Self::Redeemed];
 
-    /// The name under which it is kept and told.
+    /// Returns the name used in storage and in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,58 +93,58 @@ impl DeviceStatus {
         }
     }
 
-    /// The status kept under this name.
+    /// Returns the status with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 }
 
-/// Reading logins and sessions.
+/// Read access to device logins and CLI sessions.
 #[async_trait]
 pub trait DeviceLoginReads: Send {
-    /// The login of a client's code, over or not.
+    /// Returns the login with this device code, expired or not.
     async fn login_of_device(
         &mut self,
         device: &TokenMac,
     ) -> StoreResult<Option<DeviceLoginRecord>>;
 
-    /// The login of a person's code, over or not.
+    /// Returns the login with this user code, expired or not.
     async fn login_of_code(&mut self, code: &TokenMac) -> StoreResult<Option<DeviceLoginRecord>>;
 
-    /// The session of a credential, over or not, and its person.
+    /// Returns the session with this credential, expired or not, and its user.
     async fn cli_session(
         &mut self,
         mac: &TokenMac,
     ) -> StoreResult<Option<(CliSessionRecord, UserRecord)>>;
 
-    /// A person's sessions, oldest first.
+    /// Lists the sessions of a user, oldest first.
     async fn cli_sessions(&mut self, user: UserId) -> StoreResult<Vec<CliSessionRecord>>;
 }
 
-/// Writing logins and sessions.
+/// Write access to device logins and CLI sessions.
 #[async_trait]
 pub trait DeviceLoginWrites: Send {
-    /// Fails with `Duplicate` if one of the codes is taken.
+    /// Inserts a login. Fails with `Duplicate` if one of its codes is taken.
     async fn insert_device_login(&mut self, login: &DeviceLoginRecord) -> StoreResult<()>;
 
-    /// Replaces status, person, pace and last question. Fails with `Stale` unless the login has the
-    /// status `was`.
+    /// Updates status, user, poll interval and time of the last poll. Fails with `Stale` unless the
+    /// stored status is `was`.
     async fn update_device_login(
         &mut self,
         login: &DeviceLoginRecord,
         was: DeviceStatus,
     ) -> StoreResult<()>;
 
-    /// Keeps a session.
+    /// Inserts a session.
     async fn insert_cli_session(&mut self, session: &CliSessionRecord) -> StoreResult<()>;
 
-    /// Ends a person's session. Fails with `Stale` if they have none of this id.
+    /// Deletes a session of a user. Fails with `Stale` if the user has no session with this ID.
     async fn delete_cli_session(&mut self, user: UserId, session: CliSessionId) -> StoreResult<()>;
 
-    /// Ends all sessions of a person, and the logins that they decided.
+    /// Deletes all sessions of a user, and the logins the user approved or denied.
     async fn delete_cli_sessions(&mut self, user: UserId) -> StoreResult<()>;
 
-    /// Removes logins and sessions that are over by then.
+    /// Deletes logins and sessions that expire at or before `by`.
     async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()>;
 }

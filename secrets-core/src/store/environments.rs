@@ -1,4 +1,4 @@
-//! Environments, and what somebody sees in one.
+//! Environments, and resolving an environment for a principal.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -13,120 +13,126 @@ use crate::model::{
 /// An environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentRecord {
-    /// Which environment.
+    /// Environment ID.
     pub id: EnvironmentId,
-    /// Whose environment.
+    /// Project ID.
     pub project: ProjectId,
-    /// Its name: unique within the project, ignoring case.
+    /// Name, unique within the project, ignoring case.
     pub name: EnvironmentName,
-    /// The environment it inherits from, of the same project.
+    /// Parent: the environment of the same project it inherits secrets from.
     pub inherits_from: Option<EnvironmentId>,
-    /// What it is for.
+    /// Description.
     pub description: Option<String>,
-    /// Whether it came with the project; such a one stays.
+    /// True if the environment was created with the project. Such an environment cannot be renamed
+    /// or deleted.
     pub is_default: bool,
-    /// Where it stands in lists.
+    /// Position in lists, ascending.
     pub position: u32,
-    /// Counts the writes to its secrets.
+    /// Number of writes to the environment's secrets.
     pub revision: u64,
-    /// Who made it.
+    /// ID of the user or service token that created the environment.
     pub created_by: Option<Uuid>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 
-/// Which secrets a look into an environment brings along.
+/// Selection of the secrets to load while resolving an environment.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted<'a> {
-    /// None.
+    /// No secrets.
     Nothing,
-    /// The one under this key, of each environment of the chain that has it.
+    /// The secret with this key, from each environment of the inherited chain that has it.
     Key(&'a SecretKey),
-    /// All of each environment of the chain.
+    /// All secrets of each environment of the inherited chain.
     All,
 }
 
-/// What one look brings: everything needed to decide about and answer a request about one
-/// environment, in one statement.
+/// A resolved environment: everything needed to authorize and answer a request about one
+/// environment, loaded in one statement.
 #[derive(Debug, Clone)]
 pub struct Sight {
-    /// The project.
+    /// Project.
     pub project: ProjectRecord,
-    /// The plan of its team.
+    /// Plan of the project's team.
     pub plan: PlanName,
-    /// How the one who looks stands to the project.
+    /// Relation of the principal to the project.
     pub standing: Standing,
-    /// The project's newest key.
+    /// Newest key of the project.
     pub key: ProjectKeyRecord,
-    /// The environment itself, then its ancestors, nearest first; empty if there is no such
-    /// environment. At most [`Sight::REACH`] links, so a circle shows as a repeated link.
+    /// Inherited chain: the environment itself, then its ancestors, nearest first. Empty if there
+    /// is no such environment. At most [`Sight::REACH`] links, so a cycle shows up as a repeated
+    /// link.
     pub chain: Vec<Link>,
 }
 
-/// One environment of a chain.
+/// An environment in an inherited chain.
 #[derive(Debug, Clone)]
 pub struct Link {
     /// The environment.
     pub environment: EnvironmentRecord,
-    /// Whether the scope of the token that looks holds it; true for people.
+    /// True if the environment is in the token's scope; always true for users.
     pub in_scope: bool,
-    /// What was said that the person who looks may do there: to them, or else by the project to all
-    /// its members. `None` where nobody said it, and for tokens.
+    /// Access granted to the user in this environment, or else the project's default for its
+    /// members. `None` if neither is set, and for tokens.
     pub granted: Option<MemberAccess>,
-    /// Its own secrets, as far as wanted, ordered by key.
+    /// The environment's own secrets, limited by the selection, ordered by key.
     pub secrets: Vec<SecretRecord>,
 }
 
 impl Sight {
-    /// How many links a look follows: one more than a chain may have.
+    /// Maximum number of links in a resolved chain: one more than a valid chain may have, so that a
+    /// chain which is too long can be detected.
     pub const REACH: u32 = 17;
 }
 
-/// Reading environments.
+/// Read access to environments.
 #[async_trait]
 pub trait EnvironmentReads: Send {
-    /// What `principal` finds at a path; `None` if there is no such project, or it is deleted.
+    /// Resolves an environment path for `principal`. Returns `None` if there is no such project, or
+    /// it is deleted. Whether the principal has access is for the caller to decide.
     async fn sight(
         &mut self,
         path: &EnvironmentPath,
         principal: Principal,
-        wanted: Wanted<'_>,
+        selection: Wanted<'_>,
     ) -> StoreResult<Option<Sight>>;
 
-    /// The environments of a project that `principal`'s scope holds, in their order.
+    /// Lists the environments of a project that are in the scope of `principal`, ordered by
+    /// position, creation time and ID. For users, all environments are in scope.
     async fn environments(
         &mut self,
         project: ProjectId,
         principal: Principal,
     ) -> StoreResult<Vec<EnvironmentRecord>>;
 
-    /// An environment and its ancestors, nearest first, at most [`Sight::REACH`] of them; none if it
-    /// or its project is gone.
+    /// Returns an environment and its ancestors, nearest first, at most [`Sight::REACH`] of them.
+    /// Empty if the environment does not exist, or its project is deleted.
     async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>>;
 
-    /// The names of the environments that inherit directly from this one, ordered.
+    /// Lists the names of the direct child environments, in order.
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>>;
 }
 
-/// Writing environments.
+/// Write access to environments.
 #[async_trait]
 pub trait EnvironmentWrites: Send {
-    /// Fails with `Duplicate` if the name is taken, in any case of letters.
+    /// Inserts an environment. Fails with `Duplicate` if the name is taken, ignoring case.
     async fn insert_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
-    /// Replaces name, parent, description and the time of change. Fails with `Duplicate` if another
-    /// has the name, in any case of letters, and with `Stale` if it is gone. The project is locked
-    /// before, so that no other takes the name meanwhile.
+    /// Updates name, parent, description and the time of the last change. Fails with `Duplicate` if
+    /// another environment of the project has the name, ignoring case, and with `Stale` if the
+    /// environment is gone. The caller must have locked the project, so that no other transaction
+    /// takes the name meanwhile.
     async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
-    /// Deletes it with its secrets and their versions, and takes it out of every token's scope.
-    /// Fails with `Stale` if it is gone.
+    /// Deletes an environment with its secrets, their versions and its rotations, and removes it
+    /// from the scope of every token. Fails with `Stale` if it is gone.
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
 
-    /// Counts a write and holds the environment's row until the end of the transaction: the first
-    /// act of every write to its secrets. Gives the new revision; fails with `Stale` if the
-    /// environment or its project is gone.
+    /// Increments the environment's revision and locks its row until the end of the transaction.
+    /// Every transaction that writes secrets calls this first. Returns the new revision; fails with
+    /// `Stale` if the environment is gone or its project is deleted.
     async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64>;
 }

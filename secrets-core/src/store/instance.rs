@@ -1,4 +1,4 @@
-//! The installation's own rows: which it is, and its wrapped keys.
+//! Records of the installation itself: its identity and its wrapped keys.
 
 use async_trait::async_trait;
 
@@ -6,35 +6,37 @@ use super::{SecretRecord, StoreResult};
 use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord};
 use crate::model::SecretId;
 
-/// A secret with the key that seals it, to see at start whether records open.
+/// A secret with its project key, to check at start that stored records can be decrypted.
 #[derive(Debug, Clone)]
 pub struct Sample {
     /// The secret.
     pub secret: SecretRecord,
-    /// The key of its project that its record names, or the newest; none if the project has none.
+    /// The project key version named in the secret's record, or else the newest one; `None` if the
+    /// project has no key.
     pub key: Option<ProjectKeyRecord>,
 }
 
-/// Reading the installation's rows.
+/// Read access to the installation's records.
 #[async_trait]
 pub trait InstanceReads: Send {
-    /// The installation and its keys, if there is one.
+    /// Returns the installation and its keys; `None` if it is not initialized.
     async fn instance(&mut self) -> StoreResult<Option<(InstanceRecord, Vec<InstanceKeyRecord>)>>;
 
-    /// Whether there is anything that belongs to somebody: users, teams, projects, secrets, tokens.
+    /// Returns true if any user, team, project, secret or token exists.
     async fn holds_data(&mut self) -> StoreResult<bool>;
 
-    /// The oldest and the newest secret.
+    /// Returns the lowest and the highest secret ID: the oldest and the newest secret.
     async fn secret_range(&mut self) -> StoreResult<Option<(SecretId, SecretId)>>;
 
-    /// The first secret at or after this id, with a key of its project.
+    /// Returns the first secret whose ID is `from` or higher, with a key of its project.
     async fn sample(&mut self, from: SecretId) -> StoreResult<Option<Sample>>;
 }
 
-/// Writing the installation's rows.
+/// Write access to the installation's records.
 #[async_trait]
 pub trait InstanceWrites: Send {
-    /// Fails with `Duplicate` if there is an installation already.
+    /// Inserts the installation and its keys. Fails with `Duplicate` if there is an installation
+    /// already.
     async fn insert_instance(
         &mut self,
         instance: &InstanceRecord,

@@ -1,4 +1,4 @@
-//! Invitations that are pending.
+//! Pending invitations to teams.
 
 use async_trait::async_trait;
 
@@ -6,70 +6,73 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DisplayName, EmailAddress, InvitationId, Role, TeamId, Time, UserId};
 
-/// A place in a team that is kept for whoever can prove an address. The token itself is not kept,
-/// only its keyed hash.
+/// An invitation to join a team, for the owner of an e-mail address. Only the keyed hash of its
+/// token is stored, not the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvitationRecord {
-    /// Which invitation.
+    /// Invitation ID.
     pub id: InvitationId,
-    /// To which team.
+    /// Team ID.
     pub team: TeamId,
-    /// The team's name; read, not written.
+    /// Name of the team; ignored on writes.
     pub team_name: DisplayName,
-    /// Who is invited: at most once to a team.
+    /// E-mail address of the invited person, unique within the team.
     pub email: EmailAddress,
-    /// In which role.
+    /// Role in the team after joining.
     pub role: Role,
-    /// The hash of the token it is accepted by.
+    /// Keyed hash of the token that accepts the invitation.
     pub mac: TokenMac,
-    /// How often it was sent. Each sending has a token of its own, and only the last is good.
+    /// Number of times the invitation was sent. Each time it gets a new token, and only the last
+    /// token is valid.
     pub sendings: u32,
-    /// Who invites.
+    /// ID of the inviting user.
     pub invited_by: UserId,
-    /// Their name; read, not written.
+    /// Name of the inviting user; ignored on writes.
     pub inviter_name: String,
-    /// Their address; read, not written.
+    /// E-mail address of the inviting user; ignored on writes.
     pub inviter_email: String,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When it was last sent.
+    /// Time at which the invitation was last sent.
     pub last_sent_at: Time,
-    /// When it ends.
+    /// Expiry time.
     pub expires_at: Time,
 }
 
-/// Reading invitations. What has expired is found as well.
+/// Read access to invitations. Expired invitations are found as well.
 #[async_trait]
 pub trait InvitationReads: Send {
-    /// The invitation with this id.
+    /// Returns the invitation with this ID.
     async fn invitation(&mut self, id: InvitationId) -> StoreResult<Option<InvitationRecord>>;
 
-    /// The invitation whose last token has this hash.
+    /// Returns the invitation whose current token has this hash.
     async fn invitation_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<InvitationRecord>>;
 
-    /// The invitations of a team, oldest first.
+    /// Lists the invitations of a team, oldest first.
     async fn invitations(&mut self, team: TeamId) -> StoreResult<Vec<InvitationRecord>>;
 
-    /// The invitations of whoever has this address, oldest first.
+    /// Lists the invitations sent to an e-mail address, oldest first.
     async fn invitations_to(&mut self, email: &EmailAddress) -> StoreResult<Vec<InvitationRecord>>;
 
-    /// How many are in a team or have a place kept there until later than `now`.
+    /// Counts the members of a team plus its invitations that expire after `now`.
     async fn count_places(&mut self, team: TeamId, now: Time) -> StoreResult<u64>;
 }
 
-/// Writing invitations.
+/// Write access to invitations.
 #[async_trait]
 pub trait InvitationWrites: Send {
-    /// Fails with `Duplicate` if the address is invited to the team already.
+    /// Inserts an invitation. Fails with `Duplicate` if the address is invited to the team already.
     async fn insert_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
-    /// Keeps that it was sent once more: hash, number and times of its new token. Fails with
-    /// `Stale` if it is gone or was sent meanwhile.
+    /// Stores that an invitation was sent again: hash of the new token, number and time of the
+    /// sending, and expiry time. Fails with `Stale` if the invitation is gone, or was sent again
+    /// since it was read.
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
-    /// Deletes it as it was read. Fails with `Stale` if it is gone or was sent meanwhile.
+    /// Deletes an invitation. Fails with `Stale` if it is gone, or was sent again since it was
+    /// read.
     async fn delete_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
-    /// Deletes those of a team that have expired.
+    /// Deletes the expired invitations of a team.
     async fn delete_expired_invitations(&mut self, team: TeamId, now: Time) -> StoreResult<()>;
 }

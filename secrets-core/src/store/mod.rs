@@ -1,14 +1,43 @@
-//! Where records are kept.
+//! Storage of all records: the traits a store implements, and the records they read and write.
 //!
-//! A store hands out readers and transactions. What only reads works on a reader and cannot write:
-//! the traits are apart, so it would not compile. Writes of a transaction are seen by its own later
-//! reads and, after [`Tx::commit`], by everyone at once; dropping it undoes everything.
+//! A [`Store`] creates readers ([`Reads`]) and transactions ([`Tx`]). The traits are separate, so
+//! code that holds only a reader cannot write: it does not compile. Writes of a transaction are
+//! visible to later reads of the same transaction and, after [`Tx::commit`], to everyone at once.
+//! Dropping a transaction rolls it back.
 //!
-//! Lookups return `Option`, lists are ordered. [`StoreError::Duplicate`] and [`StoreError::Stale`]
-//! leave a transaction usable; after [`StoreError::Broken`] nothing but dropping it makes sense.
+//! Lookups return `Option`; lists have a defined order. [`MemoryStore`] is the reference
+//! implementation.
 //!
-//! [`MemoryStore`] is the reference; `testing::conformance` holds the rules, one test each, which
-//! every store passes.
+//! # Adding a store
+//!
+//! 1. Implement [`Store`] for a type that is `Send + Sync`. Its [`read`](Store::read) and
+//!    [`begin`](Store::begin) return one type each: a reader and a transaction, usually one generic
+//!    type over a connection, as in `memory/mod.rs` and `sql/tables/mod.rs`.
+//! 2. Implement the `…Reads` traits, one per table, for both types. [`Reads`] needs no code: it is
+//!    implemented for every type that has them all.
+//! 3. Implement the `…Writes` traits and [`Tx`] for the transaction only. A transaction sees its
+//!    own writes, and dropping it without a commit rolls everything back.
+//! 4. Map the failures of the storage engine to [`StoreError`]: `Duplicate` for a unique key that
+//!    is taken, `Stale` for a conditional write that found no matching row, `Unavailable` for
+//!    failures that may pass (network, locks, disk space, serialization conflicts), `Broken` for
+//!    everything else. After `Duplicate` or `Stale` the transaction must stay usable, so use a
+//!    conditional insert or a savepoint where the engine aborts a transaction on an error. After
+//!    `Broken` the caller only drops it. Error texts must not quote stored or bound values.
+//! 5. Keep rows that an update or `lock_…` method touched locked until the transaction ends. A
+//!    store that runs one write transaction at a time gets this for free.
+//! 6. Run the conformance suite, one test per rule of this contract. Add a module to
+//!    `secrets-core/tests/stores.rs`, or in another crate enable the feature `testing` of
+//!    `secrets-core` in the dev-dependencies and add `tokio` with its multi-threaded runtime:
+//!
+//! ```text
+//! async fn open() -> (Arc<dyn Store>, TempDir) { … }
+//! secrets_core::store_conformance!(open);
+//! ```
+//!
+//! `open` returns an empty store for each test, and a guard that keeps its database alive. Run the
+//! suite with `cargo test -p secrets-core --features testing --test stores`, plus the feature of
+//! the store. The rules are in `src/testing/conformance`, one file per table: a rule's name says
+//! what must hold, its code shows how the methods are called.
 
 use std::fmt;
 
@@ -65,23 +94,24 @@ pub use tokens::{
 pub use users::{UserReads, UserRecord, UserWrites};
 pub use webhooks::{WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites};
 
-/// What a store returns.
+/// Result of a store method.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// Where records are kept.
+/// A database of records, shared by all requests.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// A reader. It sees what was committed before each of its calls, and takes no lock.
+    /// Creates a reader. It sees everything committed before each of its calls, and takes no lock.
     async fn read(&self) -> StoreResult<Box<dyn Reads>>;
 
-    /// A transaction. Dropping it undoes everything it did.
+    /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
 
-    /// Answers when the store can be read, with the time it believes if it has a clock of its own.
+    /// Checks that the store can be read. Returns the current time of the database server, or
+    /// `None` if the store has no clock of its own.
     async fn ping(&self) -> StoreResult<Option<Time>>;
 }
 
-/// Every table, for reading.
+/// Read access to every table.
 pub trait Reads:
     AuditReads
     + DeviceLoginReads
@@ -122,7 +152,7 @@ impl<T> Reads for T where
 {
 }
 
-/// One transaction over every table.
+/// A transaction over every table.
 #[async_trait]
 pub trait Tx:
     Reads
@@ -142,25 +172,27 @@ pub trait Tx:
     + UserWrites
     + WebhookWrites
 {
-    /// Makes it all last, and seen.
+    /// Commits: makes all writes of the transaction durable and visible.
     async fn commit(self: Box<Self>) -> StoreResult<()>;
 }
 
-/// What a store may answer instead of a result.
+/// Error of a store method.
 #[derive(Debug)]
 pub enum StoreError {
-    /// Something of that name is there already.
+    /// A record with the same unique key exists already.
     Duplicate(Subject),
-    /// The record is gone or changed since it was read.
+    /// The record is gone, or has changed since it was read.
     Stale(Subject),
-    /// The store cannot be reached, or has no room; trying again may help.
+    /// The store cannot be reached, or is out of space; a retry may succeed.
     Unavailable(Cause),
-    /// The store holds something it should not, or refused what it should take.
+    /// The store returned or refused data unexpectedly: a record cannot be decoded, or a statement
+    /// failed for a reason that a retry does not fix.
     Broken(Cause),
 }
 
 impl StoreError {
-    /// The error of an operation for which a record that changed is a thing that is gone.
+    /// Converts to an operation error, with `Stale` as "not found": for operations where a changed
+    /// record means that it is gone.
     pub(crate) fn gone(self, subject: Subject) -> Error {
         match self {
             Self::Stale(_) => Error::NotFound(subject),
@@ -168,7 +200,7 @@ impl StoreError {
         }
     }
 
-    /// The error of an operation that would have said `taken` of a duplicate.
+    /// Converts to an operation error, with `Duplicate` as `taken`.
     pub(crate) fn taken(self, taken: Error) -> Error {
         match self {
             Self::Duplicate(_) => taken,

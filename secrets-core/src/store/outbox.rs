@@ -1,32 +1,32 @@
-//! What is to be sent.
+//! Transactional outbox: messages to send after a commit.
 
 use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::model::{DeliveryId, Time};
 
-/// Something to be sent. It is known by its id and the number of attempts: whoever claims it counts
-/// one more, and from then on it is another to all who read it before.
+/// An outbox delivery. The ID and the number of attempts together identify a claim: claiming
+/// increments `attempts`, so writes by a worker that read the delivery before fail as stale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRecord {
-    /// Which delivery.
+    /// Delivery ID.
     pub id: DeliveryId,
-    /// What it is.
+    /// Kind of message.
     pub kind: String,
-    /// What is needed to make it, as a JSON object; no secret.
+    /// Data to build the message from, as a JSON object; contains no secret.
     pub payload: String,
-    /// How often sending it was begun.
+    /// Number of attempts started.
     pub attempts: u32,
-    /// When it may be claimed: while it is claimed, when that ends.
+    /// Time from which the delivery can be claimed. For a claimed delivery, the end of the claim.
     pub next_attempt_at: Time,
-    /// When it was left.
+    /// Time at which the delivery was enqueued.
     pub created_at: Time,
 }
 
-/// Reading the outbox.
+/// Read access to the outbox.
 #[async_trait]
 pub trait OutboxReads: Send {
-    /// What may be claimed now of one kind, the longest due first.
+    /// Lists the deliveries of one kind that can be claimed now, longest overdue first.
     async fn due_deliveries(
         &mut self,
         kind: &str,
@@ -35,22 +35,24 @@ pub trait OutboxReads: Send {
     ) -> StoreResult<Vec<DeliveryRecord>>;
 }
 
-/// Writing the outbox.
+/// Write access to the outbox.
 #[async_trait]
 pub trait OutboxWrites: Send {
-    /// Leaves something to be sent.
+    /// Enqueues a delivery.
     async fn insert_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Claims it: keeps the number of attempts, which is one higher than it was, and the end of the
-    /// claim. Fails with `Stale` if somebody else has claimed or settled it.
+    /// Claims a delivery: stores `attempts`, which must be one higher than the stored number, and
+    /// the end of the claim. Fails with `Stale` if another worker has claimed or deleted it.
     async fn claim_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Ends a claim before its time. Fails with `Stale` if it is not ours any more.
+    /// Sets the time of the next attempt, which ends a claim early. Fails with `Stale` if the claim
+    /// is lost.
     async fn postpone_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Makes due now what would be due until `by`.
+    /// Makes all deliveries due now that would be due by `by`; this releases claims that end by
+    /// then.
     async fn hasten_deliveries(&mut self, now: Time, by: Time) -> StoreResult<()>;
 
-    /// Deletes what was sent, or given up. Fails with `Stale` if the claim is not ours any more.
+    /// Deletes a delivery that was sent or given up. Fails with `Stale` if the claim is lost.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 }

@@ -1,4 +1,4 @@
-//! What people may do in environments, where somebody said it.
+//! Permissions: the access that members have to environments.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -6,79 +6,80 @@ use uuid::Uuid;
 use super::StoreResult;
 use crate::model::{EnvironmentId, MemberAccess, ProjectId, TeamId, Time, UserId};
 
-/// What a member may do in an environment. It ends with the environment and with the membership: who
-/// leaves a team and comes back has no old rights.
+/// The access granted to a member in an environment. It ends with the environment and with the
+/// membership: a user who leaves a team and joins again has no old permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRecord {
-    /// In which environment.
+    /// Environment ID.
     pub environment: EnvironmentId,
-    /// Who.
+    /// User ID.
     pub user: UserId,
-    /// The environment's team, of which they are a member.
+    /// Team of the environment, which the user is a member of.
     pub team: TeamId,
-    /// What they may do.
+    /// Granted access.
     pub access: MemberAccess,
-    /// Who said so.
+    /// ID of the user who last set the permission.
     pub granted_by: Option<Uuid>,
-    /// When something was first said.
+    /// Time at which the permission was first set.
     pub created_at: Time,
-    /// When it was last said.
+    /// Time at which the permission was last set.
     pub updated_at: Time,
 }
 
-/// What the members of a project's team may do in its environments, where nothing is said of them.
+/// The default access of team members in a project's environments, for members without a permission
+/// of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionDefault {
-    /// In which project.
+    /// Project ID.
     pub project: ProjectId,
-    /// What they may do.
+    /// Default access.
     pub access: MemberAccess,
-    /// Who said so.
+    /// ID of the user who set the default.
     pub set_by: Option<Uuid>,
-    /// When it was last said.
+    /// Time at which the default was last set.
     pub updated_at: Time,
 }
 
-/// Reading permissions.
+/// Read access to permissions.
 #[async_trait]
 pub trait PermissionReads: Send {
-    /// What is said of an environment, oldest first.
+    /// Lists the permissions in an environment, oldest first.
     async fn permissions(
         &mut self,
         environment: EnvironmentId,
     ) -> StoreResult<Vec<PermissionRecord>>;
 
-    /// What is said of a person in the environments of a project, by environment.
+    /// Lists the permissions of a user in a project, ordered by environment.
     async fn permissions_of(
         &mut self,
         project: ProjectId,
         user: UserId,
     ) -> StoreResult<Vec<PermissionRecord>>;
 
-    /// What is said of a project.
+    /// Returns the default access of a project.
     async fn permission_default(
         &mut self,
         project: ProjectId,
     ) -> StoreResult<Option<PermissionDefault>>;
 }
 
-/// Writing permissions.
+/// Write access to permissions.
 #[async_trait]
 pub trait PermissionWrites: Send {
-    /// Says what a member may do, in place of what was said; the moment of the first time stays, and
-    /// is given.
+    /// Sets a member's permission in an environment, replacing an existing one. Keeps the creation
+    /// time of the existing one, and returns the stored creation time.
     async fn put_permission(&mut self, permission: &PermissionRecord) -> StoreResult<Time>;
 
-    /// Takes back what was said. Fails with `Stale` if nothing was.
+    /// Deletes a permission. Fails with `Stale` if there is none.
     async fn delete_permission(
         &mut self,
         environment: EnvironmentId,
         user: UserId,
     ) -> StoreResult<()>;
 
-    /// Says what members may do, in place of what was said.
+    /// Sets the default access of a project, replacing an existing default.
     async fn put_permission_default(&mut self, default: &PermissionDefault) -> StoreResult<()>;
 
-    /// Takes back what was said. Fails with `Stale` if nothing was.
+    /// Deletes the default access of a project. Fails with `Stale` if there is none.
     async fn delete_permission_default(&mut self, project: ProjectId) -> StoreResult<()>;
 }

@@ -1,4 +1,4 @@
-//! Projects, and how somebody stands to one.
+//! Projects, and the relation of a principal to a project.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -9,72 +9,73 @@ use crate::model::{
     DisplayName, PlanName, Principal, ProjectId, ProjectRef, Role, Slug, TeamId, Time,
 };
 
-/// A project that is not deleted. Deleted ones are in no answer; only their slugs stay taken.
+/// A project that is not deleted. Lookups and lists leave out deleted projects, but their slugs
+/// stay taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectRecord {
-    /// Which project.
+    /// Project ID.
     pub id: ProjectId,
-    /// Whose project.
+    /// Team ID.
     pub team: TeamId,
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// Its name in addresses: unique among all projects, kept for ever.
+    /// Name in URLs: unique among all projects and never reused.
     pub slug: Slug,
-    /// What it is for.
+    /// Description.
     pub description: Option<String>,
-    /// Who made it: a user or a service token.
+    /// ID of the user or service token that created the project.
     pub created_by: Option<Uuid>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 
-/// How somebody stands to a project.
+/// Relation of a principal to a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Not at all.
+    /// No relation: not a member of the team, or not in the token's scope.
     Stranger,
-    /// A person with this role in its team.
+    /// User with this role in the project's team.
     Member(Role),
-    /// A service token whose scope holds the project.
+    /// Service token with the project in its scope.
     Token,
 }
 
-/// A project, and how somebody stands to it.
+/// A project, and the relation of a principal to it.
 #[derive(Debug, Clone)]
 pub struct ProjectStanding {
-    /// The project.
+    /// Project.
     pub project: ProjectRecord,
-    /// The plan of its team.
+    /// Plan of the project's team.
     pub plan: PlanName,
-    /// How they stand.
+    /// Relation of the principal to the project.
     pub standing: Standing,
 }
 
-/// What a purge found to delete.
+/// Progress of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purge {
-    /// Something, and there may be more.
+    /// Some data was deleted, and there may be more.
     Some,
-    /// What was left.
+    /// The remaining data was deleted; the purge is complete.
     Rest,
-    /// Nothing.
+    /// There was nothing to delete.
     Nothing,
 }
 
-/// Reading projects.
+/// Read access to projects.
 #[async_trait]
 pub trait ProjectReads: Send {
-    /// The project a reference names, if it is not deleted, and how `principal` stands to it.
+    /// Returns a project that is not deleted, with the relation of `principal` to it.
     async fn project(
         &mut self,
         project: &ProjectRef,
         principal: Principal,
     ) -> StoreResult<Option<ProjectStanding>>;
 
-    /// The project with this id that was deleted after `since`, and how `principal` stands to it.
-    /// Only restoring asks: to all else a deleted project is not there.
+    /// Returns the project with this ID if it was deleted after `since`, with the relation of
+    /// `principal` to it. Only for restoring: all other methods treat a deleted project as missing.
     async fn deleted_project(
         &mut self,
         project: ProjectId,
@@ -82,21 +83,21 @@ pub trait ProjectReads: Send {
         principal: Principal,
     ) -> StoreResult<Option<ProjectStanding>>;
 
-    /// Projects that were deleted before a time and not purged since, oldest first: the first
-    /// `limit` of them.
+    /// Lists projects that were deleted before `before` and are not purged yet, oldest deletion
+    /// first, at most `limit` of them.
     async fn doomed_projects(
         &mut self,
         before: Time,
         limit: u32,
     ) -> StoreResult<Vec<ProjectRecord>>;
 
-    /// The projects somebody stands to at all, oldest first.
+    /// Lists the projects that `principal` has a relation to, oldest first.
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>>;
 
-    /// How many projects a team has.
+    /// Counts the projects of a team.
     async fn count_projects(&mut self, team: TeamId) -> StoreResult<u64>;
 
-    /// One of a project's keys.
+    /// Returns a version of a project's key.
     async fn project_key(
         &mut self,
         project: ProjectId,
@@ -104,24 +105,27 @@ pub trait ProjectReads: Send {
     ) -> StoreResult<Option<ProjectKeyRecord>>;
 }
 
-/// Writing projects.
+/// Write access to projects.
 #[async_trait]
 pub trait ProjectWrites: Send {
-    /// Fails with `Duplicate` if the slug is taken, by a deleted project too.
+    /// Inserts a project with its first key. Fails with `Duplicate` if the slug is taken, also by a
+    /// deleted project.
     async fn insert_project(
         &mut self,
         project: &ProjectRecord,
         key: &ProjectKeyRecord,
     ) -> StoreResult<()>;
 
-    /// Replaces name, description and the time of change. Fails with `Stale` if the project is gone.
+    /// Updates name, description and the time of the last change. Fails with `Stale` if the project
+    /// is gone.
     async fn update_project(&mut self, project: &ProjectRecord) -> StoreResult<()>;
 
-    /// Marks the project deleted and takes it out of every token's scope. Fails with `Stale` if it is gone.
+    /// Marks a project as deleted and removes it from the scope of every token. Fails with `Stale`
+    /// if it is gone.
     async fn delete_project(&mut self, project: ProjectId, now: Time) -> StoreResult<()>;
 
-    /// Takes back the deletion of a project that was deleted after `since`; scopes of tokens stay as
-    /// they are. Fails with `Stale` if there is none.
+    /// Restores a project that was deleted after `since`. Token scopes are not restored. Fails with
+    /// `Stale` if there is no such project.
     async fn restore_project(
         &mut self,
         project: ProjectId,
@@ -129,9 +133,10 @@ pub trait ProjectWrites: Send {
         since: Time,
     ) -> StoreResult<()>;
 
-    /// Deletes what a project held that was deleted before a time: versions and secrets, at most
-    /// `limit` of each; once there are none, environments, keys, name and description too. Only its
-    /// slug is left then. One that is not deleted, or was later, is left alone.
+    /// Purges a project that was deleted before `before`: deletes previous versions and secrets, at
+    /// most `limit` of each per call, and once there are none, environments, keys, name and
+    /// description. After that only the slug remains. Does nothing if the project is not deleted,
+    /// or was deleted later.
     async fn purge_project(
         &mut self,
         project: ProjectId,
@@ -139,6 +144,7 @@ pub trait ProjectWrites: Send {
         limit: u32,
     ) -> StoreResult<Purge>;
 
-    /// Holds the project's row until the end of the transaction. Fails with `Stale` if it is gone.
+    /// Locks the project's row until the end of the transaction. Fails with `Stale` if the project
+    /// is gone.
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()>;
 }

@@ -1,4 +1,4 @@
-//! Rotations, their attempts, and who is at work on them.
+//! Rotations of database credentials, their attempts, and the leases of the workers that run them.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -14,173 +14,176 @@ use crate::model::{
     Time,
 };
 
-/// A rotation. Everything but its place, name, kind and keys may change.
+/// A rotation. Environment, name, integration and keys never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RotationRecord {
-    /// Which rotation.
+    /// Rotation ID.
     pub id: RotationId,
-    /// The environment whose secrets it writes.
+    /// Environment whose secrets the rotation writes.
     pub environment: EnvironmentId,
-    /// Its name, unique within the environment.
+    /// Name, unique within the environment.
     pub name: RotationName,
-    /// What kind of database.
+    /// Kind of database.
     pub integration: Integration,
-    /// Who dials it.
+    /// Connection method: directly, or through a proxy function.
     pub method: ConnectionMethod,
-    /// What the rotated users may do.
+    /// Permission level of the rotated database users.
     pub level: PermissionLevel,
-    /// How the database is reached, the administrator's password included.
+    /// Encrypted connection settings, including the administrator's password.
     pub connection: Sealed,
-    /// The function that reaches it and its shared secret, where there is one.
+    /// Encrypted settings of the proxy function, including its shared secret, if there is one.
     pub proxy: Option<Sealed>,
-    /// The keys it writes, as a JSON object from part of the credential to key.
+    /// Keys of the secrets to write, as a JSON object that maps parts of the credential to keys.
     pub keys: String,
-    /// How many days lie between rotations.
+    /// Rotation interval, in days.
     pub interval_days: u32,
-    /// How it is doing.
+    /// Status.
     pub status: RotationStatus,
-    /// What is wrong, for machines.
+    /// Error code, for programs.
     pub error_code: Option<String>,
-    /// What is wrong, for people.
+    /// Error message, for people.
     pub error_message: Option<String>,
-    /// When it entered the status `error`.
+    /// Time at which the rotation entered the status `error`.
     pub error_since: Option<Time>,
-    /// How many attempts have failed in a row.
+    /// Number of consecutive failed attempts.
     pub failures: u32,
-    /// The slot whose credential is served; none before the first success.
+    /// Slot with the active credential; `None` before the first success.
     pub active_slot: Option<Slot>,
-    /// When the other slot is shut out; none where it is, or never was open.
+    /// Time at which the inactive slot's login will be disabled; `None` if it is disabled already
+    /// or was never used.
     pub retire_at: Option<Time>,
-    /// When the served credential is tried again, and how often that was done since it is served.
+    /// Time of the next check that the active credential works.
     pub check_at: Option<Time>,
-    /// How often the served credential was tried since it is served.
+    /// Number of checks since the credential became active.
     pub checks: u32,
-    /// When it rotates next, if it is active.
+    /// Time of the next rotation, if the rotation is active.
     pub next_rotation_at: Time,
-    /// How many seconds were left when it was paused.
+    /// Seconds that were left until the next rotation when the rotation was paused.
     pub remaining: Option<u64>,
-    /// When it last succeeded.
+    /// Time of the last success.
     pub last_rotation_at: Option<Time>,
-    /// What the target called itself when it was last changed.
+    /// Identity the target reported when it was last changed, such as PostgreSQL's
+    /// `system_identifier`.
     pub identity: Option<String>,
-    /// The number of its last attempt; 0 before the first.
+    /// Number of the last attempt; 0 before the first.
     pub sequence: u64,
-    /// When there is something to do; none where there is nothing. Kept with every change, so that
-    /// one index finds all work.
+    /// Time at which a worker has something to do next; `None` if there is nothing to do. Updated
+    /// with every change, so that one index finds all due work.
     pub work_at: Option<Time>,
-    /// Who made it.
+    /// ID of the user who created the rotation.
     pub created_by: Option<Uuid>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When anything of it last changed.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 
-/// An attempt to rotate. Once it is concluded it is an entry of the history and never changes.
+/// An attempt to rotate. Once concluded, it is an entry of the history and never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRecord {
-    /// Which attempt.
+    /// Attempt ID.
     pub id: AttemptId,
-    /// Whose attempt.
+    /// Rotation ID.
     pub rotation: RotationId,
-    /// Its number within the rotation, from 1: the fence at the target.
+    /// Number of the attempt within the rotation, from 1; stored at the target as a fence against
+    /// older attempts.
     pub sequence: u64,
-    /// The slot it changes: never the one that is served.
+    /// Slot to change; never the active one.
     pub slot: Slot,
-    /// The new password; none once the attempt is concluded.
+    /// Encrypted new password; `None` once the attempt is concluded.
     pub pending: Option<Sealed>,
-    /// How far it is.
+    /// State of the attempt.
     pub state: AttemptState,
-    /// Why it was begun.
+    /// Reason for the attempt.
     pub trigger: TriggerType,
-    /// Who asked for it.
+    /// ID of the user who requested the attempt.
     pub triggered_by: Option<Uuid>,
-    /// How often applying was begun.
+    /// Number of times applying the change was started.
     pub tries: u32,
-    /// How often somebody took it up after somebody else had left it.
+    /// Number of times a worker resumed the attempt after another worker had abandoned it.
     pub resumed: u32,
-    /// How it ended; none while it is open.
+    /// Outcome; `None` while the attempt is open.
     pub outcome: Option<Outcome>,
-    /// Why it ended so, for machines.
+    /// Error code of the outcome, for programs.
     pub error_code: Option<String>,
-    /// Why it ended so, for people.
+    /// Error message of the outcome, for people.
     pub error_message: Option<String>,
-    /// When it was begun.
+    /// Start time.
     pub started_at: Time,
-    /// When it was concluded.
+    /// Time at which the attempt was concluded.
     pub completed_at: Option<Time>,
 }
 
-/// Where a rotation is, with what opens its records.
+/// Project and environment of a rotation, with the key that decrypts its records.
 #[derive(Debug, Clone)]
 pub struct RotationPlace {
-    /// The project.
+    /// Project.
     pub project: ProjectRecord,
-    /// Whether the project is deleted.
+    /// True if the project is deleted.
     pub is_deleted: bool,
-    /// The plan of its team.
+    /// Plan of the project's team.
     pub plan: PlanName,
-    /// The environment.
+    /// Environment.
     pub environment: EnvironmentRecord,
-    /// The project's newest key.
+    /// Newest key of the project.
     pub key: ProjectKeyRecord,
 }
 
-/// The right to work on a rotation until a time, as the only one. Every taking counts one more, and
-/// whoever holds an older count has lost it.
+/// A lease: the exclusive right to work on a rotation until a time. Each lease of a rotation has a
+/// higher epoch, so a worker with an older epoch has lost its lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// On which rotation.
+    /// Rotation ID.
     pub rotation: RotationId,
-    /// The count.
+    /// Epoch: number of leases taken for this rotation so far.
     pub epoch: u64,
-    /// When it ends by itself.
+    /// Expiry time.
     pub until: Time,
 }
 
-/// Reading rotations.
+/// Read access to rotations.
 #[async_trait]
 pub trait RotationReads: Send {
-    /// An environment's rotations, ordered by name.
+    /// Lists the rotations of an environment, ordered by name.
     async fn rotations(&mut self, environment: EnvironmentId) -> StoreResult<Vec<RotationRecord>>;
 
-    /// The rotation of this name.
+    /// Returns the rotation with this name.
     async fn rotation_named(
         &mut self,
         environment: EnvironmentId,
         name: &RotationName,
     ) -> StoreResult<Option<RotationRecord>>;
 
-    /// The rotation with this id, whether or not its project is deleted.
+    /// Returns the rotation with this ID, also if its project is deleted.
     async fn rotation(&mut self, rotation: RotationId) -> StoreResult<Option<RotationRecord>>;
 
-    /// The first rotation at or after this id, whether or not its project is deleted.
+    /// Returns the first rotation whose ID is `from` or higher, also if its project is deleted.
     async fn rotation_from(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>>;
 
-    /// Where a rotation is, whether or not its project is deleted.
+    /// Returns the project and environment of a rotation, also if the project is deleted.
     async fn rotation_place(&mut self, rotation: RotationId) -> StoreResult<Option<RotationPlace>>;
 
-    /// How many rotations the projects of a team have; those of deleted projects do not count.
+    /// Counts the rotations of a team, without those of deleted projects.
     async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64>;
 
-    /// The rotations on which there is work (`work_at` is not after `now`) and nobody is at work
-    /// (no lease lasts beyond `now`), the longest due first.
+    /// Lists the rotations that are due (`work_at` is not after `now`) and not leased (no lease
+    /// lasts beyond `now`), longest overdue first.
     async fn rotation_work(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>>;
 
-    /// Those out of `keys` that a rotation of the environment writes, ordered.
+    /// Returns those of `keys` that are reserved by a rotation of the environment, in order.
     async fn managed_keys(
         &mut self,
         environment: EnvironmentId,
         keys: &[SecretKey],
     ) -> StoreResult<Vec<SecretKey>>;
 
-    /// The attempt that is not concluded.
+    /// Returns the open attempt of a rotation, the one that is not concluded.
     async fn open_attempt(&mut self, rotation: RotationId) -> StoreResult<Option<AttemptRecord>>;
 
-    /// The attempt with this id.
+    /// Returns the attempt with this ID.
     async fn attempt(&mut self, attempt: AttemptId) -> StoreResult<Option<AttemptRecord>>;
 
-    /// The attempts that are concluded, newest first.
+    /// Lists the concluded attempts of a rotation, newest first.
     async fn concluded_attempts(
         &mut self,
         rotation: RotationId,
@@ -188,31 +191,33 @@ pub trait RotationReads: Send {
     ) -> StoreResult<Vec<AttemptRecord>>;
 }
 
-/// Writing rotations. Locks are taken in the order environment, rotation.
+/// Write access to rotations. Lock order: environment, then rotation.
 #[async_trait]
 pub trait RotationWrites: Send {
-    /// Keeps a rotation and reserves the keys it writes. Fails with `Duplicate(Rotation)` if the
-    /// environment has one of the name, with `Duplicate(Secret)` if another rotation writes one of
-    /// the keys. The environment was touched before.
+    /// Inserts a rotation and reserves the keys it writes. Fails with `Duplicate(Rotation)` if the
+    /// environment has a rotation with this name, and with `Duplicate(Secret)` if another rotation
+    /// has reserved one of the keys. The caller must have called
+    /// [`touch_environment`](super::EnvironmentWrites::touch_environment) before.
     async fn insert_rotation(
         &mut self,
         rotation: &RotationRecord,
         keys: &[SecretKey],
     ) -> StoreResult<()>;
 
-    /// Holds the rotation's row until the end of the transaction. Fails with `Stale` if it is gone.
+    /// Locks the rotation's row until the end of the transaction. Fails with `Stale` if the
+    /// rotation is gone.
     async fn lock_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
-    /// Replaces all that may change, and nothing of its lease. The row was held or locked before.
-    /// Fails with `Stale` if it is gone.
+    /// Updates everything that may change, except the lease. The caller must have locked the row,
+    /// or extended the lease, before. Fails with `Stale` if the rotation is gone.
     async fn update_rotation(&mut self, rotation: &RotationRecord) -> StoreResult<()>;
 
-    /// Deletes it with its attempts, reserved keys, webhooks and their deliveries. Fails with `Stale`
-    /// if it is gone.
+    /// Deletes a rotation with its attempts, reserved keys, webhooks and their deliveries. Fails
+    /// with `Stale` if it is gone.
     async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
-    /// Disables the rotations of a project: status, error, and no work any more but the attempts
-    /// that are open. One that is disabled already keeps its reason.
+    /// Disables the rotations of a project: sets status and error, and cancels all work except on
+    /// open attempts. A rotation that is already disabled keeps its error.
     async fn disable_rotations(
         &mut self,
         project: ProjectId,
@@ -221,8 +226,8 @@ pub trait RotationWrites: Send {
         now: Time,
     ) -> StoreResult<()>;
 
-    /// Takes the lease unless somebody's lasts beyond `now`; `None` if it does, or the rotation is
-    /// gone.
+    /// Takes the lease of a rotation. Returns `None` if another lease lasts beyond `now`, or the
+    /// rotation is gone.
     async fn take_lease(
         &mut self,
         rotation: RotationId,
@@ -230,21 +235,21 @@ pub trait RotationWrites: Send {
         until: Time,
     ) -> StoreResult<Option<Lease>>;
 
-    /// Prolongs the lease to what it says and holds the row until the end of the transaction. Fails
-    /// with `Stale` if it was lost.
+    /// Extends the lease to its `until`, and locks the row until the end of the transaction. Fails
+    /// with `Stale` if the lease is lost.
     async fn hold_lease(&mut self, lease: &Lease) -> StoreResult<()>;
 
-    /// Ends the lease, if it was not lost.
+    /// Releases the lease; does nothing if it is lost.
     async fn end_lease(&mut self, lease: &Lease) -> StoreResult<()>;
 
-    /// Ends all leases. Only where no other process has the store.
+    /// Releases all leases. Only for a store that no other process uses.
     async fn end_leases(&mut self) -> StoreResult<()>;
 
-    /// Fails with `Duplicate` if the rotation has an attempt that is not concluded, or one of this
-    /// number.
+    /// Inserts an attempt. Fails with `Duplicate` if the rotation has an open attempt, or an
+    /// attempt with this number.
     async fn insert_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 
-    /// Replaces pending password, state, counts, outcome, error and time of completion. Fails with
-    /// `Stale` if the attempt is gone or concluded.
+    /// Updates pending password, state, counters, outcome, error and the completion time. Fails
+    /// with `Stale` if the attempt is gone or concluded.
     async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 }

@@ -1,4 +1,4 @@
-//! Scans, and what they found.
+//! Secret scans and their findings.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -11,97 +11,97 @@ use crate::model::{EnvironmentId, FindingId, ProjectId, ScanId, TeamId, Time, Us
 /// A scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScanRecord {
-    /// Which scan.
+    /// Scan ID.
     pub id: ScanId,
-    /// Whose scan.
+    /// Team ID.
     pub team: TeamId,
-    /// The project it was made for.
+    /// Project the scan belongs to, if any.
     pub project: Option<ProjectId>,
-    /// What was scanned.
+    /// Kind of source that was scanned.
     pub source: SourceKind,
-    /// What people call it.
+    /// Display name of the source.
     pub source_name: Option<String>,
-    /// The commit it was.
+    /// Commit that was scanned.
     pub source_commit: Option<String>,
-    /// How many findings are of high severity.
+    /// Number of findings with high severity.
     pub high: u32,
-    /// How many are of medium severity.
+    /// Number of findings with medium severity.
     pub medium: u32,
-    /// How many are of low severity.
+    /// Number of findings with low severity.
     pub low: u32,
-    /// Whether there was more than is kept.
+    /// True if there were more findings than are stored.
     pub is_truncated: bool,
-    /// How many stored values it was compared with.
+    /// Number of stored secret values the source was compared with.
     pub secrets_compared: u32,
-    /// Who made it.
+    /// ID of the user who created the scan.
     pub created_by: UserId,
-    /// When it began.
+    /// Start time.
     pub created_at: Time,
-    /// When it was done.
+    /// Completion time.
     pub completed_at: Time,
 }
 
-/// Something a scan found. The credential itself is not kept.
+/// A finding of a scan. The credential that was found is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingRecord {
-    /// Which finding.
+    /// Finding ID.
     pub id: FindingId,
-    /// Whose finding.
+    /// Scan ID.
     pub scan: ScanId,
-    /// Where it comes in the scan, from 0.
+    /// Position in the scan, from 0.
     pub position: u32,
-    /// The rule that found it.
+    /// ID of the detection rule that matched.
     pub rule: String,
-    /// What the rule finds.
+    /// Description of the detection rule.
     pub description: String,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// The file it is in.
+    /// File path.
     pub path: Option<String>,
-    /// Its line, from 1.
+    /// Line, from 1.
     pub line: Option<u32>,
-    /// Its column, from 1.
+    /// Column, from 1.
     pub column: Option<u32>,
-    /// The commit it is in.
+    /// Commit that contains the finding.
     pub commit: Option<String>,
-    /// What it is known again by.
+    /// Fingerprint, to recognize the same finding in later scans.
     pub fingerprint: Fingerprint,
-    /// What may be shown of it.
+    /// Redacted form of the credential, safe to display.
     pub redacted: Option<String>,
-    /// Its entropy, in hundredths of a bit for each character.
+    /// Entropy, in hundredths of a bit per character.
     pub entropy: Option<u32>,
-    /// The stored secret that it is the value of.
+    /// The stored secret that has this value, if any.
     pub secret: Option<SecretPlace>,
-    /// What was said of it.
+    /// Triage status.
     pub status: FindingStatus,
-    /// Why.
+    /// Comment on the status.
     pub comment: Option<String>,
-    /// When it was found.
+    /// Time at which the finding was found.
     pub created_at: Time,
-    /// When something was said of it.
+    /// Time of the last status change.
     pub updated_at: Time,
-    /// Who said it.
+    /// ID of the user who last changed the status.
     pub updated_by: Option<Uuid>,
 }
 
-/// Where a secret is.
+/// Location of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretPlace {
-    /// The project.
+    /// Project ID.
     pub project: ProjectId,
-    /// The environment.
+    /// Environment ID.
     pub environment: EnvironmentId,
-    /// The key.
+    /// Secret key.
     pub key: String,
 }
 
-/// Reading scans. Those of a project that is deleted are not found.
+/// Read access to scans. Scans of a deleted project are not found.
 #[async_trait]
 pub trait ScanReads: Send {
-    /// The scan with this id.
+    /// Returns the scan with this ID.
     async fn scan(&mut self, scan: ScanId) -> StoreResult<Option<ScanRecord>>;
 
-    /// The newest scans of these teams, of one project where it is given; newest first.
+    /// Lists the newest scans of these teams, newest first; only those of `project` if it is given.
     async fn scans(
         &mut self,
         teams: &[TeamId],
@@ -109,17 +109,18 @@ pub trait ScanReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<ScanRecord>>;
 
-    /// What a scan found, in its order.
+    /// Lists the findings of a scan, ordered by position.
     async fn findings(&mut self, scan: ScanId) -> StoreResult<Vec<FindingRecord>>;
 
-    /// One thing that a scan found.
+    /// Returns a finding of a scan.
     async fn finding(
         &mut self,
         scan: ScanId,
         finding: FindingId,
     ) -> StoreResult<Option<FindingRecord>>;
 
-    /// What a team has said once and for all of those fingerprints of which it has, ordered.
+    /// Returns the lasting statuses a team has set for these fingerprints, ordered by fingerprint.
+    /// Fingerprints without one are left out.
     async fn marks(
         &mut self,
         team: TeamId,
@@ -127,20 +128,22 @@ pub trait ScanReads: Send {
     ) -> StoreResult<Vec<(Fingerprint, FindingStatus)>>;
 }
 
-/// Writing scans.
+/// Write access to scans.
 #[async_trait]
 pub trait ScanWrites: Send {
-    /// Keeps a scan and what it found.
+    /// Inserts a scan with its findings.
     async fn insert_scan(
         &mut self,
         scan: &ScanRecord,
         findings: &[FindingRecord],
     ) -> StoreResult<()>;
 
-    /// Replaces status, comment, and who said so and when. Fails with `Stale` if it is gone.
+    /// Updates status, comment, and the user and time of the change. Fails with `Stale` if the
+    /// finding is gone.
     async fn update_finding(&mut self, finding: &FindingRecord) -> StoreResult<()>;
 
-    /// Remembers what a team says of a fingerprint, or with `None` that it says nothing.
+    /// Sets the lasting status of a fingerprint in a team, which later scans start from; `None`
+    /// removes it.
     async fn mark(
         &mut self,
         team: TeamId,
@@ -148,7 +151,7 @@ pub trait ScanWrites: Send {
         status: Option<FindingStatus>,
     ) -> StoreResult<()>;
 
-    /// Deletes a scan with what it found; what was said of fingerprints stays. Fails with `Stale`
-    /// if it is gone.
+    /// Deletes a scan with its findings; lasting statuses of fingerprints stay. Fails with `Stale`
+    /// if the scan is gone.
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()>;
 }

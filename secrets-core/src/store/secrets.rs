@@ -1,4 +1,4 @@
-//! The secrets, and the versions they replaced.
+//! Secrets and their previous versions.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -7,62 +7,64 @@ use super::StoreResult;
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Time};
 
-/// A secret's current version, sealed.
+/// A secret with its current version, encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretRecord {
-    /// Which secret.
+    /// Secret ID.
     pub id: SecretId,
-    /// Whose secret.
+    /// Environment ID.
     pub environment: EnvironmentId,
-    /// Its key, unique within the environment.
+    /// Key, unique within the environment.
     pub key: SecretKey,
-    /// The value; of a hidden secret, nothing.
+    /// Encrypted value; an encrypted empty value for a hidden secret.
     pub sealed: Sealed,
-    /// Whether it hides its key here, whatever an ancestor says. Authenticated by the seal.
+    /// True if the secret hides its key in this environment, so that no value is inherited from an
+    /// ancestor. Authenticated by the encryption.
     pub hidden: bool,
-    /// What it is for, sealed like a value (with version 0: it does not change with versions).
+    /// Description, encrypted like a value (with version 0, because it does not change with
+    /// versions).
     pub description: Option<Sealed>,
-    /// Counts the values it has had, from 1.
+    /// Version number, from 1.
     pub version: u32,
-    /// How this version came to be.
+    /// Kind of change that created this version.
     pub change: Change,
-    /// Who made this version.
+    /// ID of the user or service token that created this version.
     pub changed_by: Option<Uuid>,
-    /// When this version was made.
+    /// Creation time of this version.
     pub changed_at: Time,
-    /// Who made the secret.
+    /// ID of the user or service token that created the secret.
     pub created_by: Option<Uuid>,
-    /// Who last changed anything of it.
+    /// ID of the user or service token that last changed the secret, including its description.
     pub updated_by: Option<Uuid>,
-    /// When the secret was made.
+    /// Creation time of the secret.
     pub created_at: Time,
-    /// When anything of it last changed.
+    /// Time of the last change of the secret, including its description.
     pub updated_at: Time,
 }
 
-/// A version that was replaced.
+/// A previous version of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretVersion {
-    /// Which secret.
+    /// Secret ID.
     pub secret: SecretId,
-    /// Which version of it.
+    /// Version number.
     pub version: u32,
-    /// Its value.
+    /// Encrypted value.
     pub sealed: Sealed,
-    /// Whether it hid its key.
+    /// True if this version hid its key.
     pub hidden: bool,
-    /// How it came to be.
+    /// Kind of change that created this version.
     pub change: Change,
-    /// Who made it.
+    /// ID of the user or service token that created this version.
     pub changed_by: Option<Uuid>,
-    /// When it was made.
+    /// Creation time of this version.
     pub changed_at: Time,
-    /// When it was replaced.
+    /// Time at which the next version replaced this one.
     pub replaced_at: Time,
 }
 
 impl SecretVersion {
-    /// The secret as it was at this version, to open it by.
+    /// Returns the secret's record as of this version, for decrypting the version's value.
     pub(crate) fn of(&self, secret: &SecretRecord) -> SecretRecord {
         SecretRecord {
             version: self.version,
@@ -73,23 +75,23 @@ impl SecretVersion {
     }
 }
 
-/// How a version came to be.
+/// Kind of change that creates a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// With the secret.
+    /// The secret was created.
     Created,
-    /// By a new value.
+    /// A new value was set.
     Updated,
-    /// By hiding the key.
+    /// The key was hidden.
     Hidden,
-    /// By taking up what an earlier version held.
+    /// The value of an earlier version was restored.
     RolledBack,
-    /// By a rotation.
+    /// A rotation set the value.
     Rotated,
 }
 
 impl Change {
-    /// The name under which it is kept and told.
+    /// Returns the name used in storage and in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -101,7 +103,7 @@ impl Change {
         }
     }
 
-    /// The change kept under this name.
+    /// Returns the change with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Created, Self::Updated, Self::Hidden, Self::RolledBack, Self::Rotated]
@@ -110,20 +112,21 @@ impl Change {
     }
 }
 
-/// Reading secrets.
+/// Read access to secrets.
 #[async_trait]
 pub trait SecretReads: Send {
-    /// An environment's own secrets under these keys, ordered by key.
+    /// Lists an environment's own secrets with these keys, ordered by key.
     async fn secrets(
         &mut self,
         environment: EnvironmentId,
         keys: &[SecretKey],
     ) -> StoreResult<Vec<SecretRecord>>;
 
-    /// How many secrets an environment has of its own, hidden ones included.
+    /// Counts an environment's own secrets, including hidden ones.
     async fn count_secrets(&mut self, environment: EnvironmentId) -> StoreResult<u64>;
 
-    /// The versions before one that a secret has replaced, newest first: the first `limit` of them.
+    /// Lists the previous versions of a secret with a number below `before`, newest first, at most
+    /// `limit` of them.
     async fn secret_versions(
         &mut self,
         secret: SecretId,
@@ -132,19 +135,20 @@ pub trait SecretReads: Send {
     ) -> StoreResult<Vec<SecretVersion>>;
 }
 
-/// Writing secrets. The environment was touched before.
+/// Write access to secrets. The caller must have called
+/// [`touch_environment`](super::EnvironmentWrites::touch_environment) before.
 #[async_trait]
 pub trait SecretWrites: Send {
-    /// Fails with `Duplicate` if the environment has one of the keys.
+    /// Inserts secrets, all or none. Fails with `Duplicate` if the environment has one of the keys.
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()>;
 
-    /// Puts the next version in place and keeps the one it replaces. Fails with `Stale` unless that
-    /// is the version just before.
+    /// Stores the next version of a secret, and keeps the current one as a previous version. Fails
+    /// with `Stale` unless the stored version is the one just before.
     async fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()>;
 
-    /// Replaces the description, `updated_by` and `updated_at`, and nothing else.
+    /// Updates the description, `updated_by` and `updated_at`, and nothing else.
     async fn redescribe_secret(&mut self, secret: &SecretRecord) -> StoreResult<()>;
 
-    /// Deletes the secret and its versions, for good. Fails with `Stale` if it is gone.
+    /// Deletes a secret with its versions, permanently. Fails with `Stale` if it is gone.
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;
 }

@@ -8,138 +8,141 @@ use crate::model::{DisplayName, PlanName, Role, Slug, TeamId, Time, UserId};
 /// A team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamRecord {
-    /// Which team.
+    /// Team ID.
     pub id: TeamId,
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// Its name in addresses, unique among teams.
+    /// Name in URLs, unique among teams.
     pub slug: Slug,
-    /// Whether it came with its owner's first sign-in.
+    /// True if the team was created at its owner's first sign-in.
     pub is_personal: bool,
-    /// What it may use.
+    /// Billing plan.
     pub plan: PlanName,
-    /// Who made it.
+    /// ID of the user who created the team.
     pub created_by: UserId,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Time,
 }
 
-/// Somebody's place in a team, and who they are.
+/// A member of a team, with the user's profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberRecord {
-    /// Which team.
+    /// Team ID.
     pub team: TeamId,
-    /// Which person.
+    /// User ID.
     pub user: UserId,
-    /// Their role.
+    /// Role in the team.
     pub role: Role,
-    /// Their address; read, not written.
+    /// E-mail address of the user; ignored on writes.
     pub email: String,
-    /// Their name; read, not written.
+    /// Name of the user; ignored on writes.
     pub name: String,
-    /// An image of them; read, not written.
+    /// URL of the user's avatar; ignored on writes.
     pub avatar_url: Option<String>,
-    /// When they joined.
+    /// Time at which the user joined the team.
     pub created_at: Time,
-    /// When their role last changed.
+    /// Time of the last change of the role.
     pub updated_at: Time,
 }
 
 impl TeamRecord {
-    /// What is kept of a team that was deleted.
+    /// Slug of a team after its deletion. The row stays, so the slug must be unique.
     pub(crate) fn deleted_slug(team: TeamId) -> String {
         format!("deleted-{}", team.uuid().simple())
     }
 }
 
-/// What a team or project is called once it is deleted for good.
+/// Name of a team or project after its permanent deletion.
 pub(crate) const DELETED: &str = "deleted";
 
-/// A team, seen by somebody.
+/// A team and a user's membership in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
     /// The team.
     pub team: TeamRecord,
-    /// Their role in it; `None` if they have none.
+    /// Role of the user in the team; `None` if the user is not a member.
     pub role: Option<Role>,
-    /// When they joined.
+    /// Time at which the user joined the team; `None` if the user is not a member.
     pub joined_at: Option<Time>,
 }
 
-/// How much a team has. Of what a plan limits in each project or environment, `most` is what the
-/// fullest one has.
+/// Number of resources in a team. Plans limit some resources per project or environment: for these,
+/// a `most_…` field has the highest count in any one of them. Deleted projects do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TeamUsage {
     /// Members.
     pub members: u64,
     /// Projects.
     pub projects: u64,
-    /// Environments of all projects.
+    /// Environments in all projects.
     pub environments: u64,
-    /// Environments of the project that has most.
+    /// Environments in the project with the most environments.
     pub most_environments: u64,
-    /// Secrets of all environments, hidden ones included.
+    /// Secrets in all environments, including hidden ones.
     pub secrets: u64,
-    /// Secrets of the environment that has most.
+    /// Secrets in the environment with the most secrets.
     pub most_secrets: u64,
-    /// Service tokens, those that have ended included.
+    /// Service tokens, including expired ones.
     pub service_tokens: u64,
-    /// Rotations of all projects.
+    /// Rotations in all projects.
     pub rotations: u64,
 }
 
 impl Membership {
-    /// Whether the team came with this person's first sign-in; they may be in others' as well.
+    /// True if the team is the one created at this user's first sign-in. A user may be a member of
+    /// other users' personal teams as well.
     pub(crate) fn is_personal_of(&self, user: UserId) -> bool {
         self.team.is_personal && self.team.created_by == user
     }
 }
 
-/// Reading teams.
+/// Read access to teams.
 #[async_trait]
 pub trait TeamReads: Send {
-    /// The team, if it exists, and this person's role in it.
+    /// Returns the team with the user's role in it; `None` if the team does not exist. The role is
+    /// `None` if the user is not a member.
     async fn membership(&mut self, team: TeamId, user: UserId) -> StoreResult<Option<Membership>>;
 
-    /// The teams this person belongs to, oldest first.
+    /// Lists the teams of a user, oldest first.
     async fn memberships(&mut self, user: UserId) -> StoreResult<Vec<Membership>>;
 
-    /// The members of these teams, by team and then in the order they joined.
+    /// Lists the members of these teams, ordered by team, then by the time they joined.
     async fn members(&mut self, teams: &[TeamId]) -> StoreResult<Vec<MemberRecord>>;
 
-    /// How much a team has.
+    /// Counts the resources of a team.
     async fn team_usage(&mut self, team: TeamId) -> StoreResult<TeamUsage>;
 
-    /// The team itself.
+    /// Returns the team with this ID.
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>>;
 }
 
-/// Writing teams.
+/// Write access to teams.
 #[async_trait]
 pub trait TeamWrites: Send {
-    /// Fails with `Duplicate` if the slug is taken.
+    /// Inserts a team. Fails with `Duplicate` if the slug is taken.
     async fn insert_team(&mut self, team: &TeamRecord) -> StoreResult<()>;
 
-    /// Fails with `Duplicate` if the person is a member already.
+    /// Adds a member. Fails with `Duplicate` if the user is a member already.
     async fn insert_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
 
-    /// Gives a member this role. Fails with `Stale` if the person is no member.
+    /// Updates the role of a member. Fails with `Stale` if the user is not a member.
     async fn update_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
 
-    /// Puts a team on a plan. Fails with `Stale` if the team is gone.
+    /// Sets the plan of a team. Fails with `Stale` if the team is gone.
     async fn set_plan(&mut self, team: TeamId, plan: &PlanName, now: Time) -> StoreResult<()>;
 
-    /// Takes a person out of a team. Fails with `Stale` if they are not in it.
+    /// Removes a user from a team, with the permissions granted to the user there. Fails with
+    /// `Stale` if the user is not a member.
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()>;
 
-    /// Deletes everything in a team: members, invitations, tokens, and its projects with their
-    /// environments, secrets and keys. Of the projects remains that their slugs are taken, and of
-    /// the team what those refer to.
+    /// Deletes everything in a team: members, invitations, tokens, scans, and its projects with
+    /// their environments, secrets and keys. A row remains for each project, to keep its slug
+    /// taken, and one for the team, which these refer to.
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()>;
 
-    /// Holds the team's row until the end of the transaction, so that what is counted stays so.
-    /// Fails with `Stale` if the team is gone.
+    /// Locks the team's row until the end of the transaction, so that counts of its resources stay
+    /// valid. Fails with `Stale` if the team is gone.
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()>;
 }

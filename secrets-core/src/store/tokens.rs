@@ -10,125 +10,126 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
 
-/// A service token. The token itself is not kept, only its keyed hash.
+/// A service token. Only its keyed hash is stored, not the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent choices, kept as columns")]
+#[expect(clippy::struct_excessive_bools, reason = "four independent flags, stored as columns")]
 pub struct TokenRecord {
-    /// Which token.
+    /// Token ID.
     pub id: TokenId,
-    /// Whose token.
+    /// Team ID.
     pub team: TeamId,
-    /// What people call it.
+    /// Display name.
     pub name: DisplayName,
-    /// The hash it is found by.
+    /// Keyed hash of the token, for lookup.
     pub mac: TokenMac,
-    /// Its first characters, for people.
+    /// First characters of the token, for display.
     pub prefix: String,
-    /// Whether it may read.
+    /// Read permission.
     pub can_read: bool,
-    /// Whether it may write; that does not include reading.
+    /// Write permission; does not include read permission.
     pub can_write: bool,
-    /// Whether it holds all projects of the team, later ones too. Fixed when it is made: a list
-    /// that becomes empty means nothing, not everything.
+    /// True if the scope includes all projects of the team, also future ones. Fixed at creation: a
+    /// list of projects that becomes empty grants access to no project, not to all.
     pub all_projects: bool,
-    /// Whether it holds all environments of its projects. Fixed likewise.
+    /// True if the scope includes all environments of its projects. Fixed at creation as well.
     pub all_environments: bool,
-    /// Who made it.
+    /// ID of the user who created the token.
     pub created_by: UserId,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Time,
-    /// When it ends.
+    /// Expiry time.
     pub expires_at: Option<Time>,
-    /// Where it may be used from; from everywhere if it is empty.
+    /// IP networks the token may be used from; any network if empty.
     pub networks: Vec<IpNet>,
-    /// What it was before it was last rotated, if that may still be used.
+    /// Credential before the last rotation, if it was given a grace period.
     pub previous: Option<PreviousToken>,
-    /// When it was last rotated.
+    /// Time of the last rotation.
     pub rotated_at: Option<Time>,
-    /// When it was last used, as far as that was written.
+    /// Last recorded use.
     pub last_use: Option<TokenUse>,
 }
 
-/// What a token was before it was rotated.
+/// The credential of a token before its last rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreviousToken {
-    /// The hash it was found by.
+    /// Keyed hash of the credential.
     pub mac: TokenMac,
-    /// When it ends.
+    /// End of the grace period.
     pub until: Time,
 }
 
-/// When a token was used, and from where.
+/// A use of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenUse {
-    /// When.
+    /// Time of the use.
     pub at: Time,
-    /// From where, if that was known.
+    /// IP address of the client, if known.
     pub address: Option<IpAddr>,
 }
 
 impl TokenUse {
-    /// How long a use that was written stands for those that follow it.
+    /// Minimum interval between recorded uses of a token. Uses in between are not written.
     pub const STANDS: TimeDelta = TimeDelta::minutes(1);
 }
 
-/// What a token becomes.
+/// A new credential for a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rotation {
-    /// The hash it is found by from now on.
+    /// Keyed hash of the new credential.
     pub mac: TokenMac,
-    /// Its first characters.
+    /// First characters of the new credential, for display.
     pub prefix: String,
-    /// Until when it is found by the hash it has now as well; `None` if that ends at once.
+    /// End of the grace period of the current credential; `None` if it is invalid at once.
     pub previous_until: Option<Time>,
-    /// When.
+    /// Time of the rotation.
     pub now: Time,
 }
 
-/// What a token is for, where it is not for all.
+/// Projects and environments in a token's scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TokenScope {
-    /// The projects, unless it holds all.
+    /// Projects, unless the scope includes all projects.
     pub projects: Vec<ProjectId>,
-    /// The environments, unless it holds all of its projects.
+    /// Environments, unless the scope includes all environments of its projects.
     pub environments: Vec<EnvironmentId>,
 }
 
-/// Reading tokens.
+/// Read access to tokens.
 #[async_trait]
 pub trait TokenReads: Send {
-    /// The token that has this hash, or had it before it was last rotated; expired or not.
+    /// Returns the token with this hash, current or previous, expired or not.
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>>;
 
-    /// The token with this id.
+    /// Returns the token with this ID.
     async fn token(&mut self, token: TokenId) -> StoreResult<Option<TokenRecord>>;
 
-    /// The tokens of these teams with their scopes, oldest first.
+    /// Lists the tokens of these teams with their scopes, oldest first.
     async fn tokens(&mut self, teams: &[TeamId]) -> StoreResult<Vec<(TokenRecord, TokenScope)>>;
 
-    /// The scope of one token.
+    /// Returns the scope of a token.
     async fn token_scope(&mut self, token: TokenId) -> StoreResult<TokenScope>;
 
-    /// How many tokens a team has.
+    /// Counts the tokens of a team.
     async fn count_tokens(&mut self, team: TeamId) -> StoreResult<u64>;
 }
 
-/// Writing tokens.
+/// Write access to tokens.
 #[async_trait]
 pub trait TokenWrites: Send {
-    /// Keeps a token and its scope.
+    /// Inserts a token with its scope.
     async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()>;
 
-    /// Gives a token another hash and keeps the one it has, as the previous one. What was previous
-    /// until now is gone. Fails with `Stale` if the token is gone.
+    /// Replaces the hash of a token. The current hash becomes the previous one if it has a grace
+    /// period; the hash that was previous until now is discarded. Fails with `Stale` if the token
+    /// is gone.
     async fn rotate_token(&mut self, token: TokenId, rotation: &Rotation) -> StoreResult<()>;
 
-    /// Writes when a token was last used, unless that was written less than [`TokenUse::STANDS`]
-    /// before. Does nothing if the token is gone.
+    /// Records the last use of a token, unless the recorded one is less than [`TokenUse::STANDS`]
+    /// older. Does nothing if the token is gone.
     async fn use_token(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
 
-    /// Deletes it. Fails with `Stale` if it is gone.
+    /// Deletes a token. Fails with `Stale` if it is gone.
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()>;
 }

@@ -1,48 +1,49 @@
-//! The people who have signed in.
+//! Users: people who have signed in.
 
 use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::model::{Time, UserId};
 
-/// A person, unique by issuer and subject. E-mail addresses are not unique: two issuers may vouch
-/// for the same one.
+/// A user, unique by issuer and subject. E-mail addresses are not unique: two issuers may report
+/// the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserRecord {
-    /// Which person.
+    /// User ID.
     pub id: UserId,
-    /// Who vouches for them.
+    /// Identity provider that authenticates the user (`iss`).
     pub issuer: String,
-    /// Who they are to the issuer.
+    /// Subject: ID of the user at the issuer (`sub`).
     pub subject: String,
-    /// Their address, lower case.
+    /// E-mail address, in lower case.
     pub email: String,
-    /// Whether the issuer says the address is theirs.
+    /// True if the issuer has verified the e-mail address.
     pub email_verified: bool,
-    /// Their name, or what stands before the `@`.
+    /// Display name, or the local part of the e-mail address if there is none.
     pub name: String,
-    /// Whether they chose the name themselves: then it is not told anew by the issuer.
+    /// True if the user chose the name. Such a name is not replaced by the one the issuer reports.
     pub is_name_chosen: bool,
-    /// Their given name.
+    /// Given name.
     pub first_name: Option<String>,
-    /// Their family name.
+    /// Family name.
     pub last_name: Option<String>,
-    /// An image of them.
+    /// URL of an avatar.
     pub avatar_url: Option<String>,
-    /// When they first signed in.
+    /// Time of the first sign-in.
     pub created_at: Time,
-    /// When the issuer last told something new of them.
+    /// Time of the last change of the profile.
     pub updated_at: Time,
-    /// When they last signed in.
+    /// Time of the last sign-in.
     pub last_login_at: Option<Time>,
 }
 
 impl UserRecord {
-    /// What is kept of somebody who is forgotten.
+    /// Returns the record that remains of a deleted user: ID and creation time, without personal
+    /// data.
     pub(crate) fn forgotten(user: UserId, created_at: Time, now: Time) -> Self {
         Self {
             id: user,
-            // No issuer is called so: by this they are told from others.
+            // No issuer has an empty name, so this marks the record as deleted.
             issuer: String::new(),
             subject: user.to_string(),
             email: String::new(),
@@ -59,13 +60,13 @@ impl UserRecord {
     }
 }
 
-/// Reading people.
+/// Read access to users.
 #[async_trait]
 pub trait UserReads: Send {
-    /// The person with this id.
+    /// Returns the user with this ID.
     async fn user(&mut self, user: UserId) -> StoreResult<Option<UserRecord>>;
 
-    /// The person an issuer knows under this subject.
+    /// Returns the user with this issuer and subject.
     async fn user_by_subject(
         &mut self,
         issuer: &str,
@@ -73,21 +74,21 @@ pub trait UserReads: Send {
     ) -> StoreResult<Option<UserRecord>>;
 }
 
-/// Writing people.
+/// Write access to users.
 #[async_trait]
 pub trait UserWrites: Send {
-    /// Fails with `Duplicate` if the issuer's subject is known already.
+    /// Inserts a user. Fails with `Duplicate` if the issuer and subject exist already.
     async fn insert_user(&mut self, user: &UserRecord) -> StoreResult<()>;
 
-    /// Replaces everything but id, issuer, subject and the time of creation. Whoever is forgotten
-    /// stays so.
+    /// Updates everything except ID, issuer, subject and creation time. Has no effect on a deleted
+    /// user.
     async fn update_user(&mut self, user: &UserRecord) -> StoreResult<()>;
 
-    /// Holds the person's row until the end of the transaction. Fails with `Stale` if they are
-    /// forgotten.
+    /// Locks the user's row until the end of the transaction. Fails with `Stale` if the user is
+    /// deleted.
     async fn lock_user(&mut self, user: UserId) -> StoreResult<()>;
 
-    /// Keeps of a person that there was somebody, and nothing of who: neither their issuer's subject
-    /// nor anything that was told of them. Who signs in with that subject later is somebody new.
+    /// Erases the personal data of a user, including the issuer's subject, and keeps the row as a
+    /// marker. A later sign-in with the same subject creates a new user.
     async fn forget_user(&mut self, user: UserId, now: Time) -> StoreResult<()>;
 }

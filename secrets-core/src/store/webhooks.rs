@@ -1,4 +1,4 @@
-//! Webhooks of rotations, and what they were told.
+//! Webhooks of rotations, and their deliveries.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -11,63 +11,63 @@ use crate::model::{RotationId, Time, WebhookDeliveryId, WebhookId};
 /// A webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookRecord {
-    /// Which webhook.
+    /// Webhook ID.
     pub id: WebhookId,
-    /// Whose events it is told.
+    /// Rotation whose events are sent.
     pub rotation: RotationId,
-    /// Where it is and what signs deliveries to it, sealed together: an address may hold a token.
+    /// URL and signing secret, sealed together: a URL may contain a token.
     pub sealed: Sealed,
-    /// What it is told.
+    /// Event types to send.
     pub events: Vec<WebhookEvent>,
-    /// Whether it is told anything.
+    /// True if events are sent.
     pub enabled: bool,
-    /// Since when every delivery to it has failed.
+    /// Start of the current run of failed deliveries; `None` if the last delivery succeeded.
     pub failing_since: Option<Time>,
-    /// Who made it.
+    /// ID of the user who created the webhook.
     pub created_by: Option<Uuid>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
 }
 
-/// An event on its way to a webhook. When it is tried next is said by the outbox.
+/// A delivery of an event to a webhook. The outbox schedules its attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookDeliveryRecord {
-    /// Which delivery; stays the same however often it is sent.
+    /// Delivery ID, the same for every attempt.
     pub id: WebhookDeliveryId,
-    /// To which webhook.
+    /// Webhook ID.
     pub webhook: WebhookId,
-    /// Of what; `None` is a test.
+    /// Event type; `None` for a test.
     pub event: Option<WebhookEvent>,
-    /// What is sent, byte for byte: JSON without any value.
+    /// Request body, byte for byte: JSON that contains no secret value.
     pub body: String,
-    /// How it is doing.
+    /// Status.
     pub status: DeliveryStatus,
-    /// How often it was sent.
+    /// Number of attempts.
     pub attempts: u32,
-    /// The status of the receiver's last answer.
+    /// HTTP status of the receiver's last response.
     pub response_status: Option<u16>,
-    /// When it is sent next, while it is pending.
+    /// Time of the next attempt, while the delivery is pending.
     pub next_attempt_at: Option<Time>,
-    /// When the event happened.
+    /// Time of the event.
     pub created_at: Time,
 }
 
-/// Reading webhooks.
+/// Read access to webhooks.
 #[async_trait]
 pub trait WebhookReads: Send {
-    /// A rotation's webhooks, oldest first.
+    /// Lists the webhooks of a rotation, oldest first.
     async fn webhooks(&mut self, rotation: RotationId) -> StoreResult<Vec<WebhookRecord>>;
 
-    /// The webhook with this id.
+    /// Returns the webhook with this ID.
     async fn webhook(&mut self, webhook: WebhookId) -> StoreResult<Option<WebhookRecord>>;
 
-    /// The delivery with this id.
+    /// Returns the delivery with this ID.
     async fn webhook_delivery(
         &mut self,
         delivery: WebhookDeliveryId,
     ) -> StoreResult<Option<WebhookDeliveryRecord>>;
 
-    /// A webhook's deliveries, newest first.
+    /// Lists the deliveries of a webhook, newest first.
     async fn webhook_deliveries(
         &mut self,
         webhook: WebhookId,
@@ -75,31 +75,33 @@ pub trait WebhookReads: Send {
     ) -> StoreResult<Vec<WebhookDeliveryRecord>>;
 }
 
-/// Writing webhooks.
+/// Write access to webhooks.
 #[async_trait]
 pub trait WebhookWrites: Send {
-    /// Fails with `Stale` if the rotation is gone. The rotation's row was locked before.
+    /// Inserts a webhook. Fails with `Stale` if the rotation is gone. The caller must have locked
+    /// the rotation.
     async fn insert_webhook(&mut self, webhook: &WebhookRecord) -> StoreResult<()>;
 
-    /// Replaces `enabled` and `failing_since`. Fails with `Stale` if it is gone.
+    /// Updates `enabled` and `failing_since`. Fails with `Stale` if the webhook is gone.
     async fn update_webhook(&mut self, webhook: &WebhookRecord) -> StoreResult<()>;
 
-    /// Deletes it with its deliveries. Fails with `Stale` if it is gone.
+    /// Deletes a webhook with its deliveries. Fails with `Stale` if it is gone.
     async fn delete_webhook(&mut self, webhook: WebhookId) -> StoreResult<()>;
 
-    /// Keeps a delivery.
+    /// Inserts a delivery.
     async fn insert_webhook_delivery(
         &mut self,
         delivery: &WebhookDeliveryRecord,
     ) -> StoreResult<()>;
 
-    /// Replaces status, attempts, response and the time of the next attempt. Fails with `Stale` if
-    /// it is gone.
+    /// Updates status, number of attempts, response status and the time of the next attempt. Fails
+    /// with `Stale` if the delivery is gone.
     async fn update_webhook_delivery(
         &mut self,
         delivery: &WebhookDeliveryRecord,
     ) -> StoreResult<()>;
 
-    /// Deletes deliveries that were created before a time and are not pending, at most `limit`.
+    /// Deletes deliveries that were created before `before` and are not pending, oldest first, at
+    /// most `limit` of them.
     async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<()>;
 }

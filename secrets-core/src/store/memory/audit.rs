@@ -17,11 +17,11 @@ const STALE: StoreError = StoreError::Stale(Subject::Audit);
 
 #[async_trait]
 impl<S: Snapshot> AuditReads for Session<S> {
-    async fn audit_entries(&mut self, wanted: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
+    async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
         let state = self.state();
         let mut found: Table<(Time, AuditId), AuditRecord> = OrdMap::new();
         for (team, entries) in &state.audit {
-            let is_of_scope = match &wanted.scope {
+            let is_of_scope = match &filter.scope {
                 AuditScope::Teams(teams) => team.is_some_and(|team| teams.contains(&team)),
                 AuditScope::Actor(_) => true,
             };
@@ -29,15 +29,15 @@ impl<S: Snapshot> AuditReads for Session<S> {
                 found.extend(
                     entries
                         .iter()
-                        .filter(|(_, entry)| admits(wanted, entry))
+                        .filter(|(_, entry)| matches_filter(filter, entry))
                         .map(|(place, entry)| (*place, entry.clone())),
                 );
             }
         }
-        let limit = wanted.limit as usize;
-        Ok(match wanted.order {
+        let limit = filter.limit as usize;
+        Ok(match filter.order {
             AuditOrder::Newest => {
-                let behind = wanted.behind.map_or(Unbounded, Excluded);
+                let behind = filter.behind.map_or(Unbounded, Excluded);
                 found
                     .range((Unbounded, behind))
                     .rev()
@@ -46,7 +46,7 @@ impl<S: Snapshot> AuditReads for Session<S> {
                     .collect()
             }
             AuditOrder::Oldest => {
-                let behind = wanted.behind.map_or(Unbounded, Excluded);
+                let behind = filter.behind.map_or(Unbounded, Excluded);
                 found
                     .range((behind, Unbounded))
                     .take(limit)
@@ -98,38 +98,39 @@ impl<S: Snapshot> AuditReads for Session<S> {
     }
 }
 
-/// Whether this person did it. (A service token has an id of its own.)
+/// Returns true if the user is the entry's actor. Checks the type as well, as the actor may be a
+/// service token.
 fn is_by(entry: &AuditRecord, user: Uuid) -> bool {
     entry.actor_id == Some(user) && entry.actor_type == "user"
 }
 
-/// Whether an entry is wanted, but for its team and its place in the order.
-fn admits(wanted: &AuditFilter, entry: &AuditRecord) -> bool {
-    fn same<T: PartialEq>(wanted: Option<&T>, there: Option<&T>) -> bool {
-        wanted.is_none() || wanted == there
+/// Returns true if an entry matches the filter, apart from its team and the cursor.
+fn matches_filter(filter: &AuditFilter, entry: &AuditRecord) -> bool {
+    fn same<T: PartialEq>(expected: Option<&T>, actual: Option<&T>) -> bool {
+        expected.is_none() || expected == actual
     }
-    let is_of_action = wanted.actions.is_empty()
-        || wanted.actions.iter().any(|action| match action {
+    let is_of_action = filter.actions.is_empty()
+        || filter.actions.iter().any(|action| match action {
             ActionFilter::Exactly(action) => entry.action == *action,
             ActionFilter::Prefix(start) => entry.action.starts_with(start.as_str()),
         });
-    let is_by_actor = match wanted.scope {
+    let is_by_actor = match filter.scope {
         AuditScope::Actor(actor) => entry.actor_id == Some(actor),
         AuditScope::Teams(_) => true,
     };
     is_of_action
         && is_by_actor
-        && same(wanted.actor.as_ref(), entry.actor_id.as_ref())
-        && same(wanted.actor_type.as_ref(), Some(&entry.actor_type))
-        && same(wanted.project.as_ref(), entry.project.as_ref())
-        && same(wanted.environment.as_ref(), entry.environment.as_ref())
-        && same(wanted.resource_type.as_ref(), Some(&entry.resource_type))
-        && same(wanted.resource.as_ref(), entry.resource_id.as_ref())
-        && same(wanted.resource_name.as_ref(), entry.resource_name.as_ref())
-        && same(wanted.outcome.as_ref(), Some(&entry.outcome))
-        && same(wanted.address.as_ref(), entry.address.as_ref())
-        && wanted.from.is_none_or(|from| entry.created_at >= from)
-        && wanted.to.is_none_or(|to| entry.created_at < to)
+        && same(filter.actor.as_ref(), entry.actor_id.as_ref())
+        && same(filter.actor_type.as_ref(), Some(&entry.actor_type))
+        && same(filter.project.as_ref(), entry.project.as_ref())
+        && same(filter.environment.as_ref(), entry.environment.as_ref())
+        && same(filter.resource_type.as_ref(), Some(&entry.resource_type))
+        && same(filter.resource.as_ref(), entry.resource_id.as_ref())
+        && same(filter.resource_name.as_ref(), entry.resource_name.as_ref())
+        && same(filter.outcome.as_ref(), Some(&entry.outcome))
+        && same(filter.address.as_ref(), entry.address.as_ref())
+        && filter.from.is_none_or(|from| entry.created_at >= from)
+        && filter.to.is_none_or(|to| entry.created_at < to)
 }
 
 #[async_trait]

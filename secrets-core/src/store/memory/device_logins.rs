@@ -93,20 +93,20 @@ impl DeviceLoginWrites for Session<Pending> {
 
     async fn delete_cli_sessions(&mut self, user: UserId) -> StoreResult<()> {
         let state = self.state_mut();
-        keep(&mut state.device_logins, |login| login.user != Some(user));
-        keep(&mut state.cli_sessions, |session| session.user != user);
+        retain(&mut state.device_logins, |login| login.user != Some(user));
+        retain(&mut state.cli_sessions, |session| session.user != user);
         Ok(())
     }
 
     async fn delete_ended_logins(&mut self, by: Time) -> StoreResult<()> {
         let state = self.state_mut();
-        keep(&mut state.device_logins, |login| login.expires_at > by);
-        keep(&mut state.cli_sessions, |session| session.expires_at > by);
+        retain(&mut state.device_logins, |login| login.expires_at > by);
+        retain(&mut state.cli_sessions, |session| session.expires_at > by);
         Ok(())
     }
 }
 
-fn keep<K: Ord + Clone, V>(table: &mut Table<K, V>, is_kept: impl Fn(&V) -> bool) {
+fn retain<K: Ord + Clone, V>(table: &mut Table<K, V>, is_kept: impl Fn(&V) -> bool) {
     *table = table
         .iter()
         .filter(|(_, row)| is_kept(row))

@@ -20,7 +20,7 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
         &mut self,
         path: &EnvironmentPath,
         principal: Principal,
-        wanted: Wanted<'_>,
+        selection: Wanted<'_>,
     ) -> StoreResult<Option<Sight>> {
         let state = self.state();
         let Some(found) = state.project_standing(&path.project, principal) else { return Ok(None) };
@@ -31,7 +31,7 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
             .map(|environment| Link {
                 in_scope: state.is_in_scope(environment, principal),
                 granted: state.granted(environment, principal),
-                secrets: state.wanted_of(environment.id, wanted),
+                secrets: state.selected_secrets(environment.id, selection),
                 environment: environment.clone(),
             })
             .collect();
@@ -69,7 +69,8 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
 
     async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
         let state = self.state();
-        let mut names: Vec<_> = state.heirs(environment).map(|heir| heir.name.clone()).collect();
+        let mut names: Vec<_> =
+            state.children(environment).map(|child| child.name.clone()).collect();
         names.sort();
         Ok(names)
     }
@@ -129,8 +130,8 @@ impl EnvironmentWrites for Session<Pending> {
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
         let state = self.state_mut();
         let record = state.environments.get(&environment).map(owned).ok_or(GONE)?;
-        let has_heirs = state.heirs(environment).any(|heir| heir.id != environment);
-        refers(!has_heirs, "environment left for its heirs to inherit from")?;
+        let has_children = state.children(environment).any(|child| child.id != environment);
+        refers(!has_children, "parent environment for its child environments")?;
         state.environments.remove(&environment);
         state.environment_names.entry(record.project).or_default().remove(&record.name.folded());
         state.erase_secrets(environment);
@@ -156,7 +157,7 @@ impl EnvironmentWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Environment);
 
 impl State {
-    /// Deletes an environment's secrets with their versions.
+    /// Deletes the secrets of an environment with their versions.
     pub(super) fn erase_secrets(&mut self, environment: EnvironmentId) {
         for secret in self.secrets.remove(&environment).unwrap_or_default().values() {
             self.secret_places.remove(&secret.id);
@@ -171,7 +172,7 @@ impl State {
             .ok_or_else(|| StoreError::Broken("a project has no key".into()))
     }
 
-    /// The environment that is named, then its ancestors.
+    /// Returns the referenced environment, then its ancestors.
     fn chain(
         &self,
         project: ProjectId,
@@ -196,17 +197,24 @@ impl State {
         found.map(Arc::as_ref)
     }
 
-    fn heirs(&self, environment: EnvironmentId) -> impl Iterator<Item = &Arc<EnvironmentRecord>> {
-        self.environments.values().filter(move |heir| heir.inherits_from == Some(environment))
+    fn children(
+        &self,
+        environment: EnvironmentId,
+    ) -> impl Iterator<Item = &Arc<EnvironmentRecord>> {
+        self.environments.values().filter(move |child| child.inherits_from == Some(environment))
     }
 
     fn environment(&self, environment: EnvironmentId) -> Option<&EnvironmentRecord> {
         self.environments.get(&environment).map(Arc::as_ref)
     }
 
-    fn wanted_of(&self, environment: EnvironmentId, wanted: Wanted<'_>) -> Vec<SecretRecord> {
+    fn selected_secrets(
+        &self,
+        environment: EnvironmentId,
+        selection: Wanted<'_>,
+    ) -> Vec<SecretRecord> {
         let secrets = self.secrets_of(environment);
-        match wanted {
+        match selection {
             Wanted::Nothing => Vec::new(),
             Wanted::Key(key) => secrets.get(key).map(owned).into_iter().collect(),
             Wanted::All => secrets.values().map(owned).collect(),

@@ -12,7 +12,7 @@ use crate::store::{InvitationReads, InvitationRecord, InvitationWrites, StoreErr
 impl<S: Snapshot> InvitationReads for Session<S> {
     async fn invitation(&mut self, id: InvitationId) -> StoreResult<Option<InvitationRecord>> {
         let state = self.state();
-        Ok(state.invitations.get(&id).map(owned).and_then(|found| state.introduced(found)))
+        Ok(state.invitations.get(&id).map(owned).and_then(|found| state.with_current_names(found)))
     }
 
     async fn invitation_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<InvitationRecord>> {
@@ -58,7 +58,7 @@ impl InvitationWrites for Session<Pending> {
 
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
         let state = self.state_mut();
-        let old = state.sent(invitation, invitation.sendings.saturating_sub(1))?;
+        let old = state.with_sendings(invitation, invitation.sendings.saturating_sub(1))?;
         let new = InvitationRecord {
             mac: invitation.mac,
             sendings: invitation.sendings,
@@ -72,7 +72,7 @@ impl InvitationWrites for Session<Pending> {
 
     async fn delete_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
         let state = self.state_mut();
-        state.sent(invitation, invitation.sendings)?;
+        state.with_sendings(invitation, invitation.sendings)?;
         state.invitations.remove(&invitation.id);
         Ok(())
     }
@@ -93,13 +93,13 @@ impl State {
     ) -> Vec<InvitationRecord> {
         let found = self.invitations.values().filter(|invitation| wanted(invitation));
         let mut found: Vec<_> =
-            found.filter_map(|invitation| self.introduced(owned(invitation))).collect();
+            found.filter_map(|invitation| self.with_current_names(owned(invitation))).collect();
         found.sort_by_key(|invitation| (invitation.created_at, invitation.id));
         found
     }
 
-    /// The invitation, with what its team and its inviter are called now.
-    fn introduced(&self, invitation: InvitationRecord) -> Option<InvitationRecord> {
+    /// Fills in the current names of the team and the inviting user.
+    fn with_current_names(&self, invitation: InvitationRecord) -> Option<InvitationRecord> {
         let inviter = self.users.get(&invitation.invited_by)?;
         Some(InvitationRecord {
             team_name: self.teams.get(&invitation.team)?.name.clone(),
@@ -109,8 +109,12 @@ impl State {
         })
     }
 
-    /// The invitation, if it was sent so often.
-    fn sent(&self, invitation: &InvitationRecord, sendings: u32) -> StoreResult<InvitationRecord> {
+    /// Returns the stored invitation if it was sent this number of times; otherwise it is stale.
+    fn with_sendings(
+        &self,
+        invitation: &InvitationRecord,
+        sendings: u32,
+    ) -> StoreResult<InvitationRecord> {
         let found = self.invitations.get(&invitation.id).map(owned);
         found
             .filter(|found| found.sendings == sendings)

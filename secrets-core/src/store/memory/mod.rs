@@ -1,8 +1,8 @@
-//! The reference store: everything in memory, gone with the process.
+//! The reference store: keeps all records in memory and loses them when the process ends.
 //!
-//! All tables are one value of persistent maps, so that a transaction is a copy which costs nothing,
-//! a commit puts it in place and dropping it undoes it. Transactions come one after the other;
-//! readers look at what was committed last and wait for nobody.
+//! All tables are one value made of persistent maps. A transaction works on a copy, which is cheap;
+//! a commit replaces the committed value with the copy, and a rollback drops it. Transactions run
+//! one after the other. Readers use the last committed value and never wait.
 
 mod audit;
 mod device_logins;
@@ -30,7 +30,7 @@ use self::state::State;
 use super::{Reads, Store, StoreResult, Tx};
 use crate::model::Time;
 
-/// Keeps records in memory. A clone is another handle to the same records.
+/// A store that keeps records in memory. A clone is another handle to the same records.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     committed: Committed,
@@ -38,7 +38,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -62,23 +62,23 @@ impl Store for MemoryStore {
     }
 }
 
-/// A reader or a transaction. Both read alike, of what they look at.
+/// A reader or a transaction. Both share the read methods, over their own snapshot.
 struct Session<S>(S);
 
-/// What a session looks at.
+/// Source of the state a session reads.
 trait Snapshot: Send {
     fn state(&self) -> State;
 }
 
-/// What was committed last.
+/// The last committed state.
 #[derive(Clone, Default)]
 struct Committed(Arc<RwLock<State>>);
 
-/// What a transaction has made of it.
+/// The uncommitted state of a transaction.
 struct Pending {
     state: State,
     committed: Committed,
-    /// Held until the transaction ends, however it does.
+    /// Write lock of the store, released when the transaction is committed or dropped.
     _writer: OwnedMutexGuard<()>,
 }
 

@@ -39,7 +39,7 @@ impl OutboxWrites for Session<Pending> {
     async fn claim_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
         let state = self.state_mut();
         let attempts = delivery.attempts.saturating_sub(1);
-        let old = state.attempted(delivery, attempts)?;
+        let old = state.with_attempts(delivery, attempts)?;
         let (attempts, next_attempt_at) = (delivery.attempts, delivery.next_attempt_at);
         let claimed = DeliveryRecord { attempts, next_attempt_at, ..old };
         state.outbox.insert(claimed.id, claimed.into());
@@ -48,7 +48,7 @@ impl OutboxWrites for Session<Pending> {
 
     async fn postpone_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
         let state = self.state_mut();
-        let old = state.attempted(delivery, delivery.attempts)?;
+        let old = state.with_attempts(delivery, delivery.attempts)?;
         let later = DeliveryRecord { next_attempt_at: delivery.next_attempt_at, ..old };
         state.outbox.insert(later.id, later.into());
         Ok(())
@@ -59,8 +59,8 @@ impl OutboxWrites for Session<Pending> {
         let waiting: Vec<_> = state.outbox.values().map(owned).collect();
         for delivery in waiting {
             if delivery.next_attempt_at > now && delivery.next_attempt_at <= by {
-                let hastened = DeliveryRecord { next_attempt_at: now, ..delivery };
-                state.outbox.insert(hastened.id, hastened.into());
+                let due_now = DeliveryRecord { next_attempt_at: now, ..delivery };
+                state.outbox.insert(due_now.id, due_now.into());
             }
         }
         Ok(())
@@ -68,15 +68,19 @@ impl OutboxWrites for Session<Pending> {
 
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()> {
         let state = self.state_mut();
-        state.attempted(delivery, delivery.attempts)?;
+        state.with_attempts(delivery, delivery.attempts)?;
         state.outbox.remove(&delivery.id);
         Ok(())
     }
 }
 
 impl State {
-    /// The delivery, if it was begun so often.
-    fn attempted(&self, delivery: &DeliveryRecord, attempts: u32) -> StoreResult<DeliveryRecord> {
+    /// Returns the stored delivery if it has this number of attempts; otherwise it is stale.
+    fn with_attempts(
+        &self,
+        delivery: &DeliveryRecord,
+        attempts: u32,
+    ) -> StoreResult<DeliveryRecord> {
         let found = self.outbox.get(&delivery.id).map(owned);
         found.filter(|found| found.attempts == attempts).ok_or(StoreError::Stale(Subject::Resource))
     }

@@ -17,8 +17,8 @@ impl<S: Snapshot> PermissionReads for Session<S> {
         environment: EnvironmentId,
     ) -> StoreResult<Vec<PermissionRecord>> {
         let state = self.state();
-        let said = state.permissions.values().filter(|said| said.environment == environment);
-        let mut permissions: Vec<_> = said.map(owned).collect();
+        let stored = state.permissions.values().filter(|stored| stored.environment == environment);
+        let mut permissions: Vec<_> = stored.map(owned).collect();
         permissions.sort_by_key(|permission| (permission.created_at, permission.user));
         Ok(permissions)
     }
@@ -29,12 +29,12 @@ impl<S: Snapshot> PermissionReads for Session<S> {
         user: UserId,
     ) -> StoreResult<Vec<PermissionRecord>> {
         let state = self.state();
-        let is_in_project = |said: &PermissionRecord| {
-            let environment = state.environments.get(&said.environment);
+        let is_in_project = |stored: &PermissionRecord| {
+            let environment = state.environments.get(&stored.environment);
             environment.is_some_and(|environment| environment.project == project)
         };
-        let said = state.permissions.values().filter(|said| said.user == user);
-        Ok(said.filter(|said| is_in_project(said)).map(owned).collect())
+        let stored = state.permissions.values().filter(|stored| stored.user == user);
+        Ok(stored.filter(|stored| is_in_project(stored)).map(owned).collect())
     }
 
     async fn permission_default(
@@ -52,10 +52,10 @@ impl PermissionWrites for Session<Pending> {
         refers(state.environments.contains_key(&permission.environment), "environment")?;
         refers(state.members.contains_key(&(permission.team, permission.user)), "member")?;
         let key = (permission.environment, permission.user);
-        let first = state.permissions.get(&key).map(|said| said.created_at);
+        let first = state.permissions.get(&key).map(|stored| stored.created_at);
         let created_at = first.unwrap_or(permission.created_at);
-        let said = PermissionRecord { created_at, ..permission.clone() };
-        state.permissions.insert(key, said.into());
+        let stored = PermissionRecord { created_at, ..permission.clone() };
+        state.permissions.insert(key, stored.into());
         Ok(created_at)
     }
 
@@ -64,8 +64,8 @@ impl PermissionWrites for Session<Pending> {
         environment: EnvironmentId,
         user: UserId,
     ) -> StoreResult<()> {
-        let said = self.state_mut().permissions.remove(&(environment, user));
-        said.map(drop).ok_or(NOTHING)
+        let stored = self.state_mut().permissions.remove(&(environment, user));
+        stored.map(drop).ok_or(NOT_FOUND)
     }
 
     async fn put_permission_default(&mut self, default: &PermissionDefault) -> StoreResult<()> {
@@ -76,26 +76,28 @@ impl PermissionWrites for Session<Pending> {
     }
 
     async fn delete_permission_default(&mut self, project: ProjectId) -> StoreResult<()> {
-        self.state_mut().permission_defaults.remove(&project).map(drop).ok_or(NOTHING)
+        self.state_mut().permission_defaults.remove(&project).map(drop).ok_or(NOT_FOUND)
     }
 }
 
-const NOTHING: StoreError = StoreError::Stale(Subject::Permission);
+const NOT_FOUND: StoreError = StoreError::Stale(Subject::Permission);
 
 impl State {
-    /// What was said that somebody may do in an environment.
+    /// Returns the access granted to a user in an environment, or else the project's default.
+    /// `None` for tokens.
     pub(super) fn granted(
         &self,
         environment: &EnvironmentRecord,
         principal: Principal,
     ) -> Option<MemberAccess> {
         let Principal::User(user) = principal else { return None };
-        let own = self.permissions.get(&(environment.id, user)).map(|said| said.access);
-        let of_all = || self.permission_defaults.get(&environment.project).map(|said| said.access);
+        let own = self.permissions.get(&(environment.id, user)).map(|stored| stored.access);
+        let of_all =
+            || self.permission_defaults.get(&environment.project).map(|stored| stored.access);
         own.or_else(of_all)
     }
 
-    /// Takes back what was said, where it is this.
+    /// Deletes the permissions that match.
     pub(super) fn forget_permissions(&mut self, is_this: impl Fn(&PermissionRecord) -> bool) {
         let others = self.permissions.iter().filter(|(_, permission)| !is_this(permission));
         self.permissions = others.map(|(key, permission)| (*key, Arc::clone(permission))).collect();

@@ -37,10 +37,10 @@ impl<S: Snapshot> ProjectReads for Session<S> {
         limit: u32,
     ) -> StoreResult<Vec<ProjectRecord>> {
         let state = self.state();
-        let mut doomed: Vec<_> =
+        let mut purgeable: Vec<_> =
             state.deleted_projects.values().filter(|deleted| deleted.0 < before).collect();
-        doomed.sort_by_key(|deleted| (deleted.0, deleted.1.id));
-        Ok(doomed.into_iter().take(limit as usize).map(|deleted| deleted.1.clone()).collect())
+        purgeable.sort_by_key(|deleted| (deleted.0, deleted.1.id));
+        Ok(purgeable.into_iter().take(limit as usize).map(|deleted| deleted.1.clone()).collect())
     }
 
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>> {
@@ -103,8 +103,8 @@ impl ProjectWrites for Session<Pending> {
 
     async fn delete_project(&mut self, project: ProjectId, now: Time) -> StoreResult<()> {
         let state = self.state_mut();
-        // Its slug stays, and so does what it holds: out of reach, as everything is reached through
-        // the project.
+        // The slug stays taken. The contents stay too, but are unreachable, because every lookup
+        // goes through the project.
         let record = state.projects.remove(&project).ok_or(GONE)?;
         state.deleted_projects.insert(project, (now, owned(&record)).into());
         state.narrow_tokens(|scope| scope.projects.retain(|held| *held != project));
@@ -169,7 +169,7 @@ impl ProjectWrites for Session<Pending> {
     }
 
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()> {
-        // The whole store is held already.
+        // The transaction has locked the whole store already.
         if self.state().projects.contains_key(&project) { Ok(()) } else { Err(GONE) }
     }
 }

@@ -46,7 +46,7 @@ impl<S: Snapshot> RotationReads for Session<S> {
         let Some(environment) = state.environments.get(&rotation.environment).map(owned) else {
             return Ok(None);
         };
-        let Some((project, is_deleted)) = state.project_however(environment.project) else {
+        let Some((project, is_deleted)) = state.find_project(environment.project) else {
             return Ok(None);
         };
         let Some(plan) = state.teams.get(&project.team).map(|team| team.plan.clone()) else {
@@ -131,7 +131,7 @@ impl RotationWrites for Session<Pending> {
     }
 
     async fn lock_rotation(&mut self, rotation: RotationId) -> StoreResult<()> {
-        // The whole store is held already.
+        // The transaction has locked the whole store already.
         if self.state().rotations.contains_key(&rotation) { Ok(()) } else { Err(GONE) }
     }
 
@@ -171,8 +171,8 @@ impl RotationWrites for Session<Pending> {
         let rotations: Vec<_> = state.rotations.values().map(owned).collect();
         for old in rotations {
             let environment = state.environments.get(&old.environment);
-            let is_meant = environment.is_some_and(|environment| environment.project == project);
-            if !is_meant || old.status == RotationStatus::Disabled {
+            let is_selected = environment.is_some_and(|environment| environment.project == project);
+            if !is_selected || old.status == RotationStatus::Disabled {
                 continue;
             }
             let is_open = state.open_attempt(old.id).is_some();
@@ -232,10 +232,10 @@ impl RotationWrites for Session<Pending> {
     async fn insert_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()> {
         let state = self.state_mut();
         let is_open = attempt.completed_at.is_none();
-        let excludes = |other: &AttemptRecord| {
+        let conflicts = |other: &AttemptRecord| {
             other.sequence == attempt.sequence || (is_open && other.completed_at.is_none())
         };
-        let is_taken = state.attempts_of(attempt.rotation).any(excludes);
+        let is_taken = state.attempts_of(attempt.rotation).any(conflicts);
         if is_taken || state.attempts.contains_key(&attempt.id) {
             return Err(TAKEN);
         }
@@ -264,28 +264,28 @@ impl RotationWrites for Session<Pending> {
 
 const GONE: StoreError = StoreError::Stale(Subject::Rotation);
 
-/// Of attempts one is open at a time, and each number is given once.
+/// A rotation has at most one open attempt, and each attempt number is unique.
 const TAKEN: StoreError = StoreError::Duplicate(Subject::Rotation);
 
 impl State {
-    /// Forgets rotations with all that hangs on them.
-    pub(super) fn forget_rotations(&mut self, is_meant: impl Fn(&RotationRecord) -> bool) {
-        let meant: BTreeSet<_> =
-            self.rotations.values().filter(|one| is_meant(one)).map(|one| one.id).collect();
-        if meant.is_empty() {
+    /// Deletes the rotations that match, with their attempts, leases, reserved keys and webhooks.
+    pub(super) fn forget_rotations(&mut self, is_selected: impl Fn(&RotationRecord) -> bool) {
+        let selected: BTreeSet<_> =
+            self.rotations.values().filter(|one| is_selected(one)).map(|one| one.id).collect();
+        if selected.is_empty() {
             return;
         }
-        self.rotations = kept(&self.rotations, |one| !meant.contains(&one.id));
-        self.attempts = kept(&self.attempts, |attempt| !meant.contains(&attempt.rotation));
-        for rotation in &meant {
+        self.rotations = kept(&self.rotations, |one| !selected.contains(&one.id));
+        self.attempts = kept(&self.attempts, |attempt| !selected.contains(&attempt.rotation));
+        for rotation in &selected {
             self.leases.remove(rotation);
         }
-        let reserved = self.managed_keys.iter().filter(|(_, by)| !meant.contains(by));
+        let reserved = self.managed_keys.iter().filter(|(_, by)| !selected.contains(by));
         self.managed_keys = reserved.map(|(place, by)| (place.clone(), *by)).collect();
-        self.forget_webhooks(|webhook| meant.contains(&webhook.rotation));
+        self.forget_webhooks(|webhook| selected.contains(&webhook.rotation));
     }
 
-    /// An environment's rotations.
+    /// Iterates over the rotations of an environment.
     pub(super) fn rotations_of(
         &self,
         environment: EnvironmentId,
@@ -303,7 +303,7 @@ impl State {
         self.attempts_of(rotation).find(|attempt| attempt.completed_at.is_none())
     }
 
-    /// Those of the keys that a rotation writes.
+    /// Returns those of the keys that are reserved by a rotation.
     fn managed(&self, environment: EnvironmentId, keys: &[SecretKey]) -> Vec<SecretKey> {
         let keys: BTreeSet<_> = keys.iter().cloned().collect();
         let is_managed =
@@ -311,8 +311,8 @@ impl State {
         keys.into_iter().filter(is_managed).collect()
     }
 
-    /// A project, and whether it is deleted.
-    fn project_however(&self, project: ProjectId) -> Option<(ProjectRecord, bool)> {
+    /// Returns a project, and whether it is deleted.
+    fn find_project(&self, project: ProjectId) -> Option<(ProjectRecord, bool)> {
         let deleted = || self.deleted_projects.get(&project).map(|found| (found.1.clone(), true));
         self.projects.get(&project).map(|found| (owned(found), false)).or_else(deleted)
     }

@@ -14,7 +14,7 @@ use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, StoreError,
 impl<S: Snapshot> ScanReads for Session<S> {
     async fn scan(&mut self, scan: ScanId) -> StoreResult<Option<ScanRecord>> {
         let state = self.state();
-        Ok(state.scans.get(&scan).filter(|scan| state.shows(scan)).map(owned))
+        Ok(state.scans.get(&scan).filter(|scan| state.is_visible(scan)).map(owned))
     }
 
     async fn scans(
@@ -27,7 +27,7 @@ impl<S: Snapshot> ScanReads for Session<S> {
         let wanted = state.scans.values().filter(|scan| {
             teams.contains(&scan.team)
                 && (project.is_none() || scan.project == project)
-                && state.shows(scan)
+                && state.is_visible(scan)
         });
         let mut scans: Vec<_> = wanted.map(owned).collect();
         scans.sort_by_key(|scan| std::cmp::Reverse((scan.created_at, scan.id)));
@@ -121,18 +121,18 @@ impl ScanWrites for Session<Pending> {
 }
 
 impl State {
-    /// Forgets scans with what they found.
-    pub(super) fn forget_scans(&mut self, is_meant: impl Fn(&ScanRecord) -> bool) {
-        let meant: Vec<_> =
-            self.scans.values().filter(|scan| is_meant(scan)).map(|scan| scan.id).collect();
-        for scan in meant {
+    /// Deletes the scans that match, with their findings.
+    pub(super) fn forget_scans(&mut self, is_selected: impl Fn(&ScanRecord) -> bool) {
+        let selected: Vec<_> =
+            self.scans.values().filter(|scan| is_selected(scan)).map(|scan| scan.id).collect();
+        for scan in selected {
             self.scans.remove(&scan);
             self.findings.remove(&scan);
         }
     }
 
-    /// Whether a scan's project, if it has one, is there.
-    fn shows(&self, scan: &ScanRecord) -> bool {
+    /// Returns true unless the scan's project is deleted.
+    fn is_visible(&self, scan: &ScanRecord) -> bool {
         scan.project.is_none_or(|project| self.projects.contains_key(&project))
     }
 }

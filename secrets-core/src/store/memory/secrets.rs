@@ -39,7 +39,7 @@ impl<S: Snapshot> SecretReads for Session<S> {
 #[async_trait]
 impl SecretWrites for Session<Pending> {
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
-        // On a copy, so that either all of them are there afterwards or none.
+        // On a copy, so that either all secrets are inserted or none.
         let mut state = self.state();
         for secret in secrets {
             state.insert_secret(secret)?;

@@ -1,4 +1,4 @@
-//! Everything that is kept, as one value that is copied at no cost.
+//! The state of the memory store: one value that is cheap to copy.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use crate::store::{
     WebhookDeliveryRecord, WebhookRecord,
 };
 
-/// Rows by key, shared: who changes one row copies no other.
+/// Rows by key. Rows are shared between copies, so changing one row copies no other.
 pub(super) type Table<K, V> = OrdMap<K, Arc<V>>;
 
-/// Everything that is kept.
+/// All records of the store.
 #[derive(Clone, Default)]
 pub(super) struct State {
     pub(super) instance: Option<Arc<(InstanceRecord, Vec<InstanceKeyRecord>)>>,
 
     pub(super) users: Table<UserId, UserRecord>,
-    /// By issuer and subject.
+    /// User IDs by issuer and subject.
     pub(super) subjects: OrdMap<(String, String), UserId>,
 
     pub(super) teams: Table<TeamId, TeamRecord>,
@@ -39,39 +39,39 @@ pub(super) struct State {
 
     pub(super) outbox: Table<DeliveryId, DeliveryRecord>,
 
-    /// Those that are not deleted.
+    /// Projects that are not deleted.
     pub(super) projects: Table<ProjectId, ProjectRecord>,
-    /// Those that are deleted and not purged, and when they were.
+    /// Projects that are deleted and not purged, with the time of the deletion.
     pub(super) deleted_projects: Table<ProjectId, (Time, ProjectRecord)>,
-    /// Of deleted projects too: a slug is never given again.
+    /// Slugs of all projects, including deleted ones: a slug is never reused.
     pub(super) project_slugs: OrdMap<String, ProjectId>,
     pub(super) project_keys: OrdMap<ProjectId, Table<u32, ProjectKeyRecord>>,
 
     pub(super) environments: Table<EnvironmentId, EnvironmentRecord>,
-    /// Of each project, by the folded name.
+    /// Environment IDs by project, then by case-folded name.
     pub(super) environment_names: OrdMap<ProjectId, OrdMap<String, EnvironmentId>>,
 
     pub(super) permissions: Table<(EnvironmentId, UserId), PermissionRecord>,
     pub(super) permission_defaults: Table<ProjectId, PermissionDefault>,
 
-    /// Of each environment.
+    /// Secrets by environment, then by key.
     pub(super) secrets: OrdMap<EnvironmentId, Table<SecretKey, SecretRecord>>,
-    /// Where each secret is.
+    /// Environment and key of each secret.
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
-    /// What each secret has replaced.
+    /// Previous versions by secret, then by version number.
     pub(super) secret_versions: OrdMap<SecretId, Table<u32, SecretVersion>>,
 
     pub(super) rotations: Table<RotationId, RotationRecord>,
-    /// How often the lease of each was taken, and until when it lasts.
+    /// Lease epoch of each rotation, and the expiry time of its lease.
     pub(super) leases: OrdMap<RotationId, (u64, Option<Time>)>,
-    /// Which rotation writes a key, whether it has written it yet or not.
+    /// Keys that are reserved by a rotation, whether or not it has written them yet.
     pub(super) managed_keys: OrdMap<(EnvironmentId, SecretKey), RotationId>,
     pub(super) attempts: Table<AttemptId, AttemptRecord>,
     pub(super) webhooks: Table<WebhookId, WebhookRecord>,
     pub(super) webhook_deliveries: Table<WebhookDeliveryId, WebhookDeliveryRecord>,
 
     pub(super) scans: Table<ScanId, ScanRecord>,
-    /// Of each scan.
+    /// Findings by scan.
     pub(super) findings: OrdMap<ScanId, Table<FindingId, FindingRecord>>,
     pub(super) finding_marks: OrdMap<(TeamId, Fingerprint), FindingStatus>,
 
@@ -82,16 +82,16 @@ pub(super) struct State {
     pub(super) cli_sessions: Table<CliSessionId, CliSessionRecord>,
 
     pub(super) audit_ids: OrdSet<AuditId>,
-    /// Of each team, oldest first.
+    /// Entries by team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
-    /// Those that have no place in a chain yet, oldest first.
+    /// Teams of the entries that are not sealed into a chain yet, oldest entry first.
     pub(super) audit_unsealed: OrdMap<(Time, AuditId), Option<TeamId>>,
-    /// Where each place of a chain is.
+    /// Key in `audit` of the entry at each chain position.
     pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
     pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
 }
 
-/// A token and what it is for.
+/// A token with its scope.
 #[derive(Clone)]
 pub(super) struct Token {
     pub(super) record: TokenRecord,
@@ -103,7 +103,7 @@ impl State {
         self.tokens.get(self.token_macs.get(mac)?).map(Arc::as_ref)
     }
 
-    /// An environment's own secrets.
+    /// Returns an environment's own secrets.
     pub(super) fn secrets_of(&self, environment: EnvironmentId) -> Table<SecretKey, SecretRecord> {
         self.secrets.get(&environment).cloned().unwrap_or_default()
     }
@@ -113,7 +113,7 @@ impl State {
         self.secrets.get(environment)?.get(key).map(Arc::as_ref)
     }
 
-    /// Whether somebody's scope holds an environment. That of people holds all.
+    /// Returns true if the environment is in the scope of the principal; always true for users.
     pub(super) fn is_in_scope(
         &self,
         environment: &EnvironmentRecord,
@@ -138,12 +138,12 @@ impl Token {
     }
 }
 
-/// The row, for the caller to keep.
+/// Clones a row out of the table.
 pub(super) fn owned<V: Clone>(row: &Arc<V>) -> V {
     V::clone(row)
 }
 
-/// The rows that are to stay.
+/// Returns the rows for which `stays` is true.
 pub(super) fn kept<K: Clone + Ord, V>(
     table: &Table<K, V>,
     stays: impl Fn(&V) -> bool,
@@ -152,7 +152,7 @@ pub(super) fn kept<K: Clone + Ord, V>(
     rows.map(|(key, row)| (key.clone(), Arc::clone(row))).collect()
 }
 
-/// Refuses a row that refers to nothing, as foreign keys do.
+/// Fails if a referenced row does not exist, like a foreign key constraint.
 pub(super) fn refers(exists: bool, what: &'static str) -> StoreResult<()> {
     if exists { Ok(()) } else { Err(StoreError::Broken(format!("there is no such {what}").into())) }
 }

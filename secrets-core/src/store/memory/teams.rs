@@ -34,7 +34,7 @@ impl<S: Snapshot> TeamReads for Session<S> {
             .members
             .values()
             .filter(|member| teams.contains(&member.team))
-            .filter_map(|member| Some(introduced(member, state.users.get(&member.user)?)))
+            .filter_map(|member| Some(with_profile(member, state.users.get(&member.user)?)))
             .collect();
         members.sort_by_key(|member| (member.team, member.created_at, member.user));
         Ok(members)
@@ -44,18 +44,16 @@ impl<S: Snapshot> TeamReads for Session<S> {
         let state = self.state();
         let projects = state.projects.values().filter(|project| project.team == team);
         let mut usage = TeamUsage {
-            members: counted(state.members.keys().filter(|(of, _)| *of == team)),
-            service_tokens: counted(
-                state.tokens.values().filter(|token| token.record.team == team),
-            ),
+            members: count(state.members.keys().filter(|(of, _)| *of == team)),
+            service_tokens: count(state.tokens.values().filter(|token| token.record.team == team)),
             ..TeamUsage::default()
         };
         for project in projects {
             let environments = state.environments.values().filter(|at| at.project == project.id);
             let mut in_project = 0;
             for environment in environments {
-                usage.rotations += counted(state.rotations_of(environment.id));
-                let secrets = counted(state.secrets_of(environment.id).keys());
+                usage.rotations += count(state.rotations_of(environment.id));
+                let secrets = count(state.secrets_of(environment.id).keys());
                 usage.secrets += secrets;
                 usage.most_secrets = usage.most_secrets.max(secrets);
                 in_project += 1;
@@ -151,7 +149,8 @@ impl TeamWrites for Session<Pending> {
         }
         if let Some(old) = state.teams.get(&team).map(owned) {
             let slug = TeamRecord::deleted_slug(team);
-            let (slug, name) = (slug.parse().map_err(never)?, DELETED.parse().map_err(never)?);
+            let (slug, name) =
+                (slug.parse().map_err(unexpected)?, DELETED.parse().map_err(unexpected)?);
             state.team_slugs.remove(old.slug.as_str());
             let deleted = TeamRecord { slug, name, updated_at: now, ..old };
             state.team_slugs.insert(deleted.slug.to_string());
@@ -161,7 +160,7 @@ impl TeamWrites for Session<Pending> {
     }
 
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()> {
-        // The whole store is held already.
+        // The transaction has locked the whole store already.
         let exists = self.state().teams.contains_key(&team);
         if exists { Ok(()) } else { Err(StoreError::Stale(Subject::Team)) }
     }
@@ -178,17 +177,17 @@ impl State {
     }
 }
 
-/// The names of what is deleted are names.
-fn never(broken: Broken) -> StoreError {
+/// Converts an error that cannot occur: the name and slug of a deleted team are always valid.
+fn unexpected(broken: Broken) -> StoreError {
     StoreError::Broken(broken.into())
 }
 
-fn counted(items: impl Iterator) -> u64 {
+fn count(items: impl Iterator) -> u64 {
     items.map(|_| 1).sum()
 }
 
-/// The member, with what the person says of themselves now.
-fn introduced(member: &Arc<MemberRecord>, user: &UserRecord) -> MemberRecord {
+/// Fills in the current profile of the user.
+fn with_profile(member: &Arc<MemberRecord>, user: &UserRecord) -> MemberRecord {
     let (email, name, avatar_url) =
         (user.email.clone(), user.name.clone(), user.avatar_url.clone());
     MemberRecord { email, name, avatar_url, ..owned(member) }

@@ -58,7 +58,7 @@ impl TokenWrites for Session<Pending> {
         state.token_macs.extend(token.previous.map(|previous| (previous.mac.0, token.id)));
         state
             .tokens
-            .insert(token.id, Token { record: token.clone(), scope: ordered(scope) }.into());
+            .insert(token.id, Token { record: token.clone(), scope: normalized(scope) }.into());
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl TokenWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Token);
 
 impl State {
-    /// Takes something out of every token's scope.
+    /// Applies `narrow` to the scope of every token.
     pub(super) fn narrow_tokens(&mut self, narrow: impl Fn(&mut TokenScope)) {
         let tokens = self.tokens.iter().map(|(id, token)| {
             let mut scope = token.scope.clone();
@@ -121,11 +121,14 @@ impl State {
     }
 }
 
-/// The scope with everything in it once, in order.
-fn ordered(scope: &TokenScope) -> TokenScope {
-    TokenScope { projects: set(&scope.projects), environments: set(&scope.environments) }
+/// Sorts the IDs in a scope and removes duplicates.
+fn normalized(scope: &TokenScope) -> TokenScope {
+    TokenScope {
+        projects: sorted_unique(&scope.projects),
+        environments: sorted_unique(&scope.environments),
+    }
 }
 
-fn set<T: Copy + Ord>(list: &[T]) -> Vec<T> {
+fn sorted_unique<T: Copy + Ord>(list: &[T]) -> Vec<T> {
     list.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -47,7 +47,7 @@ impl UserWrites for Session<Pending> {
     }
 
     async fn lock_user(&mut self, user: UserId) -> StoreResult<()> {
-        // The whole store is held already.
+        // The transaction has locked the whole store already.
         let known = self.state().users.get(&user).map(owned).filter(is_known);
         known.map(drop).ok_or(StoreError::Stale(Subject::User))
     }
@@ -63,7 +63,7 @@ impl UserWrites for Session<Pending> {
     }
 }
 
-/// Whether this is somebody who is not forgotten.
+/// Returns true unless the user is deleted.
 fn is_known(user: &UserRecord) -> bool {
     !user.issuer.is_empty()
 }

@@ -120,14 +120,18 @@ impl WebhookWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Webhook);
 
 impl State {
-    /// Forgets webhooks with what they were told.
-    pub(super) fn forget_webhooks(&mut self, is_meant: impl Fn(&WebhookRecord) -> bool) {
-        let meant: BTreeSet<_> =
-            self.webhooks.values().filter(|one| is_meant(one)).map(|one| one.id).collect();
-        if !meant.is_empty() {
-            self.webhooks = kept(&self.webhooks, |one| !meant.contains(&one.id));
+    /// Deletes the webhooks that match, with their deliveries.
+    pub(super) fn forget_webhooks(&mut self, is_selected: impl Fn(&WebhookRecord) -> bool) {
+        let selected: BTreeSet<_> = self
+            .webhooks
+            .values()
+            .filter(|webhook| is_selected(webhook))
+            .map(|webhook| webhook.id)
+            .collect();
+        if !selected.is_empty() {
+            self.webhooks = kept(&self.webhooks, |webhook| !selected.contains(&webhook.id));
             self.webhook_deliveries =
-                kept(&self.webhook_deliveries, |delivery| !meant.contains(&delivery.webhook));
+                kept(&self.webhook_deliveries, |delivery| !selected.contains(&delivery.webhook));
         }
     }
 }

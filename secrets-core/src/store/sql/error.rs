@@ -1,4 +1,4 @@
-//! What databases answer instead of rows, told without anything that was bound or stored.
+//! Mapping of database errors to [`StoreError`], without bound or stored values in the texts.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use sqlx::migrate::MigrateError;
 
 use crate::store::StoreError;
 
-/// A failure in words of our own: those of a database quote what it was given.
+/// An error text written here, because the database's own text quotes the values it was given.
 #[derive(Debug)]
 struct Failure(String);
 
@@ -20,31 +20,33 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Sorts a failed statement; `passes` knows the codes of failures that may be over soon.
+/// Maps the error of a failed statement. `passes` returns true for error codes of failures that may
+/// be temporary.
 pub(super) fn failed(error: Error, passes: fn(&str) -> bool) -> StoreError {
     match error {
         Error::Io(cause) => StoreError::Unavailable(cause.into()),
-        Error::Tls(_) => unavailable("no secure connection to the database"),
-        Error::PoolTimedOut => unavailable("no connection to the database in time"),
+        Error::Tls(_) => unavailable("no TLS connection to the database"),
+        Error::PoolTimedOut => unavailable("timeout while waiting for a database connection"),
         Error::PoolClosed | Error::WorkerCrashed => {
             unavailable("the connection to the database is closed")
         }
         Error::BeginFailed | Error::InvalidSavePointStatement => {
-            unavailable("no transaction began")
+            unavailable("the transaction could not be started")
         }
         Error::Database(error) => {
             let code = error.code().unwrap_or_default().into_owned();
             let text = describe(&*error, &code);
             if passes(&code) { unavailable(text) } else { broken(text) }
         }
-        Error::RowNotFound => broken("no row where there is always one"),
+        Error::RowNotFound => broken("the statement returned no row"),
         Error::Encode(_) => broken("a value could not be encoded"),
-        Error::Protocol(_) => broken("the database speaks another protocol"),
+        Error::Protocol(_) => broken("unexpected response from the database"),
         _ => broken("the statement failed"),
     }
 }
 
-/// Sorts a failure to open a database. Nothing was bound yet, so its own words are the best.
+/// Maps a failure to open a database. No value has been bound yet, so the database's own text is
+/// safe to show.
 pub(super) fn not_opened(error: Error, passes: fn(&str) -> bool) -> StoreError {
     let text = format!("cannot open the database: {error}");
     match failed(error, passes) {
@@ -53,9 +55,9 @@ pub(super) fn not_opened(error: Error, passes: fn(&str) -> bool) -> StoreError {
     }
 }
 
-/// Sorts a failure to bring the tables up to date.
+/// Maps a failure to migrate the tables.
 pub(super) fn not_migrated(error: MigrateError, passes: fn(&str) -> bool) -> StoreError {
-    let text = format!("cannot bring the tables up to date: {error}");
+    let text = format!("cannot migrate the database: {error}");
     match error {
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
             match failed(error, passes) {
@@ -67,12 +69,12 @@ pub(super) fn not_migrated(error: MigrateError, passes: fn(&str) -> bool) -> Sto
     }
 }
 
-/// The store cannot be reached, or has no room.
+/// Creates a [`StoreError::Unavailable`] with this text.
 pub(super) fn unavailable(text: impl Into<String>) -> StoreError {
     StoreError::Unavailable(Box::new(Failure(text.into())))
 }
 
-/// The store holds what it should not, or does what it should not.
+/// Creates a [`StoreError::Broken`] with this text.
 pub(super) fn broken(text: impl Into<String>) -> StoreError {
     StoreError::Broken(Box::new(Failure(text.into())))
 }
@@ -83,5 +85,5 @@ fn describe(error: &dyn DatabaseError, code: &str) -> String {
     };
     let (table, constraint) =
         (named("table", error.table()), named("constraint", error.constraint()));
-    format!("the database answered {code}{table}{constraint}")
+    format!("the database returned error {code}{table}{constraint}")
 }

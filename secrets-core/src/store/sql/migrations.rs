@@ -1,4 +1,4 @@
-//! The tables' history, one text for both databases.
+//! Schema migrations, with the same SQL for both databases.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
-/// Append only: a text that ran somewhere is never changed, its checksum is kept there.
+/// Append only: never change a migration that has run somewhere, because databases store its
+/// checksum.
 const HISTORY: &[(&str, &str)] = &[
     ("instance", include_str!("../../../migrations/0001_instance.sql")),
     ("users and teams", include_str!("../../../migrations/0002_users_and_teams.sql")),
@@ -40,13 +41,13 @@ static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
     Migrator::with_migrations(migrations.collect())
 });
 
-/// Runs what has not run yet. PostgreSQL holds an advisory lock of the session meanwhile, which a
-/// failure leaves behind: use a connection of its own and drop it.
+/// Runs the migrations that have not run yet. On PostgreSQL this holds a session-level advisory
+/// lock, which is not released after a failure: use a separate connection and close it.
 pub(super) async fn run<C: Migrate>(connection: &mut C) -> Result<(), MigrateError> {
     MIGRATOR.run_direct(None, connection, false).await
 }
 
-/// Tells states of the history apart.
+/// Returns a fingerprint of all migrations, which differs for each schema version.
 #[cfg(all(feature = "postgres", feature = "testing"))]
 pub(crate) fn fingerprint() -> [u8; 8] {
     use sha2::{Digest, Sha256};

@@ -1,9 +1,10 @@
-//! Stores over SQL databases.
+//! Stores on SQL databases.
 //!
-//! The tables are written once, in `tables`, over an alias `Db`, and compiled for each database by
-//! the two modules here, which hold what is theirs alone. The text stays within what both
-//! understand: `$n`, `RETURNING`, `ON CONFLICT`, `WITH RECURSIVE`; times are passed in, lists are
-//! built, a row is locked by updating it.
+//! The table code is written once, in `tables`, against a type alias `Db`, and compiled once per
+//! database: the modules `sqlite` and `postgres` include it and add their own constants and setup.
+//! The SQL uses only what both databases support: `$n`, `RETURNING`, `ON CONFLICT`, `WITH
+//! RECURSIVE`. Times are bound as parameters, lists are built as text, and a row is locked by
+//! updating it.
 
 mod error;
 mod migrations;
@@ -15,7 +16,8 @@ pub mod sqlite;
 #[cfg(all(feature = "postgres", feature = "testing"))]
 pub(crate) use migrations::fingerprint;
 
-/// A text to look something up by. PostgreSQL keeps no NUL in a text, so nothing is found by one.
+/// Returns `text` as a search value, or `None` if it contains NUL. PostgreSQL text cannot contain
+/// NUL, so no row would match.
 fn findable(text: &str) -> Option<&str> {
     (!text.contains('\0')).then_some(text)
 }

@@ -1,4 +1,4 @@
-//! The tables on a PostgreSQL server, shared by any number of nodes.
+//! Store on a PostgreSQL server, shared by any number of nodes.
 
 use std::time::Duration;
 
@@ -11,20 +11,21 @@ use crate::store::StoreResult;
 
 type Db = sqlx::Postgres;
 
-/// Nothing beside the connections.
+/// Nothing to keep besides the connections.
 type Held = ();
 
 const BEGIN: &str = "BEGIN";
 
 const CLOCK: &str = "SELECT clock_timestamp()";
 
-/// How long to wait for a connection, unless that is said.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Default timeout for acquiring a connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A connection that was idle longer is asked whether it still is one.
-const TRUSTED: Duration = Duration::from_secs(1);
+/// Idle time after which a connection is pinged before use.
+const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
 
-/// Link by link, which OFFSET 0 keeps the planner from undoing: it would scan all secrets.
+/// An index lookup per link. `OFFSET 0` keeps the planner from flattening the subquery, which
+/// would scan all secrets.
 macro_rules! secrets_of_chain {
     ($condition:literal) => {
         concat!(
@@ -45,22 +46,22 @@ mod tables;
 
 pub use tables::SqlStore;
 
-/// How a store uses its server.
+/// Connection pool options.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// How many connections it holds at most.
+    /// Maximum number of connections.
     pub connections: u32,
-    /// How long one who needs a connection waits for it.
+    /// Timeout for acquiring a connection.
     pub patience: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { connections: 8, patience: PATIENCE }
+        Self { connections: 8, patience: ACQUIRE_TIMEOUT }
     }
 }
 
-/// Brings the tables of a database up to date, then opens it.
+/// Migrates the database and opens it.
 pub async fn open(url: &str, options: Options) -> StoreResult<SqlStore> {
     migrate(url).await?;
     let pool = PoolOptions::<Db>::new()
@@ -69,7 +70,7 @@ pub async fn open(url: &str, options: Options) -> StoreResult<SqlStore> {
         .test_before_acquire(false)
         .before_acquire(|connection, meta| {
             Box::pin(async move {
-                if meta.idle_for > TRUSTED {
+                if meta.idle_for > PING_AFTER_IDLE {
                     connection.ping().await?;
                 }
                 Ok(true)
@@ -79,13 +80,13 @@ pub async fn open(url: &str, options: Options) -> StoreResult<SqlStore> {
     Ok(SqlStore::new(pool.clone(), pool, ()))
 }
 
-/// Brings the tables of a database up to date. Nodes that start together wait for each other.
+/// Migrates the database. Nodes that start at the same time wait for each other.
 pub async fn migrate(url: &str) -> StoreResult<()> {
     let connecting = connect_options(url)?;
     let mut connection =
         connecting.connect().await.map_err(|error| error::not_opened(error, passes))?;
     let migrated = migrations::run(&mut connection).await;
-    // After a failure the lock is still held, and ends with the session.
+    // After a failure the session still holds the advisory lock; closing the session releases it.
     connection.close().await.ok();
     migrated.map_err(|error| error::not_migrated(error, passes))
 }
@@ -93,9 +94,9 @@ pub async fn migrate(url: &str) -> StoreResult<()> {
 fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
     let options: PgConnectOptions =
         url.parse().map_err(|error| error::not_opened(error, passes))?;
-    // Both for the look into an environment. Left to itself the server would plan it anew each time
-    // a person looks, and compile it each time for its estimated cost: ten and fifty times as long
-    // as looking takes.
+    // Both settings are for the statement that resolves an environment. By default the server would
+    // plan it again each time it is run for a user, and JIT-compile it because of its estimated
+    // cost. Planning takes ten times as long as running it, compiling fifty times.
     let options = options.options([("plan_cache_mode", "force_generic_plan"), ("jit", "off")]);
     Ok(match options.get_application_name() {
         Some(_) => options,
@@ -103,8 +104,9 @@ fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
     })
 }
 
-/// Whether a failure may be over soon, by its SQLSTATE: connection (08), conflict of transactions
-/// (40), resources (53), intervention (57), a lock not granted, a server that takes no writes now.
+/// Returns true for a SQLSTATE of a failure that may be temporary: connection (08), transaction
+/// conflict (40), resources (53), operator intervention (57), lock not available (55P03), read-only
+/// server (25006).
 fn passes(code: &str) -> bool {
     ["08", "40", "53", "57"].iter().any(|class| code.starts_with(class))
         || matches!(code, "55P03" | "25006")
@@ -222,7 +224,7 @@ mod tests {
     async fn a_connection_that_was_lost_while_idle_is_replaced() {
         let (store, database) = opened().await;
         let world = World::build(&store).await;
-        sleep(TRUSTED + Duration::from_millis(100)).await;
+        sleep(PING_AFTER_IDLE + Duration::from_millis(100)).await;
         run(&database, LOSE_CONNECTIONS).await;
 
         let found = store.read().await.unwrap().team(world.team.id).await.unwrap();
@@ -259,7 +261,7 @@ mod tests {
         let refused = store.read().await.err();
 
         assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
-        assert!(begun.elapsed() < 2 * PATIENCE);
+        assert!(begun.elapsed() < 2 * ACQUIRE_TIMEOUT);
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! The tables in a file, which one process owns.
+//! Store in an SQLite file, owned by one process.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf, absolute};
@@ -16,19 +16,21 @@ type Db = sqlx::Sqlite;
 /// The lock file.
 type Held = File;
 
-/// Takes the write lock at once, so that no transaction fails half-way for want of it.
+/// Takes the write lock at the start, so that no transaction fails later because it cannot get the
+/// lock.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 
-/// A file has no clock; this only looks whether it can be read.
+/// A file has no clock; the statement only checks that the database can be read.
 const CLOCK: &str = "SELECT (SELECT NULL FROM instance)";
 
-/// How many read at a time, beside the one who writes.
-const READERS: u32 = 4;
+/// Maximum number of read connections, besides the single write connection.
+const MAX_READERS: u32 = 4;
 
-/// How long to wait for one's turn.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for acquiring a connection or a database lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Joined crosswise, as SQLite keeps that order: a plain join scans all secrets for a few links.
+/// `CROSS JOIN`, because SQLite keeps its join order: a plain join scans all secrets to find those
+/// of a few links.
 macro_rules! secrets_of_chain {
     ($condition:literal) => {
         concat!("FROM chain c CROSS JOIN secrets s WHERE s.environment_id = c.id ", $condition)
@@ -40,25 +42,26 @@ mod tables;
 
 pub use tables::SqlStore;
 
-/// Opens the database in a file, made if it is missing, and brings its tables up to date.
+/// Opens a database file, creates it if it is missing, and migrates it.
 ///
-/// The file is this process's alone until the store is dropped: `PATH.lock` is locked meanwhile.
+/// The file is locked for this process through `PATH.lock` until the store is dropped.
 pub async fn open(path: &Path) -> StoreResult<SqlStore> {
-    // SQLite takes `:memory:` and `file:…` for something else than a file of that name.
+    // SQLite treats `:memory:` and `file:…` as something other than a file name; an absolute path
+    // is always a file.
     let path = &absolute(path).map_err(|cause| cannot("find", path, &cause))?;
     let lock = lock(path)?;
     create_private(path).map_err(|cause| cannot("create", path, &cause))?;
     let options = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
-        .busy_timeout(PATIENCE)
+        .busy_timeout(BUSY_TIMEOUT)
         .row_buffer_size(256);
-    // FULL: what was answered survives a loss of power.
+    // FULL: a committed transaction survives a loss of power.
     let writing =
         options.clone().journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
     let writers = pool(1)
-        // SQLite undoes a transaction by itself when the disk is full, and sqlx believes ever
-        // after that it is inside: such a connection is replaced.
+        // SQLite rolls back by itself when the disk is full, but sqlx still believes that the
+        // connection is in a transaction: such a connection is replaced.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
         .connect_with(writing)
         .await
@@ -67,20 +70,20 @@ pub async fn open(path: &Path) -> StoreResult<SqlStore> {
         writers.acquire().await.map_err(|error| error::not_opened(error, passes))?;
     migrations::run(&mut *connection).await.map_err(|error| error::not_migrated(error, passes))?;
     drop(connection);
-    let readers = pool(READERS).connect_lazy_with(options.read_only(true));
+    let readers = pool(MAX_READERS).connect_lazy_with(options.read_only(true));
     Ok(SqlStore::new(readers, writers, lock))
 }
 
-/// Brings the tables in a file up to date.
+/// Migrates a database file.
 pub async fn migrate(path: &Path) -> StoreResult<()> {
     open(path).await.map(drop)
 }
 
-/// A pool whose connections stay: opening one means reading the whole schema again.
+/// Creates a pool that keeps its connections open: opening one reads the whole schema again.
 fn pool(connections: u32) -> PoolOptions<Db> {
     PoolOptions::new()
         .max_connections(connections)
-        .acquire_timeout(PATIENCE)
+        .acquire_timeout(BUSY_TIMEOUT)
         .test_before_acquire(false)
         .idle_timeout(None)
         .max_lifetime(None)
@@ -105,7 +108,8 @@ fn lock(path: &Path) -> StoreResult<File> {
     }
 }
 
-/// SQLite gives the files it makes beside a database the same mode.
+/// Creates the file with private permissions. SQLite gives the files it creates next to it the same
+/// mode.
 fn create_private(path: &Path) -> std::io::Result<()> {
     private().truncate(false).open(path).map(drop)
 }
@@ -122,8 +126,8 @@ fn cannot(act: &str, path: &Path, cause: &std::io::Error) -> crate::store::Store
     error::unavailable(format!("cannot {act} {}: {cause}", path.display()))
 }
 
-/// Whether a failure may be over soon, by its primary result code: busy, locked, no memory, I/O,
-/// full, cannot open.
+/// Returns true for a result code of a failure that may be temporary. The primary codes are: busy,
+/// locked, out of memory, I/O error, disk full, cannot open.
 fn passes(code: &str) -> bool {
     code.parse::<i32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 10 | 13 | 14))
 }
@@ -245,7 +249,7 @@ mod tests {
         let (store, _folder) = opened().await;
         let mut tx = store.writers.begin_with(BEGIN).await.unwrap();
 
-        // As SQLite does by itself in the worst cases of a full disk.
+        // SQLite does this by itself in the worst cases of a full disk.
         sqlx::raw_sql("ROLLBACK").execute(&mut *tx).await.unwrap();
         drop(tx);
 

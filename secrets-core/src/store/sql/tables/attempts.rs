@@ -1,4 +1,4 @@
-//! The rows of attempts.
+//! Statements and rows of rotation attempts.
 
 use super::{Row, Statement, bigint};
 use crate::crypto::Sealed;
@@ -6,7 +6,7 @@ use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType};
 use crate::model::{AttemptId, RotationId};
 use crate::store::{AttemptRecord, StoreResult};
 
-/// The one of a rotation that is open.
+/// Selects the open attempt of a rotation.
 pub(super) fn open(rotation: RotationId) -> Statement<'static> {
     sqlx::query(concat!(
         "SELECT ",
@@ -21,7 +21,7 @@ pub(super) fn one(attempt: AttemptId) -> Statement<'static> {
         .bind(attempt.uuid())
 }
 
-/// Those of a rotation that are concluded, newest first.
+/// Selects the concluded attempts of a rotation, newest first.
 pub(super) fn concluded(rotation: RotationId, limit: u32) -> Statement<'static> {
     sqlx::query(concat!(
         "SELECT ",
@@ -60,7 +60,7 @@ pub(super) fn insertion(attempt: &AttemptRecord) -> StoreResult<Statement<'_>> {
     Ok(statement)
 }
 
-/// Changes one that is open.
+/// Updates an open attempt.
 pub(super) fn change(attempt: &AttemptRecord) -> Statement<'_> {
     sqlx::query(
         "UPDATE rotation_attempts

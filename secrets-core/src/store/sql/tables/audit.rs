@@ -18,11 +18,11 @@ const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM au
 
 #[async_trait]
 impl<C: Connected> AuditReads for Session<C> {
-    async fn audit_entries(&mut self, wanted: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
-        if matches!(&wanted.scope, AuditScope::Teams(teams) if teams.is_empty()) {
+    async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
+        if matches!(&filter.scope, AuditScope::Teams(teams) if teams.is_empty()) {
             return Ok(Vec::new());
         }
-        let mut statement = filtered(wanted);
+        let mut statement = filtered(filter);
         self.all("audit_log", statement.build().persistent(false), record).await
     }
 
@@ -149,7 +149,7 @@ impl AuditWrites for Session<Transaction> {
         self.change(Subject::Audit, moved).await?;
 
         for seals in seals.chunks(BATCH) {
-            // One statement for many rows: writers wait for this one.
+            // One statement for many rows, because other writers wait for this transaction.
             let mut statement = QueryBuilder::<Db>::new(
                 "UPDATE audit_log SET position = v.column2, previous_hash = v.column3, hash = v.column4
                  FROM (",
@@ -192,12 +192,14 @@ fn select() -> QueryBuilder<Db> {
     QueryBuilder::new(["SELECT ", COLUMNS, " FROM audit_log WHERE "].concat())
 }
 
-/// The nil UUID stands for no team, as part of a key.
+/// Returns the chain's key in the table. The nil UUID means no team, because a key column cannot be
+/// NULL.
 fn chain(team: Option<TeamId>) -> Uuid {
     team.map_or(Uuid::nil(), TeamId::uuid)
 }
 
-/// Two texts, because PostgreSQL uses no index for `IS NOT DISTINCT FROM`.
+/// Adds a condition on the team. Not `IS NOT DISTINCT FROM`, because PostgreSQL uses no index for
+/// it.
 fn push_team(statement: &mut QueryBuilder<Db>, team: Option<TeamId>) {
     match team {
         Some(team) => statement.push("team_id = ").push_bind(team.uuid()),
@@ -205,9 +207,9 @@ fn push_team(statement: &mut QueryBuilder<Db>, team: Option<TeamId>) {
     };
 }
 
-fn filtered(wanted: &AuditFilter) -> QueryBuilder<Db> {
+fn filtered(filter: &AuditFilter) -> QueryBuilder<Db> {
     let mut statement = select();
-    match &wanted.scope {
+    match &filter.scope {
         AuditScope::Teams(teams) => {
             statement.push("team_id IN ");
             push_ids(&mut statement, teams.iter().map(|team| team.uuid()));
@@ -217,28 +219,28 @@ fn filtered(wanted: &AuditFilter) -> QueryBuilder<Db> {
         }
     }
     let ids = [
-        (" AND actor_id = ", wanted.actor),
-        (" AND project_id = ", wanted.project.map(ProjectId::uuid)),
-        (" AND environment_id = ", wanted.environment.map(EnvironmentId::uuid)),
-        (" AND resource_id = ", wanted.resource),
+        (" AND actor_id = ", filter.actor),
+        (" AND project_id = ", filter.project.map(ProjectId::uuid)),
+        (" AND environment_id = ", filter.environment.map(EnvironmentId::uuid)),
+        (" AND resource_id = ", filter.resource),
     ];
     for (condition, id) in ids.into_iter().filter_map(|(condition, id)| Some((condition, id?))) {
         statement.push(condition).push_bind(id);
     }
     let texts = [
-        (" AND actor_type = ", wanted.actor_type.clone()),
-        (" AND resource_type = ", wanted.resource_type.clone()),
-        (" AND resource_name = ", wanted.resource_name.clone()),
-        (" AND outcome = ", wanted.outcome.clone()),
-        (" AND address = ", wanted.address.map(|address| address.to_string())),
+        (" AND actor_type = ", filter.actor_type.clone()),
+        (" AND resource_type = ", filter.resource_type.clone()),
+        (" AND resource_name = ", filter.resource_name.clone()),
+        (" AND outcome = ", filter.outcome.clone()),
+        (" AND address = ", filter.address.map(|address| address.to_string())),
     ];
     for (condition, text) in
         texts.into_iter().filter_map(|(condition, text)| Some((condition, text?)))
     {
         statement.push(condition).push_bind(text);
     }
-    push_actions(&mut statement, &wanted.actions);
-    push_times(&mut statement, wanted);
+    push_actions(&mut statement, &filter.actions);
+    push_times(&mut statement, filter);
     statement
 }
 
@@ -261,23 +263,23 @@ fn push_actions(statement: &mut QueryBuilder<Db>, actions: &[ActionFilter]) {
     }
 }
 
-fn push_times(statement: &mut QueryBuilder<Db>, wanted: &AuditFilter) {
-    if let Some(from) = wanted.from {
+fn push_times(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
+    if let Some(from) = filter.from {
         statement.push(" AND created_at >= ").push_bind(from);
     }
-    if let Some(to) = wanted.to {
+    if let Some(to) = filter.to {
         statement.push(" AND created_at < ").push_bind(to);
     }
-    let (sign, order) = match wanted.order {
+    let (sign, order) = match filter.order {
         AuditOrder::Newest => ("<", " DESC"),
         AuditOrder::Oldest => (">", ""),
     };
-    if let Some((time, id)) = wanted.behind {
+    if let Some((time, id)) = filter.behind {
         statement.push(format!(" AND (created_at, id) {sign} (")).push_bind(time);
         statement.push(", ").push_bind(id.uuid()).push(")");
     }
     statement.push(format!(" ORDER BY created_at{order}, id{order} LIMIT "));
-    statement.push_bind(i64::from(wanted.limit));
+    statement.push_bind(i64::from(filter.limit));
 }
 
 fn number(position: u64) -> StoreResult<i64> {

@@ -14,9 +14,9 @@ impl<C: Connected> EnvironmentReads for Session<C> {
         &mut self,
         path: &EnvironmentPath,
         principal: Principal,
-        wanted: Wanted<'_>,
+        selection: Wanted<'_>,
     ) -> StoreResult<Option<Sight>> {
-        sight::read(&mut self.0, path, principal, wanted).await
+        sight::read(&mut self.0, path, principal, selection).await
     }
 
     async fn environments(
@@ -65,7 +65,7 @@ impl<C: Connected> EnvironmentReads for Session<C> {
         let mut names = self
             .all("environments", statement.bind(environment.uuid()), |row| row.name("name"))
             .await?;
-        // Not by the database, whose order depends on its locale.
+        // Sorted here, because the database's sort order depends on its locale.
         names.sort_unstable();
         Ok(names)
     }
@@ -98,14 +98,14 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 
     async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()> {
-        // Asked before: a violation would end PostgreSQL's transaction.
-        let namesakes = sqlx::query(
+        // Checked before the update, because a violation would abort the transaction in PostgreSQL.
+        let same_name = sqlx::query(
             "SELECT COUNT(*) AS count FROM environments o JOIN environments e ON e.id = $1
              WHERE o.project_id = e.project_id AND o.folded_name = $2 AND o.id <> e.id",
         )
         .bind(environment.id.uuid())
         .bind(environment.name.folded());
-        if self.count(namesakes).await? > 0 {
+        if self.count(same_name).await? > 0 {
             return Err(StoreError::Duplicate(Subject::Environment));
         }
         let statement = sqlx::query(
@@ -123,7 +123,7 @@ impl EnvironmentWrites for Session<Transaction> {
     }
 
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
-        // Secrets, versions, rotations and scopes go with it: the references cascade.
+        // The foreign keys cascade to secrets, versions, rotations and scopes.
         let statement =
             sqlx::query("DELETE FROM environments WHERE id = $1").bind(environment.uuid());
         self.change(Subject::Environment, statement).await

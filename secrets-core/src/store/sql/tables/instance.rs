@@ -29,7 +29,7 @@ impl<C: Connected> InstanceReads for Session<C> {
     }
 
     async fn secret_range(&mut self) -> StoreResult<Option<(SecretId, SecretId)>> {
-        // PostgreSQL takes no MIN of UUIDs before version 18.
+        // Not MIN and MAX: PostgreSQL has none for UUIDs before version 18.
         let statement = sqlx::query(
             "SELECT (SELECT id FROM secrets ORDER BY id LIMIT 1) AS oldest,
                     (SELECT id FROM secrets ORDER BY id DESC LIMIT 1) AS newest",

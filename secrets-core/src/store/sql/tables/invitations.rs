@@ -6,7 +6,7 @@ use crate::crypto::TokenMac;
 use crate::model::{EmailAddress, InvitationId, Role, Subject, TeamId, Time};
 use crate::store::{InvitationReads, InvitationRecord, InvitationWrites, StoreResult};
 
-/// Invitations with what their team and their inviter are called now.
+/// Selects invitations with the current names of their team and inviting user.
 macro_rules! invitations {
     ($condition:literal) => {
         concat!(

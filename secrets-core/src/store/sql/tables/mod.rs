@@ -1,4 +1,4 @@
-//! The tables, written once for both databases: the module that mounts this one says which `Db` is.
+//! Table code for both databases. The module that includes this one defines the type `Db`.
 
 use std::ops::DerefMut;
 
@@ -14,7 +14,7 @@ use super::{BEGIN, CLOCK, Db, Held, passes};
 use crate::model::{Principal, Subject, Time};
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
-/// The columns a record is read from. A macro, because the texts of statements are literals.
+/// Columns of each record. A macro, because statements are string literals.
 macro_rules! columns {
     (users) => {
         "u.id, u.issuer, u.subject, u.email, u.email_verified, u.name, u.name_chosen, u.first_name,
@@ -73,7 +73,7 @@ macro_rules! columns {
     };
 }
 
-/// The scans, without those of a project that is deleted.
+/// `FROM` clause for scans, without those of a deleted project.
 macro_rules! shown_scans {
     () => {
         " FROM scans s LEFT JOIN projects p ON p.id = s.project_id
@@ -81,7 +81,7 @@ macro_rules! shown_scans {
     };
 }
 
-/// Whether a token's scope holds a project.
+/// Condition that a token's scope includes a project.
 macro_rules! token_holds_project {
     () => {
         "k.team_id = p.team_id AND (k.all_projects OR EXISTS (SELECT 1 FROM token_projects x
@@ -89,7 +89,7 @@ macro_rules! token_holds_project {
     };
 }
 
-/// Projects, and how a user ($3) or token ($4) stands to them.
+/// `FROM` clause for projects, with the relation of a user ($3) or token ($4) to them.
 macro_rules! standings {
     () => {
         concat!(
@@ -102,7 +102,8 @@ macro_rules! standings {
     };
 }
 
-/// A project by id ($1) or slug ($2), and how a user ($3) or token ($4) stands to it.
+/// `FROM` clause for a project by ID ($1) or slug ($2), with the relation of a user ($3) or token
+/// ($4) to it.
 macro_rules! standing {
     () => {
         concat!(
@@ -131,17 +132,17 @@ mod tokens;
 mod users;
 mod webhooks;
 
-/// How many rows or keys go into one statement: SQLite takes 32,766 parameters.
+/// Maximum number of rows or keys per statement: SQLite allows 32,766 parameters.
 const BATCH: usize = 1_000;
 
 type Connection = <Db as Database>::Connection;
 type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 
-/// Records in a database.
+/// A store on an SQL database.
 pub struct SqlStore {
     pub(super) readers: Pool<Db>,
     pub(super) writers: Pool<Db>,
-    /// What must be kept as long as the store is used.
+    /// Resource to keep as long as the store is in use.
     _held: Held,
 }
 
@@ -166,13 +167,13 @@ impl Store for SqlStore {
     }
 }
 
-/// A connection, in a transaction or not, and every table over it.
+/// A connection, with or without a transaction, that implements the methods of every table.
 struct Session<C>(C);
 
 type Reader = PoolConnection<Db>;
 type Transaction = sqlx::Transaction<'static, Db>;
 
-/// What leads to a connection: both of the above, so that reads are written once.
+/// Access to a connection: implemented by both of the above, so that read methods are written once.
 trait Connected: DerefMut<Target = Connection> + Send {}
 
 impl Connected for Reader {}
@@ -186,7 +187,7 @@ impl Tx for Session<Transaction> {
 }
 
 impl<C: Connected> Session<C> {
-    /// The first row, read by `read`.
+    /// Runs a statement and decodes the first row with `read`.
     async fn one<T>(
         &mut self,
         table: &'static str,
@@ -197,7 +198,7 @@ impl<C: Connected> Session<C> {
         row.map(|row| read(&Row { table, row: &row })).transpose()
     }
 
-    /// Every row, read by `read` as it comes.
+    /// Runs a statement and decodes every row with `read` as it arrives.
     async fn all<T>(
         &mut self,
         table: &'static str,
@@ -212,20 +213,21 @@ impl<C: Connected> Session<C> {
         Ok(records)
     }
 
-    /// The number a statement counts.
+    /// Runs a statement that returns a count.
     async fn count(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
         let count = self.one("count", statement, |row| row.number("count")).await?;
-        count.ok_or_else(|| broken("a count gave no row"))
+        count.ok_or_else(|| broken("a count returned no row"))
     }
 }
 
 impl Session<Transaction> {
-    /// How many rows a statement wrote.
+    /// Runs a statement and returns the number of rows written.
     async fn write(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
         Ok(statement.execute(&mut *self.0).await.map_err(failed)?.rows_affected())
     }
 
-    /// Inserts a row, `ON CONFLICT DO NOTHING`: a violation would end PostgreSQL's transaction.
+    /// Inserts a row; fails with `Duplicate` if there is a conflict. The statement must have `ON
+    /// CONFLICT DO NOTHING`, because a violation would abort the transaction in PostgreSQL.
     async fn insert(&mut self, subject: Subject, statement: Statement<'_>) -> StoreResult<()> {
         match self.write(statement).await? {
             0 => Err(StoreError::Duplicate(subject)),
@@ -233,7 +235,7 @@ impl Session<Transaction> {
         }
     }
 
-    /// Changes a row that is there.
+    /// Updates or deletes a row; fails with `Stale` if no row matches.
     async fn change(&mut self, subject: Subject, statement: Statement<'_>) -> StoreResult<()> {
         match self.write(statement).await? {
             0 => Err(StoreError::Stale(subject)),
@@ -242,7 +244,7 @@ impl Session<Transaction> {
     }
 }
 
-/// A row, read by the names of its columns.
+/// A row, with access to columns by name.
 struct Row<'r> {
     table: &'static str,
     row: &'r <Db as Database>::Row,
@@ -291,7 +293,8 @@ impl<'r> Row<'r> {
         name.map(|name| from_name(name).ok_or_else(|| self.unreadable(column))).transpose()
     }
 
-    /// Says where, and never what: that may be part of a secret.
+    /// Creates the error for a column that cannot be decoded. It names table, column and row ID,
+    /// never the content, which may be part of a secret.
     fn unreadable(&self, column: &'static str) -> StoreError {
         let id =
             self.row.try_get::<Uuid, _>("id").map(|id| format!(" of {id}")).unwrap_or_default();
@@ -299,12 +302,12 @@ impl<'r> Row<'r> {
     }
 }
 
-/// The number, as databases keep it.
+/// Converts a number to the integer type of both databases.
 fn bigint(number: u64) -> StoreResult<i64> {
     i64::try_from(number).map_err(|cause| StoreError::Broken(cause.into()))
 }
 
-/// Adds `(a, b, c)` to a statement.
+/// Adds a list of IDs, `(a, b, c)`, to a statement.
 fn push_ids(statement: &mut QueryBuilder<Db>, ids: impl Iterator<Item = Uuid>) {
     statement.push("(");
     let mut list = statement.separated(", ");
@@ -314,7 +317,7 @@ fn push_ids(statement: &mut QueryBuilder<Db>, ids: impl Iterator<Item = Uuid>) {
     statement.push(")");
 }
 
-/// The user or the token; the other is NULL, which equals nothing.
+/// Returns the user ID or the token ID of a principal. The other is NULL, which equals nothing.
 fn user_or_token(principal: Principal) -> (Option<Uuid>, Option<Uuid>) {
     match principal {
         Principal::User(user) => (Some(user.uuid()), None),

@@ -70,7 +70,7 @@ impl PermissionWrites for Session<Transaction> {
         .bind(permission.created_at)
         .bind(permission.updated_at);
         let first = self.one("permissions", statement, |row| row.get("created_at")).await?;
-        first.ok_or_else(|| broken("an insert gave no row"))
+        first.ok_or_else(|| broken("an insert returned no row"))
     }
 
     async fn delete_permission(
@@ -105,7 +105,7 @@ impl PermissionWrites for Session<Transaction> {
     }
 }
 
-/// The access that a column tells, if it tells any.
+/// Returns the access in a column, or `None` for NULL.
 pub(super) fn granted(row: &Row<'_>, column: &'static str) -> StoreResult<Option<MemberAccess>> {
     match row.get::<Option<&str>>(column)? {
         Some(_) => row.one_of(column, |name| name.parse().ok()).map(Some),

@@ -194,7 +194,7 @@ impl ProjectWrites for Session<Transaction> {
         if self.write(hold.bind(project.uuid()).bind(before)).await? == 0 {
             return Ok(Purge::Nothing);
         }
-        for text in PURGE_SOME {
+        for text in PURGE_BATCHES {
             let some = sqlx::query(text).bind(project.uuid()).bind(i64::from(limit));
             if self.write(some).await? > 0 {
                 return Ok(Purge::Some);
@@ -214,8 +214,8 @@ impl ProjectWrites for Session<Transaction> {
     }
 }
 
-/// What there can be much of: at most $2 of each of a project $1.
-const PURGE_SOME: [&str; 2] = [
+/// Deletes rows that can be numerous: at most $2 of each kind, of project $1.
+const PURGE_BATCHES: [&str; 2] = [
     "DELETE FROM secret_versions WHERE (secret_id, version) IN
          (SELECT v.secret_id, v.version FROM secret_versions v
           JOIN secrets s ON s.id = v.secret_id
@@ -230,7 +230,7 @@ const PURGE_SCANS: &str = "DELETE FROM scans WHERE project_id = $1";
 
 const PURGE_ENVIRONMENTS: &str = "DELETE FROM environments WHERE project_id = $1";
 
-/// Last: as long as there is a key, there is something to purge.
+/// Runs last, because a project is listed for purging as long as it has a key.
 const PURGE_KEYS: &str = "DELETE FROM project_keys WHERE project_id = $1";
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {

@@ -29,7 +29,7 @@ impl<C: Connected> RotationReads for Session<C> {
         ));
         let mut rotations =
             self.all("rotations", statement.bind(environment.uuid()), record).await?;
-        // Not by the database, whose order depends on its locale.
+        // Sorted here, because the database's sort order depends on its locale.
         rotations.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         Ok(rotations)
     }
@@ -146,7 +146,8 @@ impl RotationWrites for Session<Transaction> {
         rotation: &RotationRecord,
         keys: &[SecretKey],
     ) -> StoreResult<()> {
-        // Where a key is taken, the rotation is undone with those that were not.
+        // A savepoint: if a key is taken, the rotation and the keys reserved so far are rolled
+        // back.
         let mut savepoint = self.0.begin().await.map_err(failed)?;
         let insertion = insertion(rotation)?.execute(&mut *savepoint).await.map_err(failed)?;
         if insertion.rows_affected() == 0 {
@@ -209,7 +210,7 @@ impl RotationWrites for Session<Transaction> {
     }
 
     async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()> {
-        // Attempts, keys, webhooks and deliveries go with it: the references cascade.
+        // The foreign keys cascade to attempts, keys, webhooks and deliveries.
         let statement = sqlx::query("DELETE FROM rotations WHERE id = $1").bind(rotation.uuid());
         self.change(Subject::Rotation, statement).await
     }
@@ -287,7 +288,7 @@ impl RotationWrites for Session<Transaction> {
     }
 }
 
-/// What is due ($1) and not leased, along the index of what is due: at most $2.
+/// Selects at most $2 rotations that are due at $1 and not leased, along the index on `work_at`.
 pub(in super::super) const WORK: &str = "SELECT id FROM rotations
      WHERE work_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)
      ORDER BY work_at, id

@@ -68,7 +68,7 @@ impl SecretWrites for Session<Transaction> {
         if secrets.len() == 1 {
             return self.insert(Subject::Secret, insertion(secrets).build()).await;
         }
-        // Where one key is taken, those that were not are undone with it.
+        // A savepoint: if one key is taken, the secrets inserted so far are rolled back.
         let mut savepoint = self.0.begin().await.map_err(failed)?;
         for secrets in secrets.chunks(BATCH) {
             let mut statement = insertion(secrets);
@@ -178,7 +178,7 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<SecretRecord> {
     })
 }
 
-/// Orders by key. Not by the database, whose order depends on its locale.
+/// Sorts by key. Not in SQL, because the database's sort order depends on its locale.
 pub(super) fn sort(secrets: &mut [SecretRecord]) {
     secrets.sort_unstable_by(|a, b| a.key.cmp(&b.key));
 }

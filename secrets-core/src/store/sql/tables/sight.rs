@@ -1,8 +1,9 @@
-//! What somebody sees in an environment, in one statement at any depth.
+//! Resolving an environment for a principal, in one statement for any chain length.
 //!
-//! Its rows are of three kinds: the project, the links of the chain, their secrets. They share one
-//! shape, named after the secrets, which are the many: a thousand of them took PostgreSQL twice as
-//! long when each told the project and the environment as well.
+//! The statement returns three kinds of rows: the project, the links of the inherited chain, and
+//! their secrets. All rows have the same columns, named after those of secrets, because most rows
+//! are secrets: with 1,000 secrets PostgreSQL took twice as long when each row also repeated the
+//! project and the environment.
 
 use futures_util::TryStreamExt;
 
@@ -19,10 +20,11 @@ const LINK: i64 = 1;
 
 const _: () = assert!(Sight::REACH == 17, "the statement counts depths from 0 to 16");
 
-/// $5 is the environment's id, or $6 and $7 its name, folded and exact. The chain is cut at
-/// [`Sight::REACH`] links, so that a circle ends at all. `CROSS JOIN` keeps SQLite to the order.
-/// Whether an environment is in scope is counted: PostgreSQL would turn EXISTS into a scan.
-macro_rules! sight {
+/// Statement that resolves an environment. $5 is the environment ID, or $6 and $7 are its name,
+/// case-folded and exact. The chain is cut at [`Sight::REACH`] links, so that a cycle terminates.
+/// `CROSS JOIN` keeps SQLite to this join order. A `COUNT` checks whether an environment is in
+/// scope, because PostgreSQL would turn `EXISTS` into a scan.
+macro_rules! resolve {
     ($secrets:expr) => {
         concat!(
             "WITH RECURSIVE
@@ -75,7 +77,7 @@ macro_rules! sight {
     };
 }
 
-/// The secrets of the chain. How they are found is each database's own.
+/// The secrets of the chain. Each database has its own way to join them efficiently.
 macro_rules! secrets {
     ($condition:literal) => {
         concat!(
@@ -93,20 +95,20 @@ macro_rules! secrets {
     };
 }
 
-const NOTHING: &str = sight!("");
-pub(in super::super) const KEY: &str = sight!(secrets!("AND s.key = $8"));
-pub(in super::super) const ALL: &str = sight!(secrets!(""));
+const NOTHING: &str = resolve!("");
+pub(in super::super) const KEY: &str = resolve!(secrets!("AND s.key = $8"));
+pub(in super::super) const ALL: &str = resolve!(secrets!(""));
 
-/// What `principal` finds at a path.
+/// Resolves an environment path for `principal`.
 pub(super) async fn read(
     connection: &mut Connection,
     path: &EnvironmentPath,
     principal: Principal,
-    wanted: Wanted<'_>,
+    selection: Wanted<'_>,
 ) -> StoreResult<Option<Sight>> {
     let (user, token) = user_or_token(principal);
     let name = path.environment.name().and_then(findable);
-    let (text, key) = match wanted {
+    let (text, key) = match selection {
         Wanted::Nothing => (NOTHING, None),
         Wanted::Key(key) => (KEY, Some(key)),
         Wanted::All => (ALL, None),
@@ -123,17 +125,17 @@ pub(super) async fn read(
         statement = statement.bind(key.as_str());
     }
 
-    let mut pieces = Pieces::default();
+    let mut collected = Rows::default();
     let mut rows = statement.fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(failed)? {
-        pieces.add(&Row { table: "sight", row: &row })?;
+        collected.add(&Row { table: "resolved_environment", row: &row })?;
     }
-    Ok(pieces.join())
+    Ok(collected.assemble())
 }
 
-/// What the rows bring, in whatever order.
+/// Rows of the statement, collected in any order.
 #[derive(Default)]
-struct Pieces {
+struct Rows {
     head: Option<Head>,
     links: Vec<(usize, Link)>,
     secrets: Vec<(usize, SecretRecord)>,
@@ -146,7 +148,7 @@ struct Head {
     key: ProjectKeyRecord,
 }
 
-impl Pieces {
+impl Rows {
     fn add(&mut self, row: &Row<'_>) -> StoreResult<()> {
         let depth = row.number("depth")?;
         match row.get("kind")? {
@@ -157,7 +159,7 @@ impl Pieces {
         Ok(())
     }
 
-    fn join(mut self) -> Option<Sight> {
+    fn assemble(mut self) -> Option<Sight> {
         let Head { project, plan, standing, key } = self.head?;
         self.links.sort_unstable_by_key(|(depth, _)| *depth);
         let mut chain: Vec<_> = self.links.into_iter().map(|(_, link)| link).collect();

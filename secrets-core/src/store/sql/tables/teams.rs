@@ -8,9 +8,9 @@ use crate::store::{
     DELETED, MemberRecord, Membership, StoreResult, TeamReads, TeamRecord, TeamUsage, TeamWrites,
 };
 
-/// What deletes a team's things, in this order; secrets, versions and rotations go with
+/// Deletes the contents of a team, in this order. Secrets, versions and rotations are deleted with
 /// their environments.
-const EMPTYING: [&str; 8] = [
+const DELETE_CONTENTS: [&str; 8] = [
     "DELETE FROM permission_defaults
      WHERE project_id IN (SELECT id FROM projects WHERE team_id = $1)",
     "DELETE FROM scans WHERE team_id = $1",
@@ -91,7 +91,7 @@ impl<C: Connected> TeamReads for Session<C> {
                      AS rotations",
         );
         let usage = self.one("usage", statement.bind(team.uuid()), usage).await?;
-        usage.ok_or_else(|| broken("a count gave no row"))
+        usage.ok_or_else(|| broken("a count returned no row"))
     }
 
     async fn team(&mut self, team: TeamId) -> StoreResult<Option<TeamRecord>> {
@@ -158,7 +158,8 @@ impl TeamWrites for Session<Transaction> {
     }
 
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()> {
-        // First: who works in a project holds its row before any row in it.
+        // First, to keep the lock order: other transactions lock a project's row before any row in
+        // it.
         let projects = sqlx::query(
             "UPDATE projects
              SET name = $2, description = NULL, deleted_at = COALESCE(deleted_at, $3)
@@ -168,7 +169,7 @@ impl TeamWrites for Session<Transaction> {
         .bind(DELETED)
         .bind(now);
         self.write(projects).await?;
-        for text in EMPTYING {
+        for text in DELETE_CONTENTS {
             self.write(sqlx::query(text).bind(team.uuid())).await?;
         }
         let statement =

@@ -76,7 +76,7 @@ impl<C: Connected> Session<C> {
             );
             push_ids(&mut statement, tokens.iter().map(|token| token.uuid()));
             for (token, project, environment) in
-                self.all("token_scopes", statement.build(), part).await?
+                self.all("token_scopes", statement.build(), scope_entry).await?
             {
                 let scope = scopes.entry(token).or_default();
                 scope.projects.extend(project);
@@ -120,7 +120,7 @@ impl TokenWrites for Session<Transaction> {
         .bind(token.previous.map(|previous| previous.mac.0.to_vec()))
         .bind(token.previous.map(|previous| previous.until))
         .bind(token.rotated_at)
-        .bind(list(&token.networks))
+        .bind(join_networks(&token.networks))
         .bind(token.last_use.map(|last| last.at))
         .bind(token.last_use.and_then(|last| last.address).map(|address| address.to_string()));
         self.insert(Subject::Token, statement).await?;
@@ -143,7 +143,7 @@ impl TokenWrites for Session<Transaction> {
     }
 
     async fn rotate_token(&mut self, token: TokenId, rotation: &Rotation) -> StoreResult<()> {
-        // What was written last is what becomes previous, not what was read before.
+        // The stored hash becomes the previous one, not a hash that was read before.
         let statement = sqlx::query(
             "UPDATE tokens SET
                  previous_mac = CASE WHEN $4 THEN mac END, previous_until = $5, mac = $2,
@@ -216,8 +216,8 @@ fn last_use(row: &Row<'_>) -> StoreResult<Option<TokenUse>> {
     Ok(Some(TokenUse { at, address }))
 }
 
-/// Networks as they are kept: separated by commas.
-fn list(networks: &[IpNet]) -> String {
+/// Joins networks with commas, as stored.
+fn join_networks(networks: &[IpNet]) -> String {
     let texts: Vec<_> = networks.iter().map(IpNet::to_string).collect();
     texts.join(",")
 }
@@ -226,6 +226,6 @@ fn networks(text: &str) -> Option<Vec<IpNet>> {
     text.split(',').filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
 }
 
-fn part(row: &Row<'_>) -> StoreResult<(TokenId, Option<ProjectId>, Option<EnvironmentId>)> {
+fn scope_entry(row: &Row<'_>) -> StoreResult<(TokenId, Option<ProjectId>, Option<EnvironmentId>)> {
     Ok((row.id("id")?, row.id_if_any("project_id")?, row.id_if_any("environment_id")?))
 }

@@ -65,7 +65,7 @@ impl WebhookWrites for Session<Transaction> {
         .bind(webhook.id.uuid())
         .bind(webhook.rotation.uuid())
         .bind(webhook.sealed.as_bytes())
-        .bind(listed(&webhook.events))
+        .bind(join_events(&webhook.events))
         .bind(webhook.enabled)
         .bind(webhook.failing_since)
         .bind(webhook.created_by)
@@ -140,8 +140,8 @@ impl WebhookWrites for Session<Transaction> {
     }
 }
 
-/// The names of events, between commas.
-fn listed(events: &[WebhookEvent]) -> String {
+/// Joins event names with commas, as stored.
+fn join_events(events: &[WebhookEvent]) -> String {
     let names: Vec<_> = events.iter().map(|event| event.as_str()).collect();
     names.join(",")
 }
