@@ -1,4 +1,4 @@
-//! Who is calling.
+//! Callers: the authenticated (or anonymous) origin of a request.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::names::EmailAddress;
 use crate::store::{TokenRecord, UserRecord};
 use crate::{Error, Result};
 
-/// What an identity provider vouches for: the claims of a token whose signature was verified.
+/// A verified identity: the claims of an identity provider's token whose signature was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// `iss`: who vouches.
+    /// `iss`: the identity provider.
     pub issuer: String,
-    /// `sub`: the person, as the issuer numbers them. Unique with the issuer.
+    /// `sub`: the person's ID at the identity provider. Unique per issuer.
     pub subject: String,
-    /// `email`, as given.
+    /// `email`, unchanged.
     pub email: Option<String>,
-    /// `email_verified`; absent counts as unverified.
+    /// `email_verified`; false if the claim is absent.
     pub email_verified: bool,
     /// `name`.
     pub name: Option<String>,
@@ -28,12 +28,12 @@ pub struct Identity {
     pub given_name: Option<String>,
     /// `family_name`.
     pub family_name: Option<String>,
-    /// `picture`: an address of an image.
+    /// `picture`: URL of an image.
     pub picture: Option<String>,
 }
 
 impl Identity {
-    /// Somebody for whom `issuer` vouches, with a verified address and nothing more.
+    /// An identity with a verified e-mail address and no other optional claims.
     pub fn new(
         issuer: impl Into<String>,
         subject: impl Into<String>,
@@ -52,75 +52,76 @@ impl Identity {
     }
 }
 
-/// Says whose token this is.
+/// Verifies tokens of an identity provider.
 #[async_trait]
 pub trait IdentityVerifier: Send + Sync {
-    /// Checks signature, issuer, audience and lifetime.
+    /// Checks a token's signature, issuer, audience and lifetime.
     async fn verify(&self, token: &str) -> std::result::Result<Identity, Unverified>;
 
-    /// The claims and what the issuer's userinfo endpoint adds to them, where it has one.
-    /// Asked only when a person signs in.
+    /// Adds the claims of the issuer's userinfo endpoint, if the issuer has one. Called only when a
+    /// person signs in.
     async fn enrich(&self, _token: &str, identity: Identity) -> Identity {
         identity
     }
 }
 
-/// Why a token proves nothing.
+/// Reason why a token was not accepted.
 #[derive(Debug)]
 pub enum Unverified {
-    /// It is not a valid token of this issuer for this audience, now.
+    /// The token is not valid, not from this issuer, not for this audience, or not valid at this
+    /// time.
     Invalid,
-    /// The issuer's keys cannot be had, so nothing can be said.
+    /// The issuer's keys could not be loaded, so the token could not be checked.
     Unavailable(crate::error::Cause),
 }
 
-/// Where a request comes from; kept with every audit entry.
+/// Network origin of a request. Stored with every audit entry.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// The client's address.
+    /// Client IP address.
     pub address: Option<IpAddr>,
-    /// The client's name for itself, cut to 128 characters.
+    /// User agent, truncated to 128 characters.
     pub agent: Option<String>,
-    /// The request's id.
+    /// Request ID.
     pub request: Option<Uuid>,
 }
 
-/// Somebody whose credential was verified.
+/// A caller: the verified principal, if any, and the origin of the request.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who it is.
+    /// Kind of caller.
     pub who: Who,
-    /// Where the request comes from.
+    /// Network origin of the request.
     pub origin: Origin,
 }
 
-/// The kinds of caller.
+/// Kinds of caller.
 #[derive(Debug, Clone)]
 pub enum Who {
-    /// A person with an account here.
+    /// A person with an account.
     Person(Arc<Person>),
-    /// A machine.
+    /// A service token.
     Token(Arc<TokenRecord>),
-    /// A person whom the identity provider knows and who has not signed in here yet.
+    /// A person with a valid token of the identity provider but without an account yet.
     Unsynced(Arc<Identity>),
-    /// Somebody who showed no credential, where none is asked for.
+    /// A caller without a credential.
     Anonymous,
 }
 
-/// A person with an account here.
+/// A person with an account.
 #[derive(Debug, Clone)]
 pub struct Person {
-    /// What we know of them.
+    /// Stored account record.
     pub user: UserRecord,
-    /// What their identity provider says now; where they come by a session, what it said last.
+    /// Claims of the presented token; for a CLI session, the claims stored at the last sign-in.
     pub identity: Identity,
-    /// The session by which they come, if it is not their identity provider's token.
+    /// CLI session used for the request; none if a token of the identity provider was used.
     pub session: Option<CliSessionId>,
 }
 
 impl Person {
-    /// The address that their identity provider vouches for: what the credential says, or else what
-    /// was said when they signed in.
+    /// The person's verified e-mail address: from the presented token if it has an e-mail claim,
+    /// otherwise from the stored account.
     #[must_use]
     pub fn verified_email(&self) -> Option<EmailAddress> {
         let (email, is_verified) = match &self.identity.email {
@@ -131,23 +132,23 @@ impl Person {
     }
 }
 
-/// Whose standing is asked about, in a store's terms.
+/// An account or token whose membership the store looks up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Principal {
-    /// A person.
+    /// A user account.
     User(UserId),
     /// A service token.
     Token(TokenId),
 }
 
 impl Caller {
-    /// Somebody who showed no credential.
+    /// A caller without a credential.
     #[must_use]
     pub fn anonymous(origin: Origin) -> Self {
         Self { who: Who::Anonymous, origin }
     }
 
-    /// The session by which a person comes.
+    /// CLI session used for the request, if any.
     #[must_use]
     pub fn cli_session(&self) -> Option<CliSessionId> {
         match &self.who {
@@ -156,7 +157,8 @@ impl Caller {
         }
     }
 
-    /// The caller as the stores know it.
+    /// The principal, for store queries. Fails if the caller has no account and is no service
+    /// token.
     pub fn principal(&self) -> Result<Principal> {
         match &self.who {
             Who::Person(person) => Ok(Principal::User(person.user.id)),
@@ -166,7 +168,7 @@ impl Caller {
         }
     }
 
-    /// The id kept beside what the caller makes.
+    /// User or token ID stored as the author of records.
     #[must_use]
     pub fn actor(&self) -> Option<Uuid> {
         match &self.who {
@@ -176,12 +178,12 @@ impl Caller {
         }
     }
 
-    /// The person's record, where only a person can go on.
+    /// The caller's account record. Fails if the caller is not a person with an account.
     pub fn person(&self) -> Result<&UserRecord> {
         self.somebody().map(|person| &person.user)
     }
 
-    /// The person, where only a person can go on.
+    /// The caller as a person. Fails if the caller is not a person with an account.
     pub fn somebody(&self) -> Result<&Person> {
         match &self.who {
             Who::Person(person) => Ok(person),
@@ -192,20 +194,20 @@ impl Caller {
     }
 }
 
-/// Which kinds of caller an operation is for.
+/// Kinds of caller an operation allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
-    /// Whoever likes.
+    /// No credential required.
     Anyone,
     /// People and service tokens.
     Any,
-    /// Whoever holds a valid credential, an account or not.
+    /// Any valid credential, with or without an account.
     Known,
     /// People only.
     People,
     /// Service tokens only.
     Tokens,
-    /// People, whether or not they have an account yet.
+    /// People, with or without an account.
     Identities,
 }
 
@@ -214,7 +216,7 @@ const PEOPLE_ONLY: &str = "a service token may not do this";
 const TOKENS_ONLY: &str = "only a service token may do this";
 
 impl Callers {
-    /// Refuses a caller of the wrong kind, before anything else is looked at.
+    /// Fails unless callers of this kind are allowed. Called before anything else is checked.
     pub fn admit(self, caller: &Caller) -> Result<()> {
         match (self, &caller.who) {
             (Self::Anyone, _)

@@ -1,4 +1,4 @@
-//! Operations: what a caller can ask for, and what they are given to do it.
+//! Operations: the requests a caller can make, and the context in which they run.
 
 use std::future::Future;
 
@@ -17,66 +17,67 @@ use crate::rotations::Timings;
 use crate::service::{Options, Service};
 use crate::store::{AuditRecord, Reads, Store, StoreResult, Tx};
 
-/// Something a caller can ask for: a value that says what it needs, does it, and gives what came of it.
+/// A request as a value: its fields are the input, [`run`](Self::run) performs it and returns the
+/// output.
 pub trait Operation: Send + Sized {
-    /// Its name in logs and bindings: `noun.verb`.
+    /// Operation name in logs and bindings: `noun.verb`.
     const NAME: &'static str;
-    /// Who may ask, before anything else is looked at.
+    /// Kinds of caller allowed. Checked before anything else.
     const CALLERS: Callers;
-    /// How it is recorded.
+    /// Audit log behaviour.
     const AUDIT: Audit;
-    /// [`Read`] or [`Write`]: what it works on. A write in a reading operation does not compile.
+    /// Store access: [`Read`] or [`Write`]. A write in a reading operation does not compile.
     type Access: Access;
-    /// What it gives.
+    /// Result of a successful run.
     type Output: Serialize + Send;
 
-    /// Does it.
+    /// Runs the operation.
     fn run(
         self,
         cx: &mut Context<'_, Self::Access>,
     ) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
-/// How an operation is recorded in the audit log, and as what.
+/// Audit log behaviour of an operation. The text is the action name in the audit entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audit {
-    /// Not at all.
+    /// No audit entry.
     Nothing,
-    /// In the transaction of the change itself.
+    /// Entry written in the same transaction as the change.
     Change(&'static str),
-    /// Before the answer leaves; if it cannot be recorded, nothing is answered. Reads can be left
-    /// out of the log by the operator.
+    /// Entries written before the output is returned; if they cannot be written, the operation
+    /// fails. The operator can turn off the recording of reads.
     Read(&'static str),
-    /// Like a read, and never left out.
+    /// Like [`Read`](Self::Read), but always recorded.
     Export(&'static str),
 }
 
-/// What an operation works on.
+/// Kind of store access of an operation: [`Read`] or [`Write`].
 pub trait Access: Send + 'static {
-    /// What the store hands out for it.
+    /// Store handle: a reader or a transaction.
     type Session: ?Sized + Send;
 
-    /// Asks the store for it.
+    /// Opens a handle on the store.
     fn open(store: &dyn Store) -> impl Future<Output = StoreResult<Box<Self::Session>>> + Send;
 
-    /// Its reading half.
+    /// The reading methods of the handle.
     fn reads(session: &mut Self::Session) -> &mut dyn Reads;
 
-    /// Writes the audit entry beside the change.
+    /// Writes the audit entry in the transaction of the change. Does nothing for readers.
     fn record(
         session: &mut Self::Session,
         entry: &AuditRecord,
     ) -> impl Future<Output = StoreResult<()>> + Send;
 
-    /// Makes what was done last.
+    /// Commits the transaction. Does nothing for readers.
     fn finish(session: Box<Self::Session>) -> impl Future<Output = StoreResult<()>> + Send;
 }
 
-/// Looks, and takes no lock.
+/// Read-only access, without locks.
 #[derive(Debug, Clone, Copy)]
 pub enum Read {}
 
-/// Changes, in one transaction.
+/// Read and write access in one transaction.
 #[derive(Debug, Clone, Copy)]
 pub enum Write {}
 
@@ -120,8 +121,9 @@ impl Access for Write {
     }
 }
 
-/// What an operation is given: the caller, the time, the store as far as it may use it, and the
-/// duties of the house as methods (`access` resolves and authorizes, `crypto` seals and opens).
+/// Environment of a running operation: the caller, the time, the store with the access the
+/// operation declared, and methods for authorization (see [`access`](crate::access)), encryption
+/// and the audit entry.
 pub struct Context<'a, A: Access> {
     pub(crate) caller: &'a Caller,
     pub(crate) note: Note,
@@ -136,7 +138,7 @@ impl<'a, A: Access> Context<'a, A> {
         Ok(Self { caller, note: Note::default(), now: service.now(), service, session })
     }
 
-    /// The moment the operation began.
+    /// Time at which the operation started.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
@@ -147,18 +149,18 @@ impl<'a, A: Access> Context<'a, A> {
         A::reads(&mut self.session)
     }
 
-    /// The operator's choices.
+    /// Configuration of the service.
     #[must_use]
     pub fn options(&self) -> &'a Options {
         self.service.options()
     }
 
-    /// How long things take in rotations.
+    /// Timeouts and intervals of rotations.
     pub(crate) fn timings(&self) -> Timings {
         self.service.rotators().map_or_else(Timings::default, |rotators| rotators.timings)
     }
 
-    /// Whether mail is sent.
+    /// True if a mailer is configured.
     pub(crate) fn sends_mail(&self) -> bool {
         self.service.mail().is_some()
     }
@@ -171,12 +173,12 @@ impl<'a, A: Access> Context<'a, A> {
         self.service.keyring()
     }
 
-    /// Says what the audit entry is about.
+    /// Sets the resource of the audit entry.
     pub fn about(&mut self, kind: &'static str, id: Uuid, name: impl Into<String>) {
         self.note.resource = Some((kind, Some(id), Some(name.into())));
     }
 
-    /// Adds a detail to the audit entry; never a value.
+    /// Adds a detail to the audit entry. Never pass a secret value.
     pub fn detail(&mut self, name: &'static str, detail: impl Into<Value>) {
         self.note.details.insert(name.to_owned(), detail.into());
     }

@@ -1,4 +1,4 @@
-//! Claiming, sending, settling.
+//! Delivery: claims due deliveries, sends them and records the outcome.
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
@@ -10,28 +10,29 @@ use crate::rotations::webhooks::WebhookSender;
 use crate::service::Service;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 
-/// How many are sent at once where nobody says it.
+/// Number of deliveries sent at once by [`Service::deliver_due`].
 const BATCH: usize = 8;
 
-/// How long a claim lasts: longer than sending may take.
-const CLAIM: TimeDelta = TimeDelta::minutes(2);
+/// Duration of a claim. Longer than sending may take.
+const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
 
-/// The pauses after failed attempts to send mail, in seconds. Once they are used up, it is given up.
-const PAUSES: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
+/// Delays after failed attempts to send mail, in seconds. When they are used up, the mail is
+/// discarded.
+const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 
-/// Something that nobody else sends while the claim on it lasts.
+/// A claimed delivery: no other node sends it while the claim lasts.
 #[derive(Debug)]
 pub struct Claimed(DeliveryRecord);
 
-/// What sends.
+/// Sender for a channel.
 enum Sender<'a> {
     Mail(&'a Mail),
     Webhooks(&'a dyn WebhookSender),
 }
 
 impl Service {
-    /// Sends what is due, and gives how much was tried. Any number of nodes may do so at once: what
-    /// one has claimed no other sends until the claim ends.
+    /// Sends due deliveries and returns the number attempted. Several nodes may do so at once: a
+    /// delivery claimed by one node is not sent by another until the claim ends.
     pub async fn deliver_due(&self, channel: Channel) -> StoreResult<usize> {
         let claimed = self.claim_due(channel, BATCH).await?;
         let number = claimed.len();
@@ -40,7 +41,8 @@ impl Service {
         Ok(number)
     }
 
-    /// Claims what is due, at most `limit`, the longest due first. Nothing where nothing sends it.
+    /// Claims up to `limit` due deliveries, the longest overdue first. Returns none if the channel
+    /// has no sender.
     pub async fn claim_due(&self, channel: Channel, limit: usize) -> StoreResult<Vec<Claimed>> {
         if self.sender(channel).is_none() {
             return Ok(Vec::new());
@@ -58,12 +60,12 @@ impl Service {
         for delivery in due {
             let delivery = DeliveryRecord {
                 attempts: delivery.attempts.saturating_add(1),
-                next_attempt_at: now + CLAIM,
+                next_attempt_at: now + CLAIM_DURATION,
                 ..delivery
             };
             match tx.claim_delivery(&delivery).await {
                 Ok(()) => claimed.push(Claimed(delivery)),
-                // Another node was faster.
+                // Another node claimed it first.
                 Err(StoreError::Stale(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -72,7 +74,8 @@ impl Service {
         Ok(claimed)
     }
 
-    /// Sends what was claimed, and settles it. Ends within a minute, however slow the receiver.
+    /// Sends a claimed delivery and records the outcome. Takes at most a minute, however slow the
+    /// receiver.
     pub async fn deliver(&self, claimed: Claimed) -> StoreResult<()> {
         let delivery = claimed.0;
         match Channel::of_kind(&delivery.kind).and_then(|channel| self.sender(channel)) {
@@ -81,17 +84,17 @@ impl Service {
                 self.settle_mail(&delivery, outcome).await
             }
             Some(Sender::Webhooks(sender)) => self.deliver_webhook(sender, &delivery).await,
-            // It was claimed, so there is one.
+            // Unreachable: deliveries are only claimed if there is a sender.
             None => Ok(()),
         }
     }
 
-    /// Ends all claims. Only where no other process has the store: what one that died had claimed
-    /// need not wait then.
+    /// Ends all claims, so that deliveries claimed by a process that died need not wait. Only call
+    /// it while no other process uses the store.
     pub async fn end_claims(&self) -> StoreResult<()> {
         let now = self.now();
         let mut tx = self.store().begin().await?;
-        tx.hasten_deliveries(now, now + CLAIM).await?;
+        tx.hasten_deliveries(now, now + CLAIM_DURATION).await?;
         tx.commit().await
     }
 
@@ -105,7 +108,7 @@ impl Service {
     async fn send_mail(&self, mail: &Mail, delivery: &DeliveryRecord) -> Result<(), DeliveryError> {
         match self.invitation_mail(mail, &delivery.payload).await {
             Ok(Some(email)) => mail.mailer.send(&email).await,
-            // Revoked, used, expired or sent again since: there is nothing to say any more.
+            // The invitation was revoked, used, expired or sent again since: nothing to send.
             Ok(None) => Ok(()),
             Err(error) => Err(unreadable(&error)),
         }
@@ -120,15 +123,15 @@ impl Service {
         let again = match outcome {
             Ok(()) => None,
             Err(DeliveryError::Refused(reason)) => {
-                tracing::error!(delivery = %id, kind, attempts, reason, "refused for good");
+                tracing::error!(delivery = %id, kind, attempts, reason, "permanently refused");
                 None
             }
             Err(DeliveryError::Failed(reason)) => {
                 let again = next_attempt(attempts, self.now());
                 if again.is_some() {
-                    tracing::warn!(delivery = %id, kind, attempts, reason, "not sent");
+                    tracing::warn!(delivery = %id, kind, attempts, reason, "delivery failed");
                 } else {
-                    tracing::error!(delivery = %id, kind, attempts, reason, "given up");
+                    tracing::error!(delivery = %id, kind, attempts, reason, "delivery abandoned");
                 }
                 again
             }
@@ -138,9 +141,9 @@ impl Service {
     }
 }
 
-/// Ends a claim, and commits what came of it with it: the delivery is tried again then, or never.
-/// Nothing is committed if the claim ended before and another node has the delivery: what becomes
-/// of it is theirs to say.
+/// Ends a claim and commits the transaction with the outcome: the delivery is retried at `again`,
+/// or deleted. Commits nothing if the claim ended earlier and another node has claimed the delivery
+/// since: that node decides the outcome.
 pub(crate) async fn settle(
     mut tx: Box<dyn Tx>,
     delivery: &DeliveryRecord,
@@ -162,7 +165,7 @@ pub(crate) async fn settle(
 
 fn next_attempt(attempts: u32, now: Time) -> Option<Time> {
     let failed = usize::try_from(attempts).ok()?.checked_sub(1)?;
-    PAUSES.get(failed).map(|seconds| now + TimeDelta::seconds(*seconds))
+    RETRY_DELAYS.get(failed).map(|seconds| now + TimeDelta::seconds(*seconds))
 }
 
 fn unreadable(error: &Error) -> DeliveryError {
@@ -181,6 +184,6 @@ mod tests {
         let at = |attempts| next_attempt(attempts, now).map(|time| time.timestamp());
 
         assert_eq!((at(1), at(2), at(7), at(8)), (Some(5), Some(60), Some(36_000), None));
-        assert!(PAUSES.is_sorted());
+        assert!(RETRY_DELAYS.is_sorted());
     }
 }

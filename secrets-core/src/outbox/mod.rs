@@ -1,9 +1,9 @@
-//! What must happen after a commit, and therefore at least once.
+//! Outbox: effects that follow a commit, delivered at least once.
 //!
-//! An operation leaves a row in the transaction of its change. The host has a job for each
-//! [`Channel`], which claims rows ([`Service::claim_due`](crate::Service::claim_due)), sends and
-//! settles ([`Service::deliver`](crate::Service::deliver)). A row holds ids and no secret: what is
-//! sent is made when it is sent.
+//! An operation enqueues a row in the transaction of its change. For each [`Channel`], the host
+//! runs a worker that claims rows ([`Service::claim_due`](crate::Service::claim_due)), sends them
+//! and records the outcome ([`Service::deliver`](crate::Service::deliver)). A row holds IDs and no
+//! secret: the message is built when it is sent.
 
 mod deliver;
 mod mail;
@@ -18,20 +18,20 @@ use crate::operation::{Context, Write};
 use crate::rotations::webhooks;
 use crate::store::{DeliveryRecord, StoreResult};
 
-/// How something leaves: what goes one way waits for nothing that goes another.
+/// Delivery channel. Channels are independent: a delay in one does not affect another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// As e-mail.
+    /// E-mail.
     Mail,
-    /// To webhooks.
+    /// Webhooks.
     Webhooks,
 }
 
 impl Channel {
-    /// All of them.
+    /// All channels.
     pub const ALL: [Self; 2] = [Self::Mail, Self::Webhooks];
 
-    /// What it is called in the outbox.
+    /// Kind of the channel's rows in the outbox.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -45,17 +45,18 @@ impl Channel {
     }
 }
 
-/// Why something was not sent. The reason is for the log: it names nobody and repeats nothing.
+/// Reason why a message was not sent. The text is for the log: it names no recipient and repeats no
+/// content.
 #[derive(Debug)]
 pub enum DeliveryError {
-    /// Sending it again would not help.
+    /// Permanent failure: a retry would not help.
     Refused(String),
-    /// It may arrive another time.
+    /// Temporary failure: a retry may succeed.
     Failed(String),
 }
 
 impl Context<'_, Write> {
-    /// Leaves something to be sent once this transaction is committed.
+    /// Enqueues a delivery, to be sent once this transaction is committed.
     pub(crate) async fn leave(
         &mut self,
         kind: &'static str,

@@ -1,4 +1,4 @@
-//! The service: the one door through which everything is done.
+//! The service: authenticates callers and performs operations.
 
 mod health;
 mod purge;
@@ -35,44 +35,44 @@ use crate::rotations::{Rotators, Seats};
 use crate::scans::engine::Rules;
 use crate::store::{AuditRecord, Store, TokenUse};
 
-/// The world outside, as the service needs it.
+/// External dependencies of the service.
 #[derive(Clone)]
 pub struct Ports {
-    /// Where records are kept.
+    /// Store of all records.
     pub store: Arc<dyn Store>,
-    /// What time it is.
+    /// Source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// What wraps the installation's key.
+    /// Root key, which encrypts the key of the installation.
     pub root: Arc<dyn RootKeys>,
-    /// Whose tokens people bring.
+    /// Verifier of identity provider tokens.
     pub identity: Arc<dyn IdentityVerifier>,
-    /// How mail is sent; without it, inviters are told where invitations are accepted.
+    /// Mailer. Without it, no mail is sent and inviters receive the invitation link instead.
     pub mail: Option<Mail>,
-    /// How credentials are rotated; without it, none are.
+    /// Rotation drivers. Without them, no credentials are rotated.
     pub rotators: Option<Rotators>,
-    /// How webhooks are told; without it, what is for them waits.
+    /// Webhook sender. Without it, webhook deliveries stay queued.
     pub webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
-/// The operator's choices.
+/// Configuration of the service.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What teams may use.
+    /// Plans and their limits.
     pub plans: Plans,
-    /// How teams pay.
+    /// Payment provider.
     pub payments: Arc<dyn PaymentProvider>,
-    /// The addresses of those who may put a team on another plan.
+    /// E-mail addresses of operators, who may change the plan of any team.
     pub operators: Vec<String>,
-    /// What members may do in an environment that nobody restricted.
+    /// Access of team members to environments for which no permission is set.
     pub member_access: MemberAccess,
-    /// Whether reads of values are recorded. Exports always are.
+    /// True if reads of secret values are recorded in the audit log. Exports are always recorded.
     pub audit_reads: bool,
-    /// What scans look for; what comes with the service where nothing is given.
+    /// Rules for scans; the built-in rules if none.
     pub scan_rules: Option<Arc<Rules>>,
-    /// Where webhooks and rotations may connect to.
+    /// Network addresses that webhooks and rotations may connect to.
     pub egress: EgressPolicy,
-    /// Where links begin for callers that did not come by an address; where nothing is said, what
-    /// the server listens on by itself.
+    /// Base URL of links for callers without a request URL; if not set, the server's own listening
+    /// address.
     pub links: BaseUrl,
 }
 
@@ -101,16 +101,16 @@ pub struct Service {
     receivers: Receivers,
     uses: Uses,
     seats: Arc<Seats>,
-    /// The rotations that this process left unfinished without dying.
+    /// Rotations whose attempt was left unfinished by an error while this process kept running.
     left: Mutex<BTreeSet<RotationId>>,
 }
 
-/// One text for every credential that proves nothing, so that it does not tell why.
+/// The same text for every invalid credential, so that it does not reveal the reason.
 const INVALID: Error = Error::Unauthenticated("invalid or expired credential");
 
 impl Service {
-    /// Opens the service over its store: makes the installation where there is none and nothing
-    /// else, refuses where keys and data do not belong together.
+    /// Opens the service on its store. Creates the installation if the store is empty; fails if the
+    /// keys and the stored data do not match.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
         Ok(Self {
@@ -126,7 +126,8 @@ impl Service {
         })
     }
 
-    /// Says whose credential this is: a service token (`env_…`) or a token of the identity provider.
+    /// Authenticates a credential: a service token (`env_…`), a CLI session (`cli_…`), or a token
+    /// of the identity provider.
     pub async fn authenticate(&self, credential: &str, origin: Origin) -> Result<Caller> {
         if credential.starts_with("env_") {
             return self.token(credential, origin).await;
@@ -149,7 +150,7 @@ impl Service {
         Ok(caller)
     }
 
-    /// The caller behind an identity that the host has verified itself.
+    /// Loads the caller for an identity that the host has already verified.
     pub async fn identify(&self, identity: Identity, origin: Origin) -> Result<Caller> {
         let mut reads = self.ports.store.read().await?;
         let user = reads.user_by_subject(&identity.issuer, &identity.subject).await?;
@@ -180,7 +181,8 @@ impl Service {
         Ok(caller)
     }
 
-    /// Refuses a token from where it may not be used, and remembers a use from where it may.
+    /// Fails if the token may not be used from the caller's address, and records the denial in the
+    /// audit log. Otherwise remembers the time of use.
     async fn admit_address(&self, caller: &Caller, now: Time) -> Result<()> {
         let Who::Token(token) = &caller.who else { return Ok(()) };
         let address = caller.origin.address.map(|address| address.to_canonical());
@@ -196,7 +198,8 @@ impl Service {
         Err(Error::Elsewhere("this token may not be used from this address"))
     }
 
-    /// Writes when tokens were last used. The host calls it now and then, and before it ends.
+    /// Writes the pending last-used times of tokens. The host calls it periodically and before it
+    /// stops.
     pub async fn write_token_uses(&self) -> Result<()> {
         self.uses.write(self.ports.store.as_ref()).await.map_err(Into::into)
     }
@@ -219,7 +222,7 @@ impl Service {
         Ok(Caller { who: Who::Person(Arc::new(person)), origin })
     }
 
-    /// Performs an operation: entirely, or not at all.
+    /// Performs an operation atomically. Errors roll back all of its changes.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         O::CALLERS.admit(caller)?;
         let mut cx = Context::<O::Access>::open(self, caller).await?;
@@ -235,7 +238,7 @@ impl Service {
             Audit::Read(_) if !self.options.audit_reads => {}
             Audit::Read(_) | Audit::Export(_) if note.is_unrecorded => {}
             Audit::Read(action) | Audit::Export(action) => {
-                // The reader goes back first: recording waits for others and for the disk.
+                // Close the reader first: recording waits for other requests and for the disk.
                 drop(session);
                 let entries = note.into_entries(caller, action, now).into_iter();
                 try_join_all(entries.map(|entry| self.record(entry))).await?;
