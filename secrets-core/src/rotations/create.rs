@@ -42,7 +42,7 @@ pub struct NewRotation {
     pub name: RotationName,
     /// Kind of database.
     pub integration_type: Integration,
-    /// How the database is reached.
+    /// Connection method: direct, or through a function.
     pub connection_method: ConnectionMethod,
     /// Connection to the database.
     pub connection: Connection,

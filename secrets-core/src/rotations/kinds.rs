@@ -62,7 +62,7 @@ kinds! {
 }
 
 kinds! {
-    /// How the database is reached.
+    /// Connection method: direct, or through a function.
     ConnectionMethod, "must be direct or proxied",
     /// The service connects directly.
     Direct = "direct",
@@ -114,7 +114,7 @@ kinds! {
 }
 
 kinds! {
-    /// One of the two users of a rotation.
+    /// User slot. Each rotation has two database users.
     Slot, "must be a or b",
     /// First user.
     A = "a",

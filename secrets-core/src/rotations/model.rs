@@ -25,7 +25,7 @@ pub struct Rotation {
     pub integration_type: Integration,
     /// Days between rotations.
     pub rotation_interval_days: u32,
-    /// How the database is reached: directly or through a function.
+    /// Connection method: direct, or through a function.
     pub connection_method: ConnectionMethod,
     /// Status.
     pub status: RotationStatus,

@@ -29,7 +29,7 @@ use crate::task::Task;
 pub struct Candidate {
     /// Kind of database.
     pub integration_type: Integration,
-    /// How the database is reached.
+    /// Connection method: direct, or through a function.
     pub connection_method: ConnectionMethod,
     /// Connection to the database.
     pub connection: Connection,

@@ -1,4 +1,4 @@
-//! Shutting both users of a rotation out.
+//! Locking of both users of a rotation.
 
 use super::super::rotate::no_rotators;
 use super::super::{Fence, Slot, slot_user};
@@ -8,7 +8,7 @@ use crate::ids::RotationId;
 use crate::service::Service;
 
 impl Service {
-    /// Shuts both users out, whoever works on the rotation.
+    /// Locks both database users of a rotation. Takes the lease away from any other worker.
     pub(in super::super) async fn shut_out(&self, rotation: RotationId) -> Result<()> {
         let rotators = self.rotators().ok_or_else(no_rotators)?;
         let gone = || Error::NotFound(Subject::Rotation);
