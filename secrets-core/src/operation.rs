@@ -48,7 +48,7 @@ pub enum Audit {
     /// Entries written before the output is returned; if they cannot be written, the operation
     /// fails. The operator can turn off the recording of reads.
     Read(&'static str),
-    /// Like [`Read`](Self::Read), but always recorded.
+    /// Like [`Read`](Audit::Read), but always recorded.
     Export(&'static str),
 }
 

@@ -62,8 +62,8 @@ pub struct View {
 }
 
 impl<A: Access> Context<'_, A> {
-    /// Resolves a team by ID and authorizes the caller. Returns the error `unknown` if there is no
-    /// such team: 404 if the team was named in the path, 403 otherwise.
+    /// Resolves a team by ID and authorizes the caller. `unknown` is the error for an unknown team:
+    /// 404 if the path names the team, 403 otherwise.
     pub async fn team(
         &mut self,
         team: TeamId,

@@ -13,7 +13,7 @@ use crate::store::RotationRecord;
 pub(super) const ABANDONED: TimeDelta = TimeDelta::days(30);
 
 /// Error codes that need a user. Rotations with these errors are not retried automatically.
-pub(super) const UNPROBED: [&str; 3] = ["identity_changed", "fenced", "crashed"];
+pub(super) const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
 
 /// Time of the next work: an open attempt, the next rotation, locking the previous credential, or a
 /// check of the served one. `None` if there is no work.
@@ -25,10 +25,10 @@ pub(super) fn work_at(
     if has_open_attempt {
         return Some(now);
     }
-    let is_probed = rotation.error_code.as_deref().is_none_or(|code| !UNPROBED.contains(&code));
+    let is_retried = rotation.error_code.as_deref().is_none_or(|code| !NEEDS_USER.contains(&code));
     let rotates = match rotation.status {
         RotationStatus::Active => true,
-        RotationStatus::Error => is_probed,
+        RotationStatus::Error => is_retried,
         RotationStatus::Paused | RotationStatus::Disabled => false,
     };
     let checks = rotation.status != RotationStatus::Disabled;

@@ -213,7 +213,7 @@ mod tests {
     }
 
     /// Stores a rotation and a webhook in a deleted project, with every record sealed correctly.
-    async fn kept(service: &Service) -> (RotationRecord, WebhookRecord) {
+    async fn create_rotation(service: &Service) -> (RotationRecord, WebhookRecord) {
         let owner = user("owner");
         let team = team(&owner, "acme");
         let project = project(&team, "billing");
@@ -236,12 +236,12 @@ mod tests {
         let begun = attempt(&record, 7);
         let pending = Some(seal(Kept::Pending(begun.id, begun.sequence)));
         tx.insert_attempt(&AttemptRecord { pending, ..begun }).await.unwrap();
-        let told = webhook(&record);
-        let told = WebhookRecord { sealed: seal(Kept::Webhook(told.id)), ..told };
-        tx.insert_webhook(&told).await.unwrap();
+        let created = webhook(&record);
+        let created = WebhookRecord { sealed: seal(Kept::Webhook(created.id)), ..created };
+        tx.insert_webhook(&created).await.unwrap();
         tx.delete_project(project.id, at(1)).await.unwrap();
         tx.commit().await.unwrap();
-        (record, told)
+        (record, created)
     }
 
     async fn service() -> Service {
@@ -260,7 +260,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_rotation_keeps_opens() {
         let service = service().await;
-        kept(&service).await;
+        create_rotation(&service).await;
 
         let verified = service.verify_records().await.unwrap();
 
@@ -271,9 +271,9 @@ mod tests {
     #[tokio::test]
     async fn a_record_of_another_place_does_not_open() {
         let service = service().await;
-        let (record, told) = kept(&service).await;
+        let (record, created) = create_rotation(&service).await;
         let mut tx = service.store().begin().await.unwrap();
-        let swapped = RotationRecord { proxy: Some(told.sealed), ..record.clone() };
+        let swapped = RotationRecord { proxy: Some(created.sealed), ..record.clone() };
         tx.update_rotation(&swapped).await.unwrap();
         tx.commit().await.unwrap();
 

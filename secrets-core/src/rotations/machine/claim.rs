@@ -59,12 +59,12 @@ impl Service {
     ) -> Result<Option<Claim>> {
         let Some(rotators) = self.rotators() else { return Ok(None) };
         let host = self.rotation_host(rotation).await?;
-        let Some(seat) = self.seats().take(&host, asker) else { return Ok(None) };
+        let Some(permit) = self.seats().take(&host, asker) else { return Ok(None) };
         let now = self.now();
         let mut tx = self.store().begin().await?;
         let lease = tx.take_lease(rotation, now, now + span(rotators.timings.lease)).await?;
         tx.commit().await?;
-        Ok(lease.map(|lease| Claim { lease, _permit: seat }))
+        Ok(lease.map(|lease| Claim { lease, _permit: permit }))
     }
 
     /// Host of a rotation's database, or a text unique to the rotation if the connection cannot be
@@ -101,7 +101,7 @@ impl Service {
         let Some(mut work) = Work::open(self, rotators, lease).await? else { return Ok(()) };
         let done = work.next_step().await;
         if let Err(Halt::Failed(_)) = done {
-            self.remember_left(lease.rotation);
+            self.mark_unfinished(lease.rotation);
         }
         let mut tx = self.store().begin().await?;
         tx.end_lease(&work.lease).await?;
@@ -140,7 +140,7 @@ impl Work<'_> {
 }
 
 impl Service {
-    pub(super) fn remember_left(&self, rotation: RotationId) {
+    pub(super) fn mark_unfinished(&self, rotation: RotationId) {
         self.left().lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(rotation);
     }
 

@@ -44,7 +44,7 @@ impl Attempt<'_, '_> {
     }
 
     /// Maximum time until the new credential must work. For a manual rotation, short enough to roll
-    /// back before the caller's request times out.
+    /// back before the rotation times out.
     fn verify_timeout(&self) -> Duration {
         let timings = self.work.rotators.timings;
         match self.record.trigger {

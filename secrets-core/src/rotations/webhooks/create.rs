@@ -43,7 +43,7 @@ pub struct CreateWebhook {
     pub webhook: NewWebhook,
 }
 
-/// Maximum number of webhooks per rotation: every event is sent to each of them.
+/// Maximum number of webhooks per rotation. Every event is sent to each webhook subscribed to it.
 const MAX_WEBHOOKS: usize = 10;
 
 impl Operation for CreateWebhook {

@@ -57,7 +57,7 @@ pub struct Webhook {
     pub url: String,
     /// Events to send.
     pub events: Vec<WebhookEvent>,
-    /// True if events are sent; false after the receiver failed for too long.
+    /// True if events are sent; false after the receiver failed repeatedly or answered 410.
     pub enabled: bool,
     /// Creation time.
     pub created_at: Time,
