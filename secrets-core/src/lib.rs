@@ -1,10 +1,14 @@
-//! The secrets service without a framework: every operation, inheritance, encryption and limits,
-//! over pluggable stores.
+//! The secrets service without an HTTP framework: all operations, inheritance, encryption and
+//! limits, on top of pluggable stores.
 //!
-//! An operation is a value; [`Service::perform`] is the one door through which it is done. Where to
-//! read on: [`operation`] for what an operation is, [`access`] for who may, [`crypto`] for keys and
-//! records, [`store`] for the contract of a store, and the folders named after the nouns of the
-//! interface for what it does.
+//! Every request is an operation: a value passed to [`Service::perform`]. Where to start reading:
+//!
+//! - [`operation`]: the [`Operation`] trait and the context in which operations run.
+//! - [`access`]: authorization.
+//! - [`crypto`]: keys and encrypted records.
+//! - [`store`]: the contract that every store implements.
+//! - The other modules are named after the resources of the HTTP interface and hold their
+//!   operations.
 
 pub mod access;
 pub mod account;

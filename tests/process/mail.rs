@@ -104,7 +104,7 @@ async fn a_server_that_refuses_for_good_is_not_asked_again() {
 
     let path = crate::program::log_path("mail_never");
     for _ in 0..100 {
-        if fs::read_to_string(&path).unwrap().contains("refused for good") {
+        if fs::read_to_string(&path).unwrap().contains("permanently refused") {
             break;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;

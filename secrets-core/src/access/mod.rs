@@ -1,10 +1,10 @@
-//! Who may do what. The only place that decides it.
+//! Authorization. All access decisions are made here.
 //!
-//! Resolving is authorizing: the way from a path to an id leads through a scope
-//! ([`TeamScope`], [`ProjectScope`], [`EnvironmentScope`], [`View`]), and a scope exists only for a
-//! caller who may. Levels are decided from outside in (project unknown, project forbidden,
-//! environment unknown, environment forbidden), and nothing is told of a level below one that
-//! did not allow it.
+//! Resolving is authorizing: resolving a path to an ID returns a scope ([`TeamScope`],
+//! [`ProjectScope`], [`EnvironmentScope`], [`View`]), and a scope is only created for a caller who
+//! has permission. Levels are checked from the outside in (project unknown, project forbidden,
+//! environment unknown, environment forbidden). If a level is refused, the error reveals nothing
+//! about the levels below.
 
 mod scope;
 

@@ -1,4 +1,5 @@
-//! Scopes: what a caller may act on. They are made here and nowhere else.
+//! Scopes: the teams, projects and environments a caller is authorized for. Only this module
+//! creates them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,56 +13,56 @@ use crate::model::{
 };
 use crate::store::{EnvironmentRecord, Link, ProjectRecord, Sight, Standing, TeamRecord, Wanted};
 
-/// The most environments a chain of inheritance holds, the first and the last included.
+/// Maximum length of an inheritance chain, including the environment itself.
 pub const LONGEST_CHAIN: usize = 16;
 
-/// A team the caller may act on.
+/// A team the caller is authorized for.
 #[derive(Debug, Clone)]
 pub struct TeamScope {
-    /// The team.
+    /// Team.
     pub team: TeamRecord,
-    /// The caller's role in it.
+    /// Caller's role in the team.
     pub role: Role,
-    /// Its plan.
+    /// Team's plan.
     pub plan: Arc<Plan>,
 }
 
-/// A project the caller may act on.
+/// A project the caller is authorized for.
 #[derive(Debug, Clone)]
 pub struct ProjectScope {
-    /// The project.
+    /// Project.
     pub project: ProjectRecord,
-    /// The plan of its team.
+    /// Plan of the project's team.
     pub plan: Arc<Plan>,
-    /// How the caller stands to it.
+    /// Caller's relation to the project.
     pub standing: Standing,
 }
 
-/// An environment the caller may act on.
+/// An environment the caller is authorized for.
 pub struct EnvironmentScope {
-    /// The project.
+    /// Project.
     pub project: ProjectRecord,
-    /// The plan of its team.
+    /// Plan of the project's team.
     pub plan: Arc<Plan>,
-    /// The environment.
+    /// Environment.
     pub environment: EnvironmentRecord,
-    /// Whether the caller may change its secrets as well.
+    /// True if the caller may also change secrets.
     pub may_write: bool,
-    /// The project's newest key: seals what is new.
+    /// Newest key of the project, for sealing new records.
     pub(crate) key: ProjectKey,
 }
 
-/// What the caller may read in an environment: the environment and its ancestors.
+/// An environment together with its inherited chain, for reading.
 pub struct View {
     /// The environment itself.
     pub scope: EnvironmentScope,
-    /// The chain with the secrets wanted, nearest first.
+    /// Environment and ancestors with the selected secrets, nearest first.
     pub chain: Vec<Link>,
 }
 
 impl<A: Access> Context<'_, A> {
-    /// The team with this id, if the caller may act on it so. An unknown team is `unknown`: 404
-    /// where the path names a team, 403 where something else does.
+    /// Resolves a team by ID and authorizes the caller. `unknown` is the error for an unknown team:
+    /// 404 if the path names the team, 403 otherwise.
     pub async fn team(
         &mut self,
         team: TeamId,
@@ -79,7 +80,7 @@ impl<A: Access> Context<'_, A> {
         Ok(TeamScope { team: membership.team, role, plan })
     }
 
-    /// A team that the operator looks after, whoever it belongs to.
+    /// Resolves any team for an operator of this service, independent of membership.
     pub async fn operated_team(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
         let caller = self.caller.person()?;
         let is_operator = |email: &String| email.eq_ignore_ascii_case(&caller.email);
@@ -92,7 +93,7 @@ impl<A: Access> Context<'_, A> {
         Ok(found)
     }
 
-    /// The team that is meant where none is named: the caller's only one, or their personal one.
+    /// The default team if none is named: the caller's only team, or their personal team.
     pub async fn own_team(&mut self) -> Result<TeamId> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
@@ -104,14 +105,14 @@ impl<A: Access> Context<'_, A> {
             .ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
     }
 
-    /// The team that came with the caller's first sign-in.
+    /// The personal team, created at the caller's first sign-in.
     pub(crate) async fn personal_team(&mut self) -> Result<Option<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
         Ok(memberships.iter().find(|own| own.is_personal_of(user)).map(|own| own.team.id))
     }
 
-    /// The teams that the caller runs.
+    /// Teams in which the caller is an owner or admin.
     pub async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
@@ -120,18 +121,18 @@ impl<A: Access> Context<'_, A> {
         Ok(managed.map(|membership| membership.team.id).collect())
     }
 
-    /// The project a path names, if the caller may act on it so.
+    /// Resolves a project and authorizes the caller.
     pub async fn project(&mut self, path: &ProjectRef, wanted: Permission) -> Result<ProjectScope> {
         let principal = self.caller.principal()?;
         let found = self.reads().project(path, principal).await?;
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
         self.allow(found.standing, wanted)?;
-        self.enter_project(&found.project);
+        self.set_audit_project(&found.project);
         let plan = self.options().plans.of_team(&found.plan);
         Ok(ProjectScope { project: found.project, plan, standing: found.standing })
     }
 
-    /// The project that was deleted under an id, if it can still be restored and the caller may.
+    /// Resolves a deleted project by ID, if it can still be restored, and authorizes the caller.
     pub async fn deleted_project(&mut self, path: &ProjectRef) -> Result<ProjectScope> {
         let unknown = Error::NotFound(Subject::Project);
         let Some(id) = path.id() else { return Err(unknown) };
@@ -139,31 +140,33 @@ impl<A: Access> Context<'_, A> {
         let since = self.now() - RESTORABLE;
         let found = self.reads().deleted_project(id, since, principal).await?.ok_or(unknown)?;
         self.allow(found.standing, Permission::Manage)?;
-        self.enter_project(&found.project);
+        self.set_audit_project(&found.project);
         let plan = self.options().plans.of_team(&found.plan);
         Ok(ProjectScope { project: found.project, plan, standing: found.standing })
     }
 
-    /// The environment a path names, if the caller may act on it so.
+    /// Resolves an environment and authorizes the caller.
     pub async fn environment(
         &mut self,
         path: &EnvironmentPath,
         wanted: Permission,
     ) -> Result<EnvironmentScope> {
-        Ok(self.look(path, wanted, Wanted::Nothing).await?.0.scope)
+        Ok(self.resolve(path, wanted, Wanted::Nothing).await?.0.scope)
     }
 
-    /// What the caller may read at a path, with the secrets wanted of each environment of its chain.
+    /// Resolves an environment for reading, with the selected secrets of every environment in its
+    /// chain.
     pub async fn view(&mut self, path: &EnvironmentPath, wanted: Wanted<'_>) -> Result<View> {
-        let (view, _) = self.look(path, Permission::Read, wanted).await?;
+        let (view, _) = self.resolve(path, Permission::Read, wanted).await?;
         check_chain(&view.chain)?;
         Ok(view)
     }
 
-    /// What another environment may inherit, if the caller may read all of it: whoever reads the
-    /// heir from then on reads those values too.
+    /// Resolves an environment that another environment is to inherit from. The caller must be able
+    /// to read every environment in the chain, because readers of the child can then read their
+    /// values too.
     pub async fn heritage(&mut self, path: &EnvironmentPath) -> Result<View> {
-        let (view, standing) = self.look(path, Permission::Read, Wanted::Nothing).await?;
+        let (view, standing) = self.resolve(path, Permission::Read, Wanted::Nothing).await?;
         check_chain(&view.chain)?;
         for ancestor in &view.chain {
             self.allow_in(ancestor, standing, Permission::Read)?;
@@ -171,7 +174,7 @@ impl<A: Access> Context<'_, A> {
         Ok(view)
     }
 
-    async fn look(
+    async fn resolve(
         &mut self,
         path: &EnvironmentPath,
         permission: Permission,
@@ -190,7 +193,7 @@ impl<A: Access> Context<'_, A> {
         let may_write = self.allow_in(first, standing, Permission::Write).is_ok();
 
         let environment = first.environment.clone();
-        self.enter_project(&project);
+        self.set_audit_project(&project);
         self.note.environment = Some((environment.id, environment.name.to_string()));
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
         let plan = self.options().plans.of_team(&plan);
@@ -198,12 +201,12 @@ impl<A: Access> Context<'_, A> {
         Ok((View { scope, chain }, standing))
     }
 
-    fn enter_project(&mut self, project: &ProjectRecord) {
+    fn set_audit_project(&mut self, project: &ProjectRecord) {
         self.note.team = Some(project.team);
         self.note.project = Some((project.id, project.name.to_string()));
     }
 
-    /// The role table, for one environment.
+    /// Checks the permission in one environment: access granted there applies too.
     fn allow_in(&self, link: &Link, standing: Standing, wanted: Permission) -> Result<()> {
         let Standing::Member(role) = standing else { return self.allow(standing, wanted) };
         let otherwise = self.options().member_access;
@@ -217,7 +220,7 @@ impl<A: Access> Context<'_, A> {
         })
     }
 
-    /// The role table.
+    /// Checks the permission in a project.
     fn allow(&self, standing: Standing, wanted: Permission) -> Result<()> {
         match (standing, &self.caller.who) {
             (Standing::Member(role), _) => match wanted {
@@ -243,9 +246,9 @@ impl<A: Access> Context<'_, A> {
 }
 
 impl Context<'_, Write> {
-    /// The same as [`team`](Self::team), with the team's row held until the end of the transaction.
-    /// What the caller may is asked again under it: nobody acts by a right that somebody has just
-    /// taken from them.
+    /// Like [`team`](Self::team), but locks the team's row until the end of the transaction. The
+    /// permission is checked again under the lock, so that a right that was just revoked cannot be
+    /// used.
     pub async fn held_team(
         &mut self,
         team: TeamId,
@@ -258,7 +261,7 @@ impl Context<'_, Write> {
     }
 }
 
-/// What is said to whoever is in no team of that id.
+/// Error for callers who are not a member of the team.
 pub(crate) const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
 const MANAGERS_ONLY: Error = Error::Forbidden("only an owner or admin of the team may do this");
 const ADMINS_ONLY: Error =
@@ -266,8 +269,8 @@ const ADMINS_ONLY: Error =
 const NO_ACCESS: Error = Error::Forbidden("you have no access to this environment");
 const OUT_OF_SCOPE: Error = Error::Forbidden("outside of this token's scope");
 
-/// Refuses a chain that runs in a circle or is longer than one may be. Neither is ever stored; a
-/// database that was written by other hands may hold them.
+/// Fails if the chain is circular or too long. The service never stores such a chain, but a
+/// database edited by hand may hold it.
 fn check_chain(chain: &[Link]) -> Result<()> {
     let distinct: BTreeSet<_> = chain.iter().map(|link| link.environment.id).collect();
     if distinct.len() < chain.len() {
@@ -282,8 +285,8 @@ fn check_chain(chain: &[Link]) -> Result<()> {
     Ok(())
 }
 
-/// What is said of a chain of more than [`LONGEST_CHAIN`] environments.
+/// Error for a chain of more than [`LONGEST_CHAIN`] environments.
 pub(crate) const TOO_LONG: Error = Error::Refused {
     code: Code::InvalidRequest,
-    reason: std::borrow::Cow::Borrowed("a chain of inheritance holds at most 16 environments"),
+    reason: std::borrow::Cow::Borrowed("an inheritance chain may hold at most 16 environments"),
 };

@@ -1,4 +1,4 @@
-//! Who is calling.
+//! Callers: the authenticated (or anonymous) origin of a request.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,42 +9,42 @@ use uuid::Uuid;
 use crate::model::{CliSessionId, EmailAddress, Error, Result, TokenId, UserId};
 use crate::store::{TokenRecord, UserRecord};
 
-/// Somebody whose credential was verified.
+/// A caller: the verified principal, if any, and the origin of the request.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who it is.
+    /// Kind of caller.
     pub who: Who,
-    /// Where the request comes from.
+    /// Network origin of the request.
     pub origin: Origin,
 }
 
-/// The kinds of caller.
+/// Kinds of caller.
 #[derive(Debug, Clone)]
 pub enum Who {
-    /// A person with an account here.
+    /// A person with an account.
     Person(Arc<Person>),
-    /// A machine.
+    /// A service token.
     Token(Arc<TokenRecord>),
-    /// A person whom the identity provider knows and who has not signed in here yet.
+    /// A person with a valid token of the identity provider but without an account yet.
     Unsynced(Arc<Identity>),
-    /// Somebody who showed no credential, where none is asked for.
+    /// A caller without a credential.
     Anonymous,
 }
 
-/// A person with an account here.
+/// A person with an account.
 #[derive(Debug, Clone)]
 pub struct Person {
-    /// What we know of them.
+    /// Stored account record.
     pub user: UserRecord,
-    /// What their identity provider says now; where they come by a session, what it said last.
+    /// Claims of the presented token; for a CLI session, the claims stored at the last sign-in.
     pub identity: Identity,
-    /// The session by which they come, if it is not their identity provider's token.
+    /// CLI session used for the request; none if a token of the identity provider was used.
     pub session: Option<CliSessionId>,
 }
 
 impl Person {
-    /// The address that their identity provider vouches for: what the credential says, or else what
-    /// was said when they signed in.
+    /// The person's verified e-mail address: from the presented token if it has an e-mail claim,
+    /// otherwise from the stored account.
     #[must_use]
     pub fn verified_email(&self) -> Option<EmailAddress> {
         let (email, is_verified) = match &self.identity.email {
@@ -56,13 +56,13 @@ impl Person {
 }
 
 impl Caller {
-    /// Somebody who showed no credential.
+    /// A caller without a credential.
     #[must_use]
     pub fn anonymous(origin: Origin) -> Self {
         Self { who: Who::Anonymous, origin }
     }
 
-    /// The session by which a person comes.
+    /// CLI session used for the request, if any.
     #[must_use]
     pub fn cli_session(&self) -> Option<CliSessionId> {
         match &self.who {
@@ -71,7 +71,8 @@ impl Caller {
         }
     }
 
-    /// The caller as the stores know it.
+    /// The principal, for store queries. Fails if the caller has no account and is no service
+    /// token.
     pub fn principal(&self) -> Result<Principal> {
         match &self.who {
             Who::Person(person) => Ok(Principal::User(person.user.id)),
@@ -81,7 +82,7 @@ impl Caller {
         }
     }
 
-    /// The id kept beside what the caller makes.
+    /// User or token ID stored as the author of records.
     #[must_use]
     pub fn actor(&self) -> Option<Uuid> {
         match &self.who {
@@ -91,12 +92,12 @@ impl Caller {
         }
     }
 
-    /// The person's record, where only a person can go on.
+    /// The caller's account record. Fails if the caller is not a person with an account.
     pub fn person(&self) -> Result<&UserRecord> {
         self.somebody().map(|person| &person.user)
     }
 
-    /// The person, where only a person can go on.
+    /// The caller as a person. Fails if the caller is not a person with an account.
     pub fn somebody(&self) -> Result<&Person> {
         match &self.who {
             Who::Person(person) => Ok(person),
@@ -107,20 +108,20 @@ impl Caller {
     }
 }
 
-/// Which kinds of caller an operation is for.
+/// Kinds of caller an operation allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
-    /// Whoever likes.
+    /// No credential required.
     Anyone,
     /// People and service tokens.
     Any,
-    /// Whoever holds a valid credential, an account or not.
+    /// Any valid credential, with or without an account.
     Known,
     /// People only.
     People,
     /// Service tokens only.
     Tokens,
-    /// People, whether or not they have an account yet.
+    /// People, with or without an account.
     Identities,
 }
 
@@ -129,7 +130,7 @@ const PEOPLE_ONLY: &str = "a service token may not do this";
 const TOKENS_ONLY: &str = "only a service token may do this";
 
 impl Callers {
-    /// Refuses a caller of the wrong kind, before anything else is looked at.
+    /// Fails unless callers of this kind are allowed. Called before anything else is checked.
     pub fn admit(self, caller: &Caller) -> Result<()> {
         match (self, &caller.who) {
             (Self::Anyone, _)

@@ -8,66 +8,67 @@ use super::{Callers, Context};
 use crate::model::Result;
 use crate::store::{AuditRecord, Reads, Store, StoreResult, Tx};
 
-/// Something a caller can ask for: a value that says what it needs, does it, and gives what came of it.
+/// A request as a value: its fields are the input, [`run`](Self::run) performs it and returns the
+/// output.
 pub trait Operation: Send + Sized {
-    /// Its name in logs and bindings: `noun.verb`.
+    /// Operation name in logs and bindings: `noun.verb`.
     const NAME: &'static str;
-    /// Who may ask, before anything else is looked at.
+    /// Kinds of caller allowed. Checked before anything else.
     const CALLERS: Callers;
-    /// How it is recorded.
+    /// Audit log behaviour.
     const AUDIT: Audit;
-    /// [`Read`] or [`Write`]: what it works on. A write in a reading operation does not compile.
+    /// Store access: [`Read`] or [`Write`]. A write in a reading operation does not compile.
     type Access: Access;
-    /// What it gives.
+    /// Result of a successful run.
     type Output: Serialize + Send;
 
-    /// Does it.
+    /// Runs the operation.
     fn run(
         self,
         cx: &mut Context<'_, Self::Access>,
     ) -> impl Future<Output = Result<Self::Output>> + Send;
 }
 
-/// How an operation is recorded in the audit log, and as what.
+/// Audit log behaviour of an operation. The text is the action name in the audit entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audit {
-    /// Not at all.
+    /// No audit entry.
     Nothing,
-    /// In the transaction of the change itself.
+    /// Entry written in the same transaction as the change.
     Change(&'static str),
-    /// Before the answer leaves; if it cannot be recorded, nothing is answered. Reads can be left
-    /// out of the log by the operator.
+    /// Entries written before the output is returned; if they cannot be written, the operation
+    /// fails. The operator can turn off the recording of reads.
     Read(&'static str),
-    /// Like a read, and never left out.
+    /// Like [`Read`](Audit::Read), but always recorded.
     Export(&'static str),
 }
 
-/// What an operation works on.
+/// Kind of store access of an operation: [`Read`] or [`Write`].
 pub trait Access: Send + 'static {
-    /// What the store hands out for it.
+    /// Store handle: a reader or a transaction.
     type Session: ?Sized + Send;
 
-    /// Asks the store for it.
+    /// Opens a handle on the store.
     fn open(store: &dyn Store) -> impl Future<Output = StoreResult<Box<Self::Session>>> + Send;
 
-    /// Its reading half.
+    /// The reading methods of the handle.
     fn reads(session: &mut Self::Session) -> &mut dyn Reads;
 
-    /// Writes the audit entry beside the change.
+    /// Writes the audit entry in the transaction of the change. Does nothing for readers.
     fn record(
         session: &mut Self::Session,
         entry: &AuditRecord,
     ) -> impl Future<Output = StoreResult<()>> + Send;
 
-    /// Makes what was done last.
+    /// Commits the transaction. Does nothing for readers.
     fn finish(session: Box<Self::Session>) -> impl Future<Output = StoreResult<()>> + Send;
 }
 
-/// Looks, and takes no lock.
+/// Read-only access, without locks.
 #[derive(Debug, Clone, Copy)]
 pub enum Read {}
 
-/// Changes, in one transaction.
+/// Read and write access in one transaction.
 #[derive(Debug, Clone, Copy)]
 pub enum Write {}
 

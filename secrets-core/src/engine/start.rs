@@ -1,4 +1,4 @@
-//! Starting: keys and data must belong together, or nothing starts and nothing is written.
+//! Startup: refuses to start, and writes nothing, if the keys and the stored data do not match.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,33 +11,33 @@ use crate::model::{SecretId, Subject};
 use crate::secrets;
 use crate::store::{Reads, Sample, StoreError};
 
-/// Why the service does not start.
+/// Reason why the service does not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// The keys of the installation do not open.
+    /// The installation's keys cannot be decrypted.
     Keys(KeyringError),
-    /// There is data and no key row: a database restored without it.
+    /// The database has data but no key row: it was restored without its keys.
     OrphanData,
     /// Too many records do not decrypt.
     Unreadable {
-        /// How many were tried.
+        /// Number of records tried.
         tried: usize,
-        /// How many failed.
+        /// Number of records that failed.
         failed: usize,
     },
     /// The store failed.
     Store(StoreError),
 }
 
-/// How many records are opened at start.
+/// Number of records decrypted at startup.
 const SAMPLES: usize = 16;
 
-/// How many are opened before a start is refused, where there are as many.
+/// Maximum number of records decrypted before startup is refused.
 const MORE_SAMPLES: usize = 64;
 
-/// Opens the installation's keys. Makes them only where there is neither installation nor data.
+/// Loads the installation's keys. Creates them only if there is neither an installation nor data.
 pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
-    if let Some(keyring) = found(ports).await? {
+    if let Some(keyring) = load(ports).await? {
         return Ok(keyring);
     }
     let root = ports.root.as_ref();
@@ -46,16 +46,17 @@ pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
     let mut tx = ports.store.begin().await?;
     match tx.insert_instance(&record, &keys).await {
         Ok(()) => {}
-        // Another node was faster; its installation is ours.
+        // Another node created the installation first. Use that.
         Err(StoreError::Duplicate(_)) => {
             drop(tx);
-            return found(ports)
+            return load(ports)
                 .await?
                 .ok_or(StartError::Store(StoreError::Stale(Subject::Resource)));
         }
         Err(error) => return Err(error.into()),
     }
-    // Asked under the lock that the insertion took, so that no key is ever made where data exists.
+    // Checked under the lock that the insert took, so that no key is ever created where data
+    // exists.
     if tx.holds_data().await? {
         return Err(StartError::OrphanData);
     }
@@ -63,7 +64,7 @@ pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
     Ok(keyring)
 }
 
-async fn found(ports: &Ports) -> Result<Option<Keyring>, StartError> {
+async fn load(ports: &Ports) -> Result<Option<Keyring>, StartError> {
     let mut reads = ports.store.read().await?;
     let Some((record, keys)) = reads.instance().await? else { return Ok(None) };
     let keyring =
@@ -72,8 +73,8 @@ async fn found(ports: &Ports) -> Result<Option<Keyring>, StartError> {
     Ok(Some(keyring))
 }
 
-/// Opens records drawn at random: a few that fail are reported, many mean that these keys and this
-/// data do not belong together.
+/// Decrypts randomly drawn records. A few failures are logged; many mean that the keys do not
+/// belong to this data, and startup fails.
 async fn try_records(keyring: &Keyring, reads: &mut dyn Reads) -> Result<(), StartError> {
     let Some((oldest, newest)) = reads.secret_range().await? else { return Ok(()) };
     let mut tried = BTreeMap::new();
@@ -81,8 +82,8 @@ async fn try_records(keyring: &Keyring, reads: &mut dyn Reads) -> Result<(), Sta
         let Some(sample) = reads.sample(between(oldest, newest)).await? else { continue };
         tried.insert(sample.secret.id, opens(keyring, &sample));
     }
-    // Ids follow time, so a record made after a long pause is drawn again and again. One such
-    // record is not reason enough: its neighbours are asked as well.
+    // IDs are ordered by time, so a record created after a long pause is drawn again and again. One
+    // such record must not prevent a start, so records from the oldest on are tried too.
     let mut from = Some(oldest);
     while is_unreadable(&tried) && tried.len() < MORE_SAMPLES {
         let Some(next) = from else { break };
@@ -105,7 +106,7 @@ fn failures(tried: &BTreeMap<SecretId, bool>) -> usize {
     tried.values().filter(|opens| !**opens).count()
 }
 
-/// More than a quarter does not open.
+/// True if more than a quarter of the records cannot be decrypted.
 fn is_unreadable(tried: &BTreeMap<SecretId, bool>) -> bool {
     failures(tried) * 4 > tried.len()
 }
@@ -114,7 +115,7 @@ fn opens(keyring: &Keyring, sample: &Sample) -> bool {
     let Some(record) = &sample.key else { return false };
     let Ok(key) = keyring.project_key(record) else { return false };
     if sample.secret.sealed.key_version() != Some(record.version) {
-        // Sealed by an older key, which this sample does not bring along.
+        // Sealed with an older key version, which the sample does not include.
         return sample.secret.sealed.key_version().is_some();
     }
     let context = secrets::value_context(keyring.instance(), record.project, &sample.secret);

@@ -1,4 +1,4 @@
-//! Tasks: what a host is asked for, an operation or what takes several of them.
+//! Tasks: requests made of one operation or of several.
 
 use std::future::Future;
 
@@ -8,20 +8,21 @@ use super::Engine;
 use crate::engine::{Caller, Callers, Operation};
 use crate::model::Result;
 
-/// What a request asks for: an operation, or what takes several of them and waits in between.
+/// A request as a host runs it: one [`Operation`], or several operations with waiting in between.
 pub trait Task: Send + Sized + 'static {
-    /// Its name in logs and bindings: `noun.verb`.
+    /// Task name in logs and bindings: `noun.verb`.
     const NAME: &'static str;
-    /// Who may ask, before anything else is looked at.
+    /// Kinds of caller allowed. Checked before anything else.
     const CALLERS: Callers;
-    /// Whether it keeps the thread on which it runs busy for long: it derives keys from passphrases
-    /// (a good part of a second and 64 MiB each) or searches texts. A host runs such a task where no
-    /// other waits, and few at a time.
+    /// True if the task blocks its thread for long: it derives keys from passphrases (most of a
+    /// second and 64 MiB each) or searches large texts. A host should run such tasks on separate
+    /// threads, and only a few at a time.
     const IS_LONG: bool = false;
-    /// What it gives.
+    /// Result of a successful run.
     type Output: Serialize + Send + 'static;
 
-    /// Does it. A host spawns it, so that a client that hangs up does not stop it half-way.
+    /// Runs the task. A host should spawn it, so that a disconnecting client does not stop it
+    /// half-way.
     fn run(
         self,
         engine: &Engine,

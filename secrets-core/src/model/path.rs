@@ -1,40 +1,43 @@
-//! What paths name: projects and environments, by id or by name.
+//! Paths: references to projects and environments by ID or by name.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{EnvironmentId, ProjectId, ids};
 
-/// A project, by id or slug. What reads as a UUID is an id and never falls back to a slug.
+/// A reference to a project by ID or slug. A text that parses as a UUID is always an ID, never a
+/// slug.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ProjectRef {
-    /// By id.
+    /// Project ID.
     Id(ProjectId),
-    /// By slug, or by something that is none and names nothing.
+    /// Project slug. May be a text that is not a valid slug; then no project matches.
     Slug(String),
 }
 
-/// An environment of a project, by id or name. What reads as a UUID is an id.
+/// A reference to an environment of a project by ID or name. A text that parses as a UUID is always
+/// an ID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum EnvironmentRef {
-    /// By id.
+    /// Environment ID.
     Id(EnvironmentId),
-    /// By name, exactly; or by something that is none and names nothing.
+    /// Environment name, matched exactly. May be a text that is not a valid name; then no
+    /// environment matches.
     Name(String),
 }
 
-/// An environment, from the outside in.
+/// Path of an environment: its project, then the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentPath {
-    /// The project.
+    /// Project.
     pub project: ProjectRef,
-    /// The environment in it.
+    /// Environment in the project.
     pub environment: EnvironmentRef,
 }
 
 impl EnvironmentPath {
-    /// The environment named so.
+    /// Creates a path from a project and an environment.
     #[must_use]
     pub fn new(project: impl Into<ProjectRef>, environment: impl Into<EnvironmentRef>) -> Self {
         Self { project: project.into(), environment: environment.into() }
@@ -42,7 +45,7 @@ impl EnvironmentPath {
 }
 
 impl ProjectRef {
-    /// The id, where it is one.
+    /// The ID, if the reference is an ID.
     #[must_use]
     pub fn id(&self) -> Option<ProjectId> {
         match self {
@@ -51,7 +54,7 @@ impl ProjectRef {
         }
     }
 
-    /// The slug, where it is one.
+    /// The slug, if the reference is a slug.
     #[must_use]
     pub fn slug(&self) -> Option<&str> {
         match self {
@@ -62,7 +65,7 @@ impl ProjectRef {
 }
 
 impl EnvironmentRef {
-    /// The id, where it is one.
+    /// The ID, if the reference is an ID.
     #[must_use]
     pub fn id(&self) -> Option<EnvironmentId> {
         match self {
@@ -71,7 +74,7 @@ impl EnvironmentRef {
         }
     }
 
-    /// The name, where it is one.
+    /// The name, if the reference is a name.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {

@@ -6,16 +6,16 @@ use uuid::Uuid;
 
 use super::{TokenId, UserId};
 
-/// What an identity provider vouches for: the claims of a token whose signature was verified.
+/// A verified identity: the claims of an identity provider's token whose signature was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// `iss`: who vouches.
+    /// `iss`: the identity provider.
     pub issuer: String,
-    /// `sub`: the person, as the issuer numbers them. Unique with the issuer.
+    /// `sub`: the person's ID at the identity provider. Unique per issuer.
     pub subject: String,
-    /// `email`, as given.
+    /// `email`, unchanged.
     pub email: Option<String>,
-    /// `email_verified`; absent counts as unverified.
+    /// `email_verified`; false if the claim is absent.
     pub email_verified: bool,
     /// `name`.
     pub name: Option<String>,
@@ -23,12 +23,12 @@ pub struct Identity {
     pub given_name: Option<String>,
     /// `family_name`.
     pub family_name: Option<String>,
-    /// `picture`: an address of an image.
+    /// `picture`: URL of an image.
     pub picture: Option<String>,
 }
 
 impl Identity {
-    /// Somebody for whom `issuer` vouches, with a verified address and nothing more.
+    /// An identity with a verified e-mail address and no other optional claims.
     pub fn new(
         issuer: impl Into<String>,
         subject: impl Into<String>,
@@ -47,21 +47,21 @@ impl Identity {
     }
 }
 
-/// Where a request comes from; kept with every audit entry.
+/// Network origin of a request. Stored with every audit entry.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
-    /// The client's address.
+    /// Client IP address.
     pub address: Option<IpAddr>,
-    /// The client's name for itself, cut to 128 characters.
+    /// User agent, truncated to 128 characters.
     pub agent: Option<String>,
-    /// The request's id.
+    /// Request ID.
     pub request: Option<Uuid>,
 }
 
-/// Whose standing is asked about, in a store's terms.
+/// An account or token whose membership the store looks up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Principal {
-    /// A person.
+    /// A user account.
     User(UserId),
     /// A service token.
     Token(TokenId),

@@ -1,4 +1,4 @@
-//! Roles, and what each may.
+//! Roles and permissions.
 
 use std::str::FromStr;
 
@@ -6,56 +6,56 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Broken, Rule};
 
-/// A person's role in a team.
+/// Role of a person in a team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Role {
     /// Works in projects.
     Member,
-    /// Runs the team.
+    /// Manages the team.
     Admin,
-    /// Runs the team and who owns it.
+    /// Manages the team and its owners.
     Owner,
 }
 
-/// What a person may do in an environment. Owners and admins of the team may everything.
+/// Access of a team member to an environment. Team owners and admins always have full access.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase", try_from = "String")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum MemberAccess {
-    /// Nothing.
+    /// No access.
     None,
-    /// See keys and values.
+    /// Read keys and values.
     Read,
-    /// Change them as well.
+    /// Read and change keys and values.
     #[default]
     Write,
-    /// And say who may.
+    /// Read, change, and manage permissions.
     Admin,
 }
 
-/// What somebody wants to do.
+/// Permission required for an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// Know that it is there.
+    /// Know that the project or environment exists.
     See,
     /// Read secrets.
     Read,
     /// Change secrets.
     Write,
-    /// Say who may, in an environment: owners, admins, and who was made its admin.
+    /// Manage permissions of an environment: team owners and admins, and admins of the environment.
     Grant,
-    /// Add to a project or team: any member.
+    /// Add to a project or team: all members.
     Contribute,
-    /// Rename, delete, give access: owners and admins.
+    /// Rename, delete, manage: team owners and admins.
     Manage,
 }
 
 impl Role {
-    /// The name under which it is kept and told.
+    /// Role name, as stored and as used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -65,13 +65,13 @@ impl Role {
         }
     }
 
-    /// The role kept under this name.
+    /// Parses a role name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Member, Self::Admin, Self::Owner].into_iter().find(|role| role.as_str() == name)
     }
 
-    /// Whether the role runs the team.
+    /// True for roles that manage the team: admin and owner.
     #[must_use]
     pub fn manages(self) -> bool {
         self >= Self::Admin
@@ -88,7 +88,7 @@ impl TryFrom<String> for Role {
 }
 
 impl MemberAccess {
-    /// The name under which it is kept and told.
+    /// Access level name, as stored and as used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -99,13 +99,14 @@ impl MemberAccess {
         }
     }
 
-    /// What a member with this role may do: what was `granted`, or `otherwise` where nothing was.
+    /// Effective access of a member: full access for owners and admins, otherwise the granted
+    /// access, or `otherwise` if none is granted.
     #[must_use]
     pub fn of(role: Role, granted: Option<Self>, otherwise: Self) -> Self {
         if role.manages() { Self::Admin } else { granted.unwrap_or(otherwise) }
     }
 
-    /// Whether it is enough for what somebody wants in an environment.
+    /// True if this access level includes the permission in an environment.
     pub(super) fn allows(self, wanted: Permission) -> bool {
         match wanted {
             Permission::See | Permission::Read | Permission::Contribute => self >= Self::Read,
@@ -125,17 +126,17 @@ impl FromStr for MemberAccess {
             "read" => Ok(Self::Read),
             "write" => Ok(Self::Write),
             "admin" => Ok(Self::Admin),
-            _ => Err(ACCESS),
+            _ => Err(INVALID_ACCESS),
         }
     }
 }
 
-const ACCESS: &str = "must be none, read, write or admin";
+const INVALID_ACCESS: &str = "must be none, read, write or admin";
 
 impl TryFrom<String> for MemberAccess {
     type Error = Broken;
 
     fn try_from(text: String) -> Result<Self, Broken> {
-        text.parse().map_err(|_| Rule::of(ACCESS).broken())
+        text.parse().map_err(|_| Rule::of(INVALID_ACCESS).broken())
     }
 }

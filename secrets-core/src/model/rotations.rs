@@ -1,12 +1,59 @@
-//! Statuses and kinds of rotations.
+//! Enumerations used by rotations.
 
 use serde::{Deserialize, Serialize};
 
-use super::kinds::kinds;
-use super::{Broken, Rule};
+use crate::rule::{Broken, Rule};
+
+/// Defines an enumeration whose variants have one name in JSON and in the store.
+macro_rules! kinds {
+    ($(#[$doc:meta])* $kind:ident, $rule:literal, $($(#[$variant_doc:meta])* $variant:ident = $name:literal $(| $alias:literal)*),+ $(,)?) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+        #[serde(try_from = "String", into = "&'static str")]
+        pub enum $kind {
+            $($(#[$variant_doc])* #[cfg_attr(feature = "openapi", schema(rename = $name))] $variant),+
+        }
+
+        impl $kind {
+            /// All variants.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Name, as stored and as used in JSON.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// Parses a name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name {
+                    $($name $(| $alias)* => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl From<$kind> for &'static str {
+            fn from(kind: $kind) -> Self {
+                kind.as_str()
+            }
+        }
+
+        impl TryFrom<String> for $kind {
+            type Error = Broken;
+
+            fn try_from(text: String) -> Result<Self, Broken> {
+                const RULE: Rule = Rule::of($rule);
+                Self::from_name(&text).ok_or(RULE.broken())
+            }
+        }
+    };
+}
 
 kinds! {
-    /// What kind of database it is.
+    /// Kind of database.
     Integration, "must be postgresql or mysql",
     /// PostgreSQL 11 or later.
     Postgresql = "postgresql",
@@ -15,132 +62,134 @@ kinds! {
 }
 
 kinds! {
-    /// Who dials the database.
+    /// Connection method: direct, or through a function.
     ConnectionMethod, "must be direct or proxied",
-    /// The service.
+    /// The service connects directly.
     Direct = "direct",
-    /// A function of AWS Lambda in the database's own network.
+    /// An AWS Lambda function in the database's network connects on behalf of the service.
     Proxied = "proxied",
 }
 
 kinds! {
-    /// What the rotated user may do in the database.
+    /// Privileges of the rotated user in the database.
     PermissionLevel, "must be read, read_write or admin",
-    /// Read every table.
+    /// Read all tables.
     Read = "read" | "read_only",
-    /// And change their rows.
+    /// Read all tables and change their rows.
     ReadWrite = "read_write",
-    /// And make, change and drop tables.
+    /// Like `read_write`, and also create, alter and drop tables.
     Admin = "admin",
 }
 
 kinds! {
-    /// How a connection to a database is protected. Never opportunistic: `allow` and `prefer` mean
-    /// `require`.
+    /// Protection of a connection to a database. Never opportunistic: `allow` and `prefer` are
+    /// treated as `require`.
     SslMode, "must be disable, allow, prefer, require, verify-ca or verify-full",
-    /// Not at all; only to destinations that the operator allows so.
+    /// No encryption; only for destinations that the operator allows.
     Disable = "disable" | "DISABLED",
-    /// As `require`.
+    /// Same as `require`.
     Allow = "allow",
-    /// As `require`.
+    /// Same as `require`.
     Prefer = "prefer" | "PREFERRED",
-    /// TLS, whoever the server is.
+    /// TLS without verification of the server certificate.
     Require = "require" | "REQUIRED",
-    /// TLS to a server whose certificate a known authority signed, whatever its name.
+    /// TLS; the certificate must be signed by a trusted authority, for any host name.
     VerifyCa = "verify-ca" | "VERIFY_CA",
-    /// TLS to a server that a known authority vouches for by name.
+    /// TLS; the certificate must be signed by a trusted authority and match the host name.
     VerifyFull = "verify-full" | "VERIFY_IDENTITY",
 }
 
 kinds! {
-    /// How a rotation is doing.
+    /// Status of a rotation.
     RotationStatus, "must be active, paused, disabled or error",
-    /// It rotates when it is due.
+    /// Rotates when due.
     Active = "active",
-    /// Somebody paused it.
+    /// Paused by a user.
     Paused = "paused",
-    /// What it is for is gone, or the plan does not include it.
+    /// Disabled: its project or environment was deleted, it was revoked, the plan does not include
+    /// it, or it was in error for too long.
     Disabled = "disabled",
-    /// It waits for somebody to do something about its target.
+    /// Needs a user to fix a problem with the target.
     Error = "error",
 }
 
 kinds! {
-    /// One of the two users of a rotation.
+    /// User slot. Each rotation has two database users.
     Slot, "must be a or b",
-    /// The first.
+    /// First user.
     A = "a",
-    /// The second.
+    /// Second user.
     B = "b",
 }
 
 kinds! {
-    /// Why a rotation was attempted.
+    /// Why an attempt was started.
     TriggerType, "must be scheduled or manual",
-    /// It was due.
+    /// The rotation was due.
     Scheduled = "scheduled",
-    /// Somebody asked.
+    /// A user requested it.
     Manual = "manual",
 }
 
 kinds! {
-    /// How an attempt ended.
+    /// Result of an attempt.
     Outcome, "must be success, failed or rolled_back",
     /// The new credential is served.
     Success = "success",
-    /// Nothing changed for anybody.
+    /// The attempt failed. The served credential is unchanged.
     Failed = "failed",
-    /// It was set, proved useless and was shut out again; nothing changed for anybody.
+    /// The new credential was set but could not be used, and its user was locked again. The served
+    /// credential is unchanged.
     RolledBack = "rolled_back",
 }
 
 kinds! {
-    /// How far an attempt is: what is on the disk before the next effect.
+    /// Progress of an attempt, stored before the next external effect.
     AttemptState, "must be a state of an attempt",
-    /// A password is drawn and kept; nobody was told.
+    /// A password is generated and stored; the target has not been contacted.
     Planned = "planned",
-    /// The target is being, or may have been, told.
+    /// The password is being set, or may have been set, at the target.
     Applying = "applying",
-    /// The target took it.
+    /// The target accepted the password.
     Applied = "applied",
-    /// It was logged in with.
+    /// A login with the password succeeded.
     Verified = "verified",
-    /// It is being shut out again.
+    /// The user is being locked again.
     RollingBack = "rolling_back",
-    /// It is over.
+    /// The attempt is finished.
     Concluded = "concluded",
 }
 
 kinds! {
-    /// What a webhook can be told of.
+    /// Event that a webhook can subscribe to.
     WebhookEvent, "must be rotation.started, rotation.completed or rotation.failed",
-    /// An attempt began.
+    /// An attempt started.
     Started = "rotation.started",
     /// A new credential is served.
     Completed = "rotation.completed",
-    /// An attempt failed, or was rolled back.
+    /// An attempt failed or was rolled back.
     Failed = "rotation.failed",
 }
 
 kinds! {
-    /// How a delivery to a webhook is doing.
+    /// Status of a webhook delivery.
     DeliveryStatus, "must be pending, delivered or failed",
-    /// It will be tried, again or for the first time.
+    /// Not delivered yet; will be tried or retried.
     Pending = "pending",
-    /// The receiver took it.
+    /// Accepted by the receiver.
     Delivered = "delivered",
-    /// It was given up.
+    /// Abandoned.
     Failed = "failed",
 }
 
 impl SslMode {
-    /// Whether the connection is encrypted.
+    /// True if the connection is encrypted.
     #[must_use]
     pub fn encrypts(self) -> bool {
         self != Self::Disable
     }
 
-    /// Whether the server must prove who it is.
+    /// True if the server certificate is verified.
     #[must_use]
     pub fn verifies(self) -> bool {
         matches!(self, Self::VerifyCa | Self::VerifyFull)
@@ -148,7 +197,7 @@ impl SslMode {
 }
 
 impl Slot {
-    /// The other one.
+    /// The other slot.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -159,7 +208,7 @@ impl Slot {
 }
 
 impl Integration {
-    /// Where such a server listens unless it is said.
+    /// Default port of the database server.
     #[must_use]
     pub fn default_port(self) -> u16 {
         match self {
@@ -168,7 +217,7 @@ impl Integration {
         }
     }
 
-    /// The scheme of its URLs.
+    /// URL scheme.
     #[must_use]
     pub fn scheme(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Claiming, sending, settling.
+//! Delivery: claims due deliveries, sends them and records the outcome.
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
@@ -129,7 +129,7 @@ pub(crate) async fn settle(
 
 fn next_attempt(attempts: u32, now: Time) -> Option<Time> {
     let failed = usize::try_from(attempts).ok()?.checked_sub(1)?;
-    PAUSES.get(failed).map(|seconds| now + TimeDelta::seconds(*seconds))
+    RETRY_DELAYS.get(failed).map(|seconds| now + TimeDelta::seconds(*seconds))
 }
 
 #[cfg(test)]
@@ -144,6 +144,6 @@ mod tests {
         let at = |attempts| next_attempt(attempts, now).map(|time| time.timestamp());
 
         assert_eq!((at(1), at(2), at(7), at(8)), (Some(5), Some(60), Some(36_000), None));
-        assert!(PAUSES.is_sorted());
+        assert!(RETRY_DELAYS.is_sorted());
     }
 }

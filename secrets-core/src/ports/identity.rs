@@ -2,27 +2,27 @@
 
 use async_trait::async_trait;
 
-use crate::model::Identity;
-use crate::model::error::Cause;
+use crate::model::{Cause, Identity};
 
-/// Says whose token this is.
+/// Verifies tokens of an identity provider.
 #[async_trait]
 pub trait IdentityVerifier: Send + Sync {
-    /// Checks signature, issuer, audience and lifetime.
+    /// Checks a token's signature, issuer, audience and lifetime.
     async fn verify(&self, token: &str) -> std::result::Result<Identity, Unverified>;
 
-    /// The claims and what the issuer's userinfo endpoint adds to them, where it has one.
-    /// Asked only when a person signs in.
+    /// Adds the claims of the issuer's userinfo endpoint, if the issuer has one. Called only when a
+    /// person signs in.
     async fn enrich(&self, _token: &str, identity: Identity) -> Identity {
         identity
     }
 }
 
-/// Why a token proves nothing.
+/// Reason why a token was not accepted.
 #[derive(Debug)]
 pub enum Unverified {
-    /// It is not a valid token of this issuer for this audience, now.
+    /// The token is not valid, not from this issuer, not for this audience, or not valid at this
+    /// time.
     Invalid,
-    /// The issuer's keys cannot be had, so nothing can be said.
-    Unavailable(crate::model::Cause),
+    /// The issuer's keys could not be loaded, so the token could not be checked.
+    Unavailable(Cause),
 }

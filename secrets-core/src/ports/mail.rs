@@ -8,30 +8,30 @@ use zeroize::Zeroizing;
 
 use crate::model::{BaseUrl, EmailAddress};
 
-/// How mail is sent, and where the links in it begin. They cannot begin where a request was sent: a
-/// request could name any host, and the mail would vouch for it.
+/// Mailer and base URL of the links in mails. The base URL is configured, not taken from a request:
+/// a request could name any host, and the mail would vouch for it.
 #[derive(Clone)]
 pub struct Mail {
-    /// What sends.
+    /// Mailer.
     pub mailer: Arc<dyn Mailer>,
-    /// Where links begin.
+    /// Base URL of links.
     pub links: BaseUrl,
 }
 
 /// Sends e-mail.
 #[async_trait]
 pub trait Mailer: Send + Sync {
-    /// Sends once, within a minute; trying again is the outbox's business.
+    /// Sends a message once, within a minute. The outbox handles retries.
     async fn send(&self, email: &Email) -> Result<(), DeliveryError>;
 }
 
-/// A message. Its text may hold a token, so nothing of it is shown.
+/// An e-mail message. `Debug` shows nothing, because the text may hold a token.
 pub struct Email {
-    /// To whom.
+    /// Recipient.
     pub to: EmailAddress,
-    /// About what, on one line.
+    /// Subject, one line.
     pub subject: String,
-    /// The message, plain text.
+    /// Plain text body.
     pub text: Zeroizing<String>,
 }
 

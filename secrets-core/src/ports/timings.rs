@@ -1,4 +1,4 @@
-//! How long things take, and the ports by which rotations reach the world.
+//! Timeouts and intervals of rotations, and the ports they use.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,60 +8,60 @@ use async_trait::async_trait;
 use crate::model::rotations::{ConnectionMethod, Integration};
 use crate::ports::rotator::{DatabaseRotator, Fault, Target, TargetError};
 
-/// Waits.
+/// A timer.
 #[async_trait]
 pub trait Timer: Send + Sync {
-    /// Answers when so much time has passed.
+    /// Completes after the given duration.
     async fn sleep(&self, duration: Duration);
 }
 
-/// What rotations need of the world outside.
+/// External dependencies of rotations.
 #[derive(Clone)]
 pub struct Rotators {
-    /// Changes PostgreSQL.
+    /// Rotator for PostgreSQL.
     pub postgresql: Arc<dyn DatabaseRotator>,
-    /// Changes MySQL and MariaDB.
+    /// Rotator for MySQL and MariaDB.
     pub mysql: Arc<dyn DatabaseRotator>,
-    /// Has a function change what cannot be reached from here.
+    /// Rotator for databases that are reached through a proxy function.
     pub proxied: Option<Arc<dyn DatabaseRotator>>,
-    /// Waits.
+    /// Timer.
     pub timer: Arc<dyn Timer>,
-    /// How long things take.
+    /// Timeouts and intervals.
     pub timings: Timings,
 }
 
-/// How long things take. All of it is here, so that tests of debug builds can be quick.
+/// Timeouts and intervals. They are all configurable so that tests of debug builds can be fast.
 #[derive(Debug, Clone, Copy)]
 pub struct Timings {
-    /// How long a lease lasts.
+    /// Duration of a lease.
     pub lease: Duration,
-    /// How often it is prolonged while there is work.
+    /// Interval between renewals of a lease during work.
     pub heartbeat: Duration,
-    /// What must be left of it before a target is told anything.
+    /// Minimum time left on the lease before a command is sent to a target.
     pub margin: Duration,
-    /// The pauses before a target that cannot be reached is tried again.
+    /// Delays before retries of an unreachable target.
     pub retries: [Duration; 3],
-    /// How long a new credential may take to work.
+    /// Maximum time until a new credential must work.
     pub verify: Duration,
-    /// How long one who asked waits for the end.
+    /// Maximum time a manual rotation takes before the caller gets a result.
     pub budget: Duration,
-    /// The pause after the first failure; the next are twice as long, up to `longest_backoff`.
+    /// Delay after the first failure; doubled after each further failure, up to `longest_backoff`.
     pub backoff: Duration,
-    /// The longest of them.
+    /// Maximum delay after a failure.
     pub longest_backoff: Duration,
-    /// How often one that waits for a person is tried all the same.
+    /// Retry interval of rotations in error.
     pub probe: Duration,
-    /// How long the previous credential works; `None` for a day, or half the interval if that is
-    /// less.
+    /// Grace period of the previous credential. `None` means a day, or half the interval if that is
+    /// shorter.
     pub grace: Option<Duration>,
-    /// How often a previous credential that could not be shut out is tried again.
+    /// Retry interval for locking the previous credential.
     pub retire: Duration,
-    /// When the served credential is tried after a rotation; the last again and again.
+    /// Delays between checks of the served credential after a rotation. The last is repeated.
     pub checks: [Duration; 4],
-    /// The most that a rotation is moved so that not all are due together; never more than a tenth
-    /// of its interval.
+    /// Maximum jitter of the next rotation, so that rotations are not all due together. Never more
+    /// than a tenth of the interval.
     pub jitter: Duration,
-    /// A day of `rotation_interval_days`.
+    /// Length of a day in `rotation_interval_days`.
     pub day: Duration,
 }
 
@@ -88,7 +88,7 @@ impl Default for Timings {
 }
 
 impl Rotators {
-    /// What changes a target that is reached so.
+    /// Selects the rotator for a target.
     pub(super) fn of(
         &self,
         method: ConnectionMethod,

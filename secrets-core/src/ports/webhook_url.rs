@@ -1,4 +1,4 @@
-//! Where a webhook is.
+//! Webhook URLs.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use url::{Position, Url};
 use crate::egress::EgressPolicy;
 use crate::model::{Broken, Error, Result, Rule};
 
-/// The address of a webhook: `https://`, or `http://` to where the operator allows it; at most
-/// 2,048 characters, without credentials and without a fragment. It may hold a token in its path or
-/// query, so it is not shown.
+/// URL of a webhook: `https://`, or `http://` to destinations that the operator allows; at most
+/// 2,048 characters, without credentials and without a fragment. The path or query may contain a
+/// token, so `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct WebhookUrl {
@@ -18,27 +18,27 @@ pub struct WebhookUrl {
     url: Url,
 }
 
-/// The most characters an address has.
-const LIMIT: usize = 2_048;
+/// Maximum length of a URL in characters.
+const MAX_LENGTH: usize = 2_048;
 
 const RULE: Rule = Rule::of(
     "must be an https:// address of at most 2048 characters, without credentials and without a fragment",
 );
 
 impl WebhookUrl {
-    /// The address as it was given. What calls this answers for where it goes.
+    /// The URL as it was submitted. It may contain a token: the caller must not log it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.text
     }
 
-    /// Whether what is sent there is encrypted.
+    /// True for `https://` URLs.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.url.scheme() == "https"
     }
 
-    /// The host: a name in lower case, or an address; of IPv6 in brackets.
+    /// The host: a lower-case name, an IPv4 address, or an IPv6 address in brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
@@ -50,26 +50,28 @@ impl WebhookUrl {
         self.url.port_or_known_default().unwrap_or_default()
     }
 
-    /// The host, with its port where that is not the usual one.
+    /// The host, with the port unless it is the default port.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.url[Position::BeforeHost..Position::AfterPort]
     }
 
-    /// Path and query, as a request names them.
+    /// The path and query, as sent in a request.
     #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.url[Position::BeforePath..Position::AfterQuery]
     }
 
-    /// Refuses an address that may not be kept. A name may: it is judged whenever it is dialled.
+    /// Checks the URL against the egress policy before it is stored. A host name is only checked
+    /// when a connection is made.
     pub(super) fn check(&self, policy: &EgressPolicy) -> Result<()> {
         if !self.is_encrypted() && !policy.admits_plaintext(self.host()) {
-            let message = "must begin with https://, but for destinations that the operator of this service lists";
+            let message =
+                "must begin with https://, except for destinations listed in SECRETS_EGRESS_ALLOW";
             return Err(Error::invalid("url", message));
         }
         if !policy.admits(self.host()) {
-            let message = "must not be an address that may not be reached from here";
+            let message = "must not be an address that the egress policy forbids";
             return Err(Error::invalid("url", message));
         }
         Ok(())
@@ -80,13 +82,14 @@ impl TryFrom<String> for WebhookUrl {
     type Error = Broken;
 
     fn try_from(text: String) -> std::result::Result<Self, Broken> {
-        // Strictly: the standard of browsers would repair much of what is refused here.
+        // Check strictly before parsing: the WHATWG URL parser would repair much of what is
+        // rejected here.
         let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
         let rest = rest.ok_or(RULE.broken())?;
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, after) = rest.split_at(end);
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'#');
-        if text.len() > LIMIT || authority.contains('@') || !after.bytes().all(is_plain) {
+        if text.len() > MAX_LENGTH || authority.contains('@') || !after.bytes().all(is_plain) {
             return Err(RULE.broken());
         }
         if authority.is_empty() || !authority.bytes().all(is_plain) {
@@ -138,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_is_not_plainly_an_address_is_none() {
-        let long = format!("https://example.com/{}", "a".repeat(LIMIT));
+        let long = format!("https://example.com/{}", "a".repeat(MAX_LENGTH));
         let cases = [
             "",
             "example.com",

@@ -1,4 +1,4 @@
-//! The port to receivers.
+//! The port that sends webhook deliveries.
 
 use std::fmt;
 
@@ -6,44 +6,44 @@ use async_trait::async_trait;
 
 use crate::ports::webhook_url::WebhookUrl;
 
-/// Sends deliveries.
+/// Sends webhook deliveries over HTTP.
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
-    /// Sends a request once, with POST, and gives what was answered; trying again is the outbox's
-    /// business. Ends within 15 seconds, follows no redirect, and dials only what the operator's
-    /// policy permits at that moment.
+    /// Sends one POST request and returns the receiver's answer. Ends within 15 seconds, follows no
+    /// redirect, and connects only to addresses that the egress policy allows at that moment. The
+    /// outbox handles retries.
     async fn send(&self, request: &WebhookRequest) -> Result<WebhookAnswer, SendError>;
 }
 
-/// A delivery, signed.
+/// A signed delivery.
 pub struct WebhookRequest {
-    /// Where it goes.
+    /// URL of the receiver.
     pub url: WebhookUrl,
-    /// Its headers, in lower case.
+    /// Headers, with lower-case names.
     pub headers: Vec<(&'static str, String)>,
-    /// Its body, JSON.
+    /// JSON body.
     pub body: String,
 }
 
-/// What a receiver answered.
+/// A receiver's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookAnswer {
-    /// The status.
+    /// HTTP status.
     pub status: u16,
-    /// When it wants to be asked again, as it wrote it.
+    /// Unparsed `Retry-After` header.
     pub retry_after: Option<String>,
 }
 
-/// Why there is no answer. Nothing of the address is repeated.
+/// Reason why there is no answer. Never repeats a part of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendError {
-    /// No address for the name, or none that answers, or an answer that makes no sense.
+    /// The name has no address, no address answers, or the answer is not valid HTTP.
     Unreachable,
-    /// An address that may not be reached, or not without TLS.
+    /// The egress policy forbids the address, or forbids it without TLS.
     NotAllowed,
-    /// No whole answer in time.
+    /// No complete answer in time.
     TimedOut,
-    /// No TLS, or a certificate that proves nothing.
+    /// The receiver does not offer TLS, or its certificate cannot be verified.
     Tls,
 }
 
@@ -51,9 +51,9 @@ impl SendError {
     pub(super) fn reason(self) -> &'static str {
         match self {
             Self::Unreachable => "the receiver cannot be reached",
-            Self::NotAllowed => "the receiver is where nothing may be sent from here",
+            Self::NotAllowed => "the egress policy does not allow this receiver",
             Self::TimedOut => "the receiver did not answer in time",
-            Self::Tls => "no secure connection to the receiver",
+            Self::Tls => "the TLS connection to the receiver failed",
         }
     }
 }
@@ -66,7 +66,7 @@ impl fmt::Display for SendError {
 
 impl std::error::Error for SendError {}
 
-/// An address may hold a token.
+/// Shows nothing: the URL may contain a token.
 impl fmt::Debug for WebhookRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("WebhookRequest(…)")

@@ -1,4 +1,4 @@
-//! What an operation is asked with.
+//! Input of a call by name.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -8,12 +8,12 @@ use zeroize::Zeroizing;
 use crate::model::{EnvironmentPath, Error, ProjectRef, Result, document, ids};
 use crate::secrets::KeyRef;
 
-/// An object whose fields are taken one after the other: first those that say where, then the rest,
-/// which is what HTTP has in a body.
+/// A JSON object whose fields are consumed one by one: first the fields that HTTP has in the path
+/// or query, then the rest, which HTTP has in the body.
 pub(super) struct Input(Map<String, Value>);
 
 impl Input {
-    /// What was given must be an object.
+    /// Wraps the given value. Fails unless it is an object.
     pub(super) fn new(given: Value) -> Result<Self> {
         match given {
             Value::Object(fields) => Ok(Self(fields)),
@@ -21,21 +21,21 @@ impl Input {
         }
     }
 
-    /// Refuses what nobody took: a field that is misspelt changes nothing silently.
+    /// Fails if fields are left, so that misspelt field names do not go unnoticed.
     pub(super) fn end(self) -> Result<()> {
         match self.0.keys().next() {
             None => Ok(()),
-            // A name could be a value that went astray.
+            // Do not repeat the field name: it could be a secret value in the wrong place.
             Some(_) => Err(Error::invalid("body", "has a field that is not known here")),
         }
     }
 
-    /// A text that must be there.
+    /// A required string.
     pub(super) fn text(&mut self, name: &str) -> Result<String> {
         self.text_if_any(name)?.ok_or_else(|| Error::invalid(name, "is required"))
     }
 
-    /// A text; null is none.
+    /// An optional string. Null counts as absent.
     pub(super) fn text_if_any(&mut self, name: &str) -> Result<Option<String>> {
         match self.0.remove(name) {
             None | Some(Value::Null) => Ok(None),
@@ -44,7 +44,7 @@ impl Input {
         }
     }
 
-    /// A text or several.
+    /// A string or an array of strings.
     pub(super) fn texts(&mut self, name: &str) -> Result<Vec<String>> {
         let Some(Value::Array(items)) = self.0.get_mut(name) else {
             return Ok(self.text_if_any(name)?.into_iter().collect());
@@ -59,7 +59,7 @@ impl Input {
         texts.ok_or_else(|| Error::invalid(name, "must be strings"))
     }
 
-    /// A text that is made into something else by its own rule.
+    /// An optional string, parsed with `parse`.
     pub(super) fn parsed<T>(
         &mut self,
         name: &str,
@@ -68,39 +68,39 @@ impl Input {
         self.text_if_any(name)?.map(|text| parse(&text)).transpose()
     }
 
-    /// An id that must be there; what is none names nothing.
+    /// A required ID. A text that is not a UUID gives `None`, which matches nothing.
     pub(super) fn id<T: From<Uuid>>(&mut self, name: &str) -> Result<Option<T>> {
         Ok(ids::parse(&self.text(name)?).map(Into::into))
     }
 
-    /// An id that narrows what is asked for.
+    /// An optional ID, used as a filter.
     pub(super) fn id_if_any<T: From<Uuid>>(&mut self, name: &str) -> Result<Option<T>> {
         self.parsed(name, |text| {
             ids::parse(text).map(Into::into).ok_or_else(|| Error::invalid(name, "must be a UUID"))
         })
     }
 
-    /// The project that is named.
+    /// The project reference in the field `project`.
     pub(super) fn project(&mut self) -> Result<ProjectRef> {
         Ok(self.text("project")?.into())
     }
 
-    /// The environment that is named.
+    /// The environment in the fields `project` and `environment`.
     pub(super) fn environment(&mut self) -> Result<EnvironmentPath> {
         self.environment_as("environment")
     }
 
-    /// The environment that is named by a field of another name.
+    /// The environment in the field `project` and the named field.
     pub(super) fn environment_as(&mut self, name: &str) -> Result<EnvironmentPath> {
         Ok(EnvironmentPath::new(self.project()?, self.text(name)?))
     }
 
-    /// The key that is named.
+    /// The secret key in the field `key`.
     pub(super) fn key(&mut self) -> Result<KeyRef> {
         Ok(KeyRef::new(&self.text("key")?))
     }
 
-    /// True or false.
+    /// An optional Boolean.
     pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>> {
         match self.0.remove(name) {
             None | Some(Value::Null) => Ok(None),
@@ -109,7 +109,7 @@ impl Input {
         }
     }
 
-    /// A whole number.
+    /// An optional unsigned integer.
     pub(super) fn number(&mut self, name: &str) -> Result<Option<u32>> {
         let number = match self.0.remove(name) {
             None | Some(Value::Null) => return Ok(None),
@@ -118,13 +118,13 @@ impl Input {
         number.map(Some).ok_or_else(|| Error::invalid(name, "must be a whole number"))
     }
 
-    /// All that is left, read as HTTP reads a body.
+    /// All remaining fields, deserialized like an HTTP body.
     pub(super) fn rest<T: DeserializeOwned>(&mut self) -> Result<T> {
         let rest = serde_json::to_vec(&std::mem::take(&mut self.0)).map(Zeroizing::new);
         document::read(&rest.map_err(Error::internal)?)
     }
 
-    /// All that is left, or what stands for nothing.
+    /// All remaining fields, or the default if there are none.
     pub(super) fn rest_if_any<T: DeserializeOwned + Default>(&mut self) -> Result<T> {
         if self.0.is_empty() { Ok(T::default()) } else { self.rest() }
     }

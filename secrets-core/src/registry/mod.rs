@@ -1,8 +1,8 @@
-//! Every operation by its name, with JSON in and out: what bindings call.
+//! Registry: every operation by name, with JSON input and output. Used by language bindings.
 //!
-//! The input is one flat object. What the path of an endpoint names stands under the name of the
-//! thing (`project`, `environment`, `team`, `key`), beside what HTTP takes as a query or in a body.
-//! The output is what the operation gives, without the name under which HTTP wraps it.
+//! The input is one flat object. Names from the endpoint's path (`project`, `environment`, `team`,
+//! `key`) are fields next to those that HTTP takes from the query or the body. The output is the
+//! operation's output, without the wrapping object that HTTP adds.
 
 mod input;
 
@@ -56,16 +56,16 @@ use crate::teams::{CreateTeam, GetTeam, ListTeams};
 use crate::tokens::{CreateToken, DeleteToken, ListTokens, RotateToken};
 use crate::users::{ReadMe, SyncUser};
 
-/// What comes of a call.
+/// Future of a call's output.
 type Called<'a> = Pin<Box<dyn Future<Output = Result<Value>> + Send + 'a>>;
 
-/// Makes the table: each operation, and how it is made of an input.
+/// Defines the table of operations: each with the expression that builds it from the input.
 macro_rules! operations {
     (|$input:ident, $service:ident| $($task:ident $make:tt)*) => {
-        /// The names of all operations.
+        /// Names of all operations.
         pub const NAMES: &[&str] = &[$(<$task as Task>::NAME),*];
 
-        /// Whether what this names keeps a thread busy for long: see [`Task::IS_LONG`].
+        /// True if the named operation blocks its thread for long: see [`Task::IS_LONG`].
         #[must_use]
         pub fn is_long(name: &str) -> bool {
             [$((<$task as Task>::NAME, <$task as Task>::IS_LONG)),*].contains(&(name, true))
@@ -89,7 +89,8 @@ macro_rules! operations {
     };
 }
 
-/// Does what `name` names, for this caller. Fails with [`Error::NotFound`] if nothing has that name.
+/// Performs the named operation for the caller. Fails with [`Error::NotFound`] if there is no such
+/// operation.
 pub async fn call(service: &Service, caller: &Caller, name: &str, input: Value) -> Result<Value> {
     match find(service, caller, name, input) {
         Some(outcome) => outcome.await,
@@ -103,7 +104,7 @@ async fn perform<T: Task>(
     input: Value,
     make: fn(&mut Input, &Service) -> Result<T>,
 ) -> Result<Value> {
-    // As over HTTP: who may not ask is not told what is wrong with the question.
+    // As over HTTP: a caller who is not allowed learns nothing about the validity of the input.
     T::CALLERS.admit(caller)?;
     let mut input = Input::new(input)?;
     let task = make(&mut input, service)?;
@@ -305,7 +306,7 @@ fn audit_query(input: &mut Input) -> Result<AuditQuery> {
         limit: input.number("limit")?.map(|limit| limit.to_string()),
         cursor: input.text_if_any("cursor")?,
         order: input.text_if_any("order")?,
-        // JSON is what a call gives.
+        // Calls by name always return JSON.
         format: None,
     })
 }

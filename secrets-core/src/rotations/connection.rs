@@ -1,4 +1,5 @@
-//! How a database is reached, as it is submitted and as it is kept: sealed, in one piece.
+//! Connections to databases: validation of the submitted form, and the stored form, which is sealed
+//! as one record.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -12,35 +13,35 @@ use crate::model::{Code, Error, FieldError, Result, RotationId};
 use crate::ports::rotator::{Proxy, Target};
 use crate::store::{Reads, RotationRecord};
 
-/// How a database is reached.
+/// Connection to a database.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Connection {
-    /// Its host name or address, at most 253 characters.
+    /// Host name or IP address, at most 253 characters.
     #[cfg_attr(
         feature = "openapi",
         schema(pattern = "^[A-Za-z0-9._:\\[\\]-]{1,253}$", example = "db.example.com",)
     )]
     pub host: String,
-    /// Its port, 1 to 65535; 5432 or 3306 unless it is said.
+    /// Port, 1 to 65535. Defaults to 5432 (PostgreSQL) or 3306 (MySQL).
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 65_535, example = 5432))]
     pub port: Option<u16>,
-    /// The database on it, 1 to 63 bytes that can be seen.
+    /// Database name, 1 to 63 bytes of visible characters.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "orders"))]
     pub database: String,
-    /// Who may make users there, 1 to 63 bytes that can be seen.
+    /// Administrator who may create users, 1 to 63 bytes of visible characters.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "rotator"))]
     pub admin_username: String,
-    /// Their password.
+    /// Administrator's password.
     #[cfg_attr(feature = "openapi", schema(
         value_type = String, min_length = 1, max_length = 65_536, example = "a-long-password",
     ))]
     pub admin_password: Plaintext,
-    /// `verify-full` unless it is said.
+    /// Protection of the connection. Defaults to `verify-full`.
     pub ssl_mode: Option<SslMode>,
-    /// The authorities that are believed about the server, as PEM of at most 32 KiB; the machine's
-    /// own where nothing is given.
+    /// Trusted certificate authorities as PEM, at most 32 KiB. Defaults to the trust store of the
+    /// machine.
     #[cfg_attr(
         feature = "openapi",
         schema(max_length = 32_768, pattern = "-----BEGIN CERTIFICATE-----",)
@@ -48,12 +49,12 @@ pub struct Connection {
     pub ca_certificate: Option<String>,
 }
 
-/// A function of AWS Lambda that reaches a database for us.
+/// An AWS Lambda function that connects to the database on behalf of the service.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ProxyConnection {
-    /// Which function.
+    /// ARN of the function.
     #[cfg_attr(
         feature = "openapi",
         schema(
@@ -62,10 +63,10 @@ pub struct ProxyConnection {
         )
     )]
     pub lambda_arn: String,
-    /// Its region; the one in `lambda_arn`.
+    /// Region of the function; must be the region in `lambda_arn`.
     #[cfg_attr(feature = "openapi", schema(example = "eu-central-1"))]
     pub region: String,
-    /// What messages to and from it are signed and encrypted with: 32 to 512 visible ASCII
+    /// Secret used to sign and encrypt messages to and from the function: 32 to 512 visible ASCII
     /// characters.
     #[cfg_attr(feature = "openapi", schema(
         value_type = String, pattern = "^[!-~]{32,512}$",
@@ -74,14 +75,14 @@ pub struct ProxyConnection {
     pub shared_secret: Plaintext,
 }
 
-const NAME: &str = "must be 1 to 63 characters that can be seen";
+const INVALID_NAME: &str = "must be 1 to 63 bytes of visible characters";
 
-/// The longest certificate that is kept.
-const CERTIFICATE: usize = 32 * 1024;
+/// Maximum length of a certificate in bytes.
+const MAX_CERTIFICATE_BYTES: usize = 32 * 1024;
 
-/// A connection as it is kept.
+/// Stored form of a connection.
 #[derive(Serialize, Deserialize)]
-struct KeptConnection {
+struct StoredConnection {
     host: String,
     port: u16,
     database: String,
@@ -93,16 +94,16 @@ struct KeptConnection {
     ca_certificate: Option<String>,
 }
 
-/// A proxy as it is kept.
+/// Stored form of a proxy.
 #[derive(Serialize, Deserialize)]
-struct KeptProxy {
+struct StoredProxy {
     lambda_arn: String,
     region: String,
     #[serde(serialize_with = "Plaintext::serialize_revealed")]
     shared_secret: Plaintext,
 }
 
-/// The target that these name, if they may.
+/// Validates a connection and builds the target from it.
 pub(super) fn target(
     policy: &EgressPolicy,
     integration: Integration,
@@ -110,20 +111,20 @@ pub(super) fn target(
     connection: Connection,
     proxy: Option<ProxyConnection>,
 ) -> Result<Target> {
-    let mut broken = connection.broken_rules();
+    let mut violations = connection.violations();
     match method {
-        ConnectionMethod::Direct => broken.extend(connection.unreachable(policy)),
+        ConnectionMethod::Direct => violations.extend(connection.egress_violations(policy)),
         ConnectionMethod::Proxied if proxy.is_none() => {
-            broken.push(rule("proxy", "is required where connection_method is proxied"));
+            violations.push(violation("proxy", "is required if connection_method is proxied"));
         }
         ConnectionMethod::Proxied => {}
     }
     if method == ConnectionMethod::Direct && proxy.is_some() {
-        broken.push(rule("proxy", "must be absent where connection_method is direct"));
+        violations.push(violation("proxy", "must be absent if connection_method is direct"));
     }
-    let proxy = proxy.and_then(|proxy| proxy.checked(&mut broken));
-    if !broken.is_empty() {
-        return Err(Error::Invalid(broken));
+    let proxy = proxy.and_then(|proxy| proxy.into_proxy(&mut violations));
+    if !violations.is_empty() {
+        return Err(Error::Invalid(violations));
     }
     Ok(Target {
         integration,
@@ -143,16 +144,16 @@ impl Connection {
         self.ssl_mode.unwrap_or(SslMode::VerifyFull)
     }
 
-    /// The rules that it breaks wherever it leads.
-    fn broken_rules(&self) -> Vec<FieldError> {
+    /// Violations that apply to every connection method.
+    fn violations(&self) -> Vec<FieldError> {
         let is_pem = |text: &String| {
-            text.len() <= CERTIFICATE && text.contains("-----BEGIN CERTIFICATE-----")
+            text.len() <= MAX_CERTIFICATE_BYTES && text.contains("-----BEGIN CERTIFICATE-----")
         };
         let rules = [
             (is_host(&self.host), "connection.host", "must be a host name or an address"),
             (self.port != Some(0), "connection.port", "must be 1 to 65535"),
-            (is_name(&self.database), "connection.database", NAME),
-            (is_name(&self.admin_username), "connection.admin_username", NAME),
+            (is_name(&self.database), "connection.database", INVALID_NAME),
+            (is_name(&self.admin_username), "connection.admin_username", INVALID_NAME),
             (
                 !self.admin_password.reveal().is_empty(),
                 "connection.admin_password",
@@ -164,38 +165,38 @@ impl Connection {
                 "must be certificates as PEM, at most 32768 bytes",
             ),
         ];
-        let broken = rules.into_iter().filter(|(holds, ..)| !holds);
-        broken.map(|(_, field, text)| rule(field, text)).collect()
+        let violations = rules.into_iter().filter(|(holds, ..)| !holds);
+        violations.map(|(_, field, text)| violation(field, text)).collect()
     }
 
-    /// The rules that it breaks where we dial it ourselves.
-    fn unreachable(&self, policy: &EgressPolicy) -> Vec<FieldError> {
-        let mut broken = Vec::new();
+    /// Violations of the egress policy, for connections made by this service itself.
+    fn egress_violations(&self, policy: &EgressPolicy) -> Vec<FieldError> {
+        let mut violations = Vec::new();
         if !policy.admits(&self.host) {
-            let text = "must be a host name, or an address that may be reached from here";
-            broken.push(rule("connection.host", text));
+            let text = "must be a host name, or an address that the egress policy allows";
+            violations.push(violation("connection.host", text));
         }
         if !self.ssl_mode().encrypts() && !policy.admits_plaintext(&self.host) {
-            let text = "must be verify-full, verify-ca or require; disable is for destinations that the operator names in SECRETS_EGRESS_ALLOW";
-            broken.push(rule("connection.ssl_mode", text));
+            let text = "must be verify-full, verify-ca or require; disable is only allowed for destinations listed in SECRETS_EGRESS_ALLOW";
+            violations.push(violation("connection.ssl_mode", text));
         }
-        broken
+        violations
     }
 }
 
 impl ProxyConnection {
-    fn checked(self, broken: &mut Vec<FieldError>) -> Option<Proxy> {
+    fn into_proxy(self, violations: &mut Vec<FieldError>) -> Option<Proxy> {
         match Proxy::parse(self.lambda_arn, self.region, self.shared_secret) {
             Ok(proxy) => Some(proxy),
             Err(errors) => {
-                broken.extend(errors);
+                violations.extend(errors);
                 None
             }
         }
     }
 }
 
-fn rule(field: &str, text: &'static str) -> FieldError {
+fn violation(field: &str, text: &'static str) -> FieldError {
     FieldError::new(field, Code::InvalidRequest, text)
 }
 
@@ -208,13 +209,13 @@ fn is_name(text: &str) -> bool {
     (1..=63).contains(&text.len()) && !text.chars().any(is_invisible)
 }
 
-/// Seals how a target is reached, and its proxy where it has one.
+/// Seals the connection of a target, and its proxy if it has one.
 pub(super) fn seal(
     seals: &Seals<'_>,
     rotation: RotationId,
     target: &Target,
 ) -> Result<(Sealed, Option<Sealed>)> {
-    let connection = KeptConnection {
+    let connection = StoredConnection {
         host: target.host.clone(),
         port: target.port,
         database: target.database.clone(),
@@ -223,33 +224,33 @@ pub(super) fn seal(
         ssl_mode: target.ssl_mode,
         ca_certificate: target.ca_certificate.clone(),
     };
-    let connection = seals.seal(Kept::Connection(rotation), &written(&connection)?);
+    let connection = seals.seal(Kept::Connection(rotation), &to_json(&connection)?);
     let proxy = match &target.proxy {
         Some(proxy) => {
-            let proxy = KeptProxy {
+            let proxy = StoredProxy {
                 lambda_arn: proxy.lambda_arn.clone(),
                 region: proxy.region.clone(),
                 shared_secret: proxy.shared_secret.clone(),
             };
-            Some(seals.seal(Kept::Proxy(rotation), &written(&proxy)?))
+            Some(seals.seal(Kept::Proxy(rotation), &to_json(&proxy)?))
         }
         None => None,
     };
     Ok((connection, proxy))
 }
 
-/// Opens how a rotation's target is reached.
+/// Loads and decrypts the connection of a rotation.
 pub(super) async fn open(
     seals: &Seals<'_>,
     reads: &mut dyn Reads,
     rotation: &RotationRecord,
 ) -> Result<Target> {
     let opened = seals.open(reads, Kept::Connection(rotation.id), &rotation.connection).await?;
-    let connection: KeptConnection = read(&opened)?;
+    let connection: StoredConnection = from_json(&opened)?;
     let proxy = match &rotation.proxy {
         Some(sealed) => {
             let opened = seals.open(reads, Kept::Proxy(rotation.id), sealed).await?;
-            let KeptProxy { lambda_arn, region, shared_secret } = read(&opened)?;
+            let StoredProxy { lambda_arn, region, shared_secret } = from_json(&opened)?;
             Some(Proxy { lambda_arn, region, shared_secret })
         }
         None => None,
@@ -267,16 +268,18 @@ pub(super) async fn open(
     })
 }
 
-fn written(kept: &impl Serialize) -> Result<Plaintext> {
-    // Written into memory that is wiped, and so not through a `String` of serde's own.
+fn to_json(kept: &impl Serialize) -> Result<Plaintext> {
+    // Serialize into a buffer that is wiped, because serde's own `String` would not be.
     let mut bytes = Zeroizing::new(Vec::with_capacity(4_096));
-    serde_json::to_writer(&mut *bytes, kept).map_err(|_| Error::internal("not written"))?;
-    let text =
-        String::from_utf8(std::mem::take(&mut bytes)).map_err(|_| Error::internal("not text"))?;
+    serde_json::to_writer(&mut *bytes, kept)
+        .map_err(|_| Error::internal("connection cannot be serialized"))?;
+    let text = String::from_utf8(std::mem::take(&mut bytes))
+        .map_err(|_| Error::internal("connection is not UTF-8"))?;
     Plaintext::new(text).map_err(|_| Error::invalid("connection", "must be at most 65536 bytes"))
 }
 
-fn read<T: for<'de> Deserialize<'de>>(text: &Plaintext) -> Result<T> {
-    // What serde says of what it cannot read may repeat it.
-    serde_json::from_str(text.reveal()).map_err(|_| Error::internal("not a connection"))
+fn from_json<T: for<'de> Deserialize<'de>>(text: &Plaintext) -> Result<T> {
+    // Do not include serde's error: it may quote the text.
+    serde_json::from_str(text.reveal())
+        .map_err(|_| Error::internal("stored connection cannot be parsed"))
 }

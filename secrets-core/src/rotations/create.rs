@@ -1,4 +1,4 @@
-//! Creating a rotation.
+//! Creation of rotations.
 
 use serde::Deserialize;
 
@@ -38,34 +38,34 @@ use crate::store::{RotationRecord, StoreError};
 })))]
 #[serde(deny_unknown_fields)]
 pub struct NewRotation {
-    /// Its name, unique within the environment.
+    /// Name, unique within the environment.
     pub name: RotationName,
-    /// What kind of database.
+    /// Kind of database.
     pub integration_type: Integration,
-    /// Who dials it.
+    /// Connection method: direct, or through a function.
     pub connection_method: ConnectionMethod,
-    /// How it is reached.
+    /// Connection to the database.
     pub connection: Connection,
-    /// What reaches it, where `connection_method` is `proxied`.
+    /// Function that connects to the database. Required if `connection_method` is `proxied`.
     pub proxy: Option<ProxyConnection>,
-    /// How many days lie between rotations, 1 to 365.
+    /// Days between rotations, 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
     pub rotation_interval_days: u32,
-    /// What the rotated users may do; `read_write` unless it is said.
+    /// Privileges of the rotated users. Defaults to `read_write`.
     pub permission_level: Option<PermissionLevel>,
-    /// Under which keys the credential is written, where not under the usual ones.
+    /// Secret keys to write the credential to, if not the default keys.
     pub secret_mapping: Option<SecretMapping>,
-    /// Whether it rotates as soon as it is created.
+    /// True to rotate as soon as the rotation is created.
     #[serde(default)]
     pub rotate_immediately: bool,
 }
 
-/// Creates a rotation. Nothing is dialled: whether the connection works is said by a test.
+/// Creates a rotation. Does not connect to the database: use a connection test for that.
 #[derive(Debug)]
 pub struct CreateRotation {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// The rotation.
+    /// Rotation to create.
     pub rotation: NewRotation,
 }
 
@@ -86,7 +86,7 @@ impl Operation for CreateRotation {
         let (policy, proxy) = (&cx.options().egress, self.rotation.proxy);
         let target =
             connection::target(policy, integration_type, connection_method, connection, proxy)?;
-        cx.admit_rotation(&scope).await?;
+        cx.check_rotation_quota(&scope).await?;
         touch(cx, &scope).await?;
 
         let (id, now) = (RotationId::draw(cx.now()), cx.now());
@@ -99,13 +99,13 @@ impl Operation for CreateRotation {
             keys: keys.to_text()?,
             interval_days,
             created_by: cx.caller.actor(),
-            ..unrotated(id, scope.environment.id, name, connection, now)
+            ..new_record(id, scope.environment.id, name, connection, now)
         };
         if !self.rotation.rotate_immediately {
             record.next_rotation_at = cx.ports().timings().next(&record, now);
         }
         record.work_at = work_at(&record, false, now);
-        cx.reserve(&record, &keys).await?;
+        cx.insert_with_keys(&record, &keys).await?;
         cx.about("rotation", id.uuid(), record.name.as_str());
         cx.detail("integration_type", record.integration.as_str());
         cx.detail("permission_level", record.level.as_str());
@@ -114,8 +114,8 @@ impl Operation for CreateRotation {
 }
 
 impl Context<'_, Write> {
-    /// Refuses more rotations than the plan has room for.
-    async fn admit_rotation(&mut self, scope: &EnvironmentScope) -> Result<()> {
+    /// Fails if the plan's limit of rotations is reached.
+    async fn check_rotation_quota(&mut self, scope: &EnvironmentScope) -> Result<()> {
         if scope.plan.limit(Quota::Rotations).is_none() {
             return Ok(());
         }
@@ -125,17 +125,22 @@ impl Context<'_, Write> {
         scope.plan.admit(Quota::Rotations, current, 1)
     }
 
-    /// Keeps the rotation and its keys, if nobody has them. The environment was touched before.
-    async fn reserve(&mut self, record: &RotationRecord, keys: &InjectedKeys) -> Result<()> {
+    /// Inserts the rotation and reserves its keys. Fails if a key already exists. The environment's
+    /// row must have been touched before.
+    async fn insert_with_keys(
+        &mut self,
+        record: &RotationRecord,
+        keys: &InjectedKeys,
+    ) -> Result<()> {
         let all = keys.all();
         let taken = self.reads().secrets(record.environment, &all).await?;
         if let Some(secret) = taken.first() {
-            return Err(taken_key(secret.key.as_str()));
+            return Err(key_exists(secret.key.as_str()));
         }
         match self.tx().insert_rotation(record, &all).await {
             Err(StoreError::Duplicate(Subject::Secret)) => {
                 let managed = self.reads().managed_keys(record.environment, &all).await?;
-                Err(taken_key(managed.first().map_or("", |key| key.as_str())))
+                Err(key_exists(managed.first().map_or("", |key| key.as_str())))
             }
             Err(error) => Err(error
                 .taken(Error::taken("name", "is taken by another rotation of this environment"))),
@@ -145,7 +150,7 @@ impl Context<'_, Write> {
 }
 
 impl<A: Access> Context<'_, A> {
-    /// What seals and opens in an environment.
+    /// Sealer for records of an environment.
     pub(super) fn seals<'b>(&'b self, scope: &'b EnvironmentScope) -> Seals<'b> {
         Seals {
             keyring: self.keyring(),
@@ -156,8 +161,8 @@ impl<A: Access> Context<'_, A> {
     }
 }
 
-/// A rotation that has done nothing yet, and would at once.
-fn unrotated(
+/// A new record with default values, due immediately.
+fn new_record(
     id: RotationId,
     environment: EnvironmentId,
     name: RotationName,
@@ -196,17 +201,17 @@ fn unrotated(
     }
 }
 
-fn taken_key(key: &str) -> Error {
+fn key_exists(key: &str) -> Error {
     Error::Refused {
         code: Code::AlreadyExists,
         reason: format!(
-            "this rotation would write {key}, which the environment has already; secret_mapping gives it another"
+            "this rotation would write {key}, which already exists in the environment; choose another key with secret_mapping"
         )
         .into(),
     }
 }
 
-/// The bounds of an interval.
+/// Checks the bounds of the rotation interval.
 pub(super) fn check_interval(days: u32) -> Result<()> {
     if (1..=365).contains(&days) {
         return Ok(());

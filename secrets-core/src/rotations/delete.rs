@@ -1,4 +1,4 @@
-//! Deleting a rotation.
+//! Deletion and revocation of rotations.
 
 use serde::Serialize;
 
@@ -11,48 +11,50 @@ use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
 use crate::model::rotations::{RotationStatus, Slot};
 use crate::model::{EnvironmentPath, Permission, Result, RotationId, Subject};
 
-/// Deletes a rotation with its history and webhooks. What it made stays: the users in the database,
-/// and the secrets, which are ordinary from now on.
+/// Deletes a rotation with its history and webhooks. The users in the database remain, and the
+/// secrets remain as ordinary secrets.
 #[derive(Debug)]
 pub struct DeleteRotation {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
 }
 
-/// Takes back what a rotation made, as far as it is here: deletes its secrets and stops it.
-/// [`Service::revoke_rotation`] goes on.
+/// First step of a revocation: deletes the rotation's secrets and disables the rotation.
+/// [`Service::revoke_rotation`] also performs the following steps.
 #[derive(Debug)]
 pub struct BeginRevocation {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
 }
 
-/// Deletes a rotation, as a host is asked for it: [`DeleteRotation`], or
+/// Deletes a rotation as a task for a host: performs [`DeleteRotation`] or
 /// [`Service::revoke_rotation`].
 #[derive(Debug)]
 pub struct RemoveRotation {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
-    /// Whether its secrets are deleted and its users shut out.
+    /// True to delete the rotation's secrets and lock its database users too.
     pub revoke: bool,
 }
 
-/// A rotation whose users are to be shut out.
+/// A rotation whose users are to be locked.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct BegunRevocation {
-    /// Which rotation.
+    /// Rotation ID.
     pub rotation: RotationId,
 }
 
-/// What is said of a rotation that is being revoked.
-const REVOKING: (&str, &str) =
-    ("revoking", "its secrets are deleted and its users are being shut out: delete it again");
+/// Error code and message of a rotation that is being revoked.
+const REVOKING: (&str, &str) = (
+    "revoking",
+    "its secrets were deleted, but its users may not all be locked yet: delete it again",
+);
 
 impl Operation for DeleteRotation {
     const NAME: &'static str = "rotation.delete";
@@ -121,15 +123,15 @@ impl Task for RemoveRotation {
 }
 
 impl Engine {
-    /// Deletes a rotation, its secrets and the means of its users to log in. What fails at the
-    /// database leaves the rotation there, disabled: it can be asked again.
+    /// Deletes a rotation and its secrets, and locks its database users. If the database fails, the
+    /// rotation stays, disabled, and the call can be repeated.
     pub async fn revoke_rotation(
         &self,
         caller: &Caller,
         at: EnvironmentPath,
         name: String,
     ) -> Result<()> {
-        // Known before anything is deleted.
+        // Checked before anything is deleted.
         self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         let begun = BeginRevocation { at: at.clone(), name: name.clone() };
         let begun = self.perform(caller, begun).await?;

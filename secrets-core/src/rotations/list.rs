@@ -1,35 +1,35 @@
-//! Seeing rotations.
+//! Reading rotations and their history.
 
 use super::{HistoryEntry, Rotation};
 use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::RotationRecord;
 
-/// How many entries of the history are told.
-const HISTORY: u32 = 200;
+/// Maximum number of history entries returned.
+const MAX_HISTORY: u32 = 200;
 
-/// Lists an environment's rotations, by name.
+/// Lists an environment's rotations, ordered by name.
 #[derive(Debug)]
 pub struct ListRotations {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
 }
 
-/// Tells about a rotation.
+/// Returns a rotation.
 #[derive(Debug)]
 pub struct GetRotation {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
 }
 
-/// Tells how the last 200 attempts of a rotation ended, newest first.
+/// Returns the last 200 finished attempts of a rotation, newest first.
 #[derive(Debug)]
 pub struct ReadRotationHistory {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
 }
 
@@ -70,13 +70,13 @@ impl Operation for ReadRotationHistory {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<HistoryEntry>> {
         let scope = cx.environment(&self.at, Permission::Read).await?;
         let rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
-        let attempts = cx.reads().concluded_attempts(rotation.id, HISTORY).await?;
+        let attempts = cx.reads().concluded_attempts(rotation.id, MAX_HISTORY).await?;
         attempts.into_iter().map(HistoryEntry::new).collect()
     }
 }
 
 impl<A: Access> Context<'_, A> {
-    /// The rotation that a path names.
+    /// Loads a rotation of an environment by name.
     pub(super) async fn named_rotation(
         &mut self,
         environment: crate::model::EnvironmentId,

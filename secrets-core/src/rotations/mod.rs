@@ -1,9 +1,9 @@
-//! Rotations: database credentials that the service changes by itself, without a moment in which
-//! the one it serves does not log in.
+//! Rotations: database credentials that the service changes automatically, without downtime: the
+//! served credential can log in at any time.
 //!
-//! Each rotation has two users on its database, the slots `a` and `b`; one is served, the other is
-//! changed next. How an attempt goes, and goes on after a crash, is in [`machine`]; what it tells a
-//! database, in the port [`DatabaseRotator`].
+//! Each rotation has two database users, the slots `a` and `b`. One of them is served, the other is
+//! changed next. The steps of an attempt, and how it resumes after a crash, are described in
+//! [`machine`]; the commands sent to a database are defined by the port [`DatabaseRotator`].
 
 mod connection;
 mod create;

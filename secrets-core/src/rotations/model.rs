@@ -1,4 +1,4 @@
-//! A rotation and its history, as they are told.
+//! Rotations and their history, as returned to callers.
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -12,69 +12,69 @@ use crate::model::{
 };
 use crate::store::{AttemptRecord, RotationRecord};
 
-/// A rotation. How its database is reached is never told.
+/// A rotation. The connection to its database is never returned.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rotation {
-    /// Which rotation.
+    /// Rotation ID.
     pub id: RotationId,
-    /// The environment whose secrets it writes.
+    /// Environment whose secrets the rotation writes.
     pub environment_id: EnvironmentId,
-    /// Its name.
+    /// Rotation name.
     pub name: RotationName,
-    /// What kind of database.
+    /// Kind of database.
     pub integration_type: Integration,
-    /// How many days lie between rotations.
+    /// Days between rotations.
     pub rotation_interval_days: u32,
-    /// Who dials the database.
+    /// Connection method: direct, or through a function.
     pub connection_method: ConnectionMethod,
-    /// How it is doing.
+    /// Status.
     pub status: RotationStatus,
-    /// When it last succeeded.
+    /// Time of the last successful rotation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub last_rotation_at: Option<Time>,
-    /// When it rotates next; absent while it is paused or disabled.
+    /// Time of the next rotation; absent while the rotation is paused or disabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_rotation_at: Option<Time>,
-    /// What is wrong.
+    /// Current error or warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// The keys it has written; none before its first success.
+    /// Secret keys the rotation has written; empty before the first success.
     pub injected_secrets: Vec<SecretKey>,
-    /// When it was made.
+    /// Creation time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
-    /// When it last changed.
+    /// Time of the last change.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
 }
 
-/// How an attempt to rotate ended.
+/// A finished attempt to rotate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RotationHistory))]
 pub struct HistoryEntry {
-    /// Which attempt.
+    /// Attempt ID.
     pub id: AttemptId,
-    /// Whose attempt.
+    /// Rotation ID.
     pub rotation_config_id: RotationId,
-    /// Its number within the rotation, from 1.
+    /// Number of the attempt within the rotation, starting at 1.
     pub version: u64,
-    /// Who asked for it.
+    /// ID of the user who started the attempt; absent if it was scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub triggered_by: Option<Uuid>,
-    /// Why it was begun.
+    /// Why the attempt was started.
     pub trigger_type: TriggerType,
-    /// How it ended.
+    /// Result of the attempt.
     pub status: Outcome,
-    /// When it was begun.
+    /// Start time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub started_at: Time,
-    /// When it ended.
+    /// End time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub completed_at: Time,
-    /// Why it ended so.
+    /// Error or warning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Rotating because somebody asks.
+//! Manual rotation.
 
 use std::time::Duration;
 
@@ -13,34 +13,33 @@ use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
 use crate::model::rotations::{RotationStatus, TriggerType};
 use crate::model::{AttemptId, EnvironmentPath, Error, Permission, Result, RotationId, Subject};
 
-/// How often somebody who waits looks whether another is done.
-const LOOK: Duration = Duration::from_millis(100);
+/// Poll interval while another worker is working on the attempt.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Begins an attempt, or joins the one that is open: its end is what both asked for.
-/// [`Service::rotate`] waits for it.
+/// Starts an attempt, or joins the one in progress. [`Service::rotate`] also waits for its end.
 #[derive(Debug)]
 pub struct BeginRotation {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
 }
 
-/// Rotates now, and waits for the end: [`Service::rotate`], as a host is asked for it.
+/// Rotates now and waits for the end, as a task for a host: see [`Service::rotate`].
 #[derive(Debug)]
 pub struct RotateNow {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
 }
 
-/// An attempt that is under way.
+/// An attempt in progress.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct BegunRotation {
-    /// Of which rotation.
+    /// Rotation ID.
     pub rotation: RotationId,
-    /// Which attempt.
+    /// Attempt ID.
     pub attempt: AttemptId,
 }
 
@@ -89,9 +88,8 @@ impl Task for RotateNow {
 }
 
 impl Engine {
-    /// Rotates now, and answers how it ended: within 45 seconds, whatever the database does. The
-    /// attempt that is under way already is joined. A host spawns it, so that a client that hangs up
-    /// stops nothing half-way.
+    /// Rotates now and returns the result, within 45 seconds. Joins an attempt that is already in
+    /// progress. A host should spawn it, so that a disconnecting client does not stop it half-way.
     pub async fn rotate(
         &self,
         caller: &Caller,
@@ -100,20 +98,20 @@ impl Engine {
     ) -> Result<HistoryEntry> {
         let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         let begun = self.perform(caller, BeginRotation { at, name }).await?;
-        let ended = Box::pin(self.ended(begun));
+        let wait = Box::pin(self.wait(begun));
         let budget = rotators.timer.sleep(rotators.timings.budget);
-        match select(ended, budget).await {
+        match select(wait, budget).await {
             Either::Left((entry, _)) => entry,
-            Either::Right(((), ended)) => {
-                // What is under way stops here, and gives back what it holds.
-                drop(ended);
+            Either::Right(((), wait)) => {
+                // Dropping the future stops the work and releases its permit.
+                drop(wait);
                 self.time_out(begun).await
             }
         }
     }
 
-    /// How an attempt ended; works on it where nobody else does.
-    async fn ended(&self, begun: BegunRotation) -> Result<HistoryEntry> {
+    /// Waits for the end of an attempt, and works on it if no other worker does.
+    async fn wait(&self, begun: BegunRotation) -> Result<HistoryEntry> {
         let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         loop {
             if let Some(entry) = self.history_entry(begun.attempt).await? {
@@ -121,12 +119,12 @@ impl Engine {
             }
             match self.claim_rotation(begun.rotation, Asker::Person).await? {
                 Some(claim) => self.work(claim).await,
-                None => rotators.timer.sleep(LOOK).await,
+                None => rotators.timer.sleep(POLL_INTERVAL).await,
             }
         }
     }
 
-    /// How an attempt ended; `None` while it is open.
+    /// Result of an attempt, or `None` while it is in progress.
     pub(super) async fn history_entry(&self, attempt: AttemptId) -> Result<Option<HistoryEntry>> {
         let attempt = self.store().read().await?.attempt(attempt).await?;
         let attempt = attempt.ok_or(Error::NotFound(Subject::Rotation))?;
@@ -134,7 +132,7 @@ impl Engine {
     }
 }
 
-/// What is said where nothing can be rotated.
+/// Error returned if no rotators are configured.
 pub(super) fn no_rotators() -> Error {
-    Error::Unavailable("this host has no rotators".into())
+    Error::Unavailable("no rotators are configured on this host".into())
 }

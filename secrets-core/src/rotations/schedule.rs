@@ -1,4 +1,4 @@
-//! When a rotation has work.
+//! Schedule: the times at which a rotation has work.
 
 use std::time::Duration;
 
@@ -10,13 +10,14 @@ use crate::model::rotations::RotationStatus;
 use crate::ports::timings::Timings;
 use crate::store::RotationRecord;
 
-/// How long a rotation waits in status `error` before it is disabled.
+/// Maximum time in status `error`. After that, the rotation is disabled.
 pub(super) const ABANDONED: TimeDelta = TimeDelta::days(30);
 
-/// What is said of a rotation that waits for a person, and is not tried before they have said so.
-pub(super) const UNPROBED: [&str; 3] = ["identity_changed", "fenced", "crashed"];
+/// Error codes that need a user. Rotations with these errors are not retried automatically.
+pub(super) const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
 
-/// When there is something to do about a rotation.
+/// Time of the next work: an open attempt, the next rotation, locking the previous credential, or a
+/// check of the served one. `None` if there is no work.
 pub(super) fn work_at(
     rotation: &RotationRecord,
     has_open_attempt: bool,
@@ -25,10 +26,10 @@ pub(super) fn work_at(
     if has_open_attempt {
         return Some(now);
     }
-    let is_probed = rotation.error_code.as_deref().is_none_or(|code| !UNPROBED.contains(&code));
+    let is_retried = rotation.error_code.as_deref().is_none_or(|code| !NEEDS_USER.contains(&code));
     let rotates = match rotation.status {
         RotationStatus::Active => true,
-        RotationStatus::Error => is_probed,
+        RotationStatus::Error => is_retried,
         RotationStatus::Paused | RotationStatus::Disabled => false,
     };
     let checks = rotation.status != RotationStatus::Disabled;
@@ -37,42 +38,42 @@ pub(super) fn work_at(
     [due, rotation.retire_at, check].into_iter().flatten().min()
 }
 
-/// A duration as what is added to a time.
+/// Converts a duration so that it can be added to a time.
 pub(super) fn span(duration: Duration) -> TimeDelta {
     TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX)
 }
 
 impl Timings {
-    /// How long lies between rotations.
+    /// Time between rotations.
     pub(super) fn interval(&self, rotation: &RotationRecord) -> TimeDelta {
         span(self.day * rotation.interval_days)
     }
 
-    /// When it rotates next, counted from `from`: after its interval, moved a little, so that what
-    /// was created together is not due together.
+    /// Time of the next rotation: `from` plus the interval plus a random jitter, so that rotations
+    /// created together are not due together.
     pub(super) fn next(&self, rotation: &RotationRecord, from: Time) -> Time {
         let interval = self.interval(rotation);
         from + interval + jitter((interval / 10).min(span(self.jitter)))
     }
 
-    /// When it is tried again after so many failures in a row.
+    /// Time of the next retry after this number of consecutive failures.
     pub(super) fn backed_off(&self, failures: u32, now: Time) -> Time {
         let doubled = self.backoff.saturating_mul(1 << failures.saturating_sub(1).min(16));
         let pause = span(doubled.min(self.longest_backoff));
         now + pause + jitter(pause / 10)
     }
 
-    /// Until when the previous credential works.
+    /// Grace period during which the previous credential still works.
     pub(super) fn grace(&self, rotation: &RotationRecord) -> TimeDelta {
         let usual = || span(self.day).min(self.interval(rotation) / 2);
         self.grace.map_or_else(usual, span)
     }
 }
 
-/// Somewhere between `-most` and `most`.
-fn jitter(most: TimeDelta) -> TimeDelta {
+/// A random duration between `-max` and `max`.
+fn jitter(max: TimeDelta) -> TimeDelta {
     let steps = i64::from(u16::from_be_bytes(random()));
-    let milliseconds = most.num_milliseconds();
+    let milliseconds = max.num_milliseconds();
     TimeDelta::milliseconds(milliseconds.saturating_mul(2 * steps - 65_535) / 65_535)
 }
 

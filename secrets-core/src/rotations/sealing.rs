@@ -1,4 +1,4 @@
-//! Sealing and opening what rotations keep: the context of a record, made in one place.
+//! Sealing and opening records of rotations. Their encryption context is built only here.
 
 use uuid::Uuid;
 
@@ -9,16 +9,16 @@ use crate::engine::records;
 use crate::model::{AttemptId, EnvironmentId, Error, ProjectId, Result, RotationId, WebhookId};
 use crate::store::{Reads, RotationPlace};
 
-/// What is kept sealed for a rotation, and so part of what the seal is bound to.
+/// A sealed record of a rotation. Its kind and ID are part of the encryption context.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kept {
-    /// How the database is reached.
+    /// Connection to the database.
     Connection(RotationId),
-    /// The function that reaches it.
+    /// Proxy function.
     Proxy(RotationId),
-    /// The password of an attempt of this number, with how often it was drawn anew.
+    /// New password of an attempt, with the attempt's number.
     Pending(AttemptId, u64),
-    /// A webhook's address and what signs deliveries to it.
+    /// Address and signing secret of a webhook.
     Webhook(WebhookId),
 }
 
@@ -41,22 +41,22 @@ impl Kept {
     }
 }
 
-/// What seals and opens in one environment.
+/// Seals and opens records of one environment.
 pub(crate) struct Seals<'a> {
     pub(crate) keyring: &'a Keyring,
     pub(crate) project: ProjectId,
     pub(crate) environment: EnvironmentId,
-    /// The project's newest key.
+    /// Newest key of the project.
     pub(crate) key: &'a ProjectKey,
 }
 
 impl Seals<'_> {
-    /// Seals.
+    /// Seals a record with the newest key.
     pub(crate) fn seal(&self, kept: Kept, text: &Plaintext) -> Sealed {
         Sealed::seal(self.key, &self.context(kept), text)
     }
 
-    /// Opens, with an older key where an older one sealed.
+    /// Opens a record with the key version that sealed it.
     pub(crate) async fn open(
         &self,
         reads: &mut dyn Reads,
@@ -83,20 +83,20 @@ impl Seals<'_> {
     }
 }
 
-/// A place whose key is unwrapped.
+/// Place of a rotation with its unwrapped project key.
 pub(crate) struct OpenPlace {
     pub(crate) place: RotationPlace,
     pub(crate) key: ProjectKey,
 }
 
 impl OpenPlace {
-    /// Unwraps the key.
+    /// Unwraps the project key.
     pub(crate) fn new(keyring: &Keyring, place: RotationPlace) -> Result<Self> {
         let key = keyring.project_key(&place.key).map_err(Error::internal)?;
         Ok(Self { place, key })
     }
 
-    /// What seals and opens there.
+    /// Sealer for records of this place.
     pub(crate) fn seals<'a>(&'a self, keyring: &'a Keyring) -> Seals<'a> {
         Seals {
             keyring,

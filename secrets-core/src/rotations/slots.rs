@@ -1,29 +1,29 @@
-//! The two users of a rotation, and their passwords.
+//! Names and passwords of the two users of a rotation.
 
 use crate::crypto::{Plaintext, random};
 use crate::model::RotationId;
 use crate::model::rotations::Slot;
 
-/// How many characters a password has: 192 bits.
-const PASSWORD: usize = 32;
+/// Password length in characters. Gives 192 bits of entropy.
+const PASSWORD_LENGTH: usize = 32;
 
-/// What passwords are made of: nothing that needs quoting in SQL, a URL, a `.env` file, YAML or a
-/// shell, and `-` and `_` for policies that want a special character.
+/// Password alphabet. No character needs quoting in SQL, a URL, a `.env` file, YAML or a shell; `-`
+/// and `_` satisfy policies that require a special character.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
-/// The name of a slot's user on the target: at most 21 bytes, as MySQL allows 32.
+/// Name of a slot's user on the target: at most 21 bytes (MySQL allows 32).
 #[must_use]
 pub fn slot_user(rotation: RotationId, slot: Slot) -> String {
     format!("kv_{}_{}", short(rotation), slot.as_str())
 }
 
-/// The name of the role that holds the privileges of both.
+/// Name of the role that holds the privileges of both users.
 #[must_use]
 pub fn group_role(rotation: RotationId) -> String {
     format!("kv_{}_g", short(rotation))
 }
 
-/// The last ten bytes of the id, which are random but for two bits, in base 32.
+/// The last ten bytes of the ID (random except for two bits), in base 32.
 fn short(rotation: RotationId) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let bytes = &rotation.uuid().into_bytes()[6..];
@@ -35,12 +35,13 @@ fn short(rotation: RotationId) -> String {
     (0..16).rev().map(digit).collect()
 }
 
-/// A password that nobody has had: 32 characters, at least one of each class that policies ask for.
+/// Generates a random password: 32 characters, with at least one of each class that password
+/// policies require.
 #[must_use]
 pub fn draw_password() -> Plaintext {
     loop {
-        // 64 characters, so six bits of a byte draw one without a bias.
-        let bytes = zeroize::Zeroizing::new(random::<PASSWORD>());
+        // With 64 characters, six bits of a byte select one without bias.
+        let bytes = zeroize::Zeroizing::new(random::<PASSWORD_LENGTH>());
         let text = bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte & 63)]));
         let text: String = text.collect();
         let has = |class: fn(&char) -> bool| text.chars().any(|c| class(&c));
@@ -78,7 +79,7 @@ mod tests {
         for _ in 0..1_000 {
             let password = draw_password();
             let text = password.reveal();
-            assert_eq!(text.len(), PASSWORD);
+            assert_eq!(text.len(), PASSWORD_LENGTH);
             assert!(text.bytes().all(|byte| ALPHABET.contains(&byte)));
             assert!(text.contains(|c: char| c.is_ascii_digit()));
             assert!(text.contains(['_', '-']));

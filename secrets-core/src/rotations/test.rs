@@ -1,4 +1,4 @@
-//! Trying a connection.
+//! Connection tests.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -10,7 +10,7 @@ use crate::model::rotations::{ConnectionMethod, Integration, SslMode};
 use crate::model::{EnvironmentPath, Permission, Result};
 use crate::ports::rotator::Target;
 
-/// A connection to try.
+/// A connection to test.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({
@@ -25,45 +25,45 @@ use crate::ports::rotator::Target;
 })))]
 #[serde(deny_unknown_fields)]
 pub struct Candidate {
-    /// What kind of database.
+    /// Kind of database.
     pub integration_type: Integration,
-    /// Who dials it.
+    /// Connection method: direct, or through a function.
     pub connection_method: ConnectionMethod,
-    /// How it is reached.
+    /// Connection to the database.
     pub connection: Connection,
-    /// What reaches it, where `connection_method` is `proxied`.
+    /// Function that connects to the database. Required if `connection_method` is `proxied`.
     pub proxy: Option<ProxyConnection>,
 }
 
-/// How a connection works.
+/// Result of a connection test.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TestResult {
-    /// Whether a rotation could work with it.
+    /// True if a rotation can use the connection.
     pub success: bool,
-    /// Why not, or what is to be known; nothing of what the server says.
+    /// Reason for a failure, or a warning. Never repeats a text of the server.
     pub message: String,
 }
 
-/// Decides whether a connection may be tried. [`Service::test_connection`] does it.
+/// Authorizes and validates a connection test. [`Service::test_connection`] also runs it.
 #[derive(Debug)]
 pub struct PrepareConnectionTest {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Which.
+    /// Connection to test.
     pub candidate: Candidate,
 }
 
-/// Decides whether the connection of a rotation may be tried. [`Service::test_rotation`] does it.
+/// Authorizes a test of a rotation's connection. [`Service::test_rotation`] also runs it.
 #[derive(Debug)]
 pub struct PrepareRotationTest {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
 }
 
-/// A connection that may be tried.
+/// An authorized connection test.
 #[derive(Debug)]
 pub struct PreparedTest {
     target: Target,
@@ -114,21 +114,21 @@ impl Operation for PrepareRotationTest {
     }
 }
 
-/// Tries a connection without keeping it: [`Service::test_connection`], as a host is asked for it.
+/// Tests a connection without storing it, as a task for a host: see [`Service::test_connection`].
 #[derive(Debug)]
 pub struct TestConnection {
-    /// Where a rotation of it would be.
+    /// Environment, for authorization.
     pub at: EnvironmentPath,
-    /// The connection.
+    /// Connection to test.
     pub candidate: Candidate,
 }
 
-/// Tries the connection of a rotation: [`Service::test_rotation`], as a host is asked for it.
+/// Tests the connection of a rotation, as a task for a host: see [`Service::test_rotation`].
 #[derive(Debug)]
 pub struct TestRotation {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
 }
 
@@ -153,7 +153,7 @@ impl Task for TestRotation {
 }
 
 impl Engine {
-    /// Tries a connection without keeping it.
+    /// Tests a connection without storing it.
     pub async fn test_connection(
         &self,
         caller: &Caller,
@@ -164,7 +164,7 @@ impl Engine {
         self.test(prepared).await
     }
 
-    /// Tries the connection of a rotation.
+    /// Tests the connection of a rotation.
     pub async fn test_rotation(
         &self,
         caller: &Caller,
@@ -183,24 +183,26 @@ impl Engine {
             Err(error) => Err(error),
         };
         Ok(match tested {
-            Ok(()) => TestResult { success: true, message: remark(target.ssl_mode).to_owned() },
+            Ok(()) => {
+                TestResult { success: true, message: success_message(target.ssl_mode).to_owned() }
+            }
             Err(error) => TestResult { success: false, message: error.to_string() },
         })
     }
 }
 
-/// What is to be known of a connection that works.
-fn remark(ssl_mode: SslMode) -> &'static str {
+/// Message for a connection that works, with a warning if it is not fully protected.
+fn success_message(ssl_mode: SslMode) -> &'static str {
     match ssl_mode {
         SslMode::VerifyFull | SslMode::VerifyCa => "the connection works",
         SslMode::Require | SslMode::Prefer | SslMode::Allow => {
-            "the connection works, but nothing proves who the server is: see ssl_mode"
+            "the connection works, but the server's identity is not verified: see ssl_mode"
         }
         SslMode::Disable => "the connection works, but is not encrypted: see ssl_mode",
     }
 }
 
-/// Nothing: it is for the next step.
+/// Serializes as null: the value is only passed on to the next step.
 impl Serialize for PreparedTest {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_unit()

@@ -1,4 +1,4 @@
-//! Changing a rotation.
+//! Changes to rotations.
 
 use chrono::TimeDelta;
 use serde::Deserialize;
@@ -11,27 +11,27 @@ use crate::model::rotations::RotationStatus;
 use crate::model::{Broken, EnvironmentPath, Error, Permission, Result, Rule, Subject};
 use crate::store::RotationRecord;
 
-/// A change to a rotation; at least one of both must be given.
+/// A change to a rotation. At least one field is required.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RotationChange {
-    /// How many days lie between rotations, 1 to 365.
+    /// Days between rotations, 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
     pub rotation_interval_days: Option<u32>,
-    /// `paused` keeps the time that is left; `active` goes on, also after an error.
+    /// New status. `paused` preserves the remaining time; `active` resumes, also after an error.
     pub status: Option<WantedStatus>,
 }
 
-/// The statuses that a person can give.
+/// Statuses that a user can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String")]
 #[cfg_attr(feature = "openapi", schema(rename_all = "lowercase"))]
 pub enum WantedStatus {
-    /// It rotates when it is due.
+    /// Rotates when due.
     Active,
-    /// It does not.
+    /// Does not rotate.
     Paused,
 }
 
@@ -47,14 +47,14 @@ impl TryFrom<String> for WantedStatus {
     }
 }
 
-/// Changes a rotation's interval, pauses it or lets it go on.
+/// Changes a rotation's interval, or pauses or resumes it.
 #[derive(Debug)]
 pub struct UpdateRotation {
-    /// Where.
+    /// Environment.
     pub at: EnvironmentPath,
-    /// Its name.
+    /// Rotation name.
     pub name: String,
-    /// What changes.
+    /// Changes to apply.
     pub change: RotationChange,
 }
 
@@ -74,10 +74,10 @@ impl Operation for UpdateRotation {
         }
         rotation_interval_days.map_or(Ok(()), check_interval)?;
         cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
-        // As it is now that nobody else changes it.
+        // Load the rotation again, now that its row is locked.
         let mut rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
         if let Some(days) = rotation_interval_days {
-            cx.space(&mut rotation, days);
+            cx.set_interval(&mut rotation, days);
         }
         match status {
             Some(WantedStatus::Paused) => cx.pause(&mut rotation),
@@ -96,8 +96,8 @@ impl Operation for UpdateRotation {
 }
 
 impl Context<'_, Write> {
-    /// Gives it another interval, counted from where the last one began.
-    fn space(&mut self, rotation: &mut RotationRecord, days: u32) {
+    /// Sets the interval, counted from the last rotation.
+    fn set_interval(&mut self, rotation: &mut RotationRecord, days: u32) {
         rotation.interval_days = days;
         let from = rotation.last_rotation_at.unwrap_or(rotation.created_at);
         let next = self.ports().timings().next(rotation, from).max(self.now());
@@ -113,7 +113,7 @@ impl Context<'_, Write> {
         }
         let left = match rotation.status {
             RotationStatus::Active => rotation.next_rotation_at - self.now(),
-            // What waited for a person was not on its way to anything.
+            // The retry time of a failed rotation says nothing, so a whole interval remains.
             _ => self.ports().timings().interval(rotation),
         };
         rotation.remaining = Some(seconds(left));
@@ -132,7 +132,7 @@ impl Context<'_, Write> {
                 self.ports().timings().next(rotation, self.now())
             }
         };
-        // The person has looked: another server is this one from now on.
+        // Resuming confirms the new server. Its identity is stored at the next rotation.
         if rotation.error_code.as_deref() == Some("identity_changed") {
             rotation.identity = None;
         }

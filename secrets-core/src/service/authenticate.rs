@@ -9,11 +9,12 @@ use crate::model::{Error, Identity, Origin, Result, Time};
 use crate::ports::identity::Unverified;
 use crate::store::{AuditRecord, TokenUse};
 
-/// One text for every credential that proves nothing, so that it does not tell why.
+/// The same text for every invalid credential, so that it does not reveal the reason.
 const INVALID: Error = Error::Unauthenticated("invalid or expired credential");
 
 impl Service {
-    /// Says whose credential this is: a service token (`env_…`) or a token of the identity provider.
+    /// Authenticates a credential: a service token (`env_…`), a CLI session (`cli_…`), or a token
+    /// of the identity provider.
     pub async fn authenticate(&self, credential: &str, origin: Origin) -> Result<Caller> {
         if credential.starts_with("env_") {
             return self.token(credential, origin).await;
@@ -36,7 +37,7 @@ impl Service {
         Ok(caller)
     }
 
-    /// The caller behind an identity that the host has verified itself.
+    /// Loads the caller for an identity that the host has already verified.
     pub async fn identify(&self, identity: Identity, origin: Origin) -> Result<Caller> {
         let mut reads = self.store().read().await?;
         let user = reads.user_by_subject(&identity.issuer, &identity.subject).await?;
@@ -67,7 +68,8 @@ impl Service {
         Ok(caller)
     }
 
-    /// Refuses a token from where it may not be used, and remembers a use from where it may.
+    /// Fails if the token may not be used from the caller's address, and records the denial in the
+    /// audit log. Otherwise remembers the time of use.
     async fn admit_address(&self, caller: &Caller, now: Time) -> Result<()> {
         let Who::Token(token) = &caller.who else { return Ok(()) };
         let address = caller.origin.address.map(|address| address.to_canonical());
@@ -83,7 +85,8 @@ impl Service {
         Err(Error::Elsewhere("this token may not be used from this address"))
     }
 
-    /// Writes when tokens were last used. The host calls it now and then, and before it ends.
+    /// Writes the pending last-used times of tokens. The host calls it periodically and before it
+    /// stops.
     pub async fn write_token_uses(&self) -> Result<()> {
         self.uses.write(self.store()).await.map_err(Into::into)
     }

@@ -1,4 +1,4 @@
-//! How the service is.
+//! Health checks of the service.
 
 use chrono::TimeDelta;
 
@@ -6,28 +6,28 @@ use super::Service;
 use crate::crypto::{Key, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 use crate::model::ProjectId;
 
-/// What works.
+/// Result of a health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Health {
-    /// The store answers, and agrees about the time to within 30 seconds.
+    /// True if the store answers. A clock difference of more than 30 seconds is only logged.
     pub database: bool,
-    /// Sealing and opening work.
+    /// True if encryption and decryption work.
     pub encryption: bool,
-    /// The audit log takes entries.
+    /// True if audit entries can be written.
     pub audit: bool,
 }
 
 impl Service {
-    /// Looks at what the service depends on.
+    /// Checks the components the service depends on.
     pub async fn health(&self) -> Health {
         Health {
-            database: self.store_answers().await,
-            encryption: self.seals(),
+            database: self.check_store().await,
+            encryption: self.check_encryption(),
             audit: self.records(),
         }
     }
 
-    async fn store_answers(&self) -> bool {
+    async fn check_store(&self) -> bool {
         match self.store().ping().await {
             Ok(None) => true,
             Ok(Some(there)) => {
@@ -35,7 +35,7 @@ impl Service {
                 if apart > TimeDelta::seconds(30) {
                     tracing::warn!(
                         seconds = apart.num_seconds(),
-                        "the database's clock and ours disagree"
+                        "the clocks of the database and of this server differ too much"
                     );
                 }
                 true
@@ -50,7 +50,7 @@ impl Service {
         }
     }
 
-    fn seals(&self) -> bool {
+    fn check_encryption(&self) -> bool {
         let key = ProjectKey::new(&Key::generate(), 1);
         let context = RecordContext {
             purpose: Purpose::Value,

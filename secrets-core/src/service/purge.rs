@@ -1,4 +1,4 @@
-//! Deleting for good what was deleted long ago.
+//! Purge: permanently deletes projects whose restore period has ended.
 
 use chrono::TimeDelta;
 
@@ -8,32 +8,32 @@ use crate::engine::Note;
 use crate::model::{Result, Time};
 use crate::store::{ProjectRecord, Purge};
 
-/// How much longer than it can be restored a project is kept: the clocks of nodes differ, and none
-/// may delete what another can still bring back.
+/// Safety margin added to the restore period. The clocks of nodes differ, and no node may delete a
+/// project that another can still restore.
 const MARGIN: TimeDelta = TimeDelta::hours(1);
 
-/// The most projects that one round looks at.
-const PROJECTS: u32 = 16;
+/// Maximum number of projects per call.
+const MAX_PROJECTS: u32 = 16;
 
-/// The most rows that one transaction deletes.
-const ROWS: u32 = 500;
+/// Maximum number of rows deleted per transaction.
+const MAX_ROWS: u32 = 500;
 
 impl Service {
-    /// Deletes secrets, versions, environments and keys of projects that can be restored no more.
-    /// What stays is a row without a name, so that its slug is never given again. Gives how many
-    /// projects are gone; does little at a time, so that others get their turn in between.
+    /// Deletes the secrets, versions, environments and keys of projects that can no longer be
+    /// restored, in small transactions, so that other writers are not blocked for long. Returns the
+    /// number of projects purged. A row without a name remains, so that the slug is never reused.
     pub async fn purge_projects(&self) -> Result<usize> {
         let before = self.now() - RESTORABLE - MARGIN;
-        let doomed = self.store().read().await?.doomed_projects(before, PROJECTS).await?;
-        for project in &doomed {
-            while self.purge_some(project, before).await? == Purge::Some {}
+        let expired = self.store().read().await?.doomed_projects(before, MAX_PROJECTS).await?;
+        for project in &expired {
+            while self.purge_batch(project, before).await? == Purge::Some {}
         }
-        Ok(doomed.len())
+        Ok(expired.len())
     }
 
-    async fn purge_some(&self, project: &ProjectRecord, before: Time) -> Result<Purge> {
+    async fn purge_batch(&self, project: &ProjectRecord, before: Time) -> Result<Purge> {
         let mut tx = self.store().begin().await?;
-        let purge = tx.purge_project(project.id, before, ROWS).await?;
+        let purge = tx.purge_project(project.id, before, MAX_ROWS).await?;
         if purge == Purge::Rest {
             let note = Note {
                 team: Some(project.team),

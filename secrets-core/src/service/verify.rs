@@ -1,4 +1,4 @@
-//! Looking at everything that is stored: whether it still opens.
+//! Verification: checks that every stored record can be decrypted.
 
 use std::collections::HashMap;
 
@@ -12,34 +12,36 @@ use crate::rotations::{Kept, OpenPlace};
 use crate::secrets::{description_context, value_context};
 use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, StoreResult};
 
-/// What a look at all records found.
+/// Result of [`Service::verify_records`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifiedRecords {
-    /// Secrets whose value, description and every replaced value open.
+    /// Number of secrets whose value, description and replaced values can all be decrypted.
     pub secrets: u64,
-    /// Records in them.
+    /// Number of encrypted records in them.
     pub records: u64,
-    /// The secrets of which something does not open.
+    /// Secrets with at least one record that cannot be decrypted.
     pub unreadable: Vec<SecretId>,
-    /// Rotations of which everything opens: connection, function, pending password, webhooks.
+    /// Number of rotations whose connection, proxy function, pending password and webhooks can all
+    /// be decrypted.
     pub rotations: u64,
-    /// Records in them.
+    /// Number of encrypted records in them.
     pub rotation_records: u64,
-    /// The rotations of which something does not open.
+    /// Rotations with at least one record that cannot be decrypted.
     pub unreadable_rotations: Vec<RotationId>,
 }
 
-/// How many replaced versions are read at once.
+/// Number of replaced versions read at once.
 const PAGE: u32 = 100;
 
-/// The keys of the project whose secrets are looked at: secrets of a project lie near each other.
+/// Cached keys of the project being verified. Secrets of a project are mostly adjacent, so one
+/// project is enough.
 struct Keys {
     project: ProjectId,
     by_version: HashMap<u32, Option<ProjectKey>>,
 }
 
 impl Service {
-    /// Opens every record of every secret and rotation, those of deleted projects too.
+    /// Decrypts every record of every secret and rotation, including those of deleted projects.
     pub async fn verify_records(&self) -> StoreResult<VerifiedRecords> {
         let mut reads = self.store().read().await?;
         let mut verified = VerifiedRecords::default();
@@ -48,7 +50,7 @@ impl Service {
         while let Some(next) = from {
             let Some(sample) = reads.sample(next).await? else { break };
             let id = sample.secret.id;
-            match self.opens_sample(reads.as_mut(), &mut keys, &sample).await? {
+            match self.verify_sample(reads.as_mut(), &mut keys, &sample).await? {
                 Some(records) => {
                     verified.secrets += 1;
                     verified.records += records;
@@ -69,7 +71,7 @@ impl Service {
         let mut from = Some(RotationId::from(Uuid::nil()));
         while let Some(next) = from {
             let Some(rotation) = reads.rotation_from(next).await? else { break };
-            match self.opens_rotation(reads, &rotation).await? {
+            match self.verify_rotation(reads, &rotation).await? {
                 Some(records) => {
                     verified.rotations += 1;
                     verified.rotation_records += records;
@@ -81,15 +83,15 @@ impl Service {
         Ok(())
     }
 
-    /// How many records a rotation has, if all of them open.
-    async fn opens_rotation(
+    /// Number of records of a rotation, or `None` if any of them cannot be decrypted.
+    async fn verify_rotation(
         &self,
         reads: &mut dyn Reads,
         rotation: &RotationRecord,
     ) -> StoreResult<Option<u64>> {
         let place = match reads.rotation_place(rotation.id).await {
             Ok(Some(place)) => place,
-            // Its project has no key, or cannot be read.
+            // The project has no key, or its record is damaged.
             Ok(None) | Err(StoreError::Broken(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -114,8 +116,9 @@ impl Service {
         Ok(Some(records))
     }
 
-    /// How many records a secret has, if all of them open: none does where its project has no key.
-    async fn opens_sample(
+    /// Number of records of a secret, or `None` if any of them cannot be decrypted or the project
+    /// has no key.
+    async fn verify_sample(
         &self,
         reads: &mut dyn Reads,
         keys: &mut Keys,
@@ -125,12 +128,12 @@ impl Service {
         if keys.project != record.project {
             *keys = Keys { project: record.project, by_version: HashMap::new() };
         }
-        // It comes along for deleted projects too, whose keys are not to be had otherwise.
+        // The sample includes the key of a deleted project too, which no other query returns.
         keys.by_version.insert(record.version, self.keyring().project_key(record).ok());
         self.opens(reads, keys, &sample.secret).await
     }
 
-    /// How many records a secret has, if all of them open.
+    /// Number of records of a secret, or `None` if any of them cannot be decrypted.
     async fn opens(
         &self,
         reads: &mut dyn Reads,
@@ -177,7 +180,7 @@ impl Service {
     }
 }
 
-/// The id that follows this one.
+/// The next ID in order.
 fn after(id: Uuid) -> Option<Uuid> {
     id.as_u128().checked_add(1).map(Uuid::from_u128)
 }
@@ -199,17 +202,17 @@ mod tests {
         at, attempt, environment, project, rotation, team, user, webhook,
     };
 
-    struct Nobody;
+    struct RejectAll;
 
     #[async_trait]
-    impl IdentityVerifier for Nobody {
+    impl IdentityVerifier for RejectAll {
         async fn verify(&self, _: &str) -> Result<Identity, Unverified> {
             Err(Unverified::Invalid)
         }
     }
 
-    /// A rotation of which everything is sealed as it should be, and its webhook.
-    async fn kept(service: &Service) -> (RotationRecord, WebhookRecord) {
+    /// Stores a rotation and a webhook in a deleted project, with every record sealed correctly.
+    async fn create_rotation(service: &Service) -> (RotationRecord, WebhookRecord) {
         let owner = user("owner");
         let team = team(&owner, "acme");
         let project = project(&team, "billing");
@@ -232,12 +235,12 @@ mod tests {
         let begun = attempt(&record, 7);
         let pending = Some(seal(Kept::Pending(begun.id, begun.sequence)));
         tx.insert_attempt(&AttemptRecord { pending, ..begun }).await.unwrap();
-        let told = webhook(&record);
-        let told = WebhookRecord { sealed: seal(Kept::Webhook(told.id)), ..told };
-        tx.insert_webhook(&told).await.unwrap();
+        let created = webhook(&record);
+        let created = WebhookRecord { sealed: seal(Kept::Webhook(created.id)), ..created };
+        tx.insert_webhook(&created).await.unwrap();
         tx.delete_project(project.id, at(1)).await.unwrap();
         tx.commit().await.unwrap();
-        (record, told)
+        (record, created)
     }
 
     async fn service() -> Service {
@@ -245,7 +248,7 @@ mod tests {
             store: Arc::new(MemoryStore::new()),
             clock: Arc::new(ManualClock::new(at(0))),
             root: Arc::new(StaticRootKey::new(&Key::generate())),
-            identity: Arc::new(Nobody),
+            identity: Arc::new(RejectAll),
             mail: None,
             rotators: None,
             webhooks: None,
@@ -256,7 +259,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_rotation_keeps_opens() {
         let service = service().await;
-        kept(&service).await;
+        create_rotation(&service).await;
 
         let verified = service.verify_records().await.unwrap();
 
@@ -267,9 +270,9 @@ mod tests {
     #[tokio::test]
     async fn a_record_of_another_place_does_not_open() {
         let service = service().await;
-        let (record, told) = kept(&service).await;
+        let (record, created) = create_rotation(&service).await;
         let mut tx = service.store().begin().await.unwrap();
-        let swapped = RotationRecord { proxy: Some(told.sealed), ..record.clone() };
+        let swapped = RotationRecord { proxy: Some(created.sealed), ..record.clone() };
         tx.update_rotation(&swapped).await.unwrap();
         tx.commit().await.unwrap();
 

@@ -132,7 +132,7 @@ async fn a_chain_holds_16_environments(app: App) {
     let body = json!({ "name": "e17", "inherits_from": parent });
     let reply = alice.post(&paths::environments(&web), &body).await;
 
-    let error = "a chain of inheritance holds at most 16 environments";
+    let error = "an inheritance chain may hold at most 16 environments";
     assert_eq!(reply.is(400).json(), json!({ "error": error, "code": "invalid_request" }));
     let secret = alice.get(&paths::secret(&web, "e16", "KEY")).await.is(200).json();
     assert_eq!(secret["secret"]["inherited_from"], "production");

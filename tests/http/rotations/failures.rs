@@ -236,7 +236,7 @@ async fn one_that_cannot_be_shut_out_is_an_error_and_tried_again_later(app: App)
 
     assert_eq!(entry["status"], "failed");
     let message = entry["error_message"].as_str().unwrap();
-    assert!(message.contains(&format!("the user {other} may still hold a password")), "{message}");
+    assert!(message.contains(&format!("the user {other} may still have a password")), "{message}");
     assert_eq!(main.shown().await["status"], "error");
     assert!(!app.database.is_shut_out(&other));
     app.wait(TimeDelta::minutes(5) + TimeDelta::seconds(1));
@@ -251,7 +251,7 @@ async fn a_server_that_lets_anybody_in_is_a_success_with_a_warning(app: App) {
 
     let entry = main.rotate().await;
 
-    let warning = "the server lets the rotated user in with any password";
+    let warning = "the server accepts any password for the rotated user";
     assert_eq!([&entry["status"], &entry["error_message"]], ["success", warning]);
     let shown = main.shown().await;
     assert_eq!([&shown["status"], &shown["error_message"]], ["active", warning]);
@@ -285,7 +285,7 @@ async fn what_cannot_be_decrypted_is_an_error(app: App) {
 
     let entry = main.rotate().await;
 
-    let message = "what is kept of this rotation cannot be decrypted";
+    let message = "the stored records of this rotation cannot be decrypted";
     assert_eq!([&entry["status"], &entry["error_message"]], ["failed", message]);
     assert_eq!(main.shown().await["status"], "error");
     main.works(&app).await;

@@ -66,7 +66,7 @@ async fn an_attempt_of_which_four_have_died_is_an_error(mut app: App) {
     main.settle(&app).await;
 
     let shown = main.shown().await;
-    let message = "whoever worked on this attempt stopped in the middle of it, four times";
+    let message = "the worker crashed four times during this attempt";
     assert_eq!([&shown["status"], &shown["error_message"]], ["error", message]);
     assert_eq!(main.history().await[0]["status"], "failed");
     main.works(&app).await;

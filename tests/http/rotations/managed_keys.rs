@@ -32,7 +32,7 @@ async fn a_rotation_does_not_take_a_key_that_is_there(app: App) {
 
     let reply = alice.post(&path, &postgresql("main-db")).await;
 
-    let error = "this rotation would write MAIN_DB_URL, which the environment has already; secret_mapping gives it another";
+    let error = "this rotation would write MAIN_DB_URL, which already exists in the environment; choose another key with secret_mapping";
     reply.is(400).code("already_exists").says(error);
     let mut body = postgresql("main-db");
     body["secret_mapping"] = json!({ "url": "MAIN_DB_ADDRESS" });

@@ -151,7 +151,7 @@ async fn one_that_is_paused_tells_of_a_credential_that_somebody_else_changed(app
     let shown = main.shown().await;
     assert_eq!(shown["status"], "paused");
     let message = shown["error_message"].as_str().unwrap();
-    assert!(message.contains("somebody else has changed it"), "{message}");
+    assert!(message.contains("it was changed outside of this service"), "{message}");
     assert_eq!(main.history().await.len(), 1);
 }
 

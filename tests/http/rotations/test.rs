@@ -35,7 +35,7 @@ async fn a_server_that_proves_nothing_is_a_success_with_a_remark(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     let path = format!("{}/test", paths::rotations(&web, "staging"));
-    let message = "the connection works, but nothing proves who the server is: see ssl_mode";
+    let message = "the connection works, but the server's identity is not verified: see ssl_mode";
 
     for mode in ["require", "prefer", "allow", "REQUIRED", "PREFERRED"] {
         let mut candidate = connection();

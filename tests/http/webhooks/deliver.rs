@@ -98,7 +98,7 @@ async fn what_is_on_its_way_is_not_sent_a_second_time(kind: Kind) {
     world.tried(&webhook, 1).await;
 
     let path = format!("{webhook}/deliveries/{id}/redeliver");
-    world.alice.post(&path, &json!({})).await.is(400).says("this delivery is on its way already");
+    world.alice.post(&path, &json!({})).await.is(400).says("this delivery is still pending");
     let unknown = format!("{webhook}/deliveries/0191d0a0-0000-7000-8000-000000000000/redeliver");
     world.alice.post(&unknown, &json!({})).await.is(404).says("delivery not found");
 }

@@ -63,7 +63,7 @@ async fn what_a_node_says_late_is_refused_by_the_target() {
     signal(&sleeper, "-CONT");
     until("the sleeper is refused", async || {
         let log = std::fs::read_to_string(log_path("rotations_two_nodes_sleeper")).unwrap();
-        log.contains("came late: the target has seen a later attempt")
+        log.contains("refused: the target has seen a later attempt")
     })
     .await;
     asked.await.unwrap();

@@ -12,8 +12,8 @@ use crate::model::rotations::AttemptState;
 use crate::ports::rotator::{Applied, Apply, Fault, Fence, TargetError};
 
 impl Attempt<'_, '_> {
-    /// Has the target take the password, and tries again where that may help. The same password, so
-    /// that it does not matter whether an earlier try had arrived.
+    /// Sets the password at the target, and retries where that may help. Retries use the same
+    /// password, so it does not matter whether an earlier request took effect.
     pub(super) async fn apply(&mut self) -> Held<()> {
         let mut pauses = self.work.rotators.timings.retries.into_iter();
         let (mut at_once, mut passwords) = (0, 0);
@@ -21,7 +21,7 @@ impl Attempt<'_, '_> {
             self.record.tries += 1;
             self.enter(AttemptState::Applying).await?;
             failpoint::reached("K2").await;
-            let error = match self.tell().await? {
+            let error = match self.send().await? {
                 Ok(applied) => {
                     failpoint::reached("K5").await;
                     return self.applied(applied).await;
@@ -31,7 +31,7 @@ impl Attempt<'_, '_> {
             if error.fault == Fault::Fenced {
                 let rotation = self.record.rotation;
                 let version = self.record.sequence;
-                tracing::warn!(%rotation, version, "came late: the target has seen a later attempt");
+                tracing::warn!(%rotation, version, "refused: the target has seen a later attempt");
             }
             let pause = match error.fault.reaction() {
                 Reaction::Again => pauses.next(),
@@ -41,7 +41,7 @@ impl Attempt<'_, '_> {
                 }
                 Reaction::OtherPassword(most) => {
                     passwords += 1;
-                    self.draw_again();
+                    self.replace_password();
                     (passwords <= most).then_some(Duration::ZERO)
                 }
                 Reaction::GiveUp => None,
@@ -54,7 +54,7 @@ impl Attempt<'_, '_> {
         }
     }
 
-    async fn tell(&mut self) -> Held<Result<Applied, TargetError>> {
+    async fn send(&mut self) -> Held<Result<Applied, TargetError>> {
         let rotator = match self.work.rotator(&self.target) {
             Ok(rotator) => rotator,
             Err(error) => return Ok(Err(error)),
@@ -73,13 +73,13 @@ impl Attempt<'_, '_> {
         Fence { rotation: self.record.rotation, sequence: self.record.sequence }
     }
 
-    /// tx2.
+    /// tx2: stores that the target accepted the password.
     async fn applied(&mut self, applied: Applied) -> Held<()> {
         self.record.state = AttemptState::Applied;
         if applied.sent_in_clear {
             self.record.error_code = Some("sent_in_clear".to_owned());
             self.record.error_message = Some(
-                "the server takes no verifier, so the password itself was sent, over verified TLS"
+                "the server does not accept password hashes, so the password itself was sent, over verified TLS"
                     .to_owned(),
             );
         }
@@ -94,15 +94,16 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// Another password, where the target does not like the first. It is kept before it is told.
-    fn draw_again(&mut self) {
+    /// Generates another password after the target rejected the first. It is stored before it is
+    /// sent.
+    fn replace_password(&mut self) {
         self.login.password = draw_password();
         let seals = self.work.place.seals(self.work.engine.keyring());
         let kept = Kept::Pending(self.record.id, self.record.sequence);
         self.record.pending = Some(seals.seal(kept, &self.login.password));
     }
 
-    /// Ends the attempt: the target was never known to have taken the password.
+    /// Ends the attempt. The target is not known to have accepted the password.
     async fn fail(&mut self, reason: Reason) -> Held<()> {
         self.record = self.work.conclude_failed_record(self.record.clone(), reason).await?;
         Ok(())

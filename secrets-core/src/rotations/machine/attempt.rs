@@ -1,4 +1,4 @@
-//! An attempt, from its plan to its end.
+//! An attempt, from its start to its end.
 
 use super::super::keys::InjectedKeys;
 use super::super::sealing::{Kept, OpenPlace};
@@ -13,11 +13,11 @@ use crate::model::{AttemptId, Result, Time};
 use crate::ports::rotator::{Login, Target};
 use crate::store::{AttemptRecord, RotationRecord, Tx};
 
-/// How often an attempt is taken up again after whoever worked on it had died. One more, and it may
-/// be the attempt that they die of.
-const RESUMPTIONS: u32 = 3;
+/// Maximum number of times an attempt is resumed after a crash of its worker. Beyond that, the
+/// attempt itself may be the cause of the crashes.
+const MAX_RESUMPTIONS: u32 = 3;
 
-/// An attempt that is being worked on.
+/// An attempt being worked on.
 pub(super) struct Attempt<'w, 'a> {
     pub(super) work: &'w mut Work<'a>,
     pub(super) record: AttemptRecord,
@@ -25,8 +25,8 @@ pub(super) struct Attempt<'w, 'a> {
     pub(super) login: Login,
 }
 
-/// tx0: draws a password and keeps it, before anybody is told. The rotation's row is held, and
-/// written by the caller: its number and its work change.
+/// tx0: creates an attempt with a new password, before any external effect. The caller must have
+/// locked the rotation's row and must write it, because its attempt number and time of work change.
 pub(in super::super) async fn plan(
     tx: &mut dyn Tx,
     (keyring, place): (&Keyring, &OpenPlace),
@@ -41,7 +41,7 @@ pub(in super::super) async fn plan(
         id,
         rotation: rotation.id,
         sequence,
-        // Never the one that is served.
+        // Never the served slot.
         slot: rotation.active_slot.map_or(Slot::A, Slot::other),
         pending: Some(pending),
         state: AttemptState::Planned,
@@ -65,7 +65,7 @@ pub(in super::super) async fn plan(
 }
 
 impl Work<'_> {
-    /// Begins an attempt because it is due, and brings it to its end.
+    /// Starts an attempt for a rotation that is due, and runs it to its end.
     pub(super) async fn rotate(&mut self) -> Held<()> {
         failpoint::reached("K0").await;
         let now = self.engine.now();
@@ -88,7 +88,7 @@ impl Work<'_> {
 }
 
 impl<'w, 'a> Attempt<'w, 'a> {
-    /// Goes on with an attempt that was left open.
+    /// Resumes an open attempt.
     pub(super) async fn take_up(work: &'w mut Work<'a>, mut record: AttemptRecord) -> Held<()> {
         let has_begun = record.state != AttemptState::Planned;
         if has_begun && !work.engine.has_left(record.rotation) {
@@ -97,20 +97,20 @@ impl<'w, 'a> Attempt<'w, 'a> {
             tx.update_attempt(&record).await?;
             tx.commit().await?;
         }
-        if record.resumed > RESUMPTIONS {
-            let message = "whoever worked on this attempt stopped in the middle of it, four times";
+        if record.resumed > MAX_RESUMPTIONS {
+            let message = "the worker crashed four times during this attempt";
             let reason = Reason::new("crashed", message, Effect::Error);
             return work.conclude_failed(record, reason).await;
         }
         Self::drive(work, record).await
     }
 
-    /// Brings an attempt to its end, whatever state it is in.
+    /// Runs an attempt to its end, from any state.
     async fn drive(work: &'w mut Work<'a>, record: AttemptRecord) -> Held<()> {
-        let (target, login) = match Self::opened(work, &record).await {
-            Ok(opened) => opened,
+        let (target, login) = match Self::load(work, &record).await {
+            Ok(loaded) => loaded,
             Err(crate::model::Error::Internal(_)) => {
-                let message = "what is kept of this rotation cannot be decrypted";
+                let message = "the stored records of this rotation cannot be decrypted";
                 let reason = Reason::new("undecryptable", message, Effect::Error);
                 return work.conclude_failed(record, reason).await;
             }
@@ -128,10 +128,11 @@ impl<'w, 'a> Attempt<'w, 'a> {
         }
     }
 
-    async fn opened(work: &Work<'_>, record: &AttemptRecord) -> Result<(Target, Login)> {
+    async fn load(work: &Work<'_>, record: &AttemptRecord) -> Result<(Target, Login)> {
         let target = work.target().await?;
         let sealed = record.pending.as_ref();
-        let sealed = sealed.ok_or_else(|| crate::model::Error::internal("no password is kept"))?;
+        let sealed =
+            sealed.ok_or_else(|| crate::model::Error::internal("attempt has no password"))?;
         let mut reads = work.engine.store().read().await?;
         let kept = Kept::Pending(record.id, record.sequence);
         let seals = work.place.seals(work.engine.keyring());
@@ -140,7 +141,7 @@ impl<'w, 'a> Attempt<'w, 'a> {
         Ok((target, Login { username, password }))
     }
 
-    /// Writes what came of the last effect, before the next.
+    /// Stores a new state of the attempt, before the next external effect.
     pub(super) async fn enter(&mut self, state: AttemptState) -> Held<()> {
         self.record.state = state;
         let mut tx = self.work.begin().await?;

@@ -1,4 +1,4 @@
-//! Whether the credential that is served still logs in.
+//! Checks that the served credential can still log in.
 
 use crate::secrets::sealing::open_value;
 use super::super::keys::InjectedKeys;
@@ -11,12 +11,12 @@ use crate::model::rotations::RotationStatus;
 use crate::model::{Error, Origin, Result};
 use crate::ports::rotator::{Fault, Login, Target};
 
-/// What is said of a credential that somebody else has changed.
+/// Error message for a served credential that the server rejects.
 const DRIFT: &str =
-    "the served credential is refused by the server: somebody else has changed it; it rotates now";
+    "the server rejects the served credential: it was changed outside of this service";
 
 impl Work<'_> {
-    /// Tries the served credential, and says when it is tried next.
+    /// Checks the served credential and schedules the next check.
     pub(super) async fn check(&mut self) -> Held<()> {
         let target = self.target().await?;
         self.look_after_served(&target).await?;
@@ -30,8 +30,8 @@ impl Work<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Tries the served credential. One that the target refuses is replaced at once, by the other
-    /// slot; that the target cannot be asked says nothing.
+    /// Checks the served credential. If the target rejects it, the rotation becomes due at once,
+    /// which replaces it with the other slot. An unreachable target is ignored.
     pub(super) async fn look_after_served(&mut self, target: &Target) -> Held<()> {
         let Some(login) = self.served_login().await? else { return Ok(()) };
         let (Ok(rotator), level) = (self.rotator(target), self.rotation.level) else {
@@ -55,7 +55,7 @@ impl Work<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// The credential that readers are given; `None` before the first success.
+    /// Loads the served credential; `None` before the first success.
     async fn served_login(&self) -> Result<Option<Login>> {
         let Some(slot) = self.rotation.active_slot else { return Ok(None) };
         let caller = Caller::anonymous(Origin::default());

@@ -1,4 +1,4 @@
-//! Finding work, and having it done by one at a time.
+//! Claiming rotations with work, so that only one worker at a time works on each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,31 +17,27 @@ use crate::model::{Result, RotationId};
 use crate::ports::timings::Rotators;
 use crate::store::{Lease, StoreResult};
 
-/// How many rotations with work are looked at to find some that may be worked on.
-const CANDIDATES: u32 = 64;
+/// Maximum number of rotations with work considered per call.
+const MAX_CANDIDATES: u32 = 64;
 
-/// A rotation with work, which this node alone may do. [`Service::work`] does it.
+/// A claimed rotation with work. No other node works on it while the lease lasts. [`Service::work`]
+/// does the work.
 #[derive(Debug)]
 pub struct Claim {
     lease: Lease,
-    _seat: Seat,
+    _permit: Seat,
 }
 
-/// Rotations whose work failed in this process, which is still running: a later attempt need not wait
-/// for their lease to end.
-#[derive(Default)]
-struct Interrupted(Mutex<BTreeSet<RotationId>>);
-
 impl Engine {
-    /// Claims rotations with work: those that are due, that somebody has left unfinished, whose
-    /// previous credential is to be shut out or whose served one is to be tried. At most four at
-    /// once on a node, and one at each host.
+    /// Claims rotations with work: rotations that are due, attempts left unfinished, previous
+    /// credentials to lock, and served credentials to check. At most four at once per node, and one
+    /// per database host.
     pub async fn claim_rotations(&self) -> Result<Vec<Claim>> {
         let mut claims = Vec::new();
         if self.ports().rotators.is_none() || !self.seats().has_room() {
             return Ok(claims);
         }
-        let work = self.store().read().await?.rotation_work(self.now(), CANDIDATES).await?;
+        let work = self.store().read().await?.rotation_work(self.now(), MAX_CANDIDATES).await?;
         for rotation in work {
             if !self.seats().has_room() {
                 break;
@@ -51,14 +47,14 @@ impl Engine {
         Ok(claims)
     }
 
-    /// Ends all leases. Only where no other process has the store.
+    /// Ends all leases. Only call it while no other process uses the store.
     pub async fn end_rotation_leases(&self) -> StoreResult<()> {
         let mut tx = self.store().begin().await?;
         tx.end_leases().await?;
         tx.commit().await
     }
 
-    /// The right to work on this rotation, if nobody else does and there is room.
+    /// Claims a rotation, if no other worker has it and a permit is available.
     pub(in super::super) async fn claim_rotation(
         &self,
         rotation: RotationId,
@@ -66,31 +62,32 @@ impl Engine {
     ) -> Result<Option<Claim>> {
         let Some(rotators) = self.ports().rotators.as_ref() else { return Ok(None) };
         let host = self.rotation_host(rotation).await?;
-        let Some(seat) = self.seats().take(&host, asker) else { return Ok(None) };
+        let Some(permit) = self.seats().take(&host, asker) else { return Ok(None) };
         let now = self.now();
         let mut tx = self.store().begin().await?;
         let lease = tx.take_lease(rotation, now, now + span(rotators.timings.lease)).await?;
         tx.commit().await?;
-        Ok(lease.map(|lease| Claim { lease, _seat: seat }))
+        Ok(lease.map(|lease| Claim { lease, _permit: permit }))
     }
 
-    /// The host of a rotation's database; something of its own, where that cannot be read.
+    /// Host of a rotation's database, or a text unique to the rotation if the connection cannot be
+    /// decrypted.
     async fn rotation_host(&self, id: RotationId) -> Result<String> {
-        let otherwise = || format!("rotation {id}");
+        let fallback = || format!("rotation {id}");
         let mut reads = self.store().read().await?;
         let (Some(rotation), Some(place)) =
             (reads.rotation(id).await?, reads.rotation_place(id).await?)
         else {
-            return Ok(otherwise());
+            return Ok(fallback());
         };
-        let Ok(place) = OpenPlace::new(self.keyring(), place) else { return Ok(otherwise()) };
+        let Ok(place) = OpenPlace::new(self.keyring(), place) else { return Ok(fallback()) };
         let seals = place.seals(self.keyring());
         let target = connection::open(&seals, reads.as_mut(), &rotation).await;
-        Ok(target.map_or_else(|_| otherwise(), |target| target.host))
+        Ok(target.map_or_else(|_| fallback(), |target| target.host))
     }
 
-    /// Does what there is to do about a rotation that was claimed: one thing, to its end. What is
-    /// interrupted goes on from the disk when its lease has ended.
+    /// Performs the next piece of work on a claimed rotation. If it is interrupted, another worker
+    /// resumes it from the stored state after the lease has ended.
     pub async fn work(&self, claim: Claim) {
         let Some(rotators) = self.ports().rotators.as_ref() else { return };
         let rotation = claim.lease.rotation;
@@ -98,16 +95,16 @@ impl Engine {
             Ok(()) | Err(Halt::Lost) => {}
             Err(Halt::Failed(error)) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::error!(%rotation, error, "a rotation stopped, and will be taken up again");
+                tracing::error!(%rotation, error, "rotation interrupted, will be resumed");
             }
         }
     }
 
     async fn work_once(&self, rotators: &Rotators, lease: Lease) -> Held<()> {
         let Some(mut work) = Work::open(self, rotators, lease).await? else { return Ok(()) };
-        let done = work.once().await;
+        let done = work.next_step().await;
         if let Err(Halt::Failed(_)) = done {
-            self.remember_left(lease.rotation);
+            self.mark_unfinished(lease.rotation);
         }
         let mut tx = self.store().begin().await?;
         tx.end_lease(&work.lease).await?;
@@ -117,8 +114,9 @@ impl Engine {
 }
 
 impl Work<'_> {
-    /// What is to be done first.
-    async fn once(&mut self) -> Held<()> {
+    /// Performs the most urgent work: an open attempt, locking the previous credential, a check, a
+    /// new rotation.
+    async fn next_step(&mut self) -> Held<()> {
         let now = self.engine.now();
         let open = self.engine.store().read().await?.open_attempt(self.rotation.id).await?;
         if let Some(attempt) = open {
@@ -136,7 +134,8 @@ impl Work<'_> {
         if rotates && rotation.next_rotation_at <= now {
             return self.rotate().await;
         }
-        // Nothing, then: so it is written, or it would be found again and again.
+        // Nothing to do. Store the new time of work, or the rotation would be claimed again and
+        // again.
         let mut tx = self.begin().await?;
         self.write(tx.as_mut(), false).await?;
         Ok(tx.commit().await?)
@@ -144,11 +143,11 @@ impl Work<'_> {
 }
 
 impl Engine {
-    pub(super) fn remember_left(&self, rotation: RotationId) {
+    pub(super) fn mark_unfinished(&self, rotation: RotationId) {
         lock(&self.shared::<Interrupted>().0).insert(rotation);
     }
 
-    /// Whether it was this very process that left a rotation unfinished, and did not die of it.
+    /// True if this process itself left the rotation unfinished, without crashing. Clears the mark.
     pub(super) fn has_left(&self, rotation: RotationId) -> bool {
         lock(&self.shared::<Interrupted>().0).remove(&rotation)
     }

@@ -1,4 +1,5 @@
-//! The end of an attempt that did not succeed: history, status, events, log, in one transaction.
+//! Conclusion of an unsuccessful attempt: history, status, events and audit log, in one
+//! transaction.
 
 use super::super::keys::InjectedKeys;
 use super::super::schedule::{ABANDONED, span};
@@ -10,7 +11,7 @@ use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEven
 use crate::store::{AttemptRecord, Tx};
 
 impl Work<'_> {
-    /// Ends an attempt that failed.
+    /// Concludes an attempt as failed.
     pub(super) async fn conclude_failed(
         &mut self,
         attempt: AttemptRecord,
@@ -19,7 +20,7 @@ impl Work<'_> {
         self.conclude(attempt, Outcome::Failed, reason).await.map(drop)
     }
 
-    /// The same, and gives the attempt as it is now.
+    /// Concludes an attempt as failed and returns its new record.
     pub(super) async fn conclude_failed_record(
         &mut self,
         attempt: AttemptRecord,
@@ -28,7 +29,7 @@ impl Work<'_> {
         self.conclude(attempt, Outcome::Failed, reason).await
     }
 
-    /// Ends an attempt that did not succeed.
+    /// Concludes an unsuccessful attempt.
     pub(super) async fn conclude(
         &mut self,
         attempt: AttemptRecord,
@@ -36,7 +37,8 @@ impl Work<'_> {
         reason: Reason,
     ) -> Held<AttemptRecord> {
         let now = self.engine.now();
-        // The slot holds a password that nobody will know any more.
+        // The slot's user still has a password that is no longer stored, so it must be locked
+        // later.
         let is_left_open = outcome == Outcome::Failed
             && matches!(
                 attempt.state,
@@ -53,7 +55,7 @@ impl Work<'_> {
         };
         let mut tx = self.begin().await?;
         tx.update_attempt(&attempt).await?;
-        self.suffer(&reason);
+        self.record_failure(&reason);
         if is_left_open {
             self.rotation.retire_at = Some(now + span(self.rotators.timings.retire));
         }
@@ -73,16 +75,16 @@ impl Work<'_> {
         Ok(attempt)
     }
 
-    /// What becomes of the rotation. What a person paused stays paused, and what is disabled
-    /// disabled.
-    fn suffer(&mut self, reason: &Reason) {
+    /// Updates the rotation's status, failure count and next time. A paused or disabled rotation
+    /// keeps its status, unless the reason disables it.
+    fn record_failure(&mut self, reason: &Reason) {
         let (now, timings) = (self.engine.now(), self.rotators.timings);
         let rotation = &mut self.rotation;
         rotation.failures = rotation.failures.saturating_add(1);
         rotation.error_code = Some(reason.code.to_owned());
         rotation.error_message = Some(reason.message.clone());
         let is_error = match reason.effect {
-            Effect::BackOff(most) => rotation.failures >= most,
+            Effect::BackOff(limit) => rotation.failures >= limit,
             Effect::Error => true,
             Effect::Disabled => {
                 rotation.status = RotationStatus::Disabled;
@@ -106,7 +108,7 @@ impl Work<'_> {
         }
     }
 
-    /// Leaves an event for the webhooks.
+    /// Enqueues an event for the rotation's webhooks.
     pub(super) async fn tell_of(
         &self,
         tx: &mut dyn Tx,

@@ -1,5 +1,5 @@
-//! The machine of rotations: what is written before which effect, so that no crash loses a
-//! credential.
+//! State machine of a rotation attempt: the order of writes and external effects, chosen so that no
+//! crash loses a credential.
 //!
 //! ```text
 //!            tx0            tx1            ext1            tx2          ext2          tx3
@@ -9,14 +9,16 @@
 //!                                   failed                  rolling back ====> rolled back
 //! ```
 //!
-//! What is told a target (`====>`) is preceded by a committed row that says so, and changes only the
-//! slot that is not served. So the credential that is served logs in at every moment: it changes in
-//! one transaction (tx3, [`swap`]), after the new one has logged in. Whoever finds an open attempt,
-//! after whatever crash, goes on from its row; saying the same to a target twice changes nothing.
+//! Every command to a target (`====>`) is preceded by a committed row that records it, and changes
+//! only the slot that is not served. So the served credential can log in at any time: it is
+//! replaced in one transaction (tx3, [`swap`]), after a login with the new one has succeeded. A
+//! worker that finds an open attempt after a crash resumes it from its row; sending the same
+//! command to a target twice has no further effect.
 //!
-//! One at a time works on a rotation: by a lease that counts ([`Lease`](crate::store::Lease)), and,
-//! as a process may sleep between looking and speaking, by the number of the attempt, which targets
-//! refuse when they have seen a higher one.
+//! Only one worker at a time works on a rotation, because it needs a lease with a fencing number
+//! ([`Lease`](crate::store::Lease)). A process may still be suspended between checking its lease
+//! and sending a command, so commands carry the number of the attempt, and targets refuse a command
+//! if they have seen a higher number.
 
 mod apply;
 mod attempt;

@@ -1,39 +1,40 @@
-//! What a failure means: whether it is tried again, and what becomes of the rotation.
+//! Failure policy: retries within an attempt, and the effect of a failed attempt on its rotation.
 
 use crate::ports::rotator::Fault;
 
-/// What is done about a fault while a password is being set.
+/// Reaction to a fault while a password is being set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reaction {
-    /// It is tried again after the pauses for targets that cannot be reached, then given up.
+    /// Retry with the delays for unreachable targets, then give up.
     Again,
-    /// It is tried again at once, so many times, then given up.
+    /// Retry immediately, up to this number of times, then give up.
     AtOnce(u32),
-    /// It is tried with another password, so many times, then given up.
+    /// Retry with a new password, up to this number of times, then give up.
     OtherPassword(u32),
-    /// It is given up.
+    /// Give up without a retry.
     GiveUp,
 }
 
-/// What becomes of a rotation when an attempt has failed.
+/// Effect of a failed attempt on its rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// It is tried again, later each time; after so many failures in a row it is in error.
+    /// Retry later, with increasing delays; after this number of consecutive failures, the status
+    /// becomes `error`.
     BackOff(u32),
-    /// It is in error at once: nothing will be better until somebody does something.
+    /// Status becomes `error` at once: a user must fix the problem.
     Error,
-    /// It is over: what it was for is gone.
+    /// Status becomes `disabled`: the rotation's project or environment was deleted.
     Disabled,
 }
 
-/// How many failures in a row are an error.
+/// Number of consecutive failures after which a rotation is in error.
 pub(super) const FAILURES: u32 = 5;
 
-/// How many in a row that were rolled back are one.
+/// Number of consecutive rollbacks after which a rotation is in error.
 pub(super) const ROLLED_BACK: u32 = 3;
 
 impl Fault {
-    /// What is done about it while a password is being set.
+    /// Reaction to this fault while a password is being set.
     pub(super) fn reaction(self) -> Reaction {
         match self {
             Self::Unreachable | Self::ProxyUnavailable => Reaction::Again,
@@ -56,7 +57,7 @@ impl Fault {
         }
     }
 
-    /// What becomes of the rotation when it was given up for this.
+    /// Effect on the rotation after giving up because of this fault.
     pub(super) fn effect(self) -> Effect {
         match self {
             Self::Unreachable | Self::ProxyUnavailable | Self::Busy | Self::Interrupted => {
@@ -67,7 +68,7 @@ impl Fault {
     }
 }
 
-/// Why an attempt ended badly: for machines, for people, and what becomes of the rotation.
+/// Reason why an attempt was unsuccessful: error code, message, and effect on the rotation.
 #[derive(Debug, Clone)]
 pub(super) struct Reason {
     pub(super) code: &'static str,

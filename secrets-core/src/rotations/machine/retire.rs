@@ -1,4 +1,4 @@
-//! ext3: the end of the grace of the previous credential.
+//! ext3: the end of the previous credential's grace period.
 
 use super::super::schedule::span;
 use super::super::slot_user;
@@ -8,10 +8,9 @@ use crate::model::rotations::Slot;
 use crate::ports::rotator::{Fault, Fence, TargetError};
 
 impl Work<'_> {
-    /// Shuts out the user of the slot that is not served. Where that fails it is tried again later:
-    /// nobody waits for it.
+    /// Locks the user of the slot that is not served. If that fails, it is retried later.
     pub(super) async fn retire(&mut self) -> Held<()> {
-        // Before the first success no slot is served, and the first is the one that was changed.
+        // Before the first success no slot is served, and attempts always change slot A.
         let slot = self.rotation.active_slot.map_or(Slot::A, Slot::other);
         let fence = Fence { rotation: self.rotation.id, sequence: self.rotation.sequence };
         let username = slot_user(self.rotation.id, slot);
@@ -31,7 +30,7 @@ impl Work<'_> {
             Err(error) => {
                 let rotation = self.rotation.id;
                 let code = error.fault.code();
-                tracing::warn!(%rotation, code, "a previous credential was not shut out yet");
+                tracing::warn!(%rotation, code, "previous credential not locked, will retry");
                 self.rotation.retire_at =
                     Some(self.engine.now() + span(self.rotators.timings.retire));
             }

@@ -1,4 +1,4 @@
-//! Shutting both users of a rotation out.
+//! Locking of both users of a rotation.
 
 use super::super::rotate::no_rotators;
 use super::super::slot_user;
@@ -9,7 +9,7 @@ use crate::model::{Error, Result, RotationId, Subject};
 use crate::ports::rotator::Fence;
 
 impl Engine {
-    /// Shuts both users out, whoever works on the rotation.
+    /// Locks both database users of a rotation. Takes the lease away from any other worker.
     pub(in super::super) async fn shut_out(&self, rotation: RotationId) -> Result<()> {
         let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         let gone = || Error::NotFound(Subject::Rotation);

@@ -1,4 +1,4 @@
-//! ext4: shutting out again the slot that was changed and cannot be served.
+//! ext4: locking the changed slot again, if its credential cannot be served.
 
 use super::attempt::Attempt;
 use super::policy::{Effect, ROLLED_BACK, Reason};
@@ -8,18 +8,18 @@ use crate::model::rotations::{AttemptState, Outcome};
 use crate::ports::rotator::{Fault, TargetError};
 
 impl Attempt<'_, '_> {
-    /// Decides to roll back, before anything is undone.
+    /// Stores the decision to roll back, before anything is undone.
     pub(super) async fn begin_roll_back(&mut self, reason: &Reason) -> Held<()> {
         self.record.error_code = Some(reason.code.to_owned());
         self.record.error_message = Some(reason.message.clone());
         self.enter(AttemptState::RollingBack).await
     }
 
-    /// Shuts the slot out, looks whether the credential that is served still works, and ends the
+    /// Locks the slot's user, checks that the served credential still works, and concludes the
     /// attempt.
     pub(super) async fn roll_back(&mut self) -> Held<()> {
         let is_served = self.work.rotation.active_slot == Some(self.record.slot);
-        debug_assert!(!is_served, "a slot that is served is never shut out");
+        debug_assert!(!is_served, "the served slot must never be locked");
         let locked = if is_served { Ok(()) } else { self.lock().await? };
         failpoint::reached("K13").await;
         self.work.look_after_served(&self.target).await?;
@@ -30,7 +30,7 @@ impl Attempt<'_, '_> {
                 reason = Reason::new(
                     "not_rolled_back",
                     format!(
-                        "{}; and the user {} may still hold a password that nobody knows: {error}",
+                        "{}; and the user {} may still have a password that is not stored: {error}",
                         reason.message, self.login.username
                     ),
                     Effect::Error,
@@ -50,13 +50,13 @@ impl Attempt<'_, '_> {
         let (fence, username) = (self.fence(), self.login.username.clone());
         let locked = self.work.under_lease(rotator.lock(&self.target, fence, &username)).await?;
         Ok(match locked {
-            // A later attempt has the slot: it is that one's.
+            // A later attempt changes the slot, so leave it alone.
             Err(TargetError { fault: Fault::Fenced, .. }) => Ok(()),
             locked => locked,
         })
     }
 
-    /// Why it is rolled back, as it was written.
+    /// Stored reason for the rollback.
     fn reason(&self) -> Reason {
         let message = self.record.error_message.clone().unwrap_or_default();
         match self.record.error_code.as_deref() {

@@ -1,35 +1,35 @@
-//! How many rotations a node works on at once.
+//! Limits on the number of rotations that a node works on at once.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most scheduled rotations at once; those that people wait for come beside them.
-const SCHEDULED: usize = 4;
+/// Maximum number of scheduled rotations at once. Manual rotations are counted separately.
+const MAX_SCHEDULED: usize = 4;
 
-/// The most rotations at once that people wait for.
-const AWAITED: usize = 8;
+/// Maximum number of manual rotations at once.
+const MAX_AWAITED: usize = 8;
 
-/// Who asked.
+/// Origin of a request for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asker {
     /// The schedule.
     Schedule,
-    /// Somebody who waits.
+    /// A user who waits for the result.
     Person,
 }
 
-/// The rotations that this node works on: never two at one host.
+/// Rotations that this node is working on. Never two at the same host.
 #[derive(Debug, Default)]
-pub(crate) struct Seats(Mutex<Taken>);
+pub(crate) struct Seats(Mutex<InUse>);
 
 #[derive(Debug, Default)]
-struct Taken {
+struct InUse {
     hosts: BTreeSet<String>,
     scheduled: usize,
     awaited: usize,
 }
 
-/// The right to work on a rotation at a host; ends when it is dropped.
+/// Permit to work on a rotation at a host. Released when dropped.
 #[derive(Debug)]
 pub(crate) struct Seat {
     seats: Arc<Seats>,
@@ -38,20 +38,20 @@ pub(crate) struct Seat {
 }
 
 impl Seats {
-    /// Whether another scheduled rotation may begin.
+    /// True if another scheduled rotation may start.
     pub(super) fn has_room(&self) -> bool {
-        self.taken(|taken| taken.scheduled < SCHEDULED)
+        self.taken(|taken| taken.scheduled < MAX_SCHEDULED)
     }
 
-    /// A seat at a host, if nobody has it and there is room.
+    /// Acquires a permit, if the host is free and the limit is not reached.
     pub(super) fn take(self: &Arc<Self>, host: &str, asker: Asker) -> Option<Seat> {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let is_taken = self.taken(|taken| {
-            let (count, most) = match asker {
-                Asker::Schedule => (&mut taken.scheduled, SCHEDULED),
-                Asker::Person => (&mut taken.awaited, AWAITED),
+            let (count, limit) = match asker {
+                Asker::Schedule => (&mut taken.scheduled, MAX_SCHEDULED),
+                Asker::Person => (&mut taken.awaited, MAX_AWAITED),
             };
-            if *count >= most || !taken.hosts.insert(host.clone()) {
+            if *count >= limit || !taken.hosts.insert(host.clone()) {
                 return false;
             }
             *count += 1;
@@ -60,7 +60,7 @@ impl Seats {
         is_taken.then(|| Seat { seats: Arc::clone(self), host, asker })
     }
 
-    fn taken<T>(&self, look: impl FnOnce(&mut Taken) -> T) -> T {
+    fn taken<T>(&self, look: impl FnOnce(&mut InUse) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,4 +1,4 @@
-//! tx3: from one moment to the next, the new credential is the one that is served.
+//! tx3: the new credential replaces the served one, in one transaction.
 
 use std::pin::pin;
 
@@ -17,17 +17,17 @@ use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEven
 use crate::model::{Error, Origin, Subject};
 use crate::store::{RotationRecord, StoreResult};
 
-/// Why the new credential is not served.
+/// Reason why the new credential cannot be served.
 enum Refused {
-    /// A rule of ours.
+    /// A rule of the service forbids it.
     ByRule(Reason),
-    /// The work stops here.
+    /// The work must stop here.
     Halt(Halt),
 }
 
 impl Attempt<'_, '_> {
-    /// Serves the new credential: secrets, slot, history, events and log in one transaction. What
-    /// forbids it is a reason to roll back.
+    /// Serves the new credential: updates secrets, slot, history, events and audit log in one
+    /// transaction. Rolls the attempt back if a rule forbids that.
     pub(super) async fn swap(&mut self) -> Held<()> {
         let engine = self.work.engine;
         let caller = Caller::anonymous(Origin::default());
@@ -53,7 +53,7 @@ impl Attempt<'_, '_> {
 
     async fn serve(&mut self, cx: &mut Context<'_, Write>) -> Result<(), Refused> {
         let (environment, now) = (self.work.rotation.environment, cx.now());
-        // Environment first, then rotation: the order of everybody.
+        // Lock order used everywhere: environment, then rotation.
         let gone = || Refused::ByRule(Reason::gone());
         cx.tx().touch_environment(environment).await.map_err(|error| match error {
             crate::store::StoreError::Stale(_) => gone(),
@@ -80,7 +80,7 @@ impl Attempt<'_, '_> {
         self.record.outcome = Some(Outcome::Success);
         self.record.completed_at = Some(now);
         cx.tx().update_attempt(&self.record).await.map_err(halt)?;
-        self.served(now);
+        self.update_after_success(now);
         cx.tx().update_rotation(&self.work.rotation).await.map_err(halt)?;
         self.work.tell_of(cx.tx(), &self.record, WebhookEvent::Completed).await.map_err(refused)?;
         let details = [
@@ -91,8 +91,8 @@ impl Attempt<'_, '_> {
         self.work.record(cx.tx(), "rotation.completed", &details).await.map_err(halt)
     }
 
-    /// The rotation after a success.
-    fn served(&mut self, now: crate::model::Time) {
+    /// Updates the rotation after a success.
+    fn update_after_success(&mut self, now: crate::model::Time) {
         let timings = self.work.rotators.timings;
         let rotation = &mut self.work.rotation;
         let is_held = matches!(rotation.status, RotationStatus::Paused | RotationStatus::Disabled);
@@ -104,7 +104,7 @@ impl Attempt<'_, '_> {
             checks: 0,
             last_rotation_at: Some(now),
             next_rotation_at: timings.next(rotation, now),
-            // The interval begins anew, for one that is paused as well.
+            // The interval starts again, even if the rotation is paused.
             remaining: rotation.remaining.map(|_| {
                 u64::try_from(timings.interval(rotation).num_seconds()).unwrap_or_default()
             }),
@@ -126,7 +126,7 @@ impl Reason {
     }
 }
 
-/// What was refused by a rule is a reason; what failed is not.
+/// Distinguishes violated rules, which are a reason to roll back, from failures.
 fn refused(error: Error) -> Refused {
     match error {
         Error::NotFound(Subject::Environment | Subject::Project) => Refused::ByRule(Reason::gone()),
@@ -146,7 +146,8 @@ fn halt(error: crate::store::StoreError) -> Refused {
     Refused::Halt(error.into())
 }
 
-/// Commits; a test may stop the process when the store has been told and has not answered.
+/// Commits. The failpoint lets a test stop the process after the store got the commit but before it
+/// answered.
 async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
     let (tx, ..) = cx.into_parts();
     let mut commit = pin!(tx.commit());

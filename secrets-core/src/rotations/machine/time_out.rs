@@ -1,4 +1,4 @@
-//! Ending what takes too long for one who waits.
+//! Timeout of manual rotations.
 
 use super::super::HistoryEntry;
 use super::super::rotate::{BegunRotation, no_rotators};
@@ -10,9 +10,8 @@ use crate::model::{Error, Result, RotationId, Subject};
 use crate::store::Lease;
 
 impl Engine {
-    /// Ends an attempt that nobody may wait for any longer. What became of it at the target is not
-    /// known and does not matter: only the slot that is not served was touched, and the next attempt
-    /// changes it again.
+    /// Concludes an attempt that took too long. Its effect at the target is unknown but harmless:
+    /// only the slot that is not served was changed, and the next attempt changes it again.
     pub(in super::super) async fn time_out(&self, begun: BegunRotation) -> Result<HistoryEntry> {
         let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
         if let Some(lease) = self.seize_lease(begun.rotation).await?
@@ -20,7 +19,8 @@ impl Engine {
         {
             let open = self.store().read().await?.open_attempt(begun.rotation).await?;
             if let Some(attempt) = open.filter(|attempt| attempt.id == begun.attempt) {
-                let message = "the database took longer than 45 seconds, and was not waited for";
+                let message =
+                    "the database took longer than 45 seconds, so the attempt was stopped";
                 let reason = Reason::new("timed_out", message, Effect::BackOff(FAILURES));
                 match work.conclude_failed(attempt, reason).await {
                     Ok(()) | Err(Halt::Lost) => {}
@@ -35,13 +35,14 @@ impl Engine {
         entry.ok_or(Error::NotFound(Subject::Rotation))
     }
 
-    /// Takes the lease whoever has it: they lose it, and stop at their next step.
+    /// Takes the lease even if another worker holds it. That worker loses it and stops at its next
+    /// step.
     pub(in super::super) async fn seize_lease(&self, id: RotationId) -> Result<Option<Lease>> {
         let Some(rotators) = self.ports().rotators.as_ref() else { return Ok(None) };
         let length = span(rotators.timings.lease);
         let now = self.now();
         let mut tx = self.store().begin().await?;
-        // No lease lasts longer than that from now.
+        // Every lease ends before this time, so any existing lease counts as expired.
         let lease = tx.take_lease(id, now + length * 2, now + length).await?;
         tx.commit().await?;
         Ok(lease)

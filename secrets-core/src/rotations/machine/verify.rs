@@ -1,4 +1,4 @@
-//! ext2: logging in with the new credential before anybody is given it.
+//! ext2: logging in with the new credential before it is served.
 
 use std::time::Duration;
 
@@ -10,16 +10,17 @@ use crate::failpoint;
 use crate::model::rotations::{AttemptState, TriggerType};
 use crate::ports::rotator::{Fault, Login, TargetError};
 
-/// The longest pause between two logins.
-const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// Maximum delay between two logins.
+const MAX_DELAY: Duration = Duration::from_secs(8);
 
-/// What is said of a target that lets in whoever comes.
-const TRUSTS: &str = "the server lets the rotated user in with any password";
+/// Warning for a target that does not check passwords.
+const ANY_PASSWORD_ACCEPTED: &str = "the server accepts any password for the rotated user";
 
 impl Attempt<'_, '_> {
-    /// Logs in until it works, for as long as a change may take to arrive everywhere.
+    /// Logs in repeatedly until it succeeds or the timeout ends, because a change may take time to
+    /// reach all servers.
     pub(super) async fn verify(&mut self) -> Held<()> {
-        let mut left = self.patience();
+        let mut left = self.verify_timeout();
         let mut pause = Duration::from_secs(1);
         while let Err(error) = self.log_in(self.login.clone()).await? {
             if left.is_zero() {
@@ -30,23 +31,23 @@ impl Attempt<'_, '_> {
             let next = pause.min(left);
             self.work.pause(next).await?;
             left -= next;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = (pause * 2).min(MAX_DELAY);
         }
         failpoint::reached("K7").await;
-        // Once, as some servers shut out who fails often.
+        // Try only once: some servers lock users after several failed logins.
         let wrong = Login { password: draw_password(), ..self.login.clone() };
         if self.log_in(wrong).await?.is_ok() {
             self.record.error_code = Some("trust".to_owned());
-            self.record.error_message = Some(TRUSTS.to_owned());
+            self.record.error_message = Some(ANY_PASSWORD_ACCEPTED.to_owned());
         }
         self.enter(AttemptState::Verified).await?;
         failpoint::reached("K8").await;
         Ok(())
     }
 
-    /// How long a change may take to work: where somebody waits for the end, so long that it can be
-    /// rolled back before they are told that it took too long.
-    fn patience(&self) -> Duration {
+    /// Maximum time until the new credential must work. For a manual rotation, short enough to roll
+    /// back before the rotation times out.
+    fn verify_timeout(&self) -> Duration {
         let timings = self.work.rotators.timings;
         match self.record.trigger {
             TriggerType::Scheduled => timings.verify,
@@ -61,7 +62,7 @@ impl Attempt<'_, '_> {
         };
         let level = self.work.rotation.level;
         let verified = self.work.under_lease(rotator.verify(&self.target, &login, level)).await?;
-        // What the administrator would hear is of no interest here.
+        // The rotated user logs in here, not the administrator, so report its login as rejected.
         Ok(verified.map_err(|error| match error.fault {
             Fault::AdminRejected => TargetError { fault: Fault::LoginRejected, ..error },
             _ => error,

@@ -1,4 +1,4 @@
-//! Working on one rotation under its lease.
+//! Work on one rotation under its lease.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
 use crate::ports::timings::Rotators;
 use crate::store::{Lease, RotationRecord, StoreError, StoreResult, Tx};
 
-/// Why work on a rotation stops before its end. What is on the disk says how it goes on.
+/// Reason why work on a rotation stops early. The stored state determines how it resumes.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// Somebody else works on it, or it is gone.
+    /// Another worker has the lease, or the rotation was deleted.
     Lost,
-    /// The store failed, or what it holds cannot be opened.
+    /// The store failed, or a stored record cannot be decrypted.
     Failed(Error),
 }
 
-/// A rotation that is being worked on.
+/// A rotation being worked on.
 pub(crate) struct Work<'a> {
     pub(super) engine: &'a Engine,
     pub(super) rotators: &'a Rotators,
@@ -33,11 +33,11 @@ pub(crate) struct Work<'a> {
     pub(super) place: Arc<OpenPlace>,
 }
 
-/// A result under a lease.
+/// A result of work under a lease.
 pub(super) type Held<T> = std::result::Result<T, Halt>;
 
 impl<'a> Work<'a> {
-    /// The rotation of a lease, as it is now; `None` if it is gone.
+    /// Loads the rotation of a lease; `None` if it was deleted.
     pub(super) async fn open(
         engine: &'a Engine,
         rotators: &'a Rotators,
@@ -50,14 +50,14 @@ impl<'a> Work<'a> {
         Ok(Some(Self { engine, rotators, lease, rotation, place }))
     }
 
-    /// How its database is reached.
+    /// Loads the connection to the rotation's database.
     pub(super) async fn target(&self) -> Result<Target> {
         let mut reads = self.engine.store().read().await?;
         let seals = self.place.seals(self.engine.keyring());
         connection::open(&seals, reads.as_mut(), &self.rotation).await
     }
 
-    /// What changes its database.
+    /// Selects the rotator for the rotation's database.
     pub(super) fn rotator(
         &self,
         target: &Target,
@@ -65,14 +65,15 @@ impl<'a> Work<'a> {
         self.rotators.of(self.rotation.method, target)
     }
 
-    /// A transaction in which the rotation is ours: its row is held, and read anew.
+    /// Begins a transaction in which the rotation's row is locked. Renews the lease and reloads the
+    /// rotation.
     pub(super) async fn begin(&mut self) -> Held<Box<dyn Tx>> {
         let mut tx = self.engine.store().begin().await?;
         self.hold(tx.as_mut()).await?;
         Ok(tx)
     }
 
-    /// Holds the rotation's row in a transaction, and reads it anew.
+    /// Locks the rotation's row in a transaction, renews the lease and reloads the rotation.
     pub(super) async fn hold(&mut self, tx: &mut dyn Tx) -> Held<()> {
         let lease =
             Lease { until: self.engine.now() + span(self.rotators.timings.lease), ..self.lease };
@@ -82,7 +83,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Writes the rotation as it is here, with when it has work.
+    /// Stores the rotation with its next time of work.
     pub(super) async fn write(&mut self, tx: &mut dyn Tx, has_open_attempt: bool) -> Held<()> {
         let now = self.engine.now();
         self.rotation.updated_at = now;
@@ -90,35 +91,35 @@ impl<'a> Work<'a> {
         Ok(tx.update_rotation(&self.rotation).await?)
     }
 
-    /// Waits for something that takes long, and prolongs the lease meanwhile. Before it begins,
-    /// enough of the lease is left for one statement; when the lease is lost, it is dropped.
+    /// Runs `work` while renewing the lease. First makes sure that the lease lasts long enough for
+    /// one command. Drops `work` if the lease is lost.
     pub(super) async fn under_lease<T>(&mut self, work: impl Future<Output = T>) -> Held<T> {
         let timings = self.rotators.timings;
         if self.lease.until - self.engine.now() < span(timings.margin) {
-            self.prolong().await?;
+            self.renew().await?;
         }
         let mut work = pin!(work);
         loop {
             let pause = self.rotators.timer.sleep(timings.heartbeat);
             match select(work.as_mut(), pause).await {
                 Either::Left((done, _)) => return Ok(done),
-                Either::Right(_) => self.prolong().await?,
+                Either::Right(_) => self.renew().await?,
             }
         }
     }
 
-    async fn prolong(&mut self) -> Held<()> {
+    async fn renew(&mut self) -> Held<()> {
         let tx = self.begin().await?;
         Ok(tx.commit().await?)
     }
 
-    /// Waits, and keeps the lease.
+    /// Sleeps while renewing the lease.
     pub(super) async fn pause(&mut self, duration: std::time::Duration) -> Held<()> {
         let timer = Arc::clone(&self.rotators.timer);
         self.under_lease(async move { timer.sleep(duration).await }).await
     }
 
-    /// What the log says of what the service did here by itself.
+    /// Writes an audit entry for an action of the service itself.
     pub(super) async fn record(
         &self,
         tx: &mut dyn Tx,

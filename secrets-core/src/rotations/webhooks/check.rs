@@ -1,41 +1,42 @@
-//! Checking what was delivered, for who receives it.
+//! Verification of deliveries, for receivers.
 
 use std::fmt;
 
 use crate::crypto::WebhookSecret;
 use crate::model::Time;
 
-/// A delivery as it arrived: three headers as they were written, and the body as it was sent.
+/// A received delivery: three headers and the body, all unchanged.
 pub struct Delivered<'a> {
-    /// `webhook-id`.
+    /// `webhook-id` header.
     pub id: &'a str,
-    /// `webhook-timestamp`: seconds since 1970.
+    /// `webhook-timestamp` header: seconds since 1970.
     pub timestamp: &'a str,
-    /// `webhook-signature`: signatures with a space between them, of which one must be right.
+    /// `webhook-signature` header: signatures separated by spaces. One of them must match.
     pub signature: &'a str,
-    /// The very bytes: a body that was read and written again is another one.
+    /// Body bytes as received. A body that was parsed and serialized again may differ.
     pub body: &'a [u8],
 }
 
-/// Why a delivery proves nothing.
+/// Reason why a delivery was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unproven {
-    /// A header is not what it must be.
+    /// A header is malformed.
     Malformed,
-    /// No signature is of this secret, these headers and this body.
+    /// No signature matches the secret, the headers and the body.
     Tampered,
-    /// It was signed more than five minutes before or after now: it may be sent again by another.
+    /// The timestamp is more than five minutes away from the current time: the delivery may be a
+    /// replay.
     Stale,
 }
 
-/// How far the sender's clock and the receiver's may be apart, in seconds.
-const TOLERANCE: u64 = 300;
+/// Maximum clock difference between sender and receiver, in seconds.
+const MAX_CLOCK_SKEW: u64 = 300;
 
 impl Delivered<'_> {
-    /// Refuses what was not signed with this secret, or not about now.
+    /// Checks that the delivery was signed with this secret, at about the current time.
     pub fn check(&self, secret: &WebhookSecret, now: Time) -> Result<(), Unproven> {
         let seconds = self.seconds().ok_or(Unproven::Malformed)?;
-        // A dot would let a part of what was signed pass for another.
+        // The signed text joins ID, time and body with dots, so a dot in the ID would be ambiguous.
         if self.id.is_empty() || self.id.contains('.') || self.signature.is_empty() {
             return Err(Unproven::Malformed);
         }
@@ -43,13 +44,13 @@ impl Delivered<'_> {
         if !signatures.any(|one| secret.signed(one, self.id, seconds, self.body)) {
             return Err(Unproven::Tampered);
         }
-        if now.timestamp().abs_diff(seconds) > TOLERANCE {
+        if now.timestamp().abs_diff(seconds) > MAX_CLOCK_SKEW {
             return Err(Unproven::Stale);
         }
         Ok(())
     }
 
-    /// The time, if it is written as we write it.
+    /// Parses the timestamp. Accepts only the canonical form that the sender writes.
     fn seconds(&self) -> Option<i64> {
         let seconds: i64 = self.timestamp.parse().ok()?;
         (seconds.to_string() == self.timestamp).then_some(seconds)
@@ -57,7 +58,7 @@ impl Delivered<'_> {
 }
 
 impl Unproven {
-    /// Its name for machines.
+    /// Stable name of the reason, for programs.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -71,16 +72,16 @@ impl Unproven {
 impl fmt::Display for Unproven {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Malformed => "the headers of this delivery are not those of a webhook",
+            Self::Malformed => "the webhook headers are missing or malformed",
             Self::Tampered => "this delivery was not signed with this secret",
-            Self::Stale => "this delivery was not signed within five minutes of now",
+            Self::Stale => "the timestamp is not within five minutes of the current time",
         })
     }
 }
 
 impl std::error::Error for Unproven {}
 
-/// A body may name what is nobody else's business.
+/// Shows only the ID: the body may be confidential.
 impl fmt::Debug for Delivered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Delivered").field("id", &self.id).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Creating a webhook.
+//! Creation of webhooks.
 
 use std::collections::BTreeSet;
 
@@ -14,35 +14,35 @@ use crate::ports::webhook_url::WebhookUrl;
 use crate::rotations::sealing::Seals;
 use crate::store::WebhookRecord;
 
-/// What a webhook begins with. A field it does not know is refused.
+/// A webhook to create. Unknown fields are rejected.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhook {
-    /// Where it is.
+    /// URL of the receiver.
     #[cfg_attr(feature = "openapi", schema(
         value_type = String, format = "uri", max_length = 2_048,
         example = "https://hooks.example.com/rotations",
     ))]
     pub url: WebhookUrl,
-    /// What it is told: at least one event, each once.
+    /// Events to send: at least one, each once.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 3))]
     pub events: Vec<WebhookEvent>,
 }
 
-/// Creates a webhook. The answer holds what signs deliveries to it, this once.
+/// Creates a webhook. Only this answer includes the signing secret.
 #[derive(Debug)]
 pub struct CreateWebhook {
-    /// Where the rotation is.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// The rotation's name; what cannot be one names nothing.
+    /// Rotation name. An invalid name matches nothing.
     pub rotation: String,
-    /// The webhook.
+    /// Webhook to create.
     pub webhook: NewWebhook,
 }
 
-/// The most webhooks of one rotation: each is told everything.
-const MOST: usize = 10;
+/// Maximum number of webhooks per rotation. Every event is sent to each webhook subscribed to it.
+const MAX_WEBHOOKS: usize = 10;
 
 impl Operation for CreateWebhook {
     const NAME: &'static str = "webhook.create";
@@ -59,7 +59,7 @@ impl Operation for CreateWebhook {
         url.check(&cx.options().egress)?;
         let held = cx.tx().lock_rotation(rotation.id).await;
         held.map_err(|error| error.gone(Subject::Rotation))?;
-        if cx.tx().webhooks(rotation.id).await?.len() >= MOST {
+        if cx.tx().webhooks(rotation.id).await?.len() >= MAX_WEBHOOKS {
             let reason = "a rotation has at most 10 webhooks".into();
             return Err(Error::Refused { code: Code::InvalidRequest, reason });
         }

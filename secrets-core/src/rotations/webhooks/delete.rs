@@ -1,16 +1,16 @@
-//! Deleting a webhook.
+//! Deletion of webhooks.
 
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result, Subject, WebhookId};
 
-/// Deletes a webhook. What was not delivered yet is not sent.
+/// Deletes a webhook. Pending deliveries are not sent.
 #[derive(Debug)]
 pub struct DeleteWebhook {
-    /// Where the rotation is.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// The rotation's name; what cannot be one names nothing.
+    /// Rotation name. An invalid name matches nothing.
     pub rotation: String,
-    /// Which webhook; `None` if what was given is no id and names nothing.
+    /// Webhook ID. `None` (not an ID) matches nothing.
     pub webhook: Option<WebhookId>,
 }
 

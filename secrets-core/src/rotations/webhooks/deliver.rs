@@ -1,4 +1,4 @@
-//! Sending a delivery, and what becomes of it and its webhook.
+//! Delivery of events to webhooks, and the effect of the outcome on the webhook.
 
 use chrono::TimeDelta;
 use serde::Deserialize;
@@ -18,19 +18,19 @@ use crate::store::{
     WebhookDeliveryRecord, WebhookRecord,
 };
 
-/// How long deliveries are kept once they are settled.
-const KEPT: TimeDelta = TimeDelta::days(30);
+/// Time that finished deliveries are kept.
+const RETENTION: TimeDelta = TimeDelta::days(30);
 
-/// The most that are deleted at once.
-const PRUNED: u32 = 10_000;
+/// Maximum number of deliveries deleted per call.
+const MAX_PRUNED: u32 = 10_000;
 
-/// What stands in the outbox.
+/// Payload of the outbox row.
 #[derive(Deserialize)]
-struct Sending {
+struct OutboxPayload {
     delivery: WebhookDeliveryId,
 }
 
-/// A delivery that is due, with all it is part of.
+/// A due delivery with its webhook, rotation and place.
 struct Due {
     rotation: RotationRecord,
     place: RotationPlace,
@@ -38,28 +38,28 @@ struct Due {
     delivery: WebhookDeliveryRecord,
 }
 
-/// What came of an attempt.
+/// Outcome of an attempt to deliver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
-    /// It was taken.
-    Taken(u16),
-    /// It was not, this time.
+    /// The receiver accepted it.
+    Accepted(u16),
+    /// The attempt failed and may be retried.
     Failed { status: Option<u16>, retry_after: Option<String>, reason: &'static str },
-    /// The receiver is gone for good.
+    /// The receiver answered 410: it is permanently gone.
     Gone,
-    /// It was not sent: nobody is to be told any more.
+    /// Not sent: the webhook is disabled or the project is deleted.
     Dropped,
 }
 
 impl Engine {
-    /// Sends a delivery to a webhook, and settles it.
+    /// Sends a delivery to its webhook and records the outcome.
     pub(crate) async fn deliver_webhook(
         &self,
         sender: &dyn WebhookSender,
         claimed: &DeliveryRecord,
     ) -> StoreResult<()> {
         let Some(due) = self.due(claimed).await? else {
-            // Deleted or settled since.
+            // The delivery was deleted or finished in the meantime.
             return settle(self.store().begin().await?, claimed, None).await;
         };
         if !due.webhook.enabled || due.place.is_deleted {
@@ -68,7 +68,7 @@ impl Engine {
         let outcome = match self.receiver(&due).await {
             Ok(receiver) => {
                 let team = due.place.project.team;
-                let Some(_seat) = self.shared::<Receivers>().take(receiver.url.host(), team) else {
+                let Some(_permit) = self.shared::<Receivers>().take(receiver.url.host(), team) else {
                     let later = after_a_crowd(self.now());
                     return settle(self.store().begin().await?, claimed, Some(later)).await;
                 };
@@ -78,23 +78,23 @@ impl Engine {
             Err(Error::Unavailable(cause)) => return Err(StoreError::Unavailable(cause)),
             Err(error) => {
                 let cause = std::error::Error::source(&error);
-                tracing::error!(webhook = %due.webhook.id, cause, "cannot be read");
-                let reason = "what is kept of the webhook cannot be read";
+                tracing::error!(webhook = %due.webhook.id, cause, "webhook record cannot be read");
+                let reason = "the stored webhook cannot be read";
                 Outcome::Failed { status: None, retry_after: None, reason }
             }
         };
         self.settle_webhook(claimed, due, outcome).await
     }
 
-    /// Deletes what webhooks were told a month ago. The host calls it now and then.
+    /// Deletes finished deliveries older than 30 days. The host calls it periodically.
     pub async fn prune_webhook_deliveries(&self) -> Result<()> {
         let mut tx = self.store().begin().await?;
-        tx.prune_webhook_deliveries(self.now() - KEPT, PRUNED).await?;
+        tx.prune_webhook_deliveries(self.now() - RETENTION, MAX_PRUNED).await?;
         Ok(tx.commit().await?)
     }
 
     async fn due(&self, claimed: &DeliveryRecord) -> StoreResult<Option<Due>> {
-        let Ok(sending) = serde_json::from_str::<Sending>(&claimed.payload) else {
+        let Ok(sending) = serde_json::from_str::<OutboxPayload>(&claimed.payload) else {
             return Ok(None);
         };
         let mut reads = self.store().read().await?;
@@ -120,7 +120,7 @@ impl Engine {
         outcome: Outcome,
     ) -> StoreResult<()> {
         let mut tx = self.store().begin().await?;
-        // Held, so that what others say of the webhook meanwhile is not lost.
+        // Locked, so that concurrent changes to the webhook are not lost.
         let current = match tx.lock_rotation(due.rotation.id).await {
             Ok(()) => current(tx.as_mut(), &due).await?,
             Err(StoreError::Stale(_)) => None,
@@ -131,21 +131,21 @@ impl Engine {
         };
         let (mut webhook, now) = (before.clone(), self.now());
         let again = apply(&outcome, &mut delivery, &mut webhook, now);
-        tell(&outcome, &delivery);
+        log_failure(&outcome, &delivery);
         tx.update_webhook_delivery(&delivery).await?;
         if webhook != before {
             tx.update_webhook(&webhook).await?;
         }
         if before.enabled && !webhook.enabled {
-            tracing::warn!(webhook = %webhook.id, "disabled: its receiver was given up");
-            let note = disabled(&due, &outcome);
+            tracing::warn!(webhook = %webhook.id, "webhook disabled: its receiver failed");
+            let note = audit_note(&due, &outcome);
             tx.insert_audit(&[note.into_entry_of_system("webhook.disabled", now)]).await?;
         }
         settle(tx, claimed, again).await
     }
 }
 
-/// The webhook and the delivery as they are now; `None` if there is nothing more to say of them.
+/// Reloads the webhook and the delivery; `None` if either was deleted.
 async fn current(
     tx: &mut dyn Tx,
     due: &Due,
@@ -161,7 +161,7 @@ fn request(receiver: Receiver, delivery: &WebhookDeliveryRecord, now: Time) -> W
     WebhookRequest { url: receiver.url, headers, body }
 }
 
-/// Writes down an outcome, and gives when the delivery is tried again.
+/// Applies an outcome to the records and returns the time of the next attempt, if any.
 fn apply(
     outcome: &Outcome,
     delivery: &mut WebhookDeliveryRecord,
@@ -173,7 +173,7 @@ fn apply(
         delivery.response_status = outcome.status();
     }
     let again = match outcome {
-        Outcome::Taken(_) => {
+        Outcome::Accepted(_) => {
             webhook.failing_since = None;
             delivery.status = DeliveryStatus::Delivered;
             delivery.next_attempt_at = None;
@@ -194,14 +194,14 @@ fn apply(
     again
 }
 
-fn tell(outcome: &Outcome, delivery: &WebhookDeliveryRecord) {
+fn log_failure(outcome: &Outcome, delivery: &WebhookDeliveryRecord) {
     let WebhookDeliveryRecord { id, webhook, attempts, .. } = delivery;
     if let Outcome::Failed { status, reason, .. } = outcome {
-        tracing::warn!(delivery = %id, %webhook, attempts, status, reason, "not delivered");
+        tracing::warn!(delivery = %id, %webhook, attempts, status, reason, "webhook not delivered");
     }
 }
 
-fn disabled(due: &Due, outcome: &Outcome) -> Note {
+fn audit_note(due: &Due, outcome: &Outcome) -> Note {
     let (project, environment) = (&due.place.project, &due.place.environment);
     let name = due.rotation.name.to_string();
     let mut note = Note {
@@ -213,7 +213,7 @@ fn disabled(due: &Due, outcome: &Outcome) -> Note {
     };
     let reason = match outcome {
         Outcome::Gone => "the receiver answered 410",
-        _ => "deliveries failed again and again",
+        _ => "deliveries failed repeatedly",
     };
     note.details.insert("reason".to_owned(), reason.into());
     note
@@ -222,12 +222,12 @@ fn disabled(due: &Due, outcome: &Outcome) -> Note {
 impl Outcome {
     fn of(answer: std::result::Result<WebhookAnswer, SendError>) -> Self {
         match answer {
-            Ok(WebhookAnswer { status: status @ 200..=299, .. }) => Self::Taken(status),
+            Ok(WebhookAnswer { status: status @ 200..=299, .. }) => Self::Accepted(status),
             Ok(WebhookAnswer { status: 410, .. }) => Self::Gone,
             Ok(WebhookAnswer { status, retry_after }) => {
                 let reason = match status {
-                    300..=399 => "the receiver sends us elsewhere, where we do not go",
-                    _ => "the receiver did not take it",
+                    300..=399 => "the receiver answered with a redirect, which is not followed",
+                    _ => "the receiver did not answer with a success status",
                 };
                 Self::Failed { status: Some(status), retry_after, reason }
             }
@@ -237,7 +237,7 @@ impl Outcome {
 
     fn status(&self) -> Option<u16> {
         match self {
-            Self::Taken(status) => Some(*status),
+            Self::Accepted(status) => Some(*status),
             Self::Failed { status, .. } => *status,
             Self::Gone => Some(410),
             Self::Dropped => None,

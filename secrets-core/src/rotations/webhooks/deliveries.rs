@@ -1,4 +1,4 @@
-//! Listing what a webhook was told.
+//! Listing of a webhook's deliveries.
 
 use serde::Serialize;
 
@@ -8,39 +8,40 @@ use crate::model::rotations::DeliveryStatus;
 use crate::model::{EnvironmentPath, Permission, Result, Time, WebhookDeliveryId, WebhookId};
 use crate::store::WebhookDeliveryRecord;
 
-/// Lists what a webhook was told and is to be told, newest first: the last 100, of 30 days.
+/// Lists a webhook's deliveries, newest first: at most 100, from the last 30 days.
 #[derive(Debug)]
 pub struct ListDeliveries {
-    /// Where the rotation is.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// The rotation's name; what cannot be one names nothing.
+    /// Rotation name. An invalid name matches nothing.
     pub rotation: String,
-    /// Which webhook; `None` if what was given is no id and names nothing.
+    /// Webhook ID. `None` (not an ID) matches nothing.
     pub webhook: Option<WebhookId>,
 }
 
-/// An event on its way to a webhook, or there. The message's id is `msg_` and the delivery's.
+/// An event to be delivered to a webhook, or already delivered. Its message ID is `msg_` and the
+/// delivery ID.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WebhookDelivery {
-    /// Which delivery.
+    /// Delivery ID.
     pub id: WebhookDeliveryId,
-    /// Of what: an event of the rotation, or `webhook.test`.
+    /// Event of the rotation, or `webhook.test`.
     pub event: &'static str,
-    /// How it is doing.
+    /// Status.
     pub status: DeliveryStatus,
-    /// How often it was sent.
+    /// Number of attempts to send it.
     pub attempts: u32,
-    /// The status of the receiver's last answer.
+    /// HTTP status of the receiver's last answer.
     pub response_status: Option<u16>,
-    /// When it is sent next, while it is pending.
+    /// Time of the next attempt, while the delivery is pending.
     pub next_attempt_at: Option<Time>,
-    /// When the event happened.
+    /// Time of the event.
     pub created_at: Time,
 }
 
-/// The most that are told of.
-const LIMIT: u32 = 100;
+/// Maximum number of deliveries returned.
+const MAX_DELIVERIES: u32 = 100;
 
 impl Operation for ListDeliveries {
     const NAME: &'static str = "webhook.deliveries";
@@ -53,7 +54,7 @@ impl Operation for ListDeliveries {
         let (_, rotation) =
             cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Read).await?;
         let webhook = cx.webhook_of(&rotation, self.webhook).await?;
-        let deliveries = cx.reads().webhook_deliveries(webhook.id, LIMIT).await?;
+        let deliveries = cx.reads().webhook_deliveries(webhook.id, MAX_DELIVERIES).await?;
         Ok(deliveries.into_iter().map(Into::into).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! What webhooks are told, and leaving it to be sent.
+//! Webhook events, and enqueueing their deliveries.
 
 use serde::Serialize;
 use serde_json::json;
@@ -14,13 +14,13 @@ use crate::store::{
     WebhookDeliveryRecord,
 };
 
-/// What an event on its way to a webhook is called in the outbox.
-pub(super) const DELIVERY: &str = "webhook";
+/// Kind of webhook deliveries in the outbox.
+pub(crate) const DELIVERY: &str = "webhook";
 
-/// The name of the event that is sent because somebody asked.
+/// Name of the test event.
 pub(super) const TEST: &str = "webhook.test";
 
-/// Where an event happened.
+/// Rotation, environment and project of an event.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct EventPlace {
     pub(crate) rotation_id: RotationId,
@@ -33,17 +33,17 @@ pub(crate) struct EventPlace {
     pub(crate) environment_name: EnvironmentName,
 }
 
-/// What is told of an attempt: ids, names and times, and nothing that is secret.
+/// Data of an event about an attempt: IDs, names and times, and no secret value.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct EventData {
     #[serde(flatten)]
     pub(crate) place: EventPlace,
     pub(crate) history_id: AttemptId,
-    /// The attempt's number: it orders the events of a rotation, which may arrive in any order.
+    /// Number of the attempt. Orders the events of a rotation, which may arrive in any order.
     pub(crate) version: u64,
     pub(crate) trigger_type: TriggerType,
     pub(crate) triggered_by: Option<Uuid>,
-    /// How it ended; none when it has only begun.
+    /// Result of the attempt; none while it is in progress.
     pub(crate) status: Option<Outcome>,
     pub(crate) started_at: Time,
     pub(crate) completed_at: Option<Time>,
@@ -67,7 +67,8 @@ impl EventPlace {
 }
 
 impl EventData {
-    /// What is told of an attempt that stands like this; `injected` are the keys it writes.
+    /// Builds the event data of an attempt. `injected` are the secret keys that the rotation
+    /// writes.
     pub(crate) fn new(
         place: EventPlace,
         attempt: &AttemptRecord,
@@ -88,8 +89,8 @@ impl EventData {
     }
 }
 
-/// Leaves an event for each webhook of its rotation that is enabled and wants it, in the
-/// transaction of what it tells of: if that is not committed, nobody hears of it.
+/// Enqueues an event for each enabled and subscribed webhook of the rotation, in the transaction of
+/// the change it reports.
 pub(crate) async fn announce(
     tx: &mut dyn Tx,
     event: WebhookEvent,
@@ -99,23 +100,23 @@ pub(crate) async fn announce(
     for webhook in tx.webhooks(about.place.rotation_id).await? {
         if webhook.enabled && webhook.events.contains(&event) {
             let body = |id| body(id, event.as_str(), about, now);
-            leave(tx, webhook.id, Some(event), body, now).await?;
+            insert_and_enqueue(tx, webhook.id, Some(event), body, now).await?;
         }
     }
     Ok(())
 }
 
-/// Leaves a test for one webhook.
+/// Enqueues a test event for one webhook.
 pub(super) async fn announce_test(
     tx: &mut dyn Tx,
     webhook: WebhookId,
     place: &EventPlace,
     now: Time,
 ) -> StoreResult<WebhookDeliveryRecord> {
-    leave(tx, webhook, None, |id| body(id, TEST, place, now), now).await
+    insert_and_enqueue(tx, webhook, None, |id| body(id, TEST, place, now), now).await
 }
 
-/// Leaves a delivery that is kept already to be sent.
+/// Enqueues a stored delivery.
 pub(super) async fn enqueue(
     tx: &mut dyn Tx,
     delivery: WebhookDeliveryId,
@@ -132,7 +133,7 @@ pub(super) async fn enqueue(
     tx.insert_delivery(&row).await
 }
 
-async fn leave(
+async fn insert_and_enqueue(
     tx: &mut dyn Tx,
     webhook: WebhookId,
     event: Option<WebhookEvent>,
@@ -156,12 +157,12 @@ async fn leave(
     Ok(delivery)
 }
 
-/// The event as it is sent: the same bytes however often.
+/// Message body. Stored with the delivery, so that every attempt sends the same bytes.
 fn body(id: WebhookDeliveryId, event: &str, data: &(impl Serialize + ?Sized), now: Time) -> String {
     json!({ "type": event, "timestamp": now, "id": message_id(id), "data": data }).to_string()
 }
 
-/// The id by which a receiver knows a message again.
+/// Message ID. It stays the same across retries, so that receivers can detect duplicates.
 pub(super) fn message_id(delivery: WebhookDeliveryId) -> String {
     format!("msg_{delivery}")
 }

@@ -1,4 +1,4 @@
-//! Listing webhooks.
+//! Listing of webhooks.
 
 use super::Webhook;
 use super::sealing::Receiver;
@@ -9,9 +9,9 @@ use crate::rotations::sealing::Seals;
 /// Lists a rotation's webhooks, oldest first.
 #[derive(Debug)]
 pub struct ListWebhooks {
-    /// Where the rotation is.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// The rotation's name; what cannot be one names nothing.
+    /// Rotation name. An invalid name matches nothing.
     pub rotation: String,
 }
 

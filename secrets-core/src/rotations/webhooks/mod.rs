@@ -1,9 +1,9 @@
-//! Webhooks of rotations: who is told when a credential changes, and how it reaches them.
+//! Webhooks of rotations: notifications about changed credentials.
 //!
-//! An event is left in the transaction of what it tells of, one delivery for each webhook that
-//! wants it; the outbox sends it, signed as Standard Webhooks has it, until the receiver takes it or
-//! is given up. It names things and holds no value. An address may hold a token, so it is kept
-//! sealed, beside what signs.
+//! An event is enqueued in the transaction of the change it reports, as one delivery for each
+//! subscribed webhook. The outbox sends it, signed according to Standard Webhooks, until the
+//! receiver accepts it or it is abandoned. Events contain names and no secret values. A webhook's
+//! URL may contain a token, so it is sealed together with the signing secret.
 
 mod check;
 mod create;
@@ -41,24 +41,24 @@ use crate::model::{
 };
 use crate::store::{RotationRecord, WebhookRecord};
 
-/// A webhook of a rotation. What signs deliveries to it is there once, when it is made.
+/// A webhook of a rotation. The signing secret is only included when the webhook is created.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = RotationWebhook))]
 pub struct Webhook {
-    /// Which webhook.
+    /// Webhook ID.
     pub id: WebhookId,
-    /// Whose events it is told.
+    /// Rotation whose events are sent.
     pub rotation_config_id: RotationId,
-    /// Where it is.
+    /// URL of the receiver.
     pub url: String,
-    /// What it is told.
+    /// Events to send.
     pub events: Vec<WebhookEvent>,
-    /// Whether it is told anything: false once its receiver was given up.
+    /// True if events are sent; false after the receiver failed repeatedly or answered 410.
     pub enabled: bool,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// What signs deliveries to it: `whsec_` and 32 bytes in base64.
+    /// Secret that signs deliveries: `whsec_` and 32 bytes in base64.
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "WebhookSecret::serialize_revealed"
@@ -81,7 +81,7 @@ impl Webhook {
     }
 }
 
-/// What is said where a webhook is told nothing any more.
+/// Error for a webhook that was disabled.
 const DISABLED: Error = Error::Refused {
     code: Code::InvalidRequest,
     reason: std::borrow::Cow::Borrowed(
@@ -90,7 +90,7 @@ const DISABLED: Error = Error::Refused {
 };
 
 impl<A: Access> Context<'_, A> {
-    /// The rotation of this name, if the caller may act so in its environment.
+    /// Resolves a rotation by name and authorizes the caller in its environment.
     async fn rotation_of_webhooks(
         &mut self,
         at: &EnvironmentPath,
@@ -104,7 +104,7 @@ impl<A: Access> Context<'_, A> {
         Ok((scope, found.ok_or_else(unknown)?))
     }
 
-    /// A webhook of the rotation.
+    /// Loads a webhook of the rotation.
     async fn webhook_of(
         &mut self,
         rotation: &RotationRecord,

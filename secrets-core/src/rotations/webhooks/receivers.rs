@@ -1,17 +1,18 @@
-//! How many deliveries are under way at once to one host, and for one team.
+//! Limits on concurrent deliveries per host and per team.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::TeamId;
 
-/// At once to one host: it may be small.
-const PER_HOST: usize = 4;
+/// Maximum number of concurrent deliveries to a host, because it may be small.
+const MAX_PER_HOST: usize = 4;
 
-/// At once for one team: others' deliveries do not wait for its slow receivers.
-const PER_TEAM: usize = 16;
+/// Maximum number of concurrent deliveries of a team, so that its slow receivers do not delay other
+/// teams.
+const MAX_PER_TEAM: usize = 16;
 
-/// Who is under way.
+/// Concurrent deliveries, counted per host and per team.
 #[derive(Default, Clone)]
 pub(crate) struct Receivers(Arc<Mutex<BTreeMap<Place, usize>>>);
 
@@ -21,38 +22,38 @@ enum Place {
     Team(TeamId),
 }
 
-/// The right to be under way, until it is dropped.
-pub(super) struct Seat {
+/// Permit for one delivery. Released when dropped.
+pub(super) struct Permit {
     receivers: Receivers,
     places: [Place; 2],
 }
 
 impl Receivers {
-    /// A seat, if there is one at the host and one for the team.
-    pub(super) fn take(&self, host: &str, team: TeamId) -> Option<Seat> {
+    /// Acquires a permit, if the limits of the host and of the team allow it.
+    pub(super) fn take(&self, host: &str, team: TeamId) -> Option<Permit> {
         let places = [Place::Host(host.to_owned()), Place::Team(team)];
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_free = |place: &Place| taken.get(place).is_none_or(|count| *count < place.most());
+        let is_free = |place: &Place| taken.get(place).is_none_or(|count| *count < place.limit());
         if !places.iter().all(is_free) {
             return None;
         }
         for place in &places {
             *taken.entry(place.clone()).or_default() += 1;
         }
-        Some(Seat { receivers: self.clone(), places })
+        Some(Permit { receivers: self.clone(), places })
     }
 }
 
 impl Place {
-    fn most(&self) -> usize {
+    fn limit(&self) -> usize {
         match self {
-            Self::Host(_) => PER_HOST,
-            Self::Team(_) => PER_TEAM,
+            Self::Host(_) => MAX_PER_HOST,
+            Self::Team(_) => MAX_PER_TEAM,
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut taken = self.receivers.0.lock().unwrap_or_else(PoisonError::into_inner);
         for place in &self.places {

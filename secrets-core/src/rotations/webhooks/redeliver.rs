@@ -1,4 +1,4 @@
-//! Delivering again.
+//! Redelivery.
 
 use super::event::enqueue;
 use super::{DISABLED, WebhookDelivery};
@@ -9,16 +9,16 @@ use crate::model::{
 };
 use crate::store::WebhookDeliveryRecord;
 
-/// Sends again what was delivered or given up: the same message, under the same id.
+/// Sends a delivered or failed delivery again: the same message with the same ID.
 #[derive(Debug)]
 pub struct Redeliver {
-    /// Where the rotation is.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// The rotation's name; what cannot be one names nothing.
+    /// Rotation name. An invalid name matches nothing.
     pub rotation: String,
-    /// Which webhook; `None` if what was given is no id and names nothing.
+    /// Webhook ID. `None` (not an ID) matches nothing.
     pub webhook: Option<WebhookId>,
-    /// Which delivery; likewise.
+    /// Delivery ID. `None` (not an ID) matches nothing.
     pub delivery: Option<WebhookDeliveryId>,
 }
 
@@ -43,7 +43,7 @@ impl Operation for Redeliver {
             return Err(DISABLED);
         }
         if delivery.status == DeliveryStatus::Pending {
-            let reason = "this delivery is on its way already".into();
+            let reason = "this delivery is still pending".into();
             return Err(Error::Refused { code: Code::InvalidRequest, reason });
         }
 

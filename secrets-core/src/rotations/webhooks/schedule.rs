@@ -1,48 +1,48 @@
-//! When a delivery is tried again.
+//! Retry schedule of webhook deliveries.
 
 use chrono::{DateTime, TimeDelta};
 
 use crate::crypto::random;
 use crate::model::Time;
 
-/// The pauses before each attempt, in seconds, as Standard Webhooks proposes. Once they are used
-/// up, it is given up.
-const PAUSES: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
+/// Delays before each attempt, in seconds, as proposed by Standard Webhooks. When they are used up,
+/// the delivery is abandoned.
+const RETRY_DELAYS: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
-/// The most that a receiver can put us off.
-const LONGEST: TimeDelta = TimeDelta::hours(24);
+/// Maximum delay that a receiver can request with `Retry-After`.
+const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 
-/// How long all deliveries to a webhook may fail until it is told nothing more.
+/// Maximum time that all deliveries to a webhook may fail before it is disabled.
 pub(super) const PATIENCE: TimeDelta = TimeDelta::days(5);
 
-/// When a delivery that failed so often is sent again: after its pause, or when the receiver wants
-/// it, whichever is later. `None` after the last attempt.
+/// Time of the next attempt after this number of failed attempts: after the scheduled delay or the
+/// delay the receiver requested, whichever is longer. `None` after the last attempt.
 pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) -> Option<Time> {
-    let pause = PAUSES.get(usize::try_from(attempts).ok()?)?;
+    let pause = RETRY_DELAYS.get(usize::try_from(attempts).ok()?)?;
     let pause = with_jitter(*pause, u16::from_be_bytes(random()));
-    let wanted = retry_after.and_then(|text| wanted(text, now)).unwrap_or_default();
-    Some(now + pause.max(wanted.min(LONGEST)))
+    let requested = retry_after.and_then(|text| parse_retry_after(text, now)).unwrap_or_default();
+    Some(now + pause.max(requested.min(MAX_RETRY_AFTER)))
 }
 
-/// When what found all seats at its receiver taken looks again. Not all at once.
+/// Retry time of a delivery that got no permit: 5 to 10 seconds later, at random.
 pub(super) fn after_a_crowd(now: Time) -> Time {
     now + TimeDelta::seconds(5 + i64::from(random::<1>()[0] % 6))
 }
 
-/// A pause that is up to a fifth shorter or longer, so that what failed together does not come
-/// back together.
+/// Adds a jitter of up to a fifth in either direction, so that deliveries that failed together are
+/// not retried together.
 fn with_jitter(seconds: i64, draw: u16) -> TimeDelta {
     let share = i64::from(draw) * 400 / i64::from(u16::MAX) - 200;
     TimeDelta::milliseconds(seconds * (1_000 + share))
 }
 
-/// What a receiver asks for: seconds or a date (RFC 9110, section 10.2.3).
-fn wanted(text: &str, now: Time) -> Option<TimeDelta> {
+/// Parses a `Retry-After` header: seconds or a date (RFC 9110, section 10.2.3).
+fn parse_retry_after(text: &str, now: Time) -> Option<TimeDelta> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More seconds than there are numbers for is long enough.
+        // A number too large for `i64` is treated as the maximum.
         let seconds = text.parse::<i64>().unwrap_or(i64::MAX);
-        return TimeDelta::try_seconds(seconds).or(Some(LONGEST));
+        return TimeDelta::try_seconds(seconds).or(Some(MAX_RETRY_AFTER));
     }
     let at = DateTime::parse_from_rfc2822(text).ok()?;
     Some(at.to_utc() - now)
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn attempts_are_further_and_further_apart_and_ten() {
-        for (failed, seconds) in PAUSES.iter().enumerate().skip(1) {
+        for (failed, seconds) in RETRY_DELAYS.iter().enumerate().skip(1) {
             let pause = pause(u32::try_from(failed).unwrap(), None).unwrap();
             let (least, most) = (seconds * 800, seconds * 1_200);
             assert!((least..=most).contains(&pause.num_milliseconds()), "{failed}: {pause}");
@@ -84,9 +84,9 @@ mod tests {
 
         assert_eq!(pause(1, Some("3600")), Some(TimeDelta::hours(1)));
         assert_eq!(pause(1, Some(&date)), Some(TimeDelta::hours(1)));
-        assert_eq!(pause(1, Some("999999")), Some(LONGEST));
-        assert_eq!(pause(1, Some("99999999999999999999999")), Some(LONGEST));
-        assert_eq!(pause(1, Some(&i64::MAX.to_string())), Some(LONGEST));
+        assert_eq!(pause(1, Some("999999")), Some(MAX_RETRY_AFTER));
+        assert_eq!(pause(1, Some("99999999999999999999999")), Some(MAX_RETRY_AFTER));
+        assert_eq!(pause(1, Some(&i64::MAX.to_string())), Some(MAX_RETRY_AFTER));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What is kept sealed for a webhook.
+//! Sealed records of webhooks.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::ports::webhook_url::WebhookUrl;
 use crate::rotations::sealing::{Kept, Seals};
 use crate::store::{Reads, WebhookRecord};
 
-/// Where a webhook is, and what signs.
+/// URL and signing secret of a webhook.
 pub(super) struct Receiver {
     pub(super) url: WebhookUrl,
     pub(super) secret: WebhookSecret,
@@ -40,14 +40,14 @@ impl Receiver {
         webhook: &WebhookRecord,
     ) -> Result<Self> {
         let text = seals.open(reads, Kept::Webhook(webhook.id), &webhook.sealed).await?;
-        // The decoder's own error would repeat what it read.
-        let unreadable = || Error::internal("what a webhook keeps sealed makes no sense");
+        // Do not include serde's error: it may quote the text.
+        let unreadable = || Error::internal("stored webhook cannot be parsed");
         let read: Read = serde_json::from_str(text.reveal()).map_err(|_| unreadable())?;
         let secret = WebhookSecret::kept(read.secret).map_err(Error::internal)?;
         Ok(Self { url: read.url, secret })
     }
 
-    /// The headers of a message that is sent at this second.
+    /// Headers of a signed message with the given timestamp.
     pub(super) fn headers(
         &self,
         id: String,

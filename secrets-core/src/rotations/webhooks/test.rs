@@ -1,4 +1,4 @@
-//! Testing a webhook.
+//! Test deliveries.
 
 use chrono::TimeDelta;
 
@@ -7,23 +7,24 @@ use super::{DISABLED, WebhookDelivery};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, WebhookId};
 
-/// Sends a webhook an event `webhook.test`, in the way of all others: it is answered before it
-/// arrives, and the list of deliveries tells what became of it.
+/// Sends a test event (`webhook.test`) to a webhook, through the same queue as all events. The call
+/// returns before the event is delivered; the list of deliveries shows the result.
 #[derive(Debug)]
 pub struct TestWebhook {
-    /// Where the rotation is.
+    /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// The rotation's name; what cannot be one names nothing.
+    /// Rotation name. An invalid name matches nothing.
     pub rotation: String,
-    /// Which webhook; `None` if what was given is no id and names nothing.
+    /// Webhook ID. `None` (not an ID) matches nothing.
     pub webhook: Option<WebhookId>,
 }
 
-/// The most tests of one webhook in a minute: whoever is at its address may not have asked for it.
-const TESTS: usize = 5;
+/// Maximum number of tests of a webhook per minute, because the owner of the receiver may not have
+/// agreed to them.
+const MAX_TESTS_PER_MINUTE: usize = 5;
 
-/// How many deliveries are looked through for tests.
-const LOOKED_AT: u32 = 50;
+/// Number of latest deliveries searched for tests.
+const DELIVERIES_SEARCHED: u32 = 50;
 
 impl Operation for TestWebhook {
     const NAME: &'static str = "webhook.test";
@@ -41,7 +42,7 @@ impl Operation for TestWebhook {
         if !webhook.enabled {
             return Err(DISABLED);
         }
-        cx.admit_test(webhook.id).await?;
+        cx.check_test_rate(webhook.id).await?;
 
         let now = cx.now();
         let place = cx.reads().rotation_place(rotation.id).await?;
@@ -53,13 +54,13 @@ impl Operation for TestWebhook {
 }
 
 impl Context<'_, Write> {
-    async fn admit_test(&mut self, webhook: WebhookId) -> Result<()> {
+    async fn check_test_rate(&mut self, webhook: WebhookId) -> Result<()> {
         let since = self.now() - TimeDelta::minutes(1);
-        let deliveries = self.reads().webhook_deliveries(webhook, LOOKED_AT).await?;
+        let deliveries = self.reads().webhook_deliveries(webhook, DELIVERIES_SEARCHED).await?;
         let tests = deliveries.iter().filter(|one| one.event.is_none() && one.created_at > since);
-        // Newest first, so the last one counted is the first that leaves the minute.
-        match tests.take(TESTS).enumerate().last() {
-            Some((last, oldest)) if last + 1 == TESTS => {
+        // Newest first, so the last counted test is the first to become older than a minute.
+        match tests.take(MAX_TESTS_PER_MINUTE).enumerate().last() {
+            Some((last, oldest)) if last + 1 == MAX_TESTS_PER_MINUTE => {
                 Err(Error::RateLimited(oldest.created_at + TimeDelta::minutes(1)))
             }
             _ => Ok(()),
