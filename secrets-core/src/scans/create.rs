@@ -1,4 +1,4 @@
-//! Scanning, from the beginning to what is kept.
+//! Running a whole scan: begin, search, store.
 
 use super::{BeginScan, KeepScan, NewScan, ScanWithFindings};
 use crate::caller::{Caller, Callers};
@@ -7,10 +7,10 @@ use crate::operation::Operation;
 use crate::service::Service;
 use crate::task::Task;
 
-/// Scans, and keeps what is found. No transaction is open while it searches.
+/// Runs a scan and stores its findings. No transaction is open during the search.
 #[derive(Debug)]
 pub struct CreateScan {
-    /// What to scan.
+    /// Content to scan.
     pub scan: NewScan,
 }
 

@@ -1,4 +1,4 @@
-//! Showing one scan.
+//! Loading one scan.
 
 use super::ScanWithFindings;
 use super::finding::shown;
@@ -9,10 +9,10 @@ use crate::error::Result;
 use crate::ids::ScanId;
 use crate::operation::{Audit, Context, Operation, Read};
 
-/// Gives a scan with what it found.
+/// Returns a scan with its findings.
 #[derive(Debug)]
 pub struct GetScan {
-    /// Which scan; `None` if what was given is no id and names nothing.
+    /// Scan ID. `None` if the caller gave no valid ID, which answers "not found".
     pub scan: Option<ScanId>,
 }
 

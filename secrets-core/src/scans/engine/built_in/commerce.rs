@@ -1,4 +1,4 @@
-//! Payments and shops.
+//! Credentials of payment and shop services.
 
 use super::super::rule::Severity::{High, Low, Medium};
 use super::{Definition, token};

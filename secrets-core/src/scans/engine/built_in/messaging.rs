@@ -1,4 +1,4 @@
-//! Chat, mail and telephones.
+//! Credentials of chat, e-mail and telephony services.
 
 use super::super::rule::Severity::{High, Medium};
 use super::Form::{Assigned, Written};

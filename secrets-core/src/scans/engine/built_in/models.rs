@@ -1,4 +1,4 @@
-//! Providers of language models.
+//! Credentials of language model providers.
 
 use super::super::rule::Severity::High;
 use super::Form::Assigned;

@@ -1,4 +1,4 @@
-//! Other services that applications use.
+//! Credentials of other services.
 
 use super::super::rule::Severity::{High, Medium};
 use super::Form::{Assigned, Written};
