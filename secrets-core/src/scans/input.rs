@@ -65,7 +65,7 @@ pub struct ScanSource {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub enum SourceKind {
-    /// One text.
+    /// Text.
     Text,
     /// A list of files.
     Files,

@@ -120,7 +120,8 @@ const MAX_REGEX_SIZE: usize = 4 * 1024 * 1024;
 
 /// Compiles a regular expression, with limited memory.
 pub(super) fn expression(text: &str) -> Result<Regex, String> {
-    let compiled = RegexBuilder::new(text).size_limit(MAX_REGEX_SIZE).dfa_size_limit(MAX_REGEX_SIZE).build();
+    let compiled =
+        RegexBuilder::new(text).size_limit(MAX_REGEX_SIZE).dfa_size_limit(MAX_REGEX_SIZE).build();
     compiled.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => "the expression is too large".to_owned(),
         // The last line is the reason; the lines before repeat the expression.

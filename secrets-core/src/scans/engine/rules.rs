@@ -119,7 +119,7 @@ impl Rules {
     }
 }
 
-/// Line line_around a keyword, cut off if it is long.
+/// Line around a keyword, cut off if it is long.
 fn line_around(text: &str, hit: Range<usize>) -> Range<usize> {
     let from = text.floor_char_boundary(hit.start.saturating_sub(WINDOW_BEFORE));
     let to = text.ceil_char_boundary((hit.end + WINDOW_AFTER).min(text.len()));
