@@ -1,4 +1,4 @@
-//! How much, and how often.
+//! Plan limits and rate limits.
 
 mod plan;
 mod rate;
