@@ -72,7 +72,7 @@ impl EgressPolicy {
     }
 
     /// True if a destination may be stored. False for an address that is not allowed and for text
-    /// that is not a host. Names are accepted, because their addresses are checked on every
+    /// that is not a host. A name is accepted, because its addresses are checked on every
     /// connection.
     #[must_use]
     pub fn admits(&self, host: &str) -> bool {

@@ -57,8 +57,9 @@ fn write_object(
 }
 
 /// Writes one line of a YAML mapping. Key and value are always in double quotes, and all characters
-/// except ASCII and other letters and digits are escaped: the meaning of plain words and special
-/// characters depends on the YAML version, and libraries write for only one version.
+/// except printable ASCII and the letters and digits of other scripts are escaped: the meaning of
+/// plain words and special characters depends on the YAML version, and libraries write for only one
+/// version.
 #[expect(clippy::unnecessary_wraps, reason = "other formats cannot represent every secret")]
 pub(super) fn yaml(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     for (piece, behind) in [(key, ": "), (value, "\n")] {

@@ -68,8 +68,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         self.at(key, now, 1)
     }
 
-    /// Returns the state of a key without counting a request; `admitted` tells whether one more
-    /// request would be.
+    /// Returns the state of a key without counting a request; `admitted` is true if one more
+    /// request would be allowed.
     pub fn look(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 0)
     }

@@ -57,8 +57,7 @@ pub struct Scan {
     pub findings_count: u32,
     /// Number of findings of each severity.
     pub by_severity: BySeverity,
-    /// True if more than 1,000 credentials were found. Only the 1,000 most severe findings are
-    /// kept.
+    /// True if there were more than 1,000 findings. Only the 1,000 most severe are kept.
     pub truncated: bool,
     /// Number of stored secret values the content was compared with.
     pub secrets_compared: u32,

@@ -57,7 +57,7 @@ fn tokens_of_another_shape_are_refused() {
         ("padding", format!("{good}=")),
         ("not base64", format!("!{good}")),
         ("standard base64", resigned(|signature| signature.replace(['-', '_'], "+") + "+/")),
-        ("longer than anybody needs", claim("padding", json!("x".repeat(LONGEST)))),
+        ("longer than allowed", claim("padding", json!("x".repeat(MAX_LENGTH)))),
         ("header not JSON", raw("alg", &claims().to_string())),
         ("header a list", raw(r#"["RS256"]"#, &claims().to_string())),
         ("claims not JSON", raw(&header().to_string(), "sub")),

@@ -41,7 +41,7 @@ pub struct Rule {
     pub(super) group: usize,
     /// Minimum entropy, in bits per character.
     pub(super) entropy: f64,
-    /// Distance from the keyword that is searched.
+    /// Part of the text that is searched around a keyword.
     pub(super) reach: Reach,
     /// True if placeholders such as `changeme` are skipped.
     pub(super) skips_stand_ins: bool,
@@ -101,7 +101,8 @@ pub(super) enum Target {
 /// Error in a rule, with its ID and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
-    /// ID of the rule, or `number N` if it has none.
+    /// ID of the rule, `number N` if it has none, or `file` or `allowlist` if the error is not
+    /// about a single rule.
     pub rule: String,
     /// Reason.
     pub reason: String,
