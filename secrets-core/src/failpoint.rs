@@ -1,11 +1,11 @@
-//! Places at which a test stops the process, to see what is found afterwards.
+//! Failpoints: named places where a test stops an operation, to check the state it leaves behind.
 //!
-//! Only in builds with debug assertions; elsewhere reaching one does nothing.
+//! Active only in builds with debug assertions; in other builds [`reached`] does nothing.
 
 #[cfg(debug_assertions)]
 pub use armed::{After, arm, reached};
 
-/// Passes.
+/// Does nothing in release builds.
 #[cfg(not(debug_assertions))]
 #[inline]
 pub async fn reached(_name: &str) {}
@@ -15,16 +15,16 @@ mod armed {
     use std::future::pending;
     use std::sync::{Mutex, PoisonError};
 
-    /// What comes after the hook.
+    /// Action after the hook of a failpoint.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum After {
-        /// Nothing: whatever reached the place goes no further.
+        /// Block forever: the operation does not continue.
         Stay,
-        /// It goes on.
+        /// Continue.
         GoOn,
     }
 
-    /// Where to stop, and what is called there.
+    /// Armed failpoint and its hook.
     struct Armed {
         name: String,
         hook: fn(&str) -> After,
@@ -32,14 +32,14 @@ mod armed {
 
     static ARMED: Mutex<Option<Armed>> = Mutex::new(None);
 
-    /// Has the hook called where this name is reached; it says what comes after. One name at a time,
-    /// for the whole process.
+    /// Arms the failpoint with this name: the hook is called when it is reached, and returns how to
+    /// continue. Only one failpoint is armed at a time in the whole process.
     pub fn arm(name: &str, hook: fn(&str) -> After) {
         let armed = Armed { name: name.to_owned(), hook };
         *ARMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
     }
 
-    /// Passes, unless this name is the one that is armed.
+    /// Marks a failpoint. Continues at once, unless this failpoint is armed.
     pub async fn reached(name: &str) {
         let hook = {
             let armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,11 +1,11 @@
-//! Whose token is this? Verification of JSON Web Tokens over keys that are given as data.
+//! Verification of JSON Web Tokens with keys given by the caller.
 //!
-//! Nothing here fetches anything: whoever holds the keys of an issuer, and keeps them fresh, hands
-//! them in. A token passes five gates, in this order, and nothing it says is believed before the
-//! signature is: its shape, its header, the key its header names, the signature, the claims.
+//! Nothing here uses the network: the host fetches the issuer's keys, keeps them up to date and
+//! passes them in. A token is checked in this order: format, header, key lookup, signature, claims.
+//! No claim is used before the signature is verified.
 //!
-//! The algorithm is a property of the key. What the header claims is only compared with it, so a
-//! token can choose neither `none` nor to be checked with a public key as if that were a secret.
+//! The algorithm is a property of the key. The `alg` of the header is only compared with it, so a
+//! token cannot choose `none`, nor have a public key used as an HMAC secret.
 
 mod claims;
 mod dev;
@@ -24,29 +24,30 @@ pub use self::keys::{BadKeySet, Key, KeySet, Keys, WeakSecret};
 
 use crate::model::{Identity, Time};
 
-/// Longer ones are refused unread; real ones have two kilobytes at most.
-const LONGEST: usize = 16 * 1024;
+/// Maximum token length in bytes. Longer tokens are rejected without parsing; real tokens have at
+/// most two kilobytes.
+const MAX_LENGTH: usize = 16 * 1024;
 
-/// What a token must say to be meant for us.
+/// Expected issuer and audience of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectations {
-    /// `iss`, exactly.
+    /// Expected `iss`, compared exactly.
     pub issuer: String,
-    /// `aud`, or one of them.
+    /// Expected `aud`, or member of `aud` if that is a list.
     pub audience: String,
 }
 
-/// Why a token proves nothing.
+/// Reason why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It names a key that is not in the set: the set may be old.
+    /// The token's key ID is not in the key set, which may be outdated.
     UnknownKey,
-    /// It is not valid, and newer keys would not change that. The reason is for the log.
+    /// The token is not valid, and newer keys would not change that. The reason is for the log.
     Invalid(&'static str),
 }
 
-/// Says who the token speaks of, if it was signed with one of the keys, by the expected issuer,
-/// for the expected audience, and is valid at this time.
+/// Verifies a token and returns the identity it contains. The token must be signed with one of the
+/// keys, come from the expected issuer for the expected audience, and be valid at this time.
 pub fn verify(
     token: &str,
     keys: &Keys,
@@ -61,28 +62,28 @@ pub fn verify(
     claims::read(&decoded(parts.claims)?, expectations, now)
 }
 
-/// A token in the compact form: `header.claims.signature`.
+/// Parts of a token in compact form: `header.claims.signature`.
 struct Parts<'a> {
     header: &'a str,
     claims: &'a str,
     signature: &'a str,
-    /// What the signature is over.
+    /// Signed text: `header.claims`.
     signed: &'a str,
 }
 
 impl<'a> Parts<'a> {
     fn split(token: &'a str) -> Result<Self, Refusal> {
-        if token.len() > LONGEST {
+        if token.len() > MAX_LENGTH {
             return Err(Refusal::Invalid("longer than 16 KiB"));
         }
-        let shape = Refusal::Invalid("not of the form header.claims.signature");
+        let shape = Refusal::Invalid("not in the form header.claims.signature");
         let (signed, signature) = token.rsplit_once('.').ok_or(shape)?;
         let (header, claims) = signed.split_once('.').ok_or(shape)?;
         Ok(Self { header, claims, signature, signed })
     }
 }
 
-/// The part of a header that is looked at. `x5t` and the like are of no consequence.
+/// Header fields that are checked. `x5t` and others have no effect.
 #[derive(serde::Deserialize)]
 struct Header {
     alg: String,
@@ -100,22 +101,22 @@ struct Header {
 impl Header {
     fn read(encoded: &str) -> Result<Self, Refusal> {
         let header: Self =
-            object(&decoded(encoded)?).ok_or(Refusal::Invalid("the header is not one"))?;
+            object(&decoded(encoded)?).ok_or(Refusal::Invalid("the header is not valid"))?;
         header.admit()?;
         Ok(header)
     }
 
     fn admit(&self) -> Result<(), Refusal> {
-        // There is no extension we understand, so none may be critical.
+        // No extension is supported, so none may be critical.
         if self.crit {
             return Err(Refusal::Invalid("has critical extensions"));
         }
-        // Keys come from the issuer. These would never be read anyway; a token that brings its own
-        // key, or says where to find it, is an attempt at something.
+        // Keys come from the issuer only. These fields would never be used; a token that contains a
+        // key, or says where to find one, is likely an attack.
         if self.own_key {
-            return Err(Refusal::Invalid("brings its own key"));
+            return Err(Refusal::Invalid("contains its own key"));
         }
-        // Other types are signed with the same keys: logout tokens, for one.
+        // Issuers sign other types of tokens with the same keys, such as logout tokens.
         let typ = self.typ.as_deref().unwrap_or("JWT");
         if !["JWT", "at+jwt", "application/at+jwt"]
             .iter()
@@ -141,12 +142,12 @@ fn decoded(part: &str) -> Result<Vec<u8>, Refusal> {
     URL_SAFE_NO_PAD.decode(part).map_err(|_| Refusal::Invalid("not base64url"))
 }
 
-/// Reads a JSON object. (serde would also fill the fields of a struct from a list, in their order.)
+/// Parses a JSON object. (serde would also accept a list of the field values in order.)
 fn object<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Option<T> {
     json.trim_ascii_start().starts_with(b"{").then(|| serde_json::from_slice(json).ok())?
 }
 
-/// True for whatever is there, even `null`.
+/// Returns true for any value that is present, even `null`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     IgnoredAny::deserialize(deserializer).map(|_| true)
 }

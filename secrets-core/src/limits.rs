@@ -1,4 +1,4 @@
-//! Rate limits: so many requests a minute, in windows that begin with the minute; or with the hour.
+//! Rate limits: requests per minute or hour, in fixed windows aligned to the minute or hour.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -10,14 +10,15 @@ use crate::model::Time;
 
 const SHARDS: usize = 16;
 
-/// How many keys a shard tells apart in one window. Those beyond share one count, so that a flood
-/// of addresses costs bounded memory and is limited as one.
+/// Maximum number of keys counted separately by a shard in one window. Further keys share one
+/// counter, so that a flood of addresses uses bounded memory and is limited as a whole.
 const KEYS_PER_SHARD: usize = 8_192;
 
-/// Counts requests by key. As windows are the same for all keys, nothing outlives its window.
+/// Fixed-window request counter per key. All keys share the same windows, so all counters are
+/// dropped when a window ends.
 pub struct RateLimiter<K> {
     limit: u32,
-    /// How long a window is, in seconds.
+    /// Window length in seconds.
     length: i64,
     hasher: RandomState,
     shards: [Mutex<Shard<K>>; SHARDS],
@@ -29,27 +30,27 @@ struct Shard<K> {
     overflow: u32,
 }
 
-/// Where a key stands in its window.
+/// State of a key in its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Requests a window takes.
+    /// Requests allowed per window.
     pub limit: u32,
-    /// Requests it still takes.
+    /// Requests left in this window.
     pub remaining: u32,
-    /// When the next window begins.
+    /// Start of the next window.
     pub resets_at: Time,
-    /// Whether this request was within the limit.
+    /// True if this request was within the limit.
     pub admitted: bool,
 }
 
 impl<K: Eq + Hash> RateLimiter<K> {
-    /// Takes `limit` requests a minute from each key; 0 takes all and counts none.
+    /// Creates a limiter of `limit` requests per minute and key. 0 means unlimited.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self::within(60, limit)
     }
 
-    /// Takes `limit` requests an hour from each key; 0 takes all and counts none.
+    /// Creates a limiter of `limit` requests per hour and key. 0 means unlimited.
     #[must_use]
     pub fn hourly(limit: u32) -> Self {
         Self::within(3_600, limit)
@@ -62,12 +63,13 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Self { limit, length, hasher: RandomState::new(), shards }
     }
 
-    /// Counts a request; `None` if nothing is counted.
+    /// Counts a request and returns the state of its key; `None` if unlimited.
     pub fn count(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 1)
     }
 
-    /// Where a key stands, without counting.
+    /// Returns the state of a key without counting a request; `admitted` is true if one more
+    /// request would be allowed.
     pub fn look(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 0)
     }

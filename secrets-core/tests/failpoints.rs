@@ -1,7 +1,7 @@
-//! What is found on a target after a process was stopped while it changed it. In a binary of its
-//! own: a failpoint is armed for the whole process.
+//! State of a rotation target after the process stopped in the middle of a change. A separate test
+//! binary, because a failpoint is armed for the whole process.
 #![cfg(all(feature = "rotators", debug_assertions))]
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 
 static REACHED: Notify = Notify::const_new();
 
-#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+#[expect(clippy::disallowed_methods, reason = "tests are configured by environment variables only")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -39,7 +39,7 @@ fn target(name: &str, integration: Integration) -> Option<Target> {
     })
 }
 
-/// MySQL itself cannot be had everywhere.
+/// Test targets. MySQL is optional, because it is not available on every machine.
 fn targets() -> Vec<Target> {
     let needed = [
         target("SECRETS_TEST_TARGET_POSTGRES_URL", Integration::Postgresql),
@@ -72,17 +72,17 @@ async fn what_was_sent_is_done_and_what_was_not_is_not() {
                 After::Stay
             });
             tokio::select! {
-                _ = rotator.apply(&target, &apply) => panic!("{name} was passed"),
+                _ = rotator.apply(&target, &apply) => panic!("failpoint {name} was not reached"),
                 () = REACHED.notified() => {}
             }
             failpoint::arm("none", |_| After::Stay);
-            // The server may still be at it.
+            // The server may still be executing the statement.
             tokio::time::sleep(Duration::from_millis(500)).await;
 
             let verified = rotator.verify(&target, &apply.login, apply.level).await;
             let fault = verified.err().map(|error| error.fault);
             assert_eq!(fault, (!is_done).then_some(Fault::LoginRejected), "{name}");
-            // The same is asked again, and all is well.
+            // A retry with the same arguments must succeed.
             rotator.apply(&target, &apply).await.unwrap();
             rotator.verify(&target, &apply.login, apply.level).await.unwrap();
         }

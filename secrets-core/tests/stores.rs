@@ -1,4 +1,4 @@
-//! Every store keeps every rule of the contract.
+//! Runs the conformance tests of the store contract against every store.
 #![cfg(feature = "testing")]
 
 mod memory {
@@ -14,7 +14,7 @@ mod memory {
 }
 
 #[cfg(feature = "sqlite")]
-#[expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod sqlite {
     use std::sync::Arc;
 
@@ -31,7 +31,7 @@ mod sqlite {
 }
 
 #[cfg(feature = "postgres")]
-#[expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod postgres {
     use std::sync::Arc;
     use std::time::Duration;
@@ -42,7 +42,7 @@ mod postgres {
 
     async fn open() -> (Arc<dyn Store>, TestDatabase) {
         let database = TestDatabase::create().await;
-        // Tests that run beside others wait longer than a request should.
+        // Tests run in parallel, so they may wait longer than a request should.
         let options = Options { patience: Duration::from_mins(1), ..Options::default() };
         let store = postgres::open(&database.url(), options).await.unwrap();
         (Arc::new(store), database)

@@ -1,40 +1,41 @@
-//! What an address is for.
+//! Classification of IP addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-/// What an address is for, as far as it matters to whom it is dialled for.
+/// Class of an IP address. The order is from least to most restricted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// One host, which the whole internet can reach.
+    /// Globally reachable unicast address.
     Global,
-    /// Of a private network, of this machine, of a translator, or kept for something else: dialled
-    /// only where the operator lists it.
+    /// Private, loopback, translated or reserved address. Connected to only if the operator lists
+    /// it.
     Special,
-    /// Never dialled: what belongs to the link or the machine's own cloud, and what is no one host.
+    /// Never connected to: link-local and cloud metadata addresses, multicast, broadcast and
+    /// unspecified addresses.
     Forbidden,
 }
 
-/// A network: its first address, and how many bits of it count, at least one.
+/// Network: first address and prefix length, which is at least one bit.
 type V4 = ([u8; 4], u8);
 type V6 = ([u16; 8], u8);
 
-/// Networks of IPv4 that are never dialled.
+/// IPv4 networks that are never connected to.
 const FORBIDDEN_V4: [V4; 7] = [
-    ([0, 0, 0, 0], 8),          // "this host"; Linux takes it for the loopback address
-    ([169, 254, 0, 0], 16),     // link-local, with most clouds' metadata
+    ([0, 0, 0, 0], 8),          // "this host"; loopback on Linux
+    ([169, 254, 0, 0], 16),     // link-local, and metadata of most clouds
     ([100, 100, 100, 200], 32), // metadata of Alibaba Cloud
-    ([168, 63, 129, 16], 32),   // the host of a machine on Azure
+    ([168, 63, 129, 16], 32),   // host of a virtual machine on Azure
     ([192, 0, 0, 192], 32),     // metadata of Oracle Cloud, formerly
     ([224, 0, 0, 0], 4),        // multicast
     ([255, 255, 255, 255], 32), // broadcast
 ];
 
-/// Networks of IPv4 that are not of the internet.
+/// IPv4 networks that are not globally reachable.
 const SPECIAL_V4: [V4; 12] = [
     ([10, 0, 0, 0], 8),
-    ([100, 64, 0, 0], 10), // behind carriers' translators
+    ([100, 64, 0, 0], 10), // carrier-grade NAT
     ([127, 0, 0, 0], 8),
     ([172, 16, 0, 0], 12),
     ([192, 0, 0, 0], 24),   // protocol assignments
@@ -47,7 +48,7 @@ const SPECIAL_V4: [V4; 12] = [
     ([240, 0, 0, 0], 4),     // reserved
 ];
 
-/// Networks of IPv6 that are never dialled.
+/// IPv6 networks that are never connected to.
 const FORBIDDEN_V6: [V6; 5] = [
     ([0; 8], 128),                                // unspecified
     ([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),          // link-local
@@ -56,10 +57,10 @@ const FORBIDDEN_V6: [V6; 5] = [
     ([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128),  // metadata of Google Cloud
 ];
 
-/// The only networks of IPv6 that are of the internet ...
+/// IPv6 networks that are globally reachable, except [`SPECIAL_V6`].
 const GLOBAL_V6: [V6; 1] = [([0x2000, 0, 0, 0, 0, 0, 0, 0], 3)];
 
-/// ... but for these.
+/// Exceptions from [`GLOBAL_V6`].
 const SPECIAL_V6: [V6; 4] = [
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), // protocol assignments, with Teredo
     ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), // documentation
@@ -67,7 +68,8 @@ const SPECIAL_V6: [V6; 4] = [
     ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), // documentation
 ];
 
-/// What an address is for. One that carries an IPv4 address is at best what that one is.
+/// Classifies an address. An IPv6 address that embeds an IPv4 address is at least as restricted as
+/// the IPv4 address.
 #[must_use]
 pub fn classify(address: IpAddr) -> Class {
     match address {
@@ -79,7 +81,7 @@ pub fn classify(address: IpAddr) -> Class {
     }
 }
 
-/// Whether a whole network is of what is never dialled.
+/// True if all addresses of a network are forbidden.
 pub(super) fn is_forbidden(network: IpNet) -> bool {
     match network {
         IpNet::V4(network) => {
@@ -123,12 +125,12 @@ fn is_in_v6(address: Ipv6Addr, (network, length): V6) -> bool {
     (u128::from(address) ^ u128::from(Ipv6Addr::from(network))) >> (128 - length) == 0
 }
 
-/// The IPv4 address that a translator or a tunnel would go on to, or that this is another way of
-/// writing.
+/// IPv4 address embedded in an IPv6 address: one that a translator or tunnel would forward to, or
+/// that is only written in IPv6 form.
 pub(super) fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
     match address.segments() {
-        // Nothing and this machine; they are not IPv4.
+        // The unspecified and the loopback address do not embed an IPv4 address.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
         // Compatible, mapped (RFC 4291) and translated (RFC 2765).
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
@@ -138,7 +140,7 @@ pub(super) fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
         // 6to4 (RFC 3056), and any prefix of ISATAP (RFC 5214).
         | [0x2002, high, low, ..]
         | [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => v4(high, low),
-        // The client of Teredo (RFC 4380), which is written inverted.
+        // Client address in Teredo (RFC 4380), with all bits inverted.
         [0x2001, 0, _, _, _, _, high, low] => v4(!high, !low),
         _ => None,
     }

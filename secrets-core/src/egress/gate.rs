@@ -1,4 +1,4 @@
-//! The one way out to where tenants say.
+//! Connections to destinations that tenants choose; all of them are made here.
 
 use std::fmt;
 use std::io;
@@ -12,66 +12,67 @@ use tokio::time::{Instant, timeout_at};
 
 use super::policy::{EgressPolicy, literal, name};
 
-/// Asks for the addresses of names.
+/// DNS resolver.
 #[async_trait]
 pub trait Resolver: Send + Sync {
-    /// The addresses of a name, in the order in which they are to be tried.
+    /// Resolves a name to its addresses, in the order in which they should be tried.
     async fn addresses(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// Asks what the machine asks.
+/// Resolver of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
-/// Connects to what the policy permits, and to nothing else.
+/// Connects to destinations that the policy allows, and to no others.
 ///
-/// A name is resolved once; if one of its addresses may not be reached, none is, so that nobody
-/// learns which. What was judged is what is dialled.
+/// A name is resolved once. If one of its addresses is not allowed, the whole name is refused, so
+/// that the result does not reveal which address it was. The checked addresses are the ones that
+/// are connected to.
 #[derive(Clone)]
 pub struct Gate {
     policy: EgressPolicy,
     resolver: Arc<dyn Resolver>,
 }
 
-/// Why there is no connection. Without the name and the addresses: what they are may be nobody's
-/// business.
+/// Reason why no connection was made. Contains neither the name nor the addresses, which may be
+/// confidential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// There is no such name, or nothing answers there, or not in time.
+    /// The name does not exist, nothing answers there, or the timeout passed.
     Unreachable,
-    /// The policy does not permit it.
+    /// The policy does not allow the destination.
     NotAllowed,
 }
 
-/// How long an answer to a name is waited for, by itself.
-const RESOLVING: Duration = Duration::from_secs(5);
+/// Timeout of one name resolution.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// More addresses than this no honest name has.
-const MOST_ADDRESSES: usize = 64;
+/// Maximum number of addresses of one name; no legitimate name has more.
+const MAX_ADDRESSES: usize = 64;
 
 impl Gate {
-    /// With the resolver of the machine.
+    /// Creates a gate that uses the resolver of the operating system.
     #[must_use]
     pub fn new(policy: EgressPolicy) -> Self {
         Self::with_resolver(policy, Arc::new(SystemResolver))
     }
 
-    /// With this resolver.
+    /// Creates a gate that uses this resolver.
     #[must_use]
     pub fn with_resolver(policy: EgressPolicy, resolver: Arc<dyn Resolver>) -> Self {
         Self { policy, resolver }
     }
 
-    /// What is permitted.
+    /// Egress policy.
     #[must_use]
     pub fn policy(&self) -> &EgressPolicy {
         &self.policy
     }
 
-    /// The addresses of a host, at least one, all of which may be connected to. Ends within five
+    /// Resolves a host to its addresses, at least one, all of which are allowed. Takes at most five
     /// seconds.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Refused> {
-        // First, as connectors do not ask a resolver about an address.
+        // Check literal addresses first: connectors do not call a resolver for them.
         let addresses = match literal(host) {
             Some(address) => vec![address],
             None => self.ask(host).await?,
@@ -85,19 +86,20 @@ impl Gate {
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
-    /// A connection to a host, made before `patience` is over.
+    /// Connects to a host within `timeout`, trying its addresses in order.
     pub async fn dial(
         &self,
         host: &str,
         port: u16,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<TcpStream, Refused> {
-        let end = Instant::now() + patience;
-        let addresses = timeout_at(end, self.resolve(host, port)).await;
+        let deadline = Instant::now() + timeout;
+        let addresses = timeout_at(deadline, self.resolve(host, port)).await;
         let addresses = addresses.map_err(|_| Refused::Unreachable)??;
         for (tried, address) in addresses.iter().enumerate() {
-            // So that one that swallows everything leaves time for the others.
-            let left = end.saturating_duration_since(Instant::now());
+            // Share the remaining time, so that an address that never answers leaves time for the
+            // others.
+            let left = deadline.saturating_duration_since(Instant::now());
             let share = left / u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
             if let Some(stream) = connect(*address, Instant::now() + share).await {
                 return Ok(stream);
@@ -108,20 +110,21 @@ impl Gate {
 
     async fn ask(&self, host: &str) -> Result<Vec<IpAddr>, Refused> {
         let name = name(host).ok_or(Refused::Unreachable)?;
-        let answer = timeout_at(Instant::now() + RESOLVING, self.resolver.addresses(&name)).await;
+        let answer =
+            timeout_at(Instant::now() + RESOLVE_TIMEOUT, self.resolver.addresses(&name)).await;
         match answer {
-            Ok(Ok(addresses)) if addresses.len() <= MOST_ADDRESSES => Ok(addresses),
+            Ok(Ok(addresses)) if addresses.len() <= MAX_ADDRESSES => Ok(addresses),
             _ => Err(Refused::Unreachable),
         }
     }
 }
 
-/// A connection to exactly this address.
-async fn connect(address: SocketAddr, end: Instant) -> Option<TcpStream> {
-    let stream = timeout_at(end, TcpStream::connect(address)).await.ok()?.ok()?;
+/// Connects to exactly this address.
+async fn connect(address: SocketAddr, deadline: Instant) -> Option<TcpStream> {
+    let stream = timeout_at(deadline, TcpStream::connect(address)).await.ok()?.ok()?;
     let peer = stream.peer_addr().ok()?;
     let is_it = peer.ip() == address.ip() && peer.port() == address.port();
-    // Questions and answers are small here; they do not wait for each other.
+    // Requests and responses are small here, so do not delay them (Nagle's algorithm).
     (is_it && stream.set_nodelay(true).is_ok()).then_some(stream)
 }
 
@@ -142,9 +145,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unreachable => "the destination cannot be reached",
-            Self::NotAllowed => {
-                "the destination is at an address that may not be reached from here"
-            }
+            Self::NotAllowed => "the destination address is not allowed by the egress policy",
         })
     }
 }

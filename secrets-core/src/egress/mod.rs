@@ -1,12 +1,13 @@
-//! Where the service may connect to on somebody's behalf.
+//! Egress policy: outgoing connections to destinations that tenants choose.
 //!
-//! Webhooks and rotation targets are named by tenants, so a name or an address may lead into the
-//! network that the service itself stands in. Only addresses that the whole internet can reach are
-//! dialled, and those that the operator lists. Whatever is checked is what is dialled: a name is
-//! resolved once, every address it has is judged, and the connection is made to one of exactly
-//! those ([`Gate`], with the feature `rotators`).
+//! Tenants configure the addresses of webhooks and rotation targets, so a name or an address may
+//! lead into the service's own network (server-side request forgery). Connections are made only to
+//! globally reachable addresses and to those that the operator allows. The address that was checked
+//! is the one that is connected to: a name is resolved once, all its addresses are checked, and the
+//! connection goes to one of exactly these ([`Gate`], with the feature `rotators`).
 //!
-//! What an address is: the registries of special addresses (RFC 6890, IANA), read strictly.
+//! Addresses are classified by the IANA registries of special-purpose addresses (RFC 6890), read
+//! strictly.
 
 mod class;
 #[cfg(feature = "rotators")]

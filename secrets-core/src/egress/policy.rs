@@ -1,4 +1,4 @@
-//! Which destinations an operator allows.
+//! Destinations that an operator allows.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,18 +8,18 @@ use url::Host;
 
 use super::class::{Class, carried, classify, is_forbidden};
 
-/// Which destinations may be connected to. The default lists nothing: only what the whole internet
-/// can reach.
+/// Destinations that may be connected to. The default lists nothing and allows only globally
+/// reachable addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressPolicy {
     networks: Vec<IpNet>,
     names: Vec<String>,
 }
 
-/// An entry of the list that cannot be one.
+/// Invalid entry of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadEntry {
-    /// Which one, counted from one.
+    /// Position of the entry, starting at 1.
     pub number: usize,
     reason: &'static str,
 }
@@ -29,8 +29,8 @@ const NEVER_REACHED: &str =
     "must not be link-local, metadata, multicast or unspecified: those are never reached";
 
 impl EgressPolicy {
-    /// Reads networks (`10.0.0.0/8`), addresses and host names, separated by commas or white space.
-    /// A host name stands for every address it has that is not [`Class::Forbidden`].
+    /// Parses a list of networks (`10.0.0.0/8`), addresses and host names, separated by commas or
+    /// white space. A host name allows all its addresses that are not [`Class::Forbidden`].
     pub fn parse(list: &str) -> Result<Self, BadEntry> {
         let mut policy = Self::default();
         let entries = list.split(|c: char| c == ',' || c.is_whitespace());
@@ -53,7 +53,8 @@ impl EgressPolicy {
         Ok(())
     }
 
-    /// Whether this address may be connected to, for a host of this name (or written so).
+    /// True if connecting to this address is allowed, for a host of this name (or written as this
+    /// address).
     #[must_use]
     pub fn permits(&self, host: &str, address: IpAddr) -> bool {
         match classify(address) {
@@ -63,15 +64,16 @@ impl EgressPolicy {
         }
     }
 
-    /// Whether this address, for a host of this name, may be spoken to without TLS: the list names
-    /// it.
+    /// True if connecting to this address without TLS is allowed, for a host of this name: it must
+    /// be listed.
     #[must_use]
     pub fn permits_plaintext(&self, host: &str, address: IpAddr) -> bool {
         classify(address) != Class::Forbidden && self.lists(host, address)
     }
 
-    /// Whether a destination may be kept: false for an address that may not be connected to, and
-    /// for what cannot be a host. A name may: it is judged whenever it is dialled.
+    /// True if a destination may be stored. False for an address that is not allowed and for text
+    /// that is not a host. A name is accepted, because its addresses are checked on every
+    /// connection.
     #[must_use]
     pub fn admits(&self, host: &str) -> bool {
         match literal(host) {
@@ -80,8 +82,8 @@ impl EgressPolicy {
         }
     }
 
-    /// Whether a destination that is to be spoken to without TLS may be kept: the list names it as
-    /// it is written. That a name has a listed address is known only when it is dialled.
+    /// True if a destination may be stored for use without TLS: the list must contain it as it is
+    /// written. Whether a name resolves to a listed address is known only when connecting.
     #[must_use]
     pub fn admits_plaintext(&self, host: &str) -> bool {
         match literal(host) {
@@ -97,8 +99,9 @@ impl EgressPolicy {
         let within = |address: IpAddr| self.networks.iter().any(|net| net.contains(&address));
         match address {
             IpAddr::V4(_) => within(address),
-            // A mapped address is another way of writing the IPv4 address. The others are a way to
-            // it, so both the way and where it leads must be allowed.
+            // A mapped address is another way of writing the IPv4 address. Other embedded addresses
+            // are routes to it, so both the IPv6 address and the IPv4 address it leads to must be
+            // allowed.
             IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
                 within(address.to_canonical()) || within(address)
             }
@@ -117,14 +120,14 @@ impl EgressPolicy {
     }
 }
 
-/// The address that a host is, where a parser of URLs or a resolver takes it for one: also written
-/// in octal, hexadecimal or as one number, short (`127.1`), in brackets, with a scope or with a dot
-/// at the end.
+/// Parses a host that URL parsers or resolvers read as an IP address. This includes addresses
+/// written in octal, in hexadecimal or as one number, shortened (`127.1`), in brackets, with a zone
+/// ID, or with a trailing dot.
 #[must_use]
 pub fn literal(host: &str) -> Option<IpAddr> {
     let bare = host.trim_matches(|c: char| c.is_ascii_whitespace());
     let inner = bare.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(bare);
-    // Which link it is of does not make another address of it.
+    // The zone ID names a network interface and is not part of the address.
     let unscoped = inner.split_once('%').map_or(inner, |(address, _)| address);
     if let Ok(address) = unscoped.parse() {
         return Some(IpAddr::V6(address));
@@ -136,7 +139,8 @@ pub fn literal(host: &str) -> Option<IpAddr> {
     }
 }
 
-/// A host name as resolvers take it: in lower case, in ASCII, without a dot at the end.
+/// Normalizes a host name for resolvers: lower case, ASCII, without a trailing dot. `None` if the
+/// text is not a name.
 pub(crate) fn name(host: &str) -> Option<String> {
     match Host::parse(host) {
         Ok(Host::Domain(name)) => {

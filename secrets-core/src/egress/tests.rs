@@ -1,10 +1,10 @@
-//! What may be connected to, case by case.
+//! Tests of the egress policy, case by case.
 
 use std::net::IpAddr;
 
 use super::{Class, EgressPolicy, classify, literal};
 
-/// One case a line: a host as somebody writes it, and what becomes of it.
+/// Test table, one case per line: a host as a user may write it, and the expected result.
 const CASES: &str = include_str!("cases.txt");
 
 #[test]
@@ -152,7 +152,7 @@ mod dialling {
 
     const PATIENCE: Duration = Duration::from_secs(2);
 
-    /// Gives one answer after the other, and the last for ever.
+    /// Resolver that returns the answers in order, and then repeats the last one.
     struct Flipping {
         answers: Vec<Vec<IpAddr>>,
         asked: AtomicUsize,
@@ -166,7 +166,7 @@ mod dialling {
         }
     }
 
-    /// Never answers.
+    /// Resolver that never answers.
     struct Silent;
 
     #[async_trait]
@@ -181,7 +181,7 @@ mod dialling {
         Arc::new(Flipping { answers: answers.collect(), asked: AtomicUsize::new(0) })
     }
 
-    /// Listens on this machine; nobody may come.
+    /// Listener on the loopback address that expects no connection.
     async fn listener() -> (TcpListener, u16) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -203,7 +203,7 @@ mod dialling {
 
         assert_eq!(stream.peer_addr().unwrap(), listener.local_addr().unwrap());
         assert_eq!(resolver.asked.load(Ordering::Relaxed), 1);
-        // The second answer is judged as well.
+        // The second answer must be checked as well.
         let again = gate.dial("flips.example", port, PATIENCE).await.err();
         assert_eq!(again, Some(Refused::NotAllowed));
     }
@@ -233,7 +233,7 @@ mod dialling {
     #[tokio::test]
     async fn no_way_to_write_this_machine_reaches_it() {
         let (listener, port) = listener().await;
-        // Where a resolver would take the text for a name, it says this machine.
+        // If a resolver treats the text as a name, the answer is the loopback address.
         let gate = Gate::with_resolver(EgressPolicy::default(), resolver(&[&["127.0.0.1"]]));
 
         for line in super::CASES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {

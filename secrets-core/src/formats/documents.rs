@@ -1,4 +1,4 @@
-//! JSON and YAML: one flat object of texts.
+//! JSON and YAML: one flat object with string values.
 
 use std::fmt::{self, Write as _};
 
@@ -10,37 +10,37 @@ use super::room;
 use crate::crypto::Plaintext;
 use crate::model::{Broken, Rule, SecretKey};
 
-/// A document that holds no secrets as they are written. Never shows what stands there, except for
-/// a key that is one.
+/// Error of a document that does not contain secrets in the expected form. Never contains the
+/// document's text, except for a valid key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadDocument {
-    /// It is not of the format, or not one flat object.
+    /// The document cannot be parsed, or is not one flat object.
     NoObject,
-    /// It is YAML of a size that takes its readers too long.
+    /// The YAML document is so large or so nested that parsing would take too long.
     TooMuch,
-    /// An entry breaks a rule.
+    /// An entry violates a rule.
     Entry {
-        /// Which one, from 0.
+        /// Index of the entry, starting at 0.
         index: usize,
-        /// Its key, if it is one.
+        /// Key, if it is valid.
         key: Option<SecretKey>,
-        /// Whether it is the key that breaks the rule, and not the value.
+        /// True if the key violates the rule, false if the value does.
         is_key: bool,
-        /// The rule.
+        /// Violated rule.
         broken: Broken,
     },
 }
 
-/// Numbers, `true` and `null` are refused: what they are as text depends on who reads them.
-const NO_TEXT: Rule = Rule::of("must be a string: put it in quotes");
+/// Numbers, `true` and `null` are rejected: their text form depends on the reader.
+const NOT_A_STRING: Rule = Rule::of("must be a string: put it in quotes");
 
-/// A JSON object of the values by key.
-#[expect(clippy::expect_used, reason = "texts are written to memory as they are")]
+/// Writes the secrets as a JSON object.
+#[expect(clippy::expect_used, reason = "strings written to memory cannot fail to serialize")]
 pub(super) fn json(secrets: &[(SecretKey, Plaintext)]) -> String {
     let mut bytes = Vec::with_capacity(room(secrets));
-    write_object(&mut bytes, secrets).expect("every text has a form in JSON");
+    write_object(&mut bytes, secrets).expect("every string can be written as JSON");
     bytes.push(b'\n');
-    String::from_utf8(bytes).expect("JSON of texts is UTF-8")
+    String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
 fn write_object(
@@ -55,10 +55,11 @@ fn write_object(
     object.end()
 }
 
-/// A line of a YAML mapping. Key and value stand in double quotes always, and what is neither ASCII
-/// nor a letter or digit is escaped: which bare words and characters mean something else depends
-/// on the version of YAML, and libraries write for theirs.
-#[expect(clippy::unnecessary_wraps, reason = "other formats cannot carry everything")]
+/// Writes one line of a YAML mapping. Key and value are always in double quotes, and all characters
+/// except printable ASCII and the letters and digits of other scripts are escaped: the meaning of
+/// plain words and special characters depends on the YAML version, and libraries write for only one
+/// version.
+#[expect(clippy::unnecessary_wraps, reason = "other formats cannot represent every secret")]
 pub(super) fn yaml(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     for (piece, behind) in [(key, ": "), (value, "\n")] {
         text.push('"');
@@ -77,36 +78,38 @@ fn push_escaped(text: &mut String, c: char) {
         '\t' => text.push_str("\\t"),
         ' '..='~' => text.push(c),
         _ if c.is_alphanumeric() => text.push(c),
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         _ => _ = write!(text, "\\U{:08X}", u32::from(c)),
     }
 }
 
-/// The secrets of a JSON object `{KEY: value}`, in its order.
+/// Parses the secrets of a JSON object `{KEY: value}`, in its order.
 pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
     let entries: Entries = serde_json::from_str(text).map_err(|_| BadDocument::NoObject)?;
     entries.into_secrets()
 }
 
-/// The most bytes of a YAML document, and the most brackets it may open: to the library each token
-/// costs as many steps as brackets are open, so that a hundred thousand of them take a minute.
-const YAML_BYTES: usize = 1024 * 1024;
-const YAML_BRACKETS: usize = 256;
+/// Maximum size of a YAML document in bytes, and maximum number of opening brackets. The YAML
+/// library needs time proportional to the number of open brackets for each token: a hundred
+/// thousand open brackets take a minute.
+const MAX_YAML_BYTES: usize = 1024 * 1024;
+const MAX_YAML_BRACKETS: usize = 256;
 
-/// The secrets of a YAML 1.2 mapping `KEY: value`, in its order: `no` is a text, `1e3` is none.
+/// Parses the secrets of a YAML 1.2 mapping `KEY: value`, in its order. `no` is a string in YAML
+/// 1.2, `1e3` is not.
 pub fn parse_yaml(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
     let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
-    if text.len() > YAML_BYTES || brackets > YAML_BRACKETS {
+    if text.len() > MAX_YAML_BYTES || brackets > MAX_YAML_BRACKETS {
         return Err(BadDocument::TooMuch);
     }
     let entries: Entries = yaml_serde::from_str(text).map_err(|_| BadDocument::NoObject)?;
     entries.into_secrets()
 }
 
-/// The entries of an object, as often as they are given.
+/// Entries of an object, including duplicate keys.
 struct Entries(Vec<(String, Entry)>);
 
-/// A text, or something else.
+/// Value of an entry: a string, or anything else.
 enum Entry {
     Text(Zeroizing<String>),
     Other,
@@ -123,7 +126,7 @@ fn secret(index: usize, key: &str, entry: Entry) -> Result<(SecretKey, Plaintext
     let key: SecretKey = key.parse().map_err(|broken| bad(None, true, broken))?;
     let value = match entry {
         Entry::Text(mut text) => Plaintext::new(std::mem::take(&mut *text)),
-        Entry::Other => Err(NO_TEXT.broken()),
+        Entry::Other => Err(NOT_A_STRING.broken()),
     };
     match value {
         Ok(value) => Ok((key, value)),

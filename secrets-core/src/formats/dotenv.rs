@@ -1,8 +1,8 @@
-//! Reading and writing `.env` files, as the common readers of them agree.
+//! Reading and writing `.env` files, in the syntax that common readers agree on.
 //!
 //! `KEY=value`, optionally after `export`. Unquoted values end at ` #` and lose surrounding space;
-//! single quotes and backticks keep everything as it is; double quotes know `\n`, `\r`, `\t`, `\"`,
-//! `\\` and `\$`. Quoted values may run over lines. Nothing is expanded.
+//! single quotes and backticks keep everything literally; double quotes support the escapes `\n`,
+//! `\r`, `\t`, `\"`, `\\` and `\$`. Quoted values may span lines. Variables are not expanded.
 
 use std::fmt;
 
@@ -10,48 +10,48 @@ use super::is_variable;
 use crate::crypto::Plaintext;
 use crate::model::{Broken, SecretKey};
 
-/// A line of a `.env` file that is none. Never shows what stands there.
+/// Invalid line of a `.env` file. Never contains the line's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadLine {
-    /// Which line, from 1.
+    /// Line number, starting at 1.
     pub line: usize,
-    /// What is wrong.
+    /// Reason.
     pub reason: Reason,
 }
 
-/// What is wrong with a line.
+/// Reason why a line is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// There is no `=`.
+    /// No `=`.
     NoAssignment,
-    /// The key is none, or the value too long.
+    /// Invalid key, or value too long.
     Broken(Broken),
-    /// A quote is never closed.
+    /// Missing closing quote.
     OpenQuote,
-    /// Something stands behind the closing quote.
+    /// Text after the closing quote.
     AfterQuote,
 }
 
-/// The secrets of a `.env` file, in its order.
+/// Parses the secrets of a `.env` file, in its order.
 pub fn parse(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut rest = Rest { text, line: 1 };
+    let mut parser = Parser { text, line: 1 };
     let mut secrets = Vec::new();
-    while let Some(secret) = rest.next_secret()? {
+    while let Some(secret) = parser.next_secret()? {
         secrets.push(secret);
     }
     Ok(secrets)
 }
 
-/// Writes a line (of several, where the value has several) that the packages `dotenv` for Node.js
-/// and `python-dotenv`, a POSIX shell that sources it, and [`parse`] read alike. They disagree
-/// about escapes, so there are none; what cannot be written without has no common spelling.
+/// Writes an assignment (over several lines, if the value has several) that the packages `dotenv`
+/// for Node.js and `python-dotenv`, a POSIX shell that sources it, and [`parse`] read alike. They
+/// disagree about escapes, so none are used; a value that needs escapes cannot be written.
 pub(super) fn write(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     is_variable(key)?;
     if value.contains('\r') {
         return Err("must not contain a carriage return in this format; use shell or json");
     }
-    // Python expands it even between single quotes.
+    // python-dotenv expands it even between single quotes.
     if value.contains("${") {
         return Err(
             "must not contain `${` in this format, which some readers expand; use shell or json",
@@ -73,19 +73,19 @@ pub(super) fn write(text: &mut String, key: &str, value: &str) -> Result<(), &'s
     Ok(())
 }
 
-/// Whether every backslash stands for itself to all, between single quotes: to Python one before
-/// another escapes it, and one before a line break ends the value.
+/// True if every reader takes all backslashes between single quotes literally: python-dotenv reads
+/// two backslashes as one, and one before a line break ends the value.
 fn keeps_backslashes(value: &str) -> bool {
     let mut after = value.split('\\').skip(1);
     after.all(|after| !after.is_empty() && !after.starts_with('\n'))
 }
 
-struct Rest<'a> {
+struct Parser<'a> {
     text: &'a str,
     line: usize,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> Parser<'a> {
     fn next_secret(&mut self) -> Result<Option<(SecretKey, Plaintext)>, BadLine> {
         loop {
             if self.text.is_empty() {
@@ -169,7 +169,7 @@ fn push_escaped(value: &mut String, escaped: char) {
     }
 }
 
-/// A comment begins at a `#` that stands first or behind space.
+/// A comment begins at a `#` that is first on the line or follows white space.
 fn unquoted(line: &str) -> &str {
     let comment = line.char_indices().find(|(at, c)| {
         *c == '#' && line[..*at].chars().next_back().is_none_or(char::is_whitespace)

@@ -1,4 +1,4 @@
-//! The manifest of a Kubernetes Secret.
+//! Manifest of a Kubernetes Secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use super::{TOLD, Unfit, room};
 use crate::crypto::Plaintext;
 use crate::model::{Broken, EnvironmentName, Rule, SecretKey};
 
-/// What a Kubernetes object is called: a DNS subdomain (RFC 1123) of at most 253 characters.
+/// Name of a Kubernetes object: a DNS subdomain (RFC 1123) of at most 253 characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectName(String);
 
@@ -19,23 +19,23 @@ const OBJECT_NAME: Rule = Rule::of(
     "must be 1 to 253 lower-case letters, digits, hyphens and dots, and each part between dots begin and end with a letter or digit",
 );
 
-/// The longest key of an entry.
-const KEY: usize = 253;
+/// Maximum length of an entry's key.
+const MAX_KEY_LENGTH: usize = 253;
 
-/// The most bytes that the values of one Secret may have together.
-const TOTAL: usize = 1024 * 1024;
+/// Maximum total size of the values of one Secret, in bytes.
+const MAX_TOTAL_BYTES: usize = 1024 * 1024;
 
-/// A manifest with the values in base64, as `data` wants them.
+/// Writes a manifest with the values in base64, as its `data` field requires.
 pub(super) fn manifest(
     secrets: &[(SecretKey, Plaintext)],
     name: &ObjectName,
 ) -> Result<String, Vec<Unfit>> {
-    let long = secrets.iter().map(|(key, _)| key).filter(|key| key.as_str().len() > KEY);
+    let long = secrets.iter().map(|(key, _)| key).filter(|key| key.as_str().len() > MAX_KEY_LENGTH);
     let rule = "must be at most 253 characters in this format";
     let mut unfit: Vec<_> =
         long.map(|key| Unfit { key: Some(key.clone()), rule }).take(TOLD).collect();
     let total: usize = secrets.iter().map(|(_, value)| value.reveal().len()).sum();
-    if total > TOTAL {
+    if total > MAX_TOTAL_BYTES {
         let rule = "k8s holds at most 1048576 bytes of values in one Secret";
         unfit.push(Unfit { key: None, rule });
     }
@@ -72,7 +72,7 @@ impl FromStr for ObjectName {
 }
 
 impl From<&EnvironmentName> for ObjectName {
-    /// In lower case, with hyphens where there were underscores; one at the end is cut off.
+    /// Converts to lower case and replaces underscores by hyphens; trailing hyphens are removed.
     fn from(name: &EnvironmentName) -> Self {
         let name = name.as_str().to_ascii_lowercase().replace('_', "-");
         Self(name.trim_end_matches('-').to_owned())

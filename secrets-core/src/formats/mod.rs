@@ -1,8 +1,10 @@
-//! Formats in which secrets come and go: the same here, in a browser and in Python.
+//! Text formats for importing and exporting secrets, the same in the service, in a browser and in
+//! Python.
 //!
-//! A text that is written is read back as exactly the values it was made of, by every reader the
-//! format is for. What a format cannot carry is refused, by key and rule: a text that breaks where
-//! it is sourced, or means something else to the next reader, is never written.
+//! Text that is written can be read back as exactly the same values, by every common reader of the
+//! format. A key or value that a format cannot represent is an error that names the key and the
+//! rule. The service never writes text that breaks when a shell sources it, or that another reader
+//! understands differently.
 
 mod documents;
 pub mod dotenv;
@@ -23,42 +25,42 @@ pub use told::Form;
 use crate::crypto::Plaintext;
 use crate::model::SecretKey;
 
-/// A format to write secrets in.
+/// Format for writing secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// A `.env` file, which the common readers and a POSIX shell read alike.
+    /// `.env` file that common readers and a POSIX shell read alike.
     Dotenv,
-    /// A file for `docker run --env-file`: bare values, one to a line.
+    /// File for `docker run --env-file`: unquoted values, one per line.
     Docker,
     /// `export` commands for a POSIX shell.
     Shell,
-    /// A JSON object (RFC 8259).
+    /// JSON object (RFC 8259).
     Json,
-    /// A YAML mapping, read alike by readers of YAML 1.1 and 1.2.
+    /// YAML mapping that YAML 1.1 and 1.2 readers read alike.
     Yaml,
-    /// Two columns, `key` and `value` (RFC 4180).
+    /// CSV with two columns, `key` and `value` (RFC 4180).
     Csv,
-    /// The manifest of a Kubernetes Secret.
+    /// Manifest of a Kubernetes Secret.
     Kubernetes,
 }
 
-/// What a format cannot carry. Never holds a value.
+/// Secret that a format cannot represent. Never contains a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfit {
-    /// Under which key; `None` where it is the secrets together.
+    /// Secret key; `None` if the problem concerns all secrets together.
     pub key: Option<SecretKey>,
-    /// The rule that is broken.
+    /// Rule that is violated.
     pub rule: &'static str,
 }
 
-/// Writes a key and its value, or names the rule that forbids it.
+/// Function that writes one key and value, or returns the rule that forbids them.
 type WriteOne = fn(&mut String, &str, &str) -> Result<(), &'static str>;
 
-/// The most refusals that are told at once.
+/// Maximum number of errors reported at once.
 const TOLD: usize = 100;
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 7] = [
         Self::Dotenv,
         Self::Docker,
@@ -69,7 +71,7 @@ impl Format {
         Self::Kubernetes,
     ];
 
-    /// The name by which it is asked for.
+    /// Name used in requests.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -83,11 +85,12 @@ impl Format {
         }
     }
 
-    /// The text that holds these secrets. `name` is what a Kubernetes Secret is called.
+    /// Writes the secrets as text. `name` is the name of a Kubernetes Secret; other formats ignore
+    /// it.
     ///
     /// # Errors
     ///
-    /// With every key (at most a hundred) that the format cannot carry, or whose value it cannot.
+    /// Returns all keys (at most 100) that the format cannot represent, or whose value it cannot.
     pub fn write(
         self,
         secrets: &[(SecretKey, Plaintext)],
@@ -118,20 +121,21 @@ fn write_each(secrets: &[(SecretKey, Plaintext)], write: WriteOne) -> Result<Str
     if unfit.is_empty() {
         return Ok(text);
     }
-    // What was written so far holds values.
+    // The text written so far contains values, so wipe it.
     drop(Zeroizing::new(text));
     unfit.truncate(TOLD);
     Err(unfit)
 }
 
-/// So much that a text seldom grows while it is written, which leaves copies behind.
+/// Estimated capacity of the output. If the text grew while being written, copies of values would
+/// stay in freed memory.
 fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
     secrets.iter().map(|(key, value)| key.as_str().len() + 2 * value.reveal().len() + 32).sum()
 }
 
-/// Variables that a shell does not let be set, or sets itself: assigning to them ends what sources
-/// the file, or is forgotten.
-const OF_THE_SHELL: [&str; 22] = [
+/// Variables that a shell sets itself or does not allow to be set: an assignment either stops the
+/// script that sources the file, or has no effect.
+const SHELL_VARIABLES: [&str; 22] = [
     "BASHOPTS",
     "BASHPID",
     "BASH_ARGV0",
@@ -156,9 +160,9 @@ const OF_THE_SHELL: [&str; 22] = [
     "_",
 ];
 
-/// Whether a shell takes a key for a variable like any other.
+/// Checks that a key is an ordinary shell variable name.
 fn is_variable(key: &str) -> Result<(), &'static str> {
-    if OF_THE_SHELL.contains(&key) {
+    if SHELL_VARIABLES.contains(&key) {
         return Err("must not be a variable that shells set themselves, in this format");
     }
     if key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {

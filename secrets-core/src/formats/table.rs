@@ -1,4 +1,4 @@
-//! Secrets as a table.
+//! CSV output.
 
 use csv::{Terminator, WriterBuilder};
 
@@ -6,11 +6,11 @@ use super::room;
 use crate::crypto::Plaintext;
 use crate::model::SecretKey;
 
-/// A line of headings, then one record for each secret.
-#[expect(clippy::expect_used, reason = "texts are written to memory as they are")]
+/// Writes a header line, then one record per secret.
+#[expect(clippy::expect_used, reason = "strings written to memory cannot fail to serialize")]
 pub(super) fn csv(secrets: &[(SecretKey, Plaintext)]) -> String {
     let bytes = records(secrets).expect("every record has two fields");
-    String::from_utf8(bytes).expect("a table of texts is UTF-8")
+    String::from_utf8(bytes).expect("CSV of strings is UTF-8")
 }
 
 fn records(secrets: &[(SecretKey, Plaintext)]) -> Result<Vec<u8>, csv::Error> {

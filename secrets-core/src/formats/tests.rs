@@ -10,9 +10,9 @@ use crate::model::EnvironmentName;
 
 type Secrets = Vec<(SecretKey, Plaintext)>;
 
-/// What readers trip over: quotes and what is expanded, comments and line breaks, spaces at the
-/// ends, characters beyond ASCII and beyond what is seen, and words of YAML and JSON.
-const HOSTILE: [&str; 60] = [
+/// Text that readers may misread: quotes, expansions, comments, line breaks, surrounding spaces,
+/// non-ASCII and invisible characters, and reserved words of YAML and JSON.
+const TRICKY_TEXTS: [&str; 60] = [
     "'",
     "\"",
     "`",
@@ -77,14 +77,14 @@ const HOSTILE: [&str; 60] = [
 
 fn value() -> impl Strategy<Value = String> {
     let pieces = prop_oneof![
-        3 => prop::sample::select(HOSTILE.as_slice()).prop_map(str::to_owned),
+        3 => prop::sample::select(TRICKY_TEXTS.as_slice()).prop_map(str::to_owned),
         2 => "[a-z0-9_/+=.-]{0,6}",
         1 => any::<char>().prop_filter("no value has it", |c| *c != '\0').prop_map(String::from),
     ];
     vec(pieces, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-/// Keys that some format might take for something else.
+/// Keys that have a special meaning in some format.
 const WORDS: [&str; 11] =
     ["NO", "y", "null", "TRUE", "_", "a.b", "a-b", "export_", "PATH2", "Key", "KEY"];
 
@@ -112,8 +112,8 @@ fn given(secrets: &Secrets) -> Vec<(String, String)> {
     secrets.iter().map(|(key, value)| (key.to_string(), value.reveal().to_owned())).collect()
 }
 
-/// What is read of what is written of those secrets that the format can carry; and that those it
-/// names are those that it cannot carry one by one.
+/// Asserts that secrets that the format can represent are read back unchanged, and that an error
+/// names exactly the secrets that the format cannot represent one by one.
 fn holds(
     format: Format,
     secrets: &Secrets,
@@ -124,9 +124,9 @@ fn holds(
     };
     let (good, bad): (Vec<_>, Vec<_>) = secrets.iter().partition(fits);
     if let Err(unfit) = format.write(secrets, &name()) {
-        let told: Vec<_> = unfit.into_iter().filter_map(|unfit| unfit.key).collect();
+        let reported: Vec<_> = unfit.into_iter().filter_map(|unfit| unfit.key).collect();
         let keys: Vec<_> = bad.iter().map(|(key, _)| key.clone()).collect();
-        prop_assert_eq!(told, keys);
+        prop_assert_eq!(reported, keys);
     } else {
         prop_assert!(bad.is_empty());
     }
@@ -138,7 +138,7 @@ fn holds(
     Ok(())
 }
 
-/// As Docker reads a file: bytes up to a line break, a variable up to the first `=`.
+/// Reads a file like Docker: split at line breaks, and each line at the first `=`.
 fn docker_reads(text: &str) -> Vec<(String, String)> {
     let lines = text.split('\n').filter(|line| !line.is_empty());
     lines.map(|line| line.strip_suffix('\r').unwrap_or(line)).map(pair).collect()
@@ -225,7 +225,7 @@ proptest! {
 
 #[test]
 fn json_yaml_csv_and_manifests_carry_every_value() {
-    for hostile in HOSTILE {
+    for hostile in TRICKY_TEXTS {
         for format in [Format::Json, Format::Yaml, Format::Csv, Format::Kubernetes] {
             let secrets = [("a.b-c".parse().unwrap(), Plaintext::new(hostile.to_owned()).unwrap())];
             assert!(format.write(&secrets, &name()).is_ok(), "{format} {hostile:?}");

@@ -1,4 +1,4 @@
-//! Reading and writing with the errors that callers are told, the same in every host.
+//! Reading and writing formats with errors for the caller, the same in every host.
 
 use std::str::FromStr;
 
@@ -8,43 +8,44 @@ use super::{BadDocument, Format, ObjectName, Unfit, dotenv, parse_json, parse_ya
 use crate::crypto::Plaintext;
 use crate::model::{Code, Error, FieldError, Result, SecretKey};
 
-/// A format to read secrets in.
+/// Format for reading secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A `.env` file.
+    /// `.env` file.
     Dotenv,
-    /// A JSON object.
+    /// JSON object.
     Json,
-    /// A YAML mapping.
+    /// YAML mapping.
     Yaml,
 }
 
 impl Form {
-    /// The secrets of a text, in its order. `field` is what the caller calls the text.
+    /// Reads the secrets of a text, in its order. `field` is the name of the request field that
+    /// holds the text, used in errors.
     pub fn read(self, text: &str, field: &'static str) -> Result<Vec<(SecretKey, Plaintext)>> {
         match self {
             Self::Dotenv => {
                 dotenv::parse(text).map_err(|bad| Error::invalid(field, bad.to_string()))
             }
-            Self::Json => parse_json(text).map_err(|bad| told(bad, field)),
-            Self::Yaml => parse_yaml(text).map_err(|bad| told(bad, field)),
+            Self::Json => parse_json(text).map_err(|bad| document_error(bad, field)),
+            Self::Yaml => parse_yaml(text).map_err(|bad| document_error(bad, field)),
         }
     }
 }
 
 impl Format {
-    /// As [`Format::write`]: the error says which keys the format cannot carry, and by which rule;
-    /// nothing of their values.
+    /// Writes like [`Format::write`], with an error that names the keys the format cannot represent
+    /// and the violated rules, but no values.
     pub fn render(
         self,
         secrets: &[(SecretKey, Plaintext)],
         name: &ObjectName,
     ) -> Result<Zeroizing<String>> {
-        self.write(secrets, name).map_err(unfit)
+        self.write(secrets, name).map_err(unfit_error)
     }
 }
 
-fn told(bad: BadDocument, text: &'static str) -> Error {
+fn document_error(bad: BadDocument, text: &'static str) -> Error {
     match bad {
         BadDocument::NoObject | BadDocument::TooMuch => Error::invalid(text, bad.to_string()),
         BadDocument::Entry { index, key, is_key, broken } => {
@@ -55,7 +56,7 @@ fn told(bad: BadDocument, text: &'static str) -> Error {
     }
 }
 
-fn unfit(unfit: Vec<Unfit>) -> Error {
+fn unfit_error(unfit: Vec<Unfit>) -> Error {
     let fields = unfit.into_iter().map(|Unfit { key, rule }| {
         let field = key.as_ref().map_or_else(|| "format".to_owned(), ToString::to_string);
         let error = FieldError::new(field, Code::InvalidRequest, rule);

@@ -1,4 +1,4 @@
-//! What a genuine token claims, and whether we are meant.
+//! Validation of the claims of a token with a valid signature.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use serde_json::{Number, Value};
 use super::{Expectations, Refusal, object};
 use crate::model::{Identity, Time};
 
-/// How far an issuer's clock may be off, in seconds.
+/// Allowed difference between the issuer's clock and ours, in seconds.
 const LEEWAY: u64 = 60;
 
-/// The end of the year 9999.
+/// Last second of the year 9999, as Unix time.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// The bound OIDC sets.
-const LONGEST_SUBJECT: usize = 255;
+/// Maximum length of `sub`, set by OpenID Connect Core 1.0, section 2.
+const MAX_SUBJECT_LENGTH: usize = 255;
 
-/// Reads the claims of a token whose signature was checked.
+/// Validates the claims of a token whose signature was verified.
 pub(super) fn read(
     json: &[u8],
     expectations: &Expectations,
@@ -41,7 +41,7 @@ pub(super) fn read(
     }))
 }
 
-/// The claims that decide.
+/// Claims that are validated.
 #[derive(Deserialize)]
 struct Claims {
     iss: String,
@@ -51,7 +51,7 @@ struct Claims {
     exp: u64,
     #[serde(default, deserialize_with = "seconds")]
     nbf: u64,
-    /// Decides nothing, but nonsense here is nonsense.
+    /// Not used, but must be a valid time if present.
     #[serde(default, deserialize_with = "seconds")]
     #[serde(rename = "iat")]
     _iat: u64,
@@ -67,10 +67,10 @@ enum Audience {
 impl Claims {
     fn admit(&self, expectations: &Expectations, now: u64) -> Result<(), Refusal> {
         if self.iss != expectations.issuer {
-            return Err(Refusal::Invalid("another issuer"));
+            return Err(Refusal::Invalid("wrong issuer"));
         }
         if !self.aud.includes(&expectations.audience) {
-            return Err(Refusal::Invalid("another audience"));
+            return Err(Refusal::Invalid("wrong audience"));
         }
         if now >= self.exp + LEEWAY {
             return Err(Refusal::Invalid("expired"));
@@ -79,7 +79,7 @@ impl Claims {
             return Err(Refusal::Invalid("not valid yet"));
         }
         let length = self.sub.chars().count();
-        if !(1..=LONGEST_SUBJECT).contains(&length) || self.sub.chars().any(char::is_control) {
+        if !(1..=MAX_SUBJECT_LENGTH).contains(&length) || self.sub.chars().any(char::is_control) {
             return Err(Refusal::Invalid("the subject is empty, too long or not text"));
         }
         Ok(())
@@ -95,8 +95,8 @@ impl Audience {
     }
 }
 
-/// What an issuer says about a person, in a token or at its userinfo endpoint. All of it may be
-/// missing; what is there and is not text counts as missing.
+/// Profile of a user, in a token or from the issuer's userinfo endpoint. All fields are optional; a
+/// field with a wrong type counts as missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Profile {
@@ -115,8 +115,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Adds what the identity lacks. Whether an address is verified is taken from where the
-    /// address is taken from.
+    /// Fills in missing fields of the identity. `email_verified` is always taken from the same
+    /// source as the address.
     #[must_use]
     pub fn complete(self, identity: Identity) -> Identity {
         let (email, email_verified) = match identity.email {
@@ -135,7 +135,7 @@ impl Profile {
     }
 }
 
-/// Seconds since 1970, whole or not, within the years that exist.
+/// Reads seconds since 1970, whole or fractional, up to the year 9999.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let number = Number::deserialize(deserializer)?;
     let fraction = || Duration::try_from_secs_f64(number.as_f64()?).ok().map(|time| time.as_secs());
@@ -155,7 +155,7 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
     })
 }
 
-/// Some issuers write it as text.
+/// Reads a boolean, which some issuers write as a string.
 fn truth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::Bool(truth) => truth,

@@ -1,4 +1,4 @@
-//! The built-in issuer of the development mode: one key, and tokens signed with it.
+//! Built-in issuer of the development mode: one key, and tokens signed with it.
 
 use std::fmt;
 
@@ -16,33 +16,33 @@ pub const DEV_ISSUER: &str = "secrets-dev";
 /// `aud` of the tokens a [`DevKey`] signs.
 pub const DEV_AUDIENCE: &str = "secrets";
 
-/// A day, in seconds.
+/// Token lifetime in seconds: one day.
 const LIFETIME: i64 = 24 * 60 * 60;
 
-/// What stands before the 32 bytes of a seed in a PKCS#8 document (RFC 8410, section 7).
+/// PKCS#8 prefix of a 32 byte Ed25519 seed (RFC 8410, section 7).
 const PKCS8_PREFIX: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/// An Ed25519 key that signs for whoever asks: for development only.
+/// Ed25519 key that signs a token for any user who asks. For development only.
 pub struct DevKey {
     seed: Zeroizing<[u8; 32]>,
     private: EncodingKey,
     public: Key,
 }
 
-/// The cryptographic library would not take the key, or there was no randomness for one.
+/// Error: the cryptographic library rejected the key, or no random bytes were available.
 #[derive(Debug)]
 pub struct UnusableKey(Box<dyn std::error::Error + Send + Sync>);
 
 impl DevKey {
-    /// Draws a new key.
+    /// Generates a new key.
     pub fn generate() -> Result<Self, UnusableKey> {
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(seed.as_mut_slice()).map_err(|error| UnusableKey(error.into()))?;
         Self::from_seed(seed)
     }
 
-    /// The key that was drawn earlier and kept as its seed.
+    /// Restores a key from its seed.
     pub fn from_seed(seed: Zeroizing<[u8; 32]>) -> Result<Self, UnusableKey> {
         let mut pkcs8 = Zeroizing::new([0; 48]);
         let (prefix, rest) = pkcs8.split_at_mut(PKCS8_PREFIX.len());
@@ -56,25 +56,25 @@ impl DevKey {
         Ok(Self { seed, private, public: Key::new(None, Algorithm::EdDSA, public) })
     }
 
-    /// What [`DevKey::from_seed`] takes: to be kept like a password.
+    /// Seed for [`DevKey::from_seed`]. Must be kept secret like a password.
     #[must_use]
     pub fn seed(&self) -> &[u8; 32] {
         &self.seed
     }
 
-    /// What the tokens are checked with.
+    /// Keys for verifying the tokens.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::One(self.public.clone())
     }
 
-    /// What the tokens say.
+    /// Issuer and audience of the tokens.
     #[must_use]
     pub fn expectations() -> Expectations {
         Expectations { issuer: DEV_ISSUER.to_owned(), audience: DEV_AUDIENCE.to_owned() }
     }
 
-    /// A token for a person of this address, valid for 24 hours from now.
+    /// Signs a token for a user with this e-mail address, valid for 24 hours from `now`.
     pub fn sign(&self, email: &str, now: Time) -> Result<String, UnusableKey> {
         let issued = now.timestamp();
         let claims = json!({
@@ -99,7 +99,7 @@ impl fmt::Debug for DevKey {
 
 impl fmt::Display for UnusableKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the signing key of the development mode cannot be used")
+        f.write_str("the signing key of the development mode is not usable")
     }
 }
 

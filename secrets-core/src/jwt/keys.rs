@@ -1,4 +1,4 @@
-//! The keys tokens are checked with.
+//! Keys for verifying tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,29 +10,30 @@ use serde_json::Value;
 
 use super::{Refusal, object};
 
-/// More than any issuer has.
-const MOST_KEYS: usize = 50;
+/// Maximum number of keys in a set; more than any known issuer has.
+const MAX_KEYS: usize = 50;
 
-/// A shorter secret can be guessed from one token.
-const SHORTEST_SECRET: usize = 32;
+/// Minimum length of a shared secret in bytes. A shorter one could be found by brute force from one
+/// token.
+const MIN_SECRET_LENGTH: usize = 32;
 
-/// In bytes: RSA of fewer than 2048 bits is not accepted.
-const SHORTEST_MODULUS: usize = 256;
+/// Minimum RSA modulus length in bytes: RSA keys of fewer than 2048 bits are rejected.
+const MIN_MODULUS_LENGTH: usize = 256;
 
-/// What an issuer's tokens are checked with.
+/// Keys for verifying an issuer's tokens.
 #[derive(Debug, Clone)]
 pub enum Keys {
-    /// The keys an issuer publishes; a token names its key.
+    /// Key set published by the issuer; a token names its key.
     Set(Arc<KeySet>),
-    /// One key known beforehand; what a token says about it is ignored.
+    /// Single configured key; the key ID in a token is ignored.
     One(Key),
 }
 
-/// The usable keys of a published set (RFC 7517).
+/// Usable keys of a published key set (RFC 7517).
 #[derive(Debug)]
 pub struct KeySet(Vec<Key>);
 
-/// A key and the only algorithm it may be used with.
+/// Key with the only algorithm it may be used with.
 #[derive(Clone)]
 pub struct Key {
     id: Option<String>,
@@ -40,16 +41,16 @@ pub struct Key {
     material: DecodingKey,
 }
 
-/// Why a document is not a key set.
+/// Error of a document that is not a key set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadKeySet {
-    /// It is not JSON of that shape.
+    /// Not JSON of the expected structure.
     Malformed,
-    /// It holds more than fifty keys.
+    /// More than 50 keys.
     TooMany,
 }
 
-/// A shared secret of fewer than 32 bytes.
+/// Error of a shared secret that has fewer than 32 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeakSecret;
 
@@ -58,14 +59,15 @@ impl Keys {
         match self {
             Self::Set(set) => set.pick(algorithm, id),
             Self::One(key) if key.algorithm == algorithm => Ok(key),
-            Self::One(_) => Err(Refusal::Invalid("its algorithm is not the key's")),
+            Self::One(_) => Err(Refusal::Invalid("its algorithm does not match the key")),
         }
     }
 }
 
 impl KeySet {
-    /// Reads a published set. Keys that are of no use here (symmetric, for encryption, of another
-    /// algorithm, unreadable) are left out; one odd key does not spoil the others.
+    /// Parses a published key set. Keys that cannot be used (symmetric, for encryption, of an
+    /// unsupported algorithm, malformed) are skipped, so that one bad key does not disable the
+    /// others.
     pub fn parse(json: &[u8]) -> Result<Self, BadKeySet> {
         #[derive(Deserialize)]
         struct Document {
@@ -73,26 +75,26 @@ impl KeySet {
         }
 
         let Document { keys } = object(json).ok_or(BadKeySet::Malformed)?;
-        if keys.len() > MOST_KEYS {
+        if keys.len() > MAX_KEYS {
             return Err(BadKeySet::TooMany);
         }
         Ok(Self(keys.into_iter().filter_map(Key::published).collect()))
     }
 
-    /// How many keys can be used.
+    /// Number of usable keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether no key can be used.
+    /// True if there are no usable keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     fn pick(&self, algorithm: Algorithm, id: Option<&str>) -> Result<&Key, Refusal> {
-        // Before the key is looked for: no other key of the issuer could help such a token.
+        // Check before looking up the key: a newer key set would not make such a token valid.
         if !matches!(algorithm, Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA) {
             return Err(Refusal::Invalid("its algorithm is not accepted"));
         }
@@ -100,13 +102,13 @@ impl KeySet {
         let Some(id) = id else {
             return match (suitable.next(), suitable.next()) {
                 (Some(only), None) => Ok(only),
-                _ => Err(Refusal::Invalid("names no key")),
+                _ => Err(Refusal::Invalid("has no key ID")),
             };
         };
         match suitable.find(|key| key.has_id(id)) {
             Some(key) => Ok(key),
             None if self.0.iter().any(|key| key.has_id(id)) => {
-                Err(Refusal::Invalid("its algorithm is not the key's"))
+                Err(Refusal::Invalid("its algorithm does not match the key"))
             }
             None => Err(Refusal::UnknownKey),
         }
@@ -114,9 +116,9 @@ impl KeySet {
 }
 
 impl Key {
-    /// A secret shared with the issuer (HS256).
+    /// Creates a key from a secret shared with the issuer (HS256).
     pub fn shared(secret: &[u8]) -> Result<Self, WeakSecret> {
-        if secret.len() < SHORTEST_SECRET {
+        if secret.len() < MIN_SECRET_LENGTH {
             return Err(WeakSecret);
         }
         Ok(Self::new(None, Algorithm::HS256, DecodingKey::from_secret(secret)))
@@ -136,7 +138,7 @@ impl Key {
             AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
                 Algorithm::EdDSA
             }
-            // `oct` above all: a published secret is none.
+            // Above all `oct`: a published symmetric key is not secret.
             _ => return None,
         };
         let about = &jwk.common;
@@ -149,7 +151,7 @@ impl Key {
         }
         let material = DecodingKey::from_jwk(&jwk).ok()?;
         if let DecodingKeyKind::RsaModulusExponent { n, .. } = material.kind()
-            && n.len() < SHORTEST_MODULUS
+            && n.len() < MIN_MODULUS_LENGTH
         {
             return None;
         }
@@ -169,7 +171,7 @@ impl Key {
         );
         match genuine {
             Ok(true) => Ok(()),
-            Ok(false) | Err(_) => Err(Refusal::Invalid("the signature is not the key's")),
+            Ok(false) | Err(_) => Err(Refusal::Invalid("the signature is not valid")),
         }
     }
 }
@@ -187,7 +189,7 @@ impl fmt::Display for BadKeySet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed => f.write_str("not a JSON Web Key Set"),
-            Self::TooMany => write!(f, "a key set of more than {MOST_KEYS} keys"),
+            Self::TooMany => write!(f, "a key set of more than {MAX_KEYS} keys"),
         }
     }
 }
@@ -196,7 +198,7 @@ impl std::error::Error for BadKeySet {}
 
 impl fmt::Display for WeakSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a shared secret must have {SHORTEST_SECRET} bytes or more")
+        write!(f, "a shared secret must be at least {MIN_SECRET_LENGTH} bytes long")
     }
 }
 

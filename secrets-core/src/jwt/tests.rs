@@ -1,5 +1,5 @@
-//! Tokens, good and bad. A bad one differs from a good one in what its name says, and in nothing
-//! else: where the flaw is not the signature, the signature is genuine.
+//! Tests with valid and invalid tokens. An invalid token differs from a valid one only in the flaw
+//! it is named after: unless the flaw is the signature, the signature is valid.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,7 +18,7 @@ const RSA: &[u8] = include_bytes!("testdata/rsa.pem");
 const EC: &[u8] = include_bytes!("testdata/ec.pem");
 const SECRET: &[u8] = b"kvc_a-shared-secret-of-more-than-32-bytes";
 
-/// The present, in these tests.
+/// Current time in these tests.
 const NOW: i64 = 1_800_000_000;
 
 fn now() -> Time {
@@ -43,7 +43,7 @@ fn ed(seed: u8) -> EncodingKey {
     EncodingKey::from_ed_der(&pkcs8)
 }
 
-/// The public half of a key, as an issuer publishes it.
+/// Public part of a key, as an issuer publishes it.
 fn jwk(id: &str, key: &EncodingKey, algorithm: Algorithm) -> Value {
     let mut jwk = serde_json::to_value(Jwk::from_encoding_key(key, algorithm).unwrap()).unwrap();
     jwk["kid"] = json!(id);
@@ -56,7 +56,7 @@ fn key_set(keys: &[Value]) -> Keys {
     Keys::Set(std::sync::Arc::new(set))
 }
 
-/// One key of each kind.
+/// Keys, one of each kind.
 fn published() -> Keys {
     key_set(&[
         jwk("rsa", &rsa(), Algorithm::RS256),
@@ -76,7 +76,7 @@ fn claims() -> Value {
     })
 }
 
-/// The good claims with one of them set otherwise; `null` takes it away.
+/// Valid claims with one field changed, or removed if `null`.
 fn claiming(name: &str, value: Value) -> Value {
     let mut claims = claims();
     if value.is_null() {
@@ -91,7 +91,7 @@ fn part(json: &Value) -> String {
     URL_SAFE_NO_PAD.encode(json.to_string())
 }
 
-/// A genuine signature over any header and claims, whatever they say.
+/// Token with a valid signature over any header and claims.
 fn signed(header: &Value, claims: &Value, key: &EncodingKey, algorithm: Algorithm) -> String {
     let message = format!("{}.{}", part(header), part(claims));
     let signature = jsonwebtoken::crypto::sign(message.as_bytes(), key, algorithm).unwrap();
@@ -106,7 +106,7 @@ fn header() -> Value {
     json!({ "alg": "RS256", "kid": "rsa", "typ": "JWT" })
 }
 
-/// The good header with one parameter set otherwise.
+/// Valid header with one parameter changed.
 fn heading(name: &str, value: Value) -> Value {
     let mut header = header();
     header[name] = value;

@@ -1,11 +1,11 @@
-//! JSON documents that callers send.
+//! Parsing of JSON documents from callers.
 
 use serde::de::DeserializeOwned;
 
 use crate::model::object::Object;
 use crate::model::{Code, Error, FieldError, Result, Rule};
 
-/// Reads an object. What is wrong with it is told by field and rule, and never repeated.
+/// Parses a JSON object. Errors name the field and the rule, and never repeat the input.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     let mut document = serde_json::Deserializer::from_slice(bytes);
     let Object(value) =
@@ -18,8 +18,8 @@ fn not_json() -> Error {
     Error::invalid("body", "must be a JSON document")
 }
 
-/// Says which field is wrong and what it must be, in our words: the decoder's own would repeat
-/// what was sent.
+/// Converts a decoder error to a field error in our own words: the decoder's message would repeat
+/// the input.
 fn malformed(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
     let path = error.path().to_string();
     let inner = error.inner();
@@ -33,35 +33,39 @@ fn malformed(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
     {
         return field_error(join(&path, field), Code::InvalidRequest, "is required".to_owned());
     }
-    let decoder_says =
+    let decoder_messages =
         ["invalid type", "invalid value", "invalid length", "unknown variant", "unknown field"];
-    if decoder_says.iter().any(|start| text.starts_with(start)) {
+    if decoder_messages.iter().any(|start| text.starts_with(start)) {
         let expected =
             text.rsplit_once("expected ").map_or("something else", |(_, expected)| expected);
-        // The decoder's words for what people call otherwise.
+        // Replace the decoder's type names by common words.
         let expected = match expected {
             "u32" | "i64" => "a whole number",
             "a sequence" => "a list",
             known => known,
         };
         if text.starts_with("unknown field") {
-            let message = format!("has a field that is not known here; known are {expected}");
+            let message = format!("has an unknown field; known fields are {expected}");
             return field_error("body".to_owned(), Code::InvalidRequest, message);
         }
-        return field_error(place(&path), Code::InvalidRequest, format!("must be {expected}"));
+        return field_error(
+            field_or_body(&path),
+            Code::InvalidRequest,
+            format!("must be {expected}"),
+        );
     }
     let code = Rule::code_of(text);
     if text.starts_with("must ") {
-        return field_error(place(&path), code, text.to_owned());
+        return field_error(field_or_body(&path), code, text.to_owned());
     }
-    field_error(place(&path), code, "is not of the form this field takes".to_owned())
+    field_error(field_or_body(&path), code, "has the wrong format for this field".to_owned())
 }
 
 fn field_error(field: String, code: Code, message: String) -> Error {
     Error::Invalid(vec![FieldError::new(field, code, message)])
 }
 
-fn place(path: &str) -> String {
+fn field_or_body(path: &str) -> String {
     if path == "." { "body".to_owned() } else { path.to_owned() }
 }
 

@@ -1,4 +1,4 @@
-//! Why an operation did not happen.
+//! Errors of operations.
 
 mod body;
 
@@ -9,158 +9,158 @@ use crate::model::{PlanName, Quota, Time};
 
 pub use body::{Details, ErrorBody, FieldBody, LimitBody};
 
-/// What an operation returns.
+/// Result of an operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The cause of a failure that is not the caller's; for the log, never for an answer.
+/// Cause of a failure that is not the caller's fault. It is logged and never sent to the caller.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why an operation did not happen. `Display` is for the caller; `source()` is for the log.
+/// Error of an operation. `Display` is for the caller; `source()` is for the log.
 #[derive(Debug)]
 pub enum Error {
-    /// The input breaks rules that can be named by field.
+    /// The input violates validation rules, listed by field.
     Invalid(Vec<FieldError>),
-    /// A rule about the state of things forbids it, whoever asks.
+    /// The current state does not allow the operation, whoever the caller is.
     Refused {
-        /// The rule, for machines.
+        /// Error code, for programs.
         code: Code,
-        /// The rule, for people.
+        /// Reason, for people.
         reason: Cow<'static, str>,
     },
-    /// No credential, or one that proves nothing. The text never says which part failed.
+    /// No credential, or one that is not valid. The text never reveals which part failed.
     Unauthenticated(&'static str),
-    /// The caller is known, and may not from where they are.
+    /// The caller is authenticated, but the credential may not be used from this network address.
     Elsewhere(&'static str),
-    /// The caller is known and may not.
+    /// The caller is authenticated, but lacks permission.
     Forbidden(&'static str),
-    /// There is no such thing, or none that may be spoken of.
+    /// The resource does not exist, or the caller may not know that it exists.
     NotFound(Subject),
-    /// Something of that name is there already.
+    /// A resource with this name already exists.
     Conflict(Subject),
     /// The record is not at the version the caller expected.
     Stale(Subject),
-    /// The team's plan has no room.
+    /// A limit of the team's plan would be exceeded.
     PlanLimit(PlanLimit),
-    /// Too many requests; the window ends at this time.
+    /// Too many requests; the rate limit window ends at this time.
     RateLimited(Time),
-    /// Something we depend on cannot be reached now; trying again later may help.
+    /// A dependency cannot be reached now; a later retry may succeed.
     Unavailable(Cause),
-    /// A fault of ours, or data that does not decrypt.
+    /// Internal error, or data that does not decrypt.
     Internal(Cause),
 }
 
-/// A field and the rule it breaks. Never holds what was submitted.
+/// Validation error of one field. Never contains the submitted value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
-    /// The field as the caller wrote it, such as `secrets[3].key`.
+    /// Path of the field in the request, such as `secrets[3].key`.
     pub field: String,
-    /// The rule, for machines.
+    /// Error code, for programs.
     pub code: Code,
-    /// The rule, for people: what the field must be.
+    /// Rule that the field violates, for people.
     pub message: Cow<'static, str>,
-    /// The secret key concerned, in an import.
+    /// Secret key of the entry, in an import.
     pub key: Option<String>,
 }
 
-/// A quota that would be exceeded.
+/// Quota that would be exceeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLimit {
-    /// What is counted.
+    /// Limited resource.
     pub quota: Quota,
-    /// The plan's name.
+    /// Plan name.
     pub plan: PlanName,
-    /// How many the plan allows.
+    /// Limit of the plan.
     pub limit: u64,
-    /// How many there are.
+    /// Current number.
     pub current: u64,
 }
 
-/// The kinds of thing a caller can be told about.
+/// Kind of resource an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// The audit log of a team.
+    /// Audit log of a team.
     Audit,
-    /// A session of a command-line client.
+    /// Session of a command-line client.
     CliSession,
-    /// A login of a command-line client.
+    /// Device login of a command-line client.
     DeviceLogin,
-    /// An environment of a project.
+    /// Environment of a project.
     Environment,
-    /// An invitation to a team.
+    /// Invitation to a team.
     Invitation,
-    /// Something a scan found.
+    /// Finding of a scan.
     Finding,
-    /// What a person may do in an environment, where somebody said it.
+    /// Permission that was explicitly set for a user in an environment.
     Permission,
-    /// A project.
+    /// Project.
     Project,
-    /// A path that names nothing.
+    /// Path that matches no resource.
     Resource,
-    /// A rotation.
+    /// Rotation.
     Rotation,
-    /// A scan.
+    /// Scan.
     Scan,
-    /// A secret, or a key that is hidden.
+    /// Secret, including a hidden key.
     Secret,
-    /// A team.
+    /// Team.
     Team,
-    /// A service token.
+    /// Service token.
     Token,
-    /// A user.
+    /// User.
     User,
-    /// A version that a secret has replaced.
+    /// Earlier version of a secret.
     Version,
-    /// A webhook.
+    /// Webhook.
     Webhook,
-    /// Something that was sent to a webhook.
+    /// Event delivery to a webhook.
     WebhookDelivery,
 }
 
-/// A rule's name for machines: the `code` of an answer. Stable.
+/// Error code for programs: the `code` of a response. Stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// Taken already.
+    /// Name already taken.
     AlreadyExists,
-    /// Environments inherit from each other in a circle.
+    /// Inheritance cycle between environments.
     CircularInheritance,
-    /// The default environments cannot be deleted.
+    /// Attempt to delete a default environment.
     DefaultEnvironment,
-    /// Another environment inherits from this one.
+    /// Environment that another one inherits from.
     EnvironmentInUse,
-    /// The caller may not.
+    /// Permission missing.
     Forbidden,
-    /// Our fault.
+    /// Internal error.
     Internal,
-    /// The credential may not be used from this address.
+    /// Credential not allowed from this network address.
     IpNotAllowed,
-    /// Not a secret key.
+    /// Invalid secret key.
     InvalidKey,
-    /// Not what the operation takes.
+    /// Invalid request.
     InvalidRequest,
-    /// Unknown.
+    /// Resource not found.
     NotFound,
-    /// The plan has no room.
+    /// Plan limit exceeded.
     PlanLimitExceeded,
-    /// Too many requests.
+    /// Rate limit exceeded.
     RateLimited,
-    /// A key that the interface itself uses as a path.
+    /// Secret key reserved for paths of the API.
     ReservedKey,
-    /// A team must keep an owner.
+    /// Team would be left without an owner.
     SoleOwner,
     /// No valid credential.
     Unauthorized,
-    /// Try again later.
+    /// Service unavailable; retry later.
     Unavailable,
-    /// Over 64 KiB.
+    /// Secret value larger than 64 KiB.
     ValueTooLarge,
-    /// Not at the expected version.
+    /// Record not at the expected version.
     VersionConflict,
-    /// A key that a rotation writes.
+    /// Secret key that is managed by a rotation.
     ManagedKey,
 }
 
 impl Code {
-    /// The code as it is written in an answer.
+    /// Code as text, as sent in responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -188,23 +188,24 @@ impl Code {
 }
 
 impl Error {
-    /// One field that breaks one rule.
+    /// Creates a validation error of one field.
     pub fn invalid(field: impl Into<String>, message: impl Into<Cow<'static, str>>) -> Self {
         Self::Invalid(vec![FieldError::new(field, Code::InvalidRequest, message)])
     }
 
-    /// A name that is taken, where the interface answers so with the field.
+    /// Creates an error for a name that is already taken, where the API reports this as a field
+    /// error.
     #[must_use]
     pub fn taken(field: &'static str, message: &'static str) -> Self {
         Self::Invalid(vec![FieldError::new(field, Code::AlreadyExists, message)])
     }
 
-    /// A fault of ours.
+    /// Creates an internal error.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())
     }
 
-    /// What kind of failure it is, for hosts that have a class for each. Stable.
+    /// Kind of the error, for hosts with one exception class per kind. Stable.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -223,7 +224,7 @@ impl Error {
         }
     }
 
-    /// The rule's name for machines.
+    /// Error code for programs.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -246,7 +247,7 @@ impl Error {
 }
 
 impl FieldError {
-    /// A field and its rule.
+    /// Creates a field error.
     pub fn new(
         field: impl Into<String>,
         code: Code,

@@ -1,4 +1,5 @@
-//! Identifiers: UUID version 7 (RFC 9562), so that rows made together lie together.
+//! Identifiers: UUID version 7 (RFC 9562), which are ordered by time, so that rows created together
+//! are stored together.
 
 use std::fmt;
 
@@ -16,13 +17,13 @@ macro_rules! ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// A new one, never given before.
+            /// Generates a new unique ID.
             #[must_use]
             pub fn draw(now: Time) -> Self {
                 Self(draw(now))
             }
 
-            /// The UUID itself.
+            /// UUID of this ID.
             #[must_use]
             pub fn uuid(self) -> Uuid {
                 self.0
@@ -44,52 +45,52 @@ macro_rules! ids {
 }
 
 ids! {
-    /// An attempt to rotate a credential.
+    /// ID of an attempt to rotate a credential.
     AttemptId
-    /// An entry of the audit log.
+    /// ID of an audit log entry.
     AuditId
-    /// A login of a command-line client that was approved.
+    /// ID of an approved login session of a command-line client.
     CliSessionId
-    /// Something to be sent.
+    /// ID of an outbox delivery.
     DeliveryId
-    /// A login of a command-line client.
+    /// ID of a device login of a command-line client.
     DeviceLoginId
-    /// An environment.
+    /// ID of an environment.
     EnvironmentId
-    /// Something a scan found.
+    /// ID of a scan finding.
     FindingId
-    /// One installation: a database and its keys.
+    /// ID of an installation: a database and its keys.
     InstanceId
-    /// An invitation to a team.
+    /// ID of an invitation to a team.
     InvitationId
-    /// A project.
+    /// ID of a project.
     ProjectId
-    /// A request that a host answers.
+    /// ID of a request to a host.
     RequestId
-    /// A rotation of a database's credentials.
+    /// ID of a rotation of database credentials.
     RotationId
-    /// A scan.
+    /// ID of a scan.
     ScanId
-    /// A secret; a key that is deleted and made again gets another.
+    /// ID of a secret. A key that is deleted and created again gets a new ID.
     SecretId
-    /// A team.
+    /// ID of a team.
     TeamId
-    /// A service token; rotating keeps it.
+    /// ID of a service token; rotating the token keeps it.
     TokenId
-    /// A user.
+    /// ID of a user.
     UserId
-    /// A webhook of a rotation.
+    /// ID of a rotation webhook.
     WebhookId
-    /// An event on its way to a webhook.
+    /// ID of an event delivery to a webhook.
     WebhookDeliveryId
 }
 
 impl ProjectId {
-    /// Stands where a key belongs to the instance and not to a project.
+    /// Placeholder for data keys that belong to the instance and not to a project.
     pub const NIL: Self = Self(Uuid::nil());
 }
 
-/// The UUID a text is, in any of the forms that are one; `None` if it is a name.
+/// Parses a UUID in any of its text forms; `None` if the text is a name.
 #[must_use]
 pub fn parse(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok()

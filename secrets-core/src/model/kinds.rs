@@ -12,16 +12,16 @@ macro_rules! kinds {
         }
 
         impl $kind {
-            /// All of them.
+            /// All variants.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The name under which it is kept and told.
+            /// Name in the store and on the wire.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// The one of this name.
+            /// The variant with this name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {

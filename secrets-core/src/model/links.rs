@@ -1,30 +1,30 @@
-//! Addresses that people are given to follow.
+//! Base URL of links shown to users.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Where links begin: `https://secrets.example.com`, or below a path of such a host. It has no
-/// credentials, no query and no slash at its end.
+/// Base URL of links: `https://secrets.example.com`, or a path on such a host. Contains no
+/// credentials and no query, and does not end with a slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
-const RULE: &str = "must be an address such as https://secrets.example.com, with a path at most";
+const RULE: &str = "must be a URL such as https://secrets.example.com, optionally with a path";
 
 impl BaseUrl {
-    /// The address of a path, which begins with a slash.
+    /// Returns the URL of a path, which must begin with a slash.
     #[must_use]
     pub fn to(&self, path: &str) -> String {
         format!("{}{path}", self.0)
     }
 
-    /// The address as text.
+    /// URL as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The server's own address where an operator says nothing.
+/// Default address of the server, used if the operator configures no base URL.
 impl Default for BaseUrl {
     fn default() -> Self {
         Self("http://localhost:8080".to_owned())
@@ -39,7 +39,7 @@ impl FromStr for BaseUrl {
         let rest = rest.ok_or(RULE)?;
         let end = rest.find('/').unwrap_or(rest.len());
         let (host, path) = rest.split_at(end);
-        if is_host(host) && path.bytes().all(may_stand) && !path.contains("//") {
+        if is_host(host) && path.bytes().all(is_path_byte) && !path.contains("//") {
             Ok(Self(text.trim_end_matches('/').to_owned()))
         } else {
             Err(RULE)
@@ -53,7 +53,8 @@ impl fmt::Display for BaseUrl {
     }
 }
 
-/// A name or an address, with a port or without (RFC 3986, section 3.2.2, less what nobody uses).
+/// True if the text is a host name or address with an optional port (RFC 3986, section 3.2.2,
+/// without forms that are not used in practice).
 fn is_host(text: &str) -> bool {
     let (name, rest) = match text.strip_prefix('[') {
         Some(bracketed) => {
@@ -73,7 +74,7 @@ fn is_host(text: &str) -> bool {
         && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
 }
 
-fn may_stand(byte: u8) -> bool {
+fn is_path_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'.' | b'_' | b'~')
 }
 

@@ -1,4 +1,4 @@
-//! Names people give: parsed once, valid ever after.
+//! Names given by users, validated once when parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ macro_rules! names {
         pub struct $name(String);
 
         impl $name {
-            /// The name as it was given.
+            /// Name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -47,36 +47,36 @@ macro_rules! names {
 }
 
 names! {
-    /// What a team, project or token is called: 1 to 100 characters, without control or
-    /// direction-changing characters; surrounding space is cut off.
+    /// Display name of a team, project or token: 1 to 100 characters, without control or
+    /// direction-changing characters; surrounding white space is removed.
     #[cfg_attr(feature = "openapi", schema(
         min_length = 1, max_length = 100,
         pattern = "^[^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*[^\\s\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff][^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
     ))]
     DisplayName
-    /// An e-mail address as it is kept: lower case, at most 254 bytes. Whether it exists is for its
-    /// owner to know.
+    /// E-mail address in normalized form: lower case, at most 254 bytes. Whether the mailbox exists
+    /// is not checked.
     #[cfg_attr(feature = "openapi", schema(max_length = 254, format = "email"))]
     EmailAddress
-    /// What an environment is called: 1 to 64 letters, digits, `_` or `-`; never a UUID.
+    /// Environment name: 1 to 64 letters, digits, `_` or `-`; never a UUID.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"))]
     EnvironmentName
-    /// A plan: 1 to 64 lower-case letters, digits, `_` or `-`.
+    /// Plan name: 1 to 64 lower-case letters, digits, `_` or `-`.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[a-z0-9_-]{1,64}$"))]
     PlanName
-    /// What a rotation is called: 1 to 63 letters, digits, `_` or `-`, beginning with a letter or
-    /// digit; never `test`, which the interface uses itself.
+    /// Rotation name: 1 to 63 letters, digits, `_` or `-`, beginning with a letter or digit; never
+    /// `test`, which is a path of the API.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$"))]
     RotationName
-    /// A secret's name: `[A-Za-z_][A-Za-z0-9_.-]{0,254}`, case kept; `export` and `bulk` belong to
-    /// the interface.
+    /// Secret key: `[A-Za-z_][A-Za-z0-9_.-]{0,254}`, case-sensitive; never `export` or `bulk`,
+    /// which are paths of the API.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z_][A-Za-z0-9_.-]{0,254}$"))]
     SecretKey
-    /// A project's or team's name in addresses: lower-case words joined by `-`, at most 64
-    /// characters; never a UUID.
+    /// Project or team name in URLs: lower-case words joined by `-`, at most 64 characters; never a
+    /// UUID.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$"))]
     Slug
-    /// What something is for: at most 500 characters on any number of lines.
+    /// Description: at most 500 characters; may contain line breaks.
     #[cfg_attr(feature = "openapi", schema(
         max_length = 500,
         pattern = "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
@@ -108,7 +108,7 @@ impl TryFrom<String> for DisplayName {
 }
 
 impl DisplayName {
-    /// What a personal team is called when its owner's name cannot be part of a name.
+    /// Name of a personal team if its owner's name is not a valid display name.
     #[must_use]
     pub(crate) fn personal() -> Self {
         Self("Personal Team".to_owned())
@@ -156,7 +156,7 @@ impl TryFrom<String> for PlanName {
 }
 
 impl PlanName {
-    /// One that we give ourselves.
+    /// Creates a built-in plan name without validation.
     pub(crate) fn fixed(name: &'static str) -> Self {
         Self(name.to_owned())
     }
@@ -166,7 +166,8 @@ impl TryFrom<String> for RotationName {
     type Error = Broken;
 
     fn try_from(text: String) -> Result<Self, Broken> {
-        // The path `…/rotations/test` is an operation: a rotation of that name could not be reached.
+        // The path `…/rotations/test` is an operation: a rotation with that name would be
+        // unreachable.
         let fits = (1..=63).contains(&text.len())
             && text.starts_with(|first: char| first.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
@@ -179,8 +180,8 @@ impl TryFrom<String> for SecretKey {
     type Error = Broken;
 
     fn try_from(text: String) -> Result<Self, Broken> {
-        // The paths `…/secrets/export` and `…/secrets/bulk` are operations: a key of that name
-        // could never be read, and asking for it would answer with every value.
+        // The paths `…/secrets/export` and `…/secrets/bulk` are operations: a key with that name
+        // could never be read, and a request for it would return all values.
         if text == "export" || text == "bulk" {
             return Err(RESERVED_KEY.broken());
         }
@@ -214,13 +215,13 @@ impl TryFrom<String> for Slug {
 }
 
 impl EnvironmentName {
-    /// The three that every project begins with, in order.
+    /// Default environments of a new project, in order.
     #[must_use]
     pub fn defaults() -> [Self; 3] {
         ["development", "staging", "production"].map(|name| Self(name.to_owned()))
     }
 
-    /// The form in which a name is unique within its project.
+    /// Case-folded form, which is unique within a project.
     #[must_use]
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()
@@ -228,9 +229,9 @@ impl EnvironmentName {
 }
 
 impl Slug {
-    /// The slug that a name suggests: ASCII, lower case, words joined by `-`, at most 59
-    /// characters so that [`Slug::with_suffix`] still fits. A name without any letter or digit
-    /// gives `otherwise`.
+    /// Derives a slug from a name: ASCII, lower case, words joined by `-`, at most 59 characters so
+    /// that [`Slug::with_suffix`] still fits. A name without any ASCII letter or digit gives
+    /// `otherwise`.
     #[must_use]
     pub fn suggested(name: &DisplayName, otherwise: &'static str) -> Self {
         let mut slug = String::new();
@@ -246,13 +247,13 @@ impl Slug {
         Self(if slug.is_empty() { otherwise.to_owned() } else { slug.to_owned() })
     }
 
-    /// Whether a lookup would take it for an id.
+    /// True if a lookup would read the slug as an ID.
     #[must_use]
     pub fn is_uuid(&self) -> bool {
         ids::parse(&self.0).is_some()
     }
 
-    /// The slug with `-` and four random letters, for when the plain one is taken.
+    /// Appends `-` and four random letters, for when the plain slug is taken.
     #[must_use]
     pub fn with_suffix(&self, random: [u8; 4]) -> Self {
         let letters: String = random.map(|byte| char::from(b'a' + byte % 26)).iter().collect();
@@ -260,13 +261,14 @@ impl Slug {
     }
 }
 
-/// Whether a text can say what something is for.
+/// True if a text is a valid description.
 pub(crate) fn is_summary(text: &str) -> bool {
     text.chars().count() <= 500
         && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// Control characters, and those that hide or reorder the text around them (Unicode TR 36).
+/// True for control characters and characters that hide or reorder the text around them (Unicode TR
+/// 36).
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')

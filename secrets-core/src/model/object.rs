@@ -1,4 +1,4 @@
-//! JSON objects, and nothing else, where fields have names.
+//! Deserialization of structs from JSON objects only.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,12 +6,12 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-/// What was read from an object. (serde would also fill the fields of a struct from a list, in their
+/// Value deserialized from a JSON object. (serde would also accept a list of the field values in
 /// order.)
 #[derive(Debug)]
 pub struct Object<T>(pub T);
 
-/// Reads a list of objects; for `#[serde(deserialize_with)]`.
+/// Deserializes a list of objects; for `#[serde(deserialize_with)]`.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

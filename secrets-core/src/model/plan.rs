@@ -1,4 +1,4 @@
-//! Plans: how much a team may have.
+//! Plans: limits on the resources of a team.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 
 use crate::model::{Error, PlanLimit, PlanName, Result};
 
-/// What a team may use.
+/// Plan of a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What it is called.
+    /// Plan name.
     pub name: PlanName,
-    /// How many days the audit log keeps entries.
+    /// Retention of audit log entries, in days.
     pub audit_days: u32,
     limits: BTreeMap<Quota, u64>,
 }
 
-/// How many days the audit log keeps entries where a plan says nothing.
-const AUDIT_DAYS: u32 = 365;
+/// Default retention of audit log entries, in days.
+const DEFAULT_AUDIT_DAYS: u32 = 365;
 
-/// What is counted.
+/// Resource that a plan limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quota {
     /// Projects of a team.
     Projects,
     /// Environments of a project.
     Environments,
-    /// Members of a team, and those who are invited to it.
+    /// Members of a team, including pending invitations.
     Members,
-    /// Secrets of an environment: its own, hidden ones included.
+    /// Secrets of an environment: its own, including hidden ones.
     Secrets,
     /// Service tokens of a team.
     ServiceTokens,
@@ -37,7 +37,7 @@ pub enum Quota {
 }
 
 impl Quota {
-    /// All of them.
+    /// All quotas.
     pub const ALL: [Self; 6] = [
         Self::Members,
         Self::Projects,
@@ -47,7 +47,7 @@ impl Quota {
         Self::Rotations,
     ];
 
-    /// The name under which it is told.
+    /// Name on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,8 +60,8 @@ impl Quota {
         }
     }
 
-    /// The least a plan can allow: a project comes with its three default environments, and a team
-    /// with its first member.
+    /// Minimum limit that a plan may set: a project is created with its three default environments,
+    /// and a team with its first member.
     #[must_use]
     pub fn least(self) -> u64 {
         match self {
@@ -73,8 +73,8 @@ impl Quota {
 }
 
 impl Plan {
-    /// A plan that allows so much of what is counted, and of everything else as much as there is
-    /// room for. Gives the quota of which it allows less than [`Quota::least`].
+    /// Creates a plan with these limits. Other quotas are unlimited. Returns the quota as an error
+    /// if its limit is below [`Quota::least`].
     pub fn new(
         name: PlanName,
         limits: impl IntoIterator<Item = (Quota, u64)>,
@@ -82,18 +82,19 @@ impl Plan {
         let limits: BTreeMap<_, _> = limits.into_iter().collect();
         match limits.iter().find(|(quota, limit)| **limit < quota.least()) {
             Some((quota, _)) => Err(*quota),
-            None => Ok(Self { name, audit_days: AUDIT_DAYS, limits }),
+            None => Ok(Self { name, audit_days: DEFAULT_AUDIT_DAYS, limits }),
         }
     }
 
-    /// How many the plan allows; `None` where it does not count.
+    /// Limit of a quota; `None` if it is unlimited.
     #[must_use]
     pub fn limit(&self, quota: Quota) -> Option<u64> {
         self.limits.get(&quota).copied()
     }
 
-    /// Refuses `more` of something when there are `current` and the plan allows fewer than both.
-    /// Count while the containing row is held, or two requests pass where one has room.
+    /// Checks that `more` can be added to `current` within the limit. Count `current` while holding
+    /// a lock on the containing row; otherwise two concurrent requests could both pass and exceed
+    /// the limit.
     pub fn admit(&self, quota: Quota, current: u64, more: u64) -> Result<()> {
         match self.limit(quota) {
             Some(limit) if current.saturating_add(more) > limit => {
@@ -105,20 +106,20 @@ impl Plan {
     }
 }
 
-/// The plans there are, and the one of new teams.
+/// All known plans, and the plan of new teams.
 #[derive(Debug, Clone)]
 pub struct Plans {
     known: BTreeMap<PlanName, Arc<Plan>>,
     default: Arc<Plan>,
 }
 
-/// There is no plan of this name.
+/// Error: no plan has this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSuchPlan;
 
 impl Plans {
-    /// `unlimited`, `free`, `team` and `enterprise`, and these, each in place of one of its name.
-    /// New teams are on `unlimited`.
+    /// Returns the built-in plans `unlimited`, `free`, `team` and `enterprise`, plus the given
+    /// ones, which replace built-in plans of the same name. New teams get `unlimited`.
     #[must_use]
     pub fn with(others: impl IntoIterator<Item = Plan>) -> Self {
         let mut known: BTreeMap<_, _> = built_in().map(named).into_iter().collect();
@@ -129,26 +130,25 @@ impl Plans {
         Self { known, default }
     }
 
-    /// The same plans, and new teams on the one of this name.
+    /// Sets the plan of new teams.
     pub fn by_default(mut self, name: &str) -> std::result::Result<Self, NoSuchPlan> {
         self.default = Arc::clone(self.find(name).ok_or(NoSuchPlan)?);
         Ok(self)
     }
 
-    /// The plan of this name.
+    /// Plan with this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Plan>> {
         self.known.values().find(|plan| plan.name.as_str() == name)
     }
 
-    /// The plan of new teams.
+    /// Plan of new teams.
     #[must_use]
     pub fn default_plan(&self) -> &Arc<Plan> {
         &self.default
     }
 
-    /// The plan of a team that is on the one of this name: the default one, if there is none of
-    /// that name any more.
+    /// Plan of a team with this plan name: the default plan if the name no longer exists.
     #[must_use]
     pub fn of_team(&self, name: &PlanName) -> Arc<Plan> {
         Arc::clone(self.known.get(name).unwrap_or(&self.default))
@@ -170,7 +170,7 @@ impl fmt::Display for NoSuchPlan {
 impl std::error::Error for NoSuchPlan {}
 
 fn unlimited_plan(name: PlanName) -> Plan {
-    Plan { name, audit_days: AUDIT_DAYS, limits: BTreeMap::new() }
+    Plan { name, audit_days: DEFAULT_AUDIT_DAYS, limits: BTreeMap::new() }
 }
 
 fn named(plan: Plan) -> (PlanName, Arc<Plan>) {
@@ -185,7 +185,7 @@ fn built_in() -> [Plan; 4] {
         limits: limits.iter().copied().collect(),
     };
     [
-        plan("unlimited", AUDIT_DAYS, &[]),
+        plan("unlimited", DEFAULT_AUDIT_DAYS, &[]),
         plan(
             "free",
             7,
@@ -196,6 +196,6 @@ fn built_in() -> [Plan; 4] {
             90,
             &[(Projects, 50), (Environments, 15), (Secrets, 2_000), (ServiceTokens, 50)],
         ),
-        plan("enterprise", AUDIT_DAYS, &[]),
+        plan("enterprise", DEFAULT_AUDIT_DAYS, &[]),
     ]
 }

@@ -36,27 +36,27 @@ impl FindingStatus {
     }
 }
 
-/// How bad it is that a credential is known.
+/// Severity of a leaked credential.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It opens something that matters.
+    /// The credential gives access to something important.
     High,
-    /// It opens something, or may.
+    /// The credential gives access to something, or may do so.
     #[default]
     Medium,
-    /// It may be one.
+    /// The match may not be a credential.
     Low,
 }
 
 impl Severity {
-    /// All, the worst first.
+    /// All severities, highest first.
     pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
 
-    /// The name under which it is kept and told.
+    /// Name in the store and on the wire.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Severity {
         }
     }
 
-    /// The severity kept under this name.
+    /// Severity with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|severity| severity.as_str() == name)

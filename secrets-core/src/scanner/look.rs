@@ -1,10 +1,10 @@
-//! What a credential looks like, and what only looks like one.
+//! Heuristics that separate real credentials from placeholders and other text.
 
 use std::collections::BTreeMap;
 
 use crate::crypto::TokenText;
 
-/// Shannon entropy of a text, in bits for each character.
+/// Shannon entropy of a text, in bits per character.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "texts are shorter than 2^52 characters")]
 pub fn entropy(text: &str) -> f64 {
@@ -22,8 +22,8 @@ pub fn entropy(text: &str) -> f64 {
         .sum()
 }
 
-/// Words that stand where a credential will be put.
-const STAND_INS: [&str; 34] = [
+/// Words that occur in placeholders.
+const PLACEHOLDER_WORDS: [&str; 34] = [
     "${",
     "$(",
     "{{",
@@ -60,32 +60,32 @@ const STAND_INS: [&str; 34] = [
     "xxxx",
 ];
 
-/// Of these, eight of one kind in a row are filling.
-const FILLING: &str = "xX*.-_0#";
+/// Characters that are filler if the same one occurs eight times in a row.
+const FILLER: &str = "xX*.-_0#";
 
-/// Whether a text stands for a credential instead of being one. Only its beginning counts: by
-/// chance a long one holds short words.
+/// True if a text is a placeholder and not a credential. Only its first 100 characters are checked:
+/// a long random text contains short words by chance.
 pub(super) fn is_stand_in(secret: &str) -> bool {
     let beginning: String = secret.chars().take(100).collect::<String>().to_ascii_lowercase();
-    STAND_INS.iter().any(|word| beginning.contains(word)) || has_filling(&beginning)
+    PLACEHOLDER_WORDS.iter().any(|word| beginning.contains(word)) || has_filler(&beginning)
 }
 
-fn has_filling(text: &str) -> bool {
+fn has_filler(text: &str) -> bool {
     let (mut last, mut run) = ('\0', 0);
     text.chars().any(|character| {
         run = if character == last { run + 1 } else { 1 };
         last = character;
-        run >= 8 && FILLING.contains(character)
+        run >= 8 && FILLER.contains(character)
     })
 }
 
-/// A service token of ours, with the checksum that belongs to it.
+/// Checks the checksum of a service token of this project.
 pub(super) fn service_token(secret: &str, _: &str) -> bool {
     TokenText::is_plausible(secret)
 }
 
-/// Values that people write where a password will be.
-const COMMON: [&str; 22] = [
+/// Common placeholder passwords.
+const PLACEHOLDER_PASSWORDS: [&str; 22] = [
     "1234",
     "12345",
     "123456",
@@ -110,16 +110,17 @@ const COMMON: [&str; 22] = [
     "username",
 ];
 
-/// The password of an address: any that is no variable and no common stand-in.
+/// Checks a password in a URL: it must not be a variable, one repeated character or a common
+/// placeholder.
 pub(super) fn password(secret: &str, _: &str) -> bool {
     let lower = secret.to_ascii_lowercase();
     let is_variable = ["$", "{", "}", "*", "%s", "%v"].iter().any(|sign| lower.contains(sign));
     let repeats = lower.chars().all(|character| lower.starts_with(character));
-    !is_variable && !repeats && !COMMON.contains(&lower.as_str())
+    !is_variable && !repeats && !PLACEHOLDER_PASSWORDS.contains(&lower.as_str())
 }
 
-/// What a name ends in that says something about a credential and is none.
-const ABOUT: [&str; 29] = [
+/// Last words of names that describe a credential but do not hold one.
+const METADATA_WORDS: [&str; 29] = [
     "hash",
     "digest",
     "sha",
@@ -151,14 +152,14 @@ const ABOUT: [&str; 29] = [
     "ref",
 ];
 
-/// A value that is assigned to something called a key, token or secret: letters and digits mixed,
-/// which is no identifier, UUID, path or address.
+/// Checks a value assigned to a name that contains key, token or secret: it must mix letters and
+/// digits and not be an identifier, UUID or path.
 pub(super) fn assigned(secret: &str, whole: &str) -> bool {
     let digits = secret.bytes().filter(u8::is_ascii_digit).count();
     let letters = secret.bytes().filter(u8::is_ascii_alphabetic).count();
     digits >= 1
         && letters >= 2
-        && !is_about(whole)
+        && !is_metadata_name(whole)
         && !is_uuid(secret)
         && !secret.starts_with(['/', '.', '~'])
         && secret.matches('/').count() < 4
@@ -166,7 +167,7 @@ pub(super) fn assigned(secret: &str, whole: &str) -> bool {
         && password(secret, whole)
 }
 
-/// A password in quotes: characters of three kinds.
+/// Checks a quoted password: it must have at least three kinds of characters.
 pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
     let kinds: [fn(u8) -> bool; 4] = [
         |byte| byte.is_ascii_digit(),
@@ -175,11 +176,11 @@ pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
         |byte| byte.is_ascii_punctuation(),
     ];
     let found = kinds.iter().filter(|kind| secret.bytes().any(kind)).count();
-    found >= 3 && !is_about(whole) && !is_words(secret) && password(secret, whole)
+    found >= 3 && !is_metadata_name(whole) && !is_words(secret) && password(secret, whole)
 }
 
-/// Whether the name, which stands before the sign of assignment, says something about a credential.
-fn is_about(whole: &str) -> bool {
+/// True if the name before the assignment sign describes a credential, such as `token_hash`.
+fn is_metadata_name(whole: &str) -> bool {
     let name = whole.split(['=', ':']).next().unwrap_or_default();
     let name = name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
     let mut last = String::new();
@@ -198,15 +199,15 @@ fn is_about(whole: &str) -> bool {
             follows_capital = Some(is_capital);
         }
     }
-    ABOUT.contains(&last.as_str()) || name.to_ascii_lowercase().contains("public")
+    METADATA_WORDS.contains(&last.as_str()) || name.to_ascii_lowercase().contains("public")
 }
 
 fn is_uuid(text: &str) -> bool {
     text.len() == 36 && crate::model::ids::parse(text).is_some()
 }
 
-/// Whether a text is made of words, as identifiers and file names are: each of its parts is letters
-/// with at most a short number behind them.
+/// True if a text consists of words, as identifiers and file names do: each part is letters,
+/// followed by at most four digits.
 fn is_words(text: &str) -> bool {
     let parts = text.split(['_', '-', '.', '/', ':', ' ']).filter(|part| !part.is_empty());
     let mut count = 0;
@@ -251,10 +252,10 @@ mod tests {
             "TOKEN_TYPE",
             "tokenSHA256",
         ] {
-            assert!(is_about(&format!("{name} = \"x\"")), "{name}");
+            assert!(is_metadata_name(&format!("{name} = \"x\"")), "{name}");
         }
         for name in ["token", "api_key", "clientSecret", "DB_PASSWORD"] {
-            assert!(!is_about(&format!("{name}: 'x'")), "{name}");
+            assert!(!is_metadata_name(&format!("{name}: 'x'")), "{name}");
         }
     }
 }

@@ -1,13 +1,13 @@
-//! The engine: finds credentials in text. Pure, without features, a runtime or a clock, so that the
-//! service, Python and WebAssembly scan alike.
+//! Scan engine: finds credentials in text. The code is pure and uses no features, runtime or clock,
+//! so that the service, Python and WebAssembly give the same results.
 //!
-//! A rule is looked at only where one of its keywords stands (one pass of an automaton over the
-//! text), in a window around it; what a window holds is searched by the rule's expression. Both are
-//! linear in the text, whatever the text is. A match must then look like a credential: enough
-//! entropy, no placeholder, a checksum that fits where the format has one. Where matches overlap,
-//! the most specific rule keeps its own.
+//! A rule runs only where one of its keywords occurs (found in one pass of an Aho-Corasick
+//! automaton over the text), in a window around the keyword; the rule's regular expression then
+//! searches the window. Both steps are linear in the length of the text, whatever it contains. A
+//! match must also look like a credential: enough entropy, no placeholder, and a valid checksum if
+//! the format has one. Where matches overlap, the match of the most specific rule is kept.
 //!
-//! A line that holds `secrets:allow` or `gitleaks:allow` is left alone.
+//! Lines that contain `secrets:allow` or `gitleaks:allow` are skipped.
 //!
 //! ```
 //! use crate::scanner::{Rules, scan};
@@ -40,48 +40,48 @@ use serde::Serialize;
 
 pub(super) use self::place::{Place, Places};
 
-/// A credential that was found in a text.
+/// Credential found in a text.
 #[derive(Debug, Clone)]
 pub struct Match<'r> {
-    /// The rule that knows it.
+    /// Rule that matched.
     pub rule: &'r Rule,
-    /// Where it is, in bytes; empty for a rule about the path alone.
+    /// Byte range in the text; empty for a rule that only checks the path.
     pub span: Range<usize>,
-    /// Its line, from 1.
+    /// Line number, starting at 1.
     pub line: u32,
-    /// Its column, from 1, in characters.
+    /// Column number in characters, starting at 1.
     pub column: u32,
 }
 
-/// What is told of a credential that was found: all but the credential.
+/// Description of a found credential, without the credential.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Sighting {
-    /// The rule that found it.
+    /// ID of the rule that matched.
     pub rule_id: String,
-    /// What the rule finds.
+    /// Description of the rule.
     pub description: String,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// Its line, from 1.
+    /// Line number, starting at 1.
     pub line: u32,
-    /// Its column, from 1, in characters.
+    /// Column number in characters, starting at 1.
     pub column: u32,
-    /// Its first and last characters.
+    /// First and last characters of the credential.
     pub redacted: String,
-    /// Its entropy, in bits for each character, to two places.
+    /// Entropy of the credential in bits per character, rounded to two decimal places.
     pub entropy: f64,
 }
 
-/// What a rule found, before it is known whether another rule knows it better.
+/// Match of one rule, before overlapping matches are removed.
 struct Candidate<'r> {
     rank: usize,
     rule: &'r Rule,
     span: Range<usize>,
 }
 
-/// Finds the credentials in a text, in their order. `path` is where the text is from, for rules
-/// that are about some files only; it may be empty.
+/// Finds the credentials in a text, in the order of the text. `path` is the path of the text, for
+/// rules that apply to some files only; it may be empty.
 #[must_use]
 pub fn scan<'r>(text: &str, path: &str, rules: &'r Rules) -> Vec<Match<'r>> {
     let mut candidates = Vec::new();
@@ -95,7 +95,7 @@ pub fn scan<'r>(text: &str, path: &str, rules: &'r Rules) -> Vec<Match<'r>> {
 }
 
 impl Match<'_> {
-    /// What may be told of it. `text` is what was scanned.
+    /// Describes the match without the credential. `text` is the scanned text.
     #[must_use]
     pub fn told(&self, text: &str) -> Sighting {
         let secret = text.get(self.span.clone()).unwrap_or_default();
@@ -111,7 +111,8 @@ impl Match<'_> {
     }
 }
 
-/// Of candidates that overlap the one whose rule comes first, in the order of the text.
+/// Keeps the candidate of the first rule where candidates overlap. Returns them in the order of the
+/// text.
 fn without_overlaps(mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     candidates.sort_by_key(|candidate| (candidate.rank, candidate.span.start));
     let mut kept: BTreeMap<usize, Candidate<'_>> = BTreeMap::new();

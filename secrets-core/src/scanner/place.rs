@@ -1,16 +1,17 @@
-//! Lines and columns, found in one walk over the text.
+//! Line and column numbers, computed in one pass over the text.
 
-/// Where something stands.
+/// Position in a text: line and column, both starting at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) line: u32,
     pub(crate) column: u32,
 }
 
-/// What a line says to be left alone.
-const ALLOW: [&str; 2] = ["secrets:allow", "gitleaks:allow"];
+/// Comments that exclude their line from the scan.
+const ALLOW_COMMENTS: [&str; 2] = ["secrets:allow", "gitleaks:allow"];
 
-/// Walks over a text, forwards only: each byte is looked at once, on however long a line it is.
+/// Converts byte offsets to positions, moving only forwards: each byte is visited once, however
+/// long its line is.
 pub(crate) struct Places<'t> {
     text: &'t str,
     line: u32,
@@ -28,8 +29,8 @@ impl<'t> Places<'t> {
         places
     }
 
-    /// The place of a byte at which a character begins, not before the one asked for last; `None`
-    /// if its line is to be left alone.
+    /// Position of a byte offset, which must be a character boundary and not before the previous
+    /// one. `None` if an allow comment excludes the line.
     pub(crate) fn at(&mut self, offset: usize) -> Option<Place> {
         while offset > self.line_end {
             self.line = self.line.saturating_add(1);
@@ -45,7 +46,7 @@ impl<'t> Places<'t> {
         let rest = self.text.get(start..).unwrap_or_default();
         let line = rest.split('\n').next().unwrap_or_default();
         self.line_end = start + line.len();
-        self.is_allowed = ALLOW.iter().any(|word| line.contains(word));
+        self.is_allowed = ALLOW_COMMENTS.iter().any(|word| line.contains(word));
         (self.column, self.reached) = (1, start);
     }
 }

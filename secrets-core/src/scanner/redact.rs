@@ -1,10 +1,10 @@
-//! What may be shown of a credential.
+//! Redaction of credentials.
 
-/// The first and the last characters of a credential: at most four and three, and never more than a
-/// third of it.
+/// Returns the first and last characters of a credential: at most four and three, and together
+/// never more than a third of it.
 #[must_use]
 pub fn redacted(secret: &str) -> String {
-    // Not every store takes a NUL, and nobody can read what is no character.
+    // Some stores reject NUL, and control characters are not readable.
     let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let characters: Vec<char> = secret.chars().map(visible).collect();
     let shown = characters.len() / 3;

@@ -1,4 +1,4 @@
-//! Rules: what a kind of credential looks like.
+//! Detection rules: patterns of credentials.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,59 +7,60 @@ use regex::{Regex, RegexBuilder};
 
 use super::look::{entropy, is_stand_in};
 
-/// What a kind of credential looks like.
+/// Detection rule for one kind of credential.
 pub struct Rule {
     pub(super) id: String,
     pub(super) description: String,
     pub(super) severity: Severity,
-    /// One of these stands near it, in any case of letters; none: it may be anywhere.
+    /// Keywords, one of which must be near the credential; matched without regard to case. If
+    /// empty, the whole text is searched.
     pub(super) keywords: Vec<String>,
-    /// What it looks like; none for a rule about the path alone.
+    /// Regular expression of the credential; `None` for a rule that only checks the path.
     pub(super) expression: Option<Regex>,
-    /// Which files it is in.
+    /// Regular expression of the paths the rule applies to; `None` for all.
     pub(super) path: Option<Regex>,
-    /// The group of the expression that is the credential; 0: the first that is not empty, else
-    /// the whole.
+    /// Capture group that is the credential. 0 means the first group that is not empty, else the
+    /// whole match.
     pub(super) group: usize,
-    /// The least entropy it has.
+    /// Minimum entropy, in bits per character.
     pub(super) entropy: f64,
-    /// Where it is looked for.
+    /// Part of the text that is searched around a keyword.
     pub(super) reach: Reach,
-    /// Whether what stands for a credential is left out.
+    /// True if placeholders such as `changeme` are skipped.
     pub(super) skips_stand_ins: bool,
-    /// What else must be true of it, given the credential and all that the expression matched.
+    /// Additional check, called with the credential and the whole match.
     pub(super) check: Option<Check>,
-    /// What is not meant.
+    /// Matches that are ignored.
     pub(super) allowed: Vec<Allowlist>,
 }
 
 pub(super) type Check = fn(&str, &str) -> bool;
 
-/// How far from its keyword a credential may be.
+/// Maximum distance between a keyword and the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// On the same line.
+    /// The same line.
     Line,
-    /// On the same line or within so many bytes after it.
+    /// The same line or this many bytes after the keyword.
     Below(usize),
-    /// Anywhere.
+    /// The whole text.
     Text,
 }
 
-/// Matches that are not meant.
+/// Matches that a rule ignores.
 #[derive(Debug, Default)]
 pub(super) struct Allowlist {
     pub(super) regexes: Vec<Regex>,
     pub(super) stopwords: Vec<String>,
     pub(super) paths: Vec<Regex>,
-    /// What the expressions are tried on.
+    /// Text that the regular expressions are tested on.
     pub(super) target: Target,
-    /// Whether each kind that is given must fit, or any.
+    /// True if every kind of condition given must match (`AND`), false if any is enough (`OR`).
     pub(super) needs_all: bool,
 }
 
-/// A match, as an allowlist looks at it.
-pub(super) struct Seen<'t> {
+/// Match that an allowlist is tested on.
+pub(super) struct AllowlistInput<'t> {
     text: &'t str,
     path: &'t str,
     span: Range<usize>,
@@ -67,25 +68,26 @@ pub(super) struct Seen<'t> {
     whole: &'t str,
 }
 
-/// What the expressions of an allowlist are tried on.
+/// Text that the regular expressions of an allowlist are tested on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Target {
     /// The credential.
     #[default]
     Secret,
-    /// All that the rule's expression matched.
+    /// The whole match of the rule's expression.
     Match,
     /// The line.
     Line,
 }
 
-/// Why a rule cannot be used: its id and what is wrong with it.
+/// Error in a rule, with its ID and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
-    /// Which rule, by its id, or by its place if it has none.
+    /// ID of the rule, `number N` if it has none, or `file` or `allowlist` if the error is not
+    /// about a single rule.
     pub rule: String,
-    /// What is wrong with it.
+    /// Reason.
     pub reason: String,
 }
 
@@ -97,15 +99,16 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// The most memory a compiled expression may take, and the most its search may keep.
-const SIZE: usize = 4 * 1024 * 1024;
+/// Maximum memory of a compiled regular expression, and of its search cache, in bytes.
+const MAX_REGEX_SIZE: usize = 4 * 1024 * 1024;
 
-/// Compiles an expression, within bounds.
+/// Compiles a regular expression, with limited memory.
 pub(super) fn expression(text: &str) -> Result<Regex, String> {
-    let compiled = RegexBuilder::new(text).size_limit(SIZE).dfa_size_limit(SIZE).build();
+    let compiled =
+        RegexBuilder::new(text).size_limit(MAX_REGEX_SIZE).dfa_size_limit(MAX_REGEX_SIZE).build();
     compiled.map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => "the expression is too large".to_owned(),
-        // The last line says what is wrong; those before repeat the expression.
+        // The last line is the reason; the lines before repeat the expression.
         error => {
             let text = error.to_string();
             let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
@@ -121,26 +124,26 @@ impl fmt::Debug for Rule {
 }
 
 impl Rule {
-    /// Its name, such as `github-personal-access-token`.
+    /// Rule ID, such as `github-personal-access-token`.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What it finds, for people.
+    /// Description for people.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// How bad it is.
+    /// Severity.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.severity
     }
 
-    /// The credentials in a window of a text, as spans of the text. What `everywhere` holds is left
-    /// out as well.
+    /// Finds the credentials in a window of a text, as byte ranges of the text. Matches in the
+    /// allowlists of the rule or in `everywhere` are skipped.
     pub(super) fn search(
         &self,
         text: &str,
@@ -151,11 +154,11 @@ impl Rule {
         if self.path.as_ref().is_some_and(|expression| !expression.is_match(path)) {
             return Vec::new();
         }
-        let allows = |seen: &Seen<'_>| {
+        let allows = |seen: &AllowlistInput<'_>| {
             self.allowed.iter().chain(everywhere).any(|allowlist| allowlist.holds(seen))
         };
         let Some(expression) = &self.expression else {
-            let seen = Seen { text, path, span: 0..0, secret: "", whole: "" };
+            let seen = AllowlistInput { text, path, span: 0..0, secret: "", whole: "" };
             return if allows(&seen) { Vec::new() } else { vec![seen.span] };
         };
         let start = window.start;
@@ -169,7 +172,7 @@ impl Rule {
             let secret = secret.unwrap_or(whole);
             let span = start + secret.start()..start + secret.end();
             let (secret, whole) = (secret.as_str(), whole.as_str());
-            let seen = Seen { text, path, span, secret, whole };
+            let seen = AllowlistInput { text, path, span, secret, whole };
             (self.looks_right(secret, whole) && !allows(&seen)).then_some(seen.span)
         });
         found.collect()
@@ -184,7 +187,7 @@ impl Rule {
 }
 
 impl Allowlist {
-    fn holds(&self, seen: &Seen<'_>) -> bool {
+    fn holds(&self, seen: &AllowlistInput<'_>) -> bool {
         let subject = match self.target {
             Target::Secret => seen.secret,
             Target::Match => seen.whole,
@@ -201,7 +204,7 @@ impl Allowlist {
     }
 }
 
-/// The line a span begins on, as far as 1,024 bytes around it.
+/// Line on which a span begins, limited to 1,024 bytes on either side.
 fn line<'t>(text: &'t str, span: &Range<usize>) -> &'t str {
     let from = text.floor_char_boundary(span.start.saturating_sub(1_024));
     let to = text.ceil_char_boundary((span.end + 1_024).min(text.len()));

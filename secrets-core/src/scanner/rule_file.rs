@@ -1,12 +1,12 @@
-//! Rules of an operator's own, in the form that gitleaks reads.
+//! Custom rules of an operator, in the gitleaks configuration format.
 
 use serde::Deserialize;
 
 use super::rule::{Allowlist, Reach, Rule, RuleError, Target, expression};
 use crate::model::scans::Severity;
 
-/// A file of rules, decoded from TOML by whoever has a decoder. Keys that are not known here are
-/// ignored, as gitleaks' own files hold some.
+/// Rule file, decoded from TOML by the caller. Unknown keys are ignored, because gitleaks' own
+/// files contain some.
 #[derive(Debug, Default, Deserialize)]
 pub struct RuleFile {
     #[serde(default)]
@@ -18,13 +18,13 @@ pub struct RuleFile {
     allowlists: Vec<WrittenAllowlist>,
 }
 
-/// How the rules stand to ours.
+/// Relation of the file's rules to the built-in rules.
 #[derive(Debug, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Extend {
-    /// Whether ours are looked for as well.
+    /// True if the built-in rules are used as well.
     use_default: bool,
-    /// Those of ours that are not.
+    /// IDs of built-in rules that are turned off.
     disabled_rules: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ enum Condition {
     All,
 }
 
-/// What a file says.
+/// Compiled content of a rule file.
 pub(super) struct Compiled {
     pub(super) rules: Vec<Rule>,
     pub(super) allowed: Vec<Allowlist>,
@@ -84,20 +84,20 @@ pub(super) struct Compiled {
     pub(super) disabled: Vec<String>,
 }
 
-/// The most rules a file may have.
-const MOST: usize = 2_000;
+/// Maximum number of rules in one file.
+const MAX_RULES: usize = 2_000;
 
 impl RuleFile {
-    /// Compiles every rule, or names the first that cannot be.
+    /// Compiles all rules, or returns the first error.
     pub(super) fn compile(self) -> Result<Compiled, RuleError> {
-        if self.rules.len() > MOST {
-            return Err(error("of the file", "must be at most 2000 rules"));
+        if self.rules.len() > MAX_RULES {
+            return Err(error("file", "must be at most 2000 rules"));
         }
         let mut rules = Vec::with_capacity(self.rules.len());
         for (place, rule) in (1..).zip(self.rules) {
             let rule = rule.compile(place)?;
             if rules.iter().any(|other: &Rule| other.id == rule.id) {
-                return Err(error(&rule.id, "is there twice"));
+                return Err(error(&rule.id, "is defined twice"));
             }
             rules.push(rule);
         }
@@ -105,7 +105,7 @@ impl RuleFile {
         for list in self.allowlist.into_iter().chain(self.allowlists) {
             let targets = list.target_rules.clone();
             if targets.is_empty() {
-                allowed.push(list.compile("of the allowlist")?);
+                allowed.push(list.compile("allowlist")?);
                 continue;
             }
             for rule in rules.iter_mut().filter(|rule| targets.contains(&rule.id)) {
@@ -137,7 +137,7 @@ impl WrittenRule {
         };
         let (regex, path) = (compiled(self.regex)?, compiled(self.path)?);
         if regex.as_ref().is_some_and(|regex| self.secret_group >= regex.captures_len()) {
-            return Err(error(&id, "its regex has no group of the number secretGroup"));
+            return Err(error(&id, "secretGroup is not a group of its regex"));
         }
         let lists = self.allowlist.into_iter().chain(self.allowlists);
         let allowed = lists.map(|list| list.compile(&id)).collect::<Result<_, _>>()?;

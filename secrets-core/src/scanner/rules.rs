@@ -11,38 +11,38 @@ use super::built_in;
 use super::rule::{Allowlist, Reach, Rule, RuleError};
 use super::rule_file::RuleFile;
 
-/// Rules that are looked for together, and the automaton of their keywords.
+/// Rules that are searched together, with the automaton of their keywords.
 pub struct Rules {
-    /// The most specific first: of matches that overlap, the first rule's is kept.
+    /// Rules, most specific first: of overlapping matches, the match of the first rule is kept.
     all: Vec<Rule>,
-    /// What is not meant, whichever rule finds it.
+    /// Allowlists that apply to all rules.
     allowed: Vec<Allowlist>,
     keywords: AhoCorasick,
-    /// The rules of each keyword.
+    /// Indices of the rules of each keyword.
     by_keyword: Vec<Vec<usize>>,
 }
 
-/// How far a window reaches before its keyword, on a long line.
-const BEFORE: usize = 1_024;
+/// Maximum number of bytes before the keyword in a window, for long lines.
+const WINDOW_BEFORE: usize = 1_024;
 
-/// How far a window reaches after its keyword, on a long line.
-const AFTER: usize = 4_096;
+/// Maximum number of bytes after the keyword in a window, for long lines.
+const WINDOW_AFTER: usize = 4_096;
 
 static BUILT_IN: LazyLock<Rules> = LazyLock::new(|| {
-    // Keywords of ours always make an automaton; without one, nothing would be found, which the
-    // tests would see.
+    // The automaton of the built-in keywords can always be built. If it could not, no rule would
+    // match and the tests would fail.
     Rules::new(built_in::rules(), Vec::new()).unwrap_or_else(|_| Rules::none())
 });
 
 impl Rules {
-    /// The rules that come with the service.
+    /// Built-in rules.
     #[must_use]
     pub fn built_in() -> &'static Self {
         &BUILT_IN
     }
 
-    /// The rules of an operator's file, and ours as far as it leaves them: a rule of the same id
-    /// replaces ours.
+    /// Combines the rules of an operator's file with the built-in rules that the file does not
+    /// disable. A rule with the ID of a built-in rule replaces it.
     pub fn with(file: RuleFile) -> Result<Self, RuleError> {
         let own = file.compile()?;
         let is_kept = |rule: &Rule| {
@@ -66,7 +66,7 @@ impl Rules {
             .match_kind(MatchKind::Standard)
             .build(by_keyword.keys())
             .map_err(|_| RuleError {
-                rule: "of the file".to_owned(),
+                rule: "file".to_owned(),
                 reason: "all keywords together are too large".to_owned(),
             })?;
         let by_keyword = by_keyword.into_values().collect();
@@ -75,12 +75,12 @@ impl Rules {
 
     fn none() -> Self {
         let nothing: [&str; 0] = [];
-        #[expect(clippy::expect_used, reason = "an automaton of nothing has no size")]
+        #[expect(clippy::expect_used, reason = "an empty automaton is never too large")]
         let keywords = AhoCorasick::new(nothing).expect("an empty automaton");
         Self { all: Vec::new(), allowed: Vec::new(), keywords, by_keyword: Vec::new() }
     }
 
-    /// Each rule, the most specific first.
+    /// Iterates over the rules, most specific first.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.all.iter()
     }
@@ -89,8 +89,8 @@ impl Rules {
         &self.allowed
     }
 
-    /// Each rule, with the windows of the text in which it may find something: apart from each
-    /// other, and in order.
+    /// Returns each rule with the windows of the text in which it may match. Windows are in order
+    /// and do not overlap.
     pub(super) fn windows(&self, text: &str) -> Vec<(&Rule, Vec<Range<usize>>)> {
         let everywhere = |rule: &Rule| rule.keywords.is_empty().then_some(0..text.len());
         let mut windows: Vec<(&Rule, Vec<Range<usize>>)> =
@@ -98,9 +98,9 @@ impl Rules {
         let mut line = 0..0;
         for hit in self.keywords.find_overlapping_iter(text) {
             let is_cut = !text[line.end..].starts_with('\n') && line.end < text.len();
-            let is_near = is_cut && hit.end() + AFTER / 2 > line.end;
+            let is_near = is_cut && hit.end() + WINDOW_AFTER / 2 > line.end;
             if is_near || hit.start() < line.start || hit.end() > line.end || line.is_empty() {
-                line = around(text, hit.start()..hit.end());
+                line = line_around(text, hit.start()..hit.end());
             }
             for index in &self.by_keyword[hit.pattern().as_usize()] {
                 let Some((rule, windows)) = windows.get_mut(*index) else { continue };
@@ -119,22 +119,22 @@ impl Rules {
     }
 }
 
-/// The line around a keyword, cut where it is long.
-fn around(text: &str, hit: Range<usize>) -> Range<usize> {
-    let from = text.floor_char_boundary(hit.start.saturating_sub(BEFORE));
-    let to = text.ceil_char_boundary((hit.end + AFTER).min(text.len()));
+/// Line around a keyword, cut off if it is long.
+fn line_around(text: &str, hit: Range<usize>) -> Range<usize> {
+    let from = text.floor_char_boundary(hit.start.saturating_sub(WINDOW_BEFORE));
+    let to = text.ceil_char_boundary((hit.end + WINDOW_AFTER).min(text.len()));
     let start = text[from..hit.start].rfind('\n').map_or(from, |at| from + at + 1);
     let end = text[hit.end..to].find('\n').map_or(to, |at| hit.end + at);
     start..end
 }
 
-/// Windows that are not further apart than this are one: their number stays small.
-const APART: usize = 64;
+/// Maximum distance in bytes at which two windows are merged, to limit their number.
+const MERGE_DISTANCE: usize = 64;
 
-/// Adds a window, as part of the last one where they are close: nothing is searched twice.
+/// Adds a window, merged with the last one if they are close, so that no text is searched twice.
 fn add(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
     match windows.last_mut() {
-        Some(last) if window.start <= last.end + APART => {
+        Some(last) if window.start <= last.end + MERGE_DISTANCE => {
             last.start = last.start.min(window.start);
             last.end = last.end.max(window.end);
         }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// So many characters of these, in no order that repeats soon.
+/// Returns `count` characters of the alphabet in a pseudo-random order that does not repeat soon.
 pub(super) fn draw(alphabet: &str, count: usize) -> String {
     let letters: Vec<char> = alphabet.chars().collect();
     let mut state = 0x2545_f491_u32;
@@ -190,7 +190,7 @@ fn a_bad_rule_is_named() {
         (json!({ "id": "r", "regex": "\\w{1000}{1000}" }), "rule r: the expression is too large"),
         (
             json!({ "id": "r", "regex": "a", "secretGroup": 1 }),
-            "rule r: its regex has no group of the number secretGroup",
+            "rule r: secretGroup is not a group of its regex",
         ),
     ];
 
@@ -198,7 +198,7 @@ fn a_bad_rule_is_named() {
         assert_eq!(refusal(&one(rule)), message);
     }
     let twice = json!({ "rules": [{ "id": "r", "regex": "a" }, { "id": "r", "regex": "b" }] });
-    assert_eq!(refusal(&twice), "rule r: is there twice");
+    assert_eq!(refusal(&twice), "rule r: is defined twice");
     let backtracking = one(json!({ "id": "r", "regex": "(a)\\1" }));
     assert!(refusal(&backtracking).starts_with("rule r: the expression is not valid:"));
 }

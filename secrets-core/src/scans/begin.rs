@@ -1,4 +1,4 @@
-//! Beginning a scan.
+//! First step of a scan: authorization and loading.
 
 use std::sync::Arc;
 
@@ -12,15 +12,16 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{ProjectId, Result, ScanId, TeamId, Time};
 use crate::scanner::Rules;
 
-/// Begins a scan: decides whether the caller may, and opens the values it is compared with. Always
-/// recorded, as these are read.
+/// Begins a scan: authorizes the caller and loads the stored values to compare with. Because secret
+/// values are read, an audit entry is always written.
 #[derive(Debug)]
 pub struct BeginScan {
-    /// What to scan.
+    /// Content to scan.
     pub scan: NewScan,
 }
 
-/// A scan that has begun: [`work`](BegunScan::work) does it, [`KeepScan`](super::KeepScan) keeps it.
+/// Scan that is ready to run: [`work`](BegunScan::work) searches, [`KeepScan`](super::KeepScan)
+/// stores the result.
 pub struct BegunScan {
     pub(super) id: ScanId,
     pub(super) team: TeamId,
@@ -62,7 +63,7 @@ impl Operation for BeginScan {
     }
 }
 
-/// Its id: the rest is for the next step.
+/// Serializes only the scan ID; the rest is input of the next step.
 impl Serialize for BegunScan {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         self.id.serialize(serializer)

@@ -1,14 +1,14 @@
-//! Scanning, from the beginning to what is kept.
+//! Running a whole scan: begin, search, store.
 
 use super::{BeginScan, KeepScan, NewScan, ScanWithFindings};
 use crate::engine::Engine;
 use crate::engine::{Caller, Callers, Operation, Task};
 use crate::model::Result;
 
-/// Scans, and keeps what is found. No transaction is open while it searches.
+/// Runs a scan and stores its findings. No transaction is open during the search.
 #[derive(Debug)]
 pub struct CreateScan {
-    /// What to scan.
+    /// Content to scan.
     pub scan: NewScan,
 }
 

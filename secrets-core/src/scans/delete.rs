@@ -4,11 +4,11 @@ use super::scope::scan;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, Result, ScanId, Subject};
 
-/// Deletes a scan with what it found: for who made it, and owners and admins. What was said of
-/// findings once and for all stays said.
+/// Deletes a scan and its findings. Allowed for its creator and for team owners and admins. False
+/// positive and ignored marks stay in effect for later scans.
 #[derive(Debug)]
 pub struct DeleteScan {
-    /// Which scan; `None` if what was given is no id and names nothing.
+    /// Scan ID. `None` if the caller gave no valid ID, which answers "not found".
     pub scan: Option<ScanId>,
 }
 

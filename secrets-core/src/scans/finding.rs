@@ -1,4 +1,4 @@
-//! What a scan found, as it is shown.
+//! Findings of a scan, as shown to the caller.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -14,68 +14,69 @@ use crate::model::{
 };
 use crate::store::{FindingRecord, SecretPlace};
 
-/// Something a scan found.
+/// Finding of a scan.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Finding {
-    /// Which finding.
+    /// Finding ID.
     pub id: FindingId,
-    /// Whose finding.
+    /// Scan ID.
     pub scan_id: ScanId,
-    /// The rule that found it.
+    /// ID of the rule that matched.
     pub rule_id: String,
-    /// What the rule finds.
+    /// Description of the rule.
     pub description: String,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// The file it is in.
+    /// Path of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Its line, from 1.
+    /// Line number, starting at 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// Its column, from 1, in characters.
+    /// Column number in characters, starting at 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
-    /// The commit it is in.
+    /// Commit ID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// What it is known again by: the same in each scan of the same team and project.
+    /// Fingerprint: the same for the same finding in every scan of this team and project.
     pub fingerprint: String,
-    /// Its first and last characters; nothing of a value that is stored here.
+    /// First and last characters of the credential; empty apart from an ellipsis for a stored
+    /// value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redacted: Option<String>,
-    /// Its entropy, in bits for each character.
+    /// Entropy of the credential, in bits per character. Absent for a stored value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f64>,
-    /// The stored secret that it is the value of; for those who may read that.
+    /// Stored secret that has this value. Present only if the caller may read that secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matches_secret: Option<MatchedSecret>,
-    /// What was said of it.
+    /// Status.
     pub status: FindingStatus,
-    /// Why.
+    /// Reason given for the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
-    /// When it was found.
+    /// Creation time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
-    /// When something was said of it.
+    /// Time of the last status change.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
-    /// Who said it.
+    /// User who made the last status change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<Uuid>,
 }
 
-/// A stored secret whose value was found.
+/// Stored secret whose value was found.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MatchedSecret {
-    /// Its project.
+    /// Project ID.
     pub project_id: ProjectId,
-    /// Its environment.
+    /// Environment ID.
     pub environment_id: EnvironmentId,
-    /// Its key.
+    /// Secret key.
     pub key: String,
 }
 
@@ -108,13 +109,13 @@ impl Finding {
     }
 }
 
-/// Findings as the caller may see them: which secret one is the value of is for those who may read
-/// that secret now.
+/// Converts findings for the caller. A finding names the stored secret it matches only if the
+/// caller may read that secret now.
 pub(super) async fn shown<A: Access>(
     cx: &mut Context<'_, A>,
     findings: Vec<FindingRecord>,
 ) -> Result<Vec<Finding>> {
-    // Whether something is shown is no part of what was done.
+    // Checking these permissions must not overwrite the audit context of the operation.
     let note = mem::take(&mut cx.note);
     let mut readable = BTreeMap::new();
     let mut shown = Vec::with_capacity(findings.len());

@@ -1,4 +1,4 @@
-//! Showing one scan.
+//! Loading one scan.
 
 use super::ScanWithFindings;
 use super::finding::shown;
@@ -6,10 +6,10 @@ use super::scope::scan;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{Permission, Result, ScanId};
 
-/// Gives a scan with what it found.
+/// Returns a scan with its findings.
 #[derive(Debug)]
 pub struct GetScan {
-    /// Which scan; `None` if what was given is no id and names nothing.
+    /// Scan ID. `None` if the caller gave no valid ID, which answers "not found".
     pub scan: Option<ScanId>,
 }
 

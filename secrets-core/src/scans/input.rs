@@ -1,4 +1,4 @@
-//! What is to be scanned, as it is submitted.
+//! Input of a scan, as submitted by the caller.
 
 use std::fmt;
 
@@ -10,101 +10,102 @@ use crate::model::object::Object;
 use crate::model::scans::Severity;
 use crate::model::{Broken, Code, Error, FieldError, ProjectRef, Result, Rule, TeamId};
 
-/// The most files one scan takes.
-const FILES: usize = 1_000;
+/// Maximum number of files in one scan.
+const MAX_FILES: usize = 1_000;
 
-/// The most findings one scan keeps, and takes.
+/// Maximum number of findings that one scan keeps, and that one request may submit.
 pub(super) const FINDINGS: usize = 1_000;
 
-/// What is to be scanned.
+/// Request for a scan.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(example = json!({
     "source": { "type": "text", "name": "deploy.sh" }, "content": "export TOKEN=…",
 })))]
 pub struct NewScan {
-    /// Whose scan; the project's team, or the caller's only one, or their personal one.
+    /// Team ID. Default: the project's team, else the caller's only team, else their personal team.
     pub team_id: Option<TeamId>,
-    /// The project it is for, by id or slug: its values alone are compared.
+    /// Project, by ID or slug. If given, content is compared with the values of this project only.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub project_id: Option<ProjectRef>,
-    /// What it is.
+    /// Source of the content; its type decides which one of the following fields is required.
     #[cfg_attr(feature = "openapi", schema(value_type = ScanSource))]
     pub source: Object<ScanSource>,
-    /// A text.
+    /// Text to scan.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub content: Option<Content>,
-    /// 1 to 1,000 files.
+    /// Files to scan: 1 to 1,000.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<ScannedFile>>))]
     pub files: Option<Vec<Object<ScannedFile>>>,
-    /// 1 to 1,000 findings of another scanner.
+    /// Findings of another scanner: 1 to 1,000.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<SubmittedFinding>>))]
     pub findings: Option<Vec<Object<SubmittedFinding>>>,
 }
 
-/// What is scanned.
+/// Source of the scanned content.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScanSource {
-    /// Of which kind it is.
+    /// Source type.
     #[serde(rename = "type")]
     pub kind: SourceKind,
-    /// What people call it: at most 200 visible characters.
+    /// Display name: at most 200 visible characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The commit it is: at most 100 visible characters.
+    /// Commit ID: at most 100 visible characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
 
-/// A text to scan. It may hold anything, so it is shown nowhere and wiped when dropped.
+/// Text to scan. It may contain secrets, so `Debug` hides it and its memory is wiped when dropped.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(from = "String")]
 #[cfg_attr(feature = "openapi", schema(value_type = String))]
 pub struct Content(Zeroizing<String>);
 
-/// A file to scan.
+/// File to scan.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScannedFile {
-    /// Its path: 1 to 1,024 characters, none of them a control character.
+    /// File path: 1 to 1,024 characters, without control characters.
     pub path: String,
-    /// What it holds.
+    /// File content.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub content: Content,
 }
 
-/// A finding of another scanner, such as a pre-commit hook.
+/// Finding of another scanner, such as a pre-commit hook.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SubmittedFinding {
-    /// The rule that found it: 1 to 100 visible characters.
+    /// ID of the rule that matched: 1 to 100 visible characters.
     pub rule_id: String,
-    /// What the rule finds: at most 500 visible characters.
+    /// Description of the rule: at most 500 visible characters.
     pub description: Option<String>,
-    /// How bad it is; as the rule of this id says, or medium.
+    /// Severity. Default: the severity of the rule with this ID, or medium if there is no such
+    /// rule.
     pub severity: Option<Severity>,
-    /// The file it is in.
+    /// Path of the file.
     pub path: Option<String>,
-    /// Its line, from 1.
+    /// Line number, starting at 1.
     pub line: Option<u32>,
-    /// Its column, from 1.
+    /// Column number, starting at 1.
     pub column: Option<u32>,
-    /// The commit it is in.
+    /// Commit ID.
     pub commit: Option<String>,
-    /// The credential itself. It is hashed, compared and dropped.
+    /// The credential. It is hashed, compared with stored values, and then discarded.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub secret: Option<Content>,
-    /// What it is known again by where the credential is not given: at most 2,048 characters.
+    /// Fingerprint that identifies the finding if the credential is not given: at most 2,048 bytes.
     pub fingerprint: Option<String>,
 }
 
-/// What is scanned, by its kind.
+/// Validated content of a scan.
 pub(super) enum Input {
-    /// Texts, with their paths.
+    /// Texts with their paths.
     Texts(Vec<(Option<String>, Content)>),
-    /// Findings.
+    /// Findings of another scanner.
     Findings(Vec<SubmittedFinding>),
 }
 
@@ -127,7 +128,7 @@ impl fmt::Debug for Content {
 }
 
 impl NewScan {
-    /// A scan of a text in the caller's own team.
+    /// Creates a request to scan a text in the caller's default team.
     #[must_use]
     pub fn of_text(text: String) -> Self {
         let source = ScanSource { kind: SourceKind::Text, name: None, commit: None };
@@ -141,18 +142,18 @@ impl NewScan {
         }
     }
 
-    /// Holds what was submitted against the rules about it as a whole.
+    /// Validates the request as a whole and splits it into source and content.
     pub(super) fn checked(self) -> Result<(ScanSource, Input)> {
         let Self { source: Object(source), content, files, findings, .. } = self;
-        let mut faults = Faults::default();
-        faults.text("source.name", source.name.as_deref(), 0..=200);
-        faults.text("source.commit", source.commit.as_deref(), 0..=100);
+        let mut errors = FieldErrors::default();
+        errors.text("source.name", source.name.as_deref(), 0..=200);
+        errors.text("source.commit", source.commit.as_deref(), 0..=100);
         let input = match (source.kind, content, files, findings) {
             (SourceKind::Text, Some(content), None, None) => {
                 Input::Texts(vec![(source.name.clone(), content)])
             }
-            (SourceKind::Files, None, Some(files), None) => faults.files(files),
-            (SourceKind::Findings, None, None, Some(findings)) => faults.findings(findings),
+            (SourceKind::Files, None, Some(files), None) => errors.files(files),
+            (SourceKind::Findings, None, None, Some(findings)) => errors.findings(findings),
             (kind, ..) => {
                 let (field, message) = match kind {
                     SourceKind::Text => {
@@ -168,20 +169,20 @@ impl NewScan {
                 return Err(Error::invalid(field, message));
             }
         };
-        faults.none()?;
+        errors.into_result()?;
         Ok((source, input))
     }
 }
 
-/// The rules that are broken, as far as they are told.
+/// Collected validation errors, at most [`MAX_FIELD_ERRORS`].
 #[derive(Default)]
-struct Faults(Vec<FieldError>);
+struct FieldErrors(Vec<FieldError>);
 
-/// The most rules broken that are told of one scan.
-const TOLD: usize = 100;
+/// Maximum number of validation errors reported for one scan.
+const MAX_FIELD_ERRORS: usize = 100;
 
-impl Faults {
-    fn none(self) -> Result<()> {
+impl FieldErrors {
+    fn into_result(self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(Error::Invalid(self.0)) }
     }
 
@@ -190,7 +191,7 @@ impl Faults {
         field: impl Into<String>,
         message: impl Into<std::borrow::Cow<'static, str>>,
     ) {
-        if self.0.len() < TOLD {
+        if self.0.len() < MAX_FIELD_ERRORS {
             self.0.push(FieldError::new(field, Code::InvalidRequest, message));
         }
     }
@@ -208,7 +209,7 @@ impl Faults {
         }
     }
 
-    /// Paths may hold whatever names of files may, except for control characters.
+    /// Checks a path. All characters of file names are allowed, except control characters.
     fn path(&mut self, field: String, path: Option<&str>) {
         let Some(path) = path else { return };
         if !(1..=1_024).contains(&path.chars().count()) || path.chars().any(char::is_control) {
@@ -217,7 +218,7 @@ impl Faults {
     }
 
     fn files(&mut self, files: Vec<Object<ScannedFile>>) -> Input {
-        if !(1..=FILES).contains(&files.len()) {
+        if !(1..=MAX_FILES).contains(&files.len()) {
             self.add("files", "must be 1 to 1000 files");
         }
         for (index, Object(file)) in files.iter().enumerate() {

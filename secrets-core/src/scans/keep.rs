@@ -1,4 +1,4 @@
-//! Keeping a scan.
+//! Last step of a scan: storing the findings.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use crate::model::scans::{FindingStatus, Severity};
 use crate::model::{FindingId, ProjectRef, Result};
 use crate::store::{FindingRecord, ScanRecord};
 
-/// Keeps a scan that is done. What the team called a false positive or ignored before is that again.
+/// Stores a finished scan. A finding that the team marked as false positive or ignored in an
+/// earlier scan starts with that status.
 #[derive(Debug)]
 pub struct KeepScan {
-    /// The scan.
+    /// Finished scan.
     pub scan: FinishedScan,
 }
 
@@ -27,7 +28,7 @@ impl Operation for KeepScan {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<ScanWithFindings> {
         let FinishedScan { team, project, .. } = self.scan;
-        // Asked again: the scan may have taken long.
+        // Authorize again: the scan may have taken a long time.
         let project_ref = project.map(ProjectRef::Id);
         place(cx, Some(team), project_ref.as_ref()).await?;
         let scan = scan_record(cx, &self.scan)?;

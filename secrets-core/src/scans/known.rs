@@ -1,7 +1,7 @@
-//! The values stored here that a scan is compared with.
+//! Stored secret values that a scan is compared with.
 //!
-//! They are opened once, in memory, hashed under a key that exists for this scan alone, and wiped.
-//! While text is searched there are only hashes, by which nothing can be read back.
+//! The values are decrypted once, in memory, hashed with a key that exists only for this scan, and
+//! wiped. During the search there are only hashes, from which no value can be recovered.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -17,22 +17,24 @@ use crate::model::{
 };
 use crate::store::{SecretPlace, Wanted};
 
-/// The most values a scan is compared with.
-const MOST: usize = 10_000;
+/// Maximum number of values a scan is compared with.
+const MAX_VALUES: usize = 10_000;
 
-/// The fewest characters of a value that is compared: shorter ones are found everywhere.
-const SHORTEST: usize = 8;
+/// Minimum length of a compared value. Shorter values occur in any text by chance.
+const MIN_LENGTH: usize = 8;
 
-/// Values, hashed.
+/// Hashed secret values.
 pub(super) struct KnownValues {
     key: FingerprintKey,
-    /// Keys the hints; of this process alone.
+    /// Key of the hint hashes, private to this process.
     hints_key: RandomState,
-    /// Length and ends of the values, hashed: most of a text is told from them at little cost.
+    /// Hashes of length, first and last bytes of each value. A cheap filter that rejects most parts
+    /// of a text before the keyed hash is computed.
     hints: HashSet<u64>,
-    /// Where each value is, and how far from the environment through which it is seen.
+    /// Location of each value, with the distance between the environment that stores it and the
+    /// environment through which it was found.
     places: HashMap<Fingerprint, (usize, SecretPlace)>,
-    /// The hash of each secret that was opened, if it is compared.
+    /// Hash of each secret that was decrypted; `None` if its value is not compared.
     opened: HashMap<SecretId, Option<Fingerprint>>,
 }
 
@@ -47,18 +49,19 @@ impl KnownValues {
         }
     }
 
-    /// How many secrets take part.
+    /// Number of secrets whose values are compared.
     pub(super) fn compared(&self) -> usize {
         self.opened.values().filter(|hash| hash.is_some()).count()
     }
 
-    /// The values of a project, or of all projects of a team, as far as the caller may read them.
+    /// Loads the values of a project, or of all projects of a team, as far as the caller may read
+    /// them.
     pub(super) async fn gather(
         cx: &mut Context<'_, Read>,
         team: TeamId,
         project: Option<ProjectId>,
     ) -> Result<Self> {
-        // What the scan is about was said before; these are looked at on the way.
+        // Loading environments must not overwrite the audit context of the scan.
         let note = mem::take(&mut cx.note);
         let principal = cx.caller.principal()?;
         let mut projects = cx.reads().projects(principal).await?;
@@ -69,7 +72,8 @@ impl KnownValues {
                 let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment.id);
                 match cx.view(&path, Wanted::All).await {
                     Ok(view) => known.add(cx, view).await?,
-                    // Not theirs to read, gone meanwhile, or in a circle: it does not take part.
+                    // Not readable by the caller, deleted meanwhile, or in an inheritance cycle:
+                    // skipped.
                     Err(Error::Forbidden(_) | Error::NotFound(_) | Error::Refused { .. }) => {}
                     Err(error) => return Err(error),
                 }
@@ -85,10 +89,10 @@ impl KnownValues {
             for secret in link.secrets.iter().filter(|secret| !secret.hidden) {
                 let hash = match self.opened.get(&secret.id) {
                     Some(hash) => *hash,
-                    None if self.opened.len() >= MOST => continue,
+                    None if self.opened.len() >= MAX_VALUES => continue,
                     None => {
                         let value = open_value(cx, &scope, secret).await?;
-                        compared(value.reveal()).map(|value| self.hash(value))
+                        comparable_part(value.reveal()).map(|value| self.hash(value))
                     }
                 };
                 self.opened.insert(secret.id, hash);
@@ -109,7 +113,8 @@ impl KnownValues {
         self.key.fingerprint(&[value.as_bytes()])
     }
 
-    /// The environment that holds a secret is told before one that inherits it.
+    /// Records the location of a value, preferring the environment that holds the secret over those
+    /// that inherit it.
     fn place(
         &mut self,
         hash: Fingerprint,
@@ -130,20 +135,20 @@ impl KnownValues {
         self.hints_key.hash_one((bytes.len(), head, tail))
     }
 
-    /// The secret whose value this is.
+    /// Finds the secret with this value.
     pub(super) fn find(&self, value: &str) -> Option<&SecretPlace> {
-        if value.len() < SHORTEST || !self.hints.contains(&self.hint(value)) {
+        if value.len() < MIN_LENGTH || !self.hints.contains(&self.hint(value)) {
             return None;
         }
         self.places.get(&self.key.fingerprint(&[value.as_bytes()])).map(|(_, place)| place)
     }
 
-    /// The secret whose value this is, be it of many lines.
+    /// Finds the secret with this value, which may have several lines.
     pub(super) fn find_whole(&self, value: &str) -> Option<&SecretPlace> {
-        self.find(compared(value)?)
+        self.find(comparable_part(value)?)
     }
 
-    /// The stored values in a text, in its order, none within another.
+    /// Finds the stored values in a text, in their order and without overlaps.
     pub(super) fn find_all(&self, text: &str) -> Vec<(Range<usize>, &SecretPlace)> {
         let mut found = Vec::new();
         if self.places.is_empty() {
@@ -169,30 +174,31 @@ impl KnownValues {
     }
 }
 
-/// What of a value is compared: the value, or its longest line, if that tells it from others. Of
-/// lines that are equally long the last: the first ones of a key are often those of others too.
-fn compared(value: &str) -> Option<&str> {
+/// Part of a value that is compared: the value, or its longest line, if that is distinctive. Of
+/// several longest lines the last is taken: the first lines of an encoded key are often shared with
+/// other keys.
+fn comparable_part(value: &str) -> Option<&str> {
     let line = value.lines().map(str::trim).max_by_key(|line| line.len())?;
     let is_part = line.len() < value.trim().len();
-    let is_telling = line.len() >= if is_part { 2 * SHORTEST } else { SHORTEST }
-        && (line.len() >= 2 * SHORTEST || line.bytes().any(|byte| byte.is_ascii_digit()))
-        && !is_plain_address(line);
-    is_telling.then_some(line)
+    let is_distinctive = line.len() >= if is_part { 2 * MIN_LENGTH } else { MIN_LENGTH }
+        && (line.len() >= 2 * MIN_LENGTH || line.bytes().any(|byte| byte.is_ascii_digit()))
+        && !is_plain_url(line);
+    is_distinctive.then_some(line)
 }
 
-/// Whether a value is the address of something, without a password: found everywhere.
-fn is_plain_address(value: &str) -> bool {
+/// True if a value is a URL without a password. Such values occur in many texts.
+fn is_plain_url(value: &str) -> bool {
     let web = value.strip_prefix("http://").or_else(|| value.strip_prefix("https://"));
     web.is_some_and(|rest| !rest.contains(['@', '?', '#']) && rest.len() < 64)
 }
 
-/// How many suffixes of a part are tried.
-const SUFFIXES: usize = 4;
+/// Maximum number of suffixes tried for one part.
+const MAX_SUFFIXES: usize = 4;
 
-/// The parts of a line that may be a value: the line; what is behind its first `=` or `:`, without
-/// quotes; what is between spaces and quotes, between brackets and commas, between any signs; and
-/// of each of these what is behind one of its first `=` and `:`. Each byte is in a bounded number
-/// of them.
+/// Visits the parts of a line that may be a value: the whole line; the text after its first `=` or
+/// `:`, without quotes; the parts between spaces and quotes, between brackets and commas, and
+/// between any punctuation; and for each of these parts the text after one of its first `=` and
+/// `:`. Each byte is in a bounded number of parts, so the search stays linear.
 fn candidates(line: &str, visit: &mut impl FnMut(Range<usize>)) {
     const QUOTES: &[char] = &['"', '\'', '`'];
     const BRACKETS: &[char] =
@@ -210,10 +216,10 @@ fn candidates(line: &str, visit: &mut impl FnMut(Range<usize>)) {
         let mut start = 0;
         for part in line.split(|c: char| c.is_whitespace() || signs.contains(&c)) {
             let span = start..start + part.len();
-            if part.len() >= SHORTEST {
+            if part.len() >= MIN_LENGTH {
                 parts(line, span.clone(), visit);
             }
-            // The sign between two parts is one character.
+            // The separator between two parts is one character.
             let sign = line[span.end..].chars().next().map_or(0, char::len_utf8);
             start = span.end + sign;
         }
@@ -230,13 +236,13 @@ fn parts(line: &str, span: Range<usize>, visit: &mut impl FnMut(Range<usize>)) {
         visit(span);
     };
     visit_both(span.clone());
-    let signs = line[span.clone()].match_indices(['=', ':']).take(SUFFIXES);
+    let signs = line[span.clone()].match_indices(['=', ':']).take(MAX_SUFFIXES);
     for (at, _) in signs {
         visit_both(span.start + at + 1..span.end);
     }
 }
 
-/// A part without the spaces and these characters around it.
+/// Trims white space and the given characters from both ends of a part.
 fn trimmed(line: &str, span: Range<usize>, around: &[char]) -> Range<usize> {
     let is_around = |c: char| c.is_whitespace() || around.contains(&c);
     let part = line[span.clone()].trim_end_matches(is_around);

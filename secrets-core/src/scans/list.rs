@@ -5,16 +5,15 @@ use super::scope::place;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{ProjectRef, Result, TeamId};
 
-/// The most scans a list has.
+/// Maximum number of scans in a list.
 const LIMIT: u32 = 100;
 
-/// Lists the newest 100 scans of a project, of a team, or of all teams the caller belongs to;
-/// newest first.
+/// Lists the newest 100 scans of a project, of a team, or of all teams of the caller, newest first.
 #[derive(Debug)]
 pub struct ListScans {
-    /// Which team.
+    /// Team ID.
     pub team: Option<TeamId>,
-    /// Which project.
+    /// Project, by ID or slug.
     pub project: Option<ProjectRef>,
 }
 

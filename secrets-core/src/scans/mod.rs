@@ -1,10 +1,11 @@
-//! Scans: looking for credentials where they should not be.
+//! Scans: search for leaked credentials.
 //!
-//! The [`engine`] finds them in text. A scan of the service is three steps, so that nothing is held
-//! while text is searched: [`BeginScan`] decides who may and what is compared, [`BegunScan::work`]
-//! searches, for a host to run where it keeps nothing waiting, and [`KeepScan`] keeps what was
-//! found. Of what was scanned nothing is kept but the place of each finding, its two ends and a
-//! keyed hash; of a value that is stored here not even these ends.
+//! The [`engine`] finds credentials in text. A scan in the service has three steps, so that no
+//! transaction is open while text is searched: [`BeginScan`] authorizes the caller and loads the
+//! stored values to compare with, [`BegunScan::work`] searches (CPU-bound; the host runs it where
+//! it does not block other work), and [`KeepScan`] stores the findings. The scanned content itself
+//! is never stored: for each finding only its position, its first and last characters and a keyed
+//! hash are. For a value that is stored here as a secret, not even these characters.
 
 mod begin;
 mod create;
@@ -35,71 +36,71 @@ pub use work::FinishedScan;
 use crate::model::{ProjectId, ScanId, TeamId, Time, UserId};
 use crate::store::ScanRecord;
 
-/// A scan.
+/// Scan of a text, of files, or of findings reported by another scanner.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Scan {
-    /// Which scan.
+    /// Scan ID.
     pub id: ScanId,
-    /// Whose scan.
+    /// Team ID.
     pub team_id: TeamId,
-    /// The project it was made for.
+    /// Project ID, if the scan belongs to a project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
-    /// What was scanned.
+    /// Source of the scanned content.
     pub source: ScanSource,
-    /// How far it is.
+    /// Status.
     pub status: ScanStatus,
-    /// How many findings it has.
+    /// Number of findings.
     pub findings_count: u32,
-    /// How many of each severity.
+    /// Number of findings of each severity.
     pub by_severity: BySeverity,
-    /// Whether more was found than the 1,000 worst, which are kept.
+    /// True if there were more than 1,000 findings. Only the 1,000 most severe are kept.
     pub truncated: bool,
-    /// How many stored values it was compared with.
+    /// Number of stored secret values the content was compared with.
     pub secrets_compared: u32,
-    /// When it began.
+    /// Start time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub started_at: Time,
-    /// When it was done.
+    /// Completion time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub completed_at: Time,
-    /// Who made it.
+    /// User who created the scan.
     pub created_by: UserId,
-    /// When it was made.
+    /// Creation time.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub created_at: Time,
 }
 
-/// How far a scan is. Scans are done when they are answered.
+/// Status of a scan. A scan runs within its request, so a scan in a response is always completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ScanStatus {
-    /// Done.
+    /// The scan has finished.
     Completed,
 }
 
-/// How many findings of each severity.
+/// Number of findings of each severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BySeverity {
-    /// Of high severity.
+    /// Findings of high severity.
     pub high: u32,
-    /// Of medium severity.
+    /// Findings of medium severity.
     pub medium: u32,
-    /// Of low severity.
+    /// Findings of low severity.
     pub low: u32,
 }
 
-/// A scan with what it found.
+/// Scan with its findings.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScanWithFindings {
     /// The scan.
     #[serde(flatten)]
     pub scan: Scan,
-    /// What it found, in the order of what was scanned.
+    /// Findings, in the order of the scanned content.
     pub findings: Vec<Finding>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a scan belongs, and who may.
+//! Team and project of a scan, and authorization of the caller.
 
 use crate::engine::{Access, Context};
 use crate::model::{Error, Permission, ProjectId, ProjectRef, Result, ScanId, Subject, TeamId};
@@ -6,7 +6,7 @@ use crate::store::ScanRecord;
 
 const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
 
-/// The team and the project that are meant, if the caller belongs to them.
+/// Resolves the team and the project of a scan and checks that the caller is a member.
 pub(super) async fn place<A: Access>(
     cx: &mut Context<'_, A>,
     team: Option<TeamId>,
@@ -27,7 +27,7 @@ pub(super) async fn place<A: Access>(
     Ok((team, None))
 }
 
-/// The scan with this id, if the caller may do so with the scans of its team.
+/// Loads a scan, if the caller has the wanted permission in its team and may see its project.
 pub(super) async fn scan<A: Access>(
     cx: &mut Context<'_, A>,
     scan: Option<ScanId>,

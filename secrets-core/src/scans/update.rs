@@ -1,4 +1,4 @@
-//! Saying something of a finding.
+//! Changing the status of a finding.
 
 use serde::Deserialize;
 
@@ -9,26 +9,26 @@ use crate::model::scans::FindingStatus;
 use crate::model::{Error, FindingId, Permission, Result, ScanId, Subject, Summary};
 use crate::store::FindingRecord;
 
-/// What is said of a finding.
+/// Change of a finding.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FindingChange {
-    /// What it is.
+    /// New status.
     pub status: FindingStatus,
-    /// Why: at most 500 characters. What was said before stays where nothing is given.
+    /// Reason: at most 500 characters. If absent, the previous comment stays.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Summary>))]
     pub comment: Option<Summary>,
 }
 
-/// Says something of a finding. A false positive, or one that is ignored, is that in later scans of
-/// the same team and project too, until something else is said.
+/// Changes the status of a finding. The statuses false positive and ignored also apply to later
+/// scans of the same team and project, until the status is changed again.
 #[derive(Debug)]
 pub struct UpdateFinding {
-    /// Which scan; `None` if what was given is no id and names nothing.
+    /// Scan ID. `None` if the caller gave no valid ID, which answers "not found".
     pub scan: Option<ScanId>,
-    /// Which finding of it; likewise.
+    /// Finding ID within the scan; `None` likewise.
     pub finding: Option<FindingId>,
-    /// What is said.
+    /// New status and comment.
     pub change: FindingChange,
 }
 

@@ -1,4 +1,4 @@
-//! The work of a scan: searching, without a store, a clock or a runtime.
+//! The search step of a scan. Needs no store, clock or runtime.
 
 use super::begin::BegunScan;
 use super::input::{FINDINGS, Input, ScanSource, SubmittedFinding};
@@ -9,11 +9,11 @@ use crate::model::{ProjectId, ScanId, TeamId, Time};
 use crate::scanner::{Place, Places, Rules, entropy, redacted, scan};
 use crate::store::SecretPlace;
 
-/// What is told of a stored value that no rule knows.
-const STORED: (&str, &str, Severity) =
-    ("stored-secret-value", "Value of a secret that is stored here", Severity::High);
+/// Rule ID, description and severity of a stored value that no rule matches.
+const STORED_VALUE_RULE: (&str, &str, Severity) =
+    ("stored-secret-value", "Value of a secret stored in this service", Severity::High);
 
-/// A scan that is done, to be kept by [`KeepScan`](super::KeepScan).
+/// Finished scan, to be stored by [`KeepScan`](super::KeepScan).
 #[derive(Debug)]
 pub struct FinishedScan {
     pub(super) id: ScanId,
@@ -26,7 +26,7 @@ pub struct FinishedScan {
     pub(super) began_at: Time,
 }
 
-/// Something that was found; the credential itself is gone.
+/// Finding without its credential, which is discarded.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) rule: String,
@@ -43,8 +43,8 @@ pub(super) struct Found {
 }
 
 impl BegunScan {
-    /// Searches. Takes as long as the text is long, so a host runs it where
-    /// nothing else waits for it.
+    /// Searches the content. The time is linear in the length of the text, so run this on a thread
+    /// where blocking is allowed.
     #[must_use]
     pub fn work(self) -> FinishedScan {
         let rules = self.rules.as_deref().unwrap_or_else(|| Rules::built_in());
@@ -75,7 +75,7 @@ impl BegunScan {
     }
 }
 
-/// Keeps the worst of what was found, in its order. Says whether there were others.
+/// Keeps the `most` most severe findings, in their order. Returns true if others were dropped.
 fn keep_worst<T>(found: &mut Vec<T>, most: usize, severity_of: fn(&T) -> Severity) -> bool {
     if found.len() <= most {
         return false;
@@ -94,7 +94,7 @@ fn keep_worst<T>(found: &mut Vec<T>, most: usize, severity_of: fn(&T) -> Severit
     true
 }
 
-/// What is looked for.
+/// Rules and stored values to search for.
 struct Search<'a> {
     rules: &'a Rules,
     known: &'a KnownValues,
@@ -102,11 +102,12 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// What rules find and what is stored, in the order of the text. What both know is one finding.
-    /// Of either no more than one beyond what a scan keeps.
+    /// Finds rule matches and stored values, in the order of the text. A rule match that overlaps a
+    /// stored value is reported as one finding. Each of the two lists is cut at one more than a
+    /// scan keeps, so that truncation is still noticed.
     fn text(&self, text: &str, path: Option<&str>, commit: Option<&str>) -> Vec<Found> {
         let stored = self.known.find_all(text);
-        let mut is_told = vec![false; stored.len()];
+        let mut is_reported = vec![false; stored.len()];
         let (mut next, mut found) = (0, Vec::new());
         let mut matches = scan(text, path.unwrap_or_default(), self.rules);
         keep_worst(&mut matches, FINDINGS + 1, |known| known.rule.severity());
@@ -116,8 +117,8 @@ impl Search<'_> {
                 next += 1;
             }
             let secret = stored.get(next).filter(|(other, _)| other.start < span.end);
-            if let (Some(_), Some(is_told)) = (secret, is_told.get_mut(next)) {
-                *is_told = true;
+            if let (Some(_), Some(is_reported)) = (secret, is_reported.get_mut(next)) {
+                *is_reported = true;
             }
             let place = Place { line: known.line, column: known.column };
             let rule = (known.rule.id(), known.rule.description(), known.rule.severity());
@@ -126,24 +127,24 @@ impl Search<'_> {
             found.push((span.start, place, one));
         }
         let mut places = Places::new(text);
-        let untold = stored.iter().zip(is_told).filter(|(_, is_told)| !is_told);
-        for ((span, secret), _) in untold.take(FINDINGS + 1) {
+        let unreported = stored.iter().zip(is_reported).filter(|(_, is_reported)| !is_reported);
+        for ((span, secret), _) in unreported.take(FINDINGS + 1) {
             let Some(place) = places.at(span.start) else { continue };
-            let one = self.found(STORED, &text[span.clone()], path, Some(secret));
+            let one = self.found(STORED_VALUE_RULE, &text[span.clone()], path, Some(secret));
             found.push((span.start, place, one));
         }
         found.sort_by_key(|(start, ..)| *start);
-        let told = found.into_iter().map(|(_, place, found)| Found {
+        let located = found.into_iter().map(|(_, place, found)| Found {
             line: Some(place.line),
             column: Some(place.column),
             commit: commit.map(str::to_owned),
             ..found
         });
-        told.collect()
+        located.collect()
     }
 
-    /// What another scanner found. The credential, where it is given, is treated like one that was
-    /// found here.
+    /// Converts a finding of another scanner. A credential that is given is treated like one found
+    /// by this scan.
     fn submitted(&self, finding: SubmittedFinding) -> Found {
         let known = self.rules.iter().find(|rule| rule.id() == finding.rule_id);
         let own = known.map_or((finding.rule_id.as_str(), Severity::default()), |rule| {
@@ -167,8 +168,8 @@ impl Search<'_> {
         Found { line: finding.line, column: finding.column, commit: finding.commit, ..found }
     }
 
-    /// A finding. Of a value that is stored here nothing is shown, not even its entropy: who reads
-    /// the finding may not be who may read the secret.
+    /// Builds a finding. For a stored value neither characters nor entropy are included, because a
+    /// person who may read the finding may not be allowed to read the secret.
     fn found(
         &self,
         (rule, description, severity): (&str, &str, Severity),
@@ -177,8 +178,8 @@ impl Search<'_> {
         secret: Option<&SecretPlace>,
     ) -> Found {
         let is_stored = secret.is_some();
-        // Of a stored value it is made of where that is kept: one made of the value would tell
-        // whoever may not read it that a guess is right.
+        // The fingerprint of a stored value is computed from its location. Computed from the value,
+        // it would confirm a guess to users who may not read the secret.
         let place = secret.map(|secret| format!("{} {}", secret.environment, secret.key));
         let parts = match &place {
             Some(place) => [b"stored".as_slice(), rule.as_bytes(), bytes(path), place.as_bytes()],
@@ -199,8 +200,8 @@ impl Search<'_> {
         }
     }
 
-    /// The fingerprint of a finding whose credential is not given: by what its scanner knows it
-    /// by, else by its place.
+    /// Fingerprint of a submitted finding without a credential: computed from the fingerprint its
+    /// scanner gave, else from its position.
     fn fingerprint_of(&self, finding: &SubmittedFinding) -> Fingerprint {
         let (rule, path) = (finding.rule_id.as_bytes(), bytes(finding.path.as_deref()));
         if let Some(known) = &finding.fingerprint {

@@ -1,4 +1,4 @@
-//! Records to test with: each valid as it is, to be changed where a test says so.
+//! Test records. Each is valid as it is; tests change the fields they need.
 
 use chrono::{DateTime, TimeDelta};
 
@@ -18,35 +18,35 @@ mod rotations;
 
 pub use rotations::{attempt, concluded, keys, rotation, webhook, webhook_delivery};
 
-/// Two teams that know nothing of each other, and a project of the first.
+/// Test data: two unrelated teams, and a project of the first team.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// Owns the team.
+    /// Owner of the team.
     pub owner: UserRecord,
-    /// Joined it a second later, as a plain member.
+    /// Plain member of the team, who joined one second later.
     pub member: UserRecord,
-    /// Owns the other team, and is in no way related to the first.
+    /// Owner of the other team, not related to the first team.
     pub stranger: UserRecord,
-    /// The team.
+    /// First team.
     pub team: TeamRecord,
-    /// The stranger's.
+    /// Team of the stranger.
     pub other_team: TeamRecord,
-    /// The team's project.
+    /// Project of the first team.
     pub project: ProjectRecord,
-    /// Its key.
+    /// Project key.
     pub key: ProjectKeyRecord,
-    /// The first of its default environments.
+    /// First default environment.
     pub development: EnvironmentRecord,
-    /// The second.
+    /// Second default environment.
     pub staging: EnvironmentRecord,
-    /// The third.
+    /// Third default environment.
     pub production: EnvironmentRecord,
 }
 
 impl World {
-    /// Makes the world in an empty store.
+    /// Creates the world in an empty store.
     pub async fn build(store: &dyn Store) -> Self {
-        let world = Self::imagined();
+        let world = Self::unsaved();
         let mut tx = store.begin().await.unwrap();
         for person in [&world.owner, &world.member, &world.stranger] {
             tx.insert_user(person).await.unwrap();
@@ -65,7 +65,7 @@ impl World {
         world
     }
 
-    fn imagined() -> Self {
+    fn unsaved() -> Self {
         let [owner, member, stranger] = ["owner", "member", "stranger"].map(user);
         let team = team(&owner, "acme");
         let other_team = self::team(&stranger, "elsewhere");
@@ -93,14 +93,14 @@ impl World {
     }
 }
 
-/// A moment so many seconds after the one at which the records here are made. Its microseconds are
-/// not zero.
+/// Returns the time `seconds` after the creation time of these records. Its microseconds are not
+/// zero, to detect stores that lose them.
 #[must_use]
 pub fn at(seconds: i64) -> Time {
     DateTime::from_timestamp_micros(1_767_225_600_123_456).unwrap() + TimeDelta::seconds(seconds)
 }
 
-/// A person, known under this subject.
+/// User with this subject.
 #[must_use]
 pub fn user(subject: &str) -> UserRecord {
     UserRecord {
@@ -120,7 +120,7 @@ pub fn user(subject: &str) -> UserRecord {
     }
 }
 
-/// A team without members.
+/// Team without members.
 #[must_use]
 pub fn team(creator: &UserRecord, slug: &str) -> TeamRecord {
     TeamRecord {
@@ -135,7 +135,7 @@ pub fn team(creator: &UserRecord, slug: &str) -> TeamRecord {
     }
 }
 
-/// A person's place in a team.
+/// Membership of a user in a team.
 #[must_use]
 pub fn member(team: &TeamRecord, user: &UserRecord, role: Role) -> MemberRecord {
     MemberRecord {
@@ -150,7 +150,7 @@ pub fn member(team: &TeamRecord, user: &UserRecord, role: Role) -> MemberRecord 
     }
 }
 
-/// Something to be sent, due from this time on.
+/// Outbox delivery that is due from this time on.
 #[must_use]
 pub fn delivery(due: Time) -> DeliveryRecord {
     DeliveryRecord {
@@ -163,7 +163,7 @@ pub fn delivery(due: Time) -> DeliveryRecord {
     }
 }
 
-/// An invitation of this address, sent once, for a week.
+/// Invitation of this address, sent once and valid for a week.
 #[must_use]
 pub fn invitation(team: &TeamRecord, inviter: &UserRecord, email: &str) -> InvitationRecord {
     InvitationRecord {
@@ -183,7 +183,7 @@ pub fn invitation(team: &TeamRecord, inviter: &UserRecord, email: &str) -> Invit
     }
 }
 
-/// A project without environments.
+/// Project without environments.
 #[must_use]
 pub fn project(team: &TeamRecord, slug: &str) -> ProjectRecord {
     ProjectRecord {
@@ -198,7 +198,7 @@ pub fn project(team: &TeamRecord, slug: &str) -> ProjectRecord {
     }
 }
 
-/// A project's first key; what it wraps is noise.
+/// First key of a project; the wrapped key is random bytes.
 #[must_use]
 pub fn project_key(project: &ProjectRecord) -> ProjectKeyRecord {
     ProjectKeyRecord {
@@ -209,7 +209,7 @@ pub fn project_key(project: &ProjectRecord) -> ProjectKeyRecord {
     }
 }
 
-/// An environment that inherits from none.
+/// Environment without a parent.
 #[must_use]
 pub fn environment(project: &ProjectRecord, name: &str) -> EnvironmentRecord {
     EnvironmentRecord {
@@ -227,7 +227,7 @@ pub fn environment(project: &ProjectRecord, name: &str) -> EnvironmentRecord {
     }
 }
 
-/// A secret at its first version; its value is sealed in the outer form only.
+/// Secret at version 1. Its sealed value has a valid header but does not decrypt.
 #[must_use]
 pub fn secret(environment: &EnvironmentRecord, key: &str) -> SecretRecord {
     SecretRecord {
@@ -248,7 +248,7 @@ pub fn secret(environment: &EnvironmentRecord, key: &str) -> SecretRecord {
     }
 }
 
-/// The version of a secret that follows this one, a minute later.
+/// Next version of this secret, one minute later.
 #[must_use]
 pub fn next_version(secret: &SecretRecord) -> SecretRecord {
     let version = secret.version + 1;
@@ -263,13 +263,13 @@ pub fn next_version(secret: &SecretRecord) -> SecretRecord {
     }
 }
 
-/// Bytes that have a sealed record's header, of the first project key, and nothing else of one.
+/// Sealed record with a valid header (project key version 1) and an arbitrary body.
 #[must_use]
 pub fn sealed(body: &[u8]) -> Sealed {
     Sealed::from_bytes([b"S\x01\x01\x00\x00\x00\x01", body].concat())
 }
 
-/// A token for everything its team has.
+/// Token with access to all projects and environments of its team.
 #[must_use]
 pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
     TokenRecord {
@@ -293,7 +293,7 @@ pub fn token(team: &TeamRecord, creator: &UserRecord) -> TokenRecord {
     }
 }
 
-/// A scan of a text that found nothing.
+/// Scan of a text without findings.
 #[must_use]
 pub fn scan(team: &TeamRecord, creator: &UserRecord) -> ScanRecord {
     ScanRecord {
@@ -314,7 +314,7 @@ pub fn scan(team: &TeamRecord, creator: &UserRecord) -> ScanRecord {
     }
 }
 
-/// Something a scan found, of which nothing was said.
+/// Unresolved finding of a scan.
 #[must_use]
 pub fn finding(scan: &ScanRecord, position: u32) -> FindingRecord {
     FindingRecord {
@@ -340,7 +340,7 @@ pub fn finding(scan: &ScanRecord, position: u32) -> FindingRecord {
     }
 }
 
-/// An entry of a team's log with nothing in it that may be left out.
+/// Audit log entry of a team, with all optional fields empty.
 #[must_use]
 pub fn entry(team: &TeamRecord, action: &str, created_at: Time) -> AuditRecord {
     AuditRecord {

@@ -1,8 +1,9 @@
-//! What tests are made of: a small world to test in, and the rules every store passes.
+//! Test support: fixtures, fakes, and the conformance tests for stores and rotators.
 //!
-//! Behind the feature `testing`, so that a store elsewhere can prove itself as well.
+//! Behind the feature `testing`, so that stores implemented in other crates can run the conformance
+//! tests too.
 
-#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "tests fail by panicking")]
 
 pub mod conformance;
 pub mod fixtures;

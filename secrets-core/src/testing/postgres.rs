@@ -1,4 +1,4 @@
-//! A PostgreSQL database of one's own for each test.
+//! Separate PostgreSQL database for each test.
 
 use std::thread;
 
@@ -8,13 +8,14 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use crate::crypto::random;
 use crate::store::sql;
 
-/// The variable that names a server and a user who may make databases.
+/// Environment variable with the URL of a server and a user who may create databases.
 pub const SERVER: &str = "SECRETS_TEST_POSTGRES_URL";
 
-/// A database with all tables and nothing in them, gone when this is dropped.
+/// Empty database with all tables, dropped together with this value.
 ///
-/// It is a copy of a template that is made once for each state of the migrations, by whichever
-/// test comes first: test runners start a process for each test.
+/// The database is a copy of a template that the first test creates for each state of the
+/// migrations. Test runners start one process per test, so the template is shared through the
+/// server.
 #[derive(Debug)]
 pub struct TestDatabase {
     server: PgConnectOptions,
@@ -22,11 +23,11 @@ pub struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// Makes it.
+    /// Creates the database.
     ///
     /// # Panics
     ///
-    /// Without a server: a test that cannot run has not passed.
+    /// Panics without a server: a test that cannot run must not pass.
     pub async fn create() -> Self {
         let server = server();
         let mut connection = server.connect().await.unwrap();
@@ -37,7 +38,7 @@ impl TestDatabase {
         Self { server, name }
     }
 
-    /// Where it is.
+    /// URL of the database.
     #[must_use]
     pub fn url(&self) -> String {
         url(&self.server, &self.name)
@@ -45,7 +46,8 @@ impl TestDatabase {
 }
 
 impl Drop for TestDatabase {
-    /// Waits for the server, on a thread of its own as the runtime's may not.
+    /// Drops the database and waits for the server, on a separate thread because the runtime's
+    /// thread must not block.
     fn drop(&mut self) {
         let (server, name) = (self.server.clone(), self.name.clone());
         let dropping = thread::spawn(move || {
@@ -56,15 +58,16 @@ impl Drop for TestDatabase {
                 run(&mut connection, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
             });
         });
-        // A database that stays is no reason to fail a test that may be failing already.
+        // A database that cannot be dropped is no reason to fail a test, which may be failing
+        // already.
         dropping.join().ok();
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+#[expect(clippy::disallowed_methods, reason = "tests are configured by environment variables only")]
 fn server() -> PgConnectOptions {
     let url = std::env::var(SERVER).unwrap_or_else(|_| {
-        panic!("{SERVER} names no PostgreSQL server: use ./tests/run, which starts one")
+        panic!("{SERVER} is not set to a PostgreSQL server; run the tests with ./tests/run, which starts one")
     });
     url.parse().unwrap()
 }
@@ -75,14 +78,14 @@ async fn template(server: &PgConnectOptions, connection: &mut PgConnection) -> S
     if exists(connection, &name).await {
         return name;
     }
-    // Held by the session: others wait here, then find the template made.
+    // Session-level lock: other tests wait here, and then find the finished template.
     sqlx::query("SELECT pg_advisory_lock($1)")
         .bind(i64::from_be_bytes(fingerprint))
         .execute(&mut *connection)
         .await
         .unwrap();
     if !exists(connection, &name).await {
-        // Under another name until it is whole.
+        // Use another name until the template is complete.
         let unfinished = format!("{name}_unfinished");
         run(connection, format!("DROP DATABASE IF EXISTS {unfinished} WITH (FORCE)")).await;
         run(connection, format!("CREATE DATABASE {unfinished}")).await;

@@ -1,4 +1,4 @@
-//! A database in memory, whose credentials can be rotated, and which does what it is told to.
+//! Fake target database in memory for rotation tests, with scripted failures.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::ports::rotator::{
 };
 use crate::ports::timings::{Rotators, Timer, Timings};
 
-/// A server that keeps its users in memory.
+/// Fake database server that keeps its users in memory.
 #[derive(Debug, Default)]
 pub struct MemoryDatabase(Mutex<Server>);
 
@@ -21,7 +21,7 @@ pub struct MemoryDatabase(Mutex<Server>);
 struct Server {
     users: BTreeMap<String, User>,
     fences: BTreeMap<RotationId, u64>,
-    /// What the next calls are answered, by name of the call, in turn.
+    /// Scripted behaviour of the next calls, by call name, in order.
     scripts: BTreeMap<&'static str, VecDeque<Script>>,
     calls: Vec<&'static str>,
     trusts: bool,
@@ -34,49 +34,49 @@ struct User {
     is_locked: bool,
 }
 
-/// What a call does instead of what it is for.
+/// Scripted behaviour of one call.
 #[derive(Debug, Clone, Copy)]
 pub enum Script {
-    /// Nothing, and fails so.
+    /// Do nothing and return this error.
     Fail(Fault),
-    /// What it is for, and yet fails so: the answer was lost.
+    /// Do the work, but return this error, as if the response was lost.
     Lose(Fault),
-    /// Nothing, and never answers.
+    /// Do nothing and never return.
     Hang,
-    /// What it is for.
+    /// Do the work.
     Work,
 }
 
 impl MemoryDatabase {
-    /// An empty server.
+    /// Creates an empty server.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// The next calls of this name (`test`, `apply`, `verify`, `lock`) do these, in turn.
+    /// Scripts the next calls with this name (`test`, `apply`, `verify`, `lock`), in order.
     pub fn script(&self, call: &'static str, scripts: impl IntoIterator<Item = Script>) {
         self.server().scripts.entry(call).or_default().extend(scripts);
     }
 
-    /// From now on anybody gets in.
+    /// Lets every user log in with any password from now on.
     pub fn trust(&self) {
         self.server().trusts = true;
     }
 
-    /// From now on it is another server.
+    /// Changes the server's identity, as if the address now led to another server.
     pub fn become_another(&self, identity: &str) {
         self.server().identity = Some(identity.to_owned());
     }
 
-    /// Somebody else changes a password.
+    /// Changes a user's password, as if someone did so outside the service.
     pub fn drift(&self, username: &str) {
         if let Some(user) = self.server().users.get_mut(username) {
             "kvc_somebody_elses".clone_into(&mut user.password);
         }
     }
 
-    /// Whether this login works now.
+    /// True if this login works now.
     #[must_use]
     pub fn admits(&self, username: &str, password: &str) -> bool {
         let server = self.server();
@@ -84,19 +84,19 @@ impl MemoryDatabase {
         user.is_some_and(|user| server.trusts || user.password == password)
     }
 
-    /// Whether there is such a user, and it gets in with no password.
+    /// True if the user exists and is locked.
     #[must_use]
     pub fn is_shut_out(&self, username: &str) -> bool {
         self.server().users.get(username).is_some_and(|user| user.is_locked)
     }
 
-    /// The names of the calls so far.
+    /// Names of all calls so far.
     #[must_use]
     pub fn calls(&self) -> Vec<&'static str> {
         self.server().calls.clone()
     }
 
-    /// The numbers of the last attempts it has seen.
+    /// Highest attempt number that was seen for a rotation.
     #[must_use]
     pub fn fence(&self, rotation: RotationId) -> Option<u64> {
         self.server().fences.get(&rotation).copied()
@@ -182,7 +182,7 @@ impl DatabaseRotator for MemoryDatabase {
     }
 }
 
-/// Waits a thousandth of what it is asked to.
+/// Timer that waits a thousandth of the requested duration.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QuickTimer;
 
@@ -193,7 +193,8 @@ impl Timer for QuickTimer {
     }
 }
 
-/// Rotators that all lead to one database in memory, a thousand times as quick as real ones.
+/// Returns rotators that all use one database in memory, with a timer that is a thousand times
+/// faster.
 #[must_use]
 pub fn rotators(database: &Arc<MemoryDatabase>) -> Rotators {
     Rotators {

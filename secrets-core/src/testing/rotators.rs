@@ -1,6 +1,6 @@
-//! The rules that every rotator passes, whoever dials the database.
+//! Conformance tests for rotators, however they connect to the database.
 //!
-//! They need a real server, and somebody who looks at it past the rotator.
+//! They need a real server, and a [`Witness`] that checks the server independently of the rotator.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -11,33 +11,33 @@ use crate::model::rotations::{Integration, PermissionLevel, Slot};
 use crate::ports::rotator::{Apply, DatabaseRotator, Fault, Fence, Login, Target};
 use crate::rotations::{draw_password, group_role, slot_user};
 
-/// Looks at a target past the rotator.
+/// Checks a target independently of the rotator.
 #[async_trait]
 pub trait Witness: Send + Sync {
-    /// Runs a statement in the target's database as a user: whether they could log in, and whether
-    /// the statement was done.
+    /// Runs a statement in the target's database as a user. Returns whether the user could log in
+    /// and whether the statement succeeded.
     async fn run(&self, login: &Login, statement: &str) -> Seen;
 }
 
-/// What became of a statement.
+/// Result of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// The user cannot log in.
+    /// Login failed.
     ShutOut,
-    /// The server refused the statement.
+    /// Statement refused by the server.
     Refused,
-    /// It was done.
+    /// Statement succeeded.
     Done,
 }
 
-const PASSWORDS: &str = "a password is set for the user it is for";
+const PASSWORDS: &str = "the user can log in with the password that was set";
 const READ: &str = "SELECT name FROM things";
 const CHANGE: &str = "UPDATE things SET name = 'changed' WHERE id = 1";
 const MAKE: &str = "CREATE TABLE made (id integer)";
 const DROP: &str = "DROP TABLE made";
 
-/// A rotation of its own on a target whose database has the table `things (id, name)`, which the
-/// administrator made.
+/// Test context with a new rotation on a target whose database has the table `things (id, name)`,
+/// owned by the administrator.
 struct World<'a> {
     rotator: &'a dyn DatabaseRotator,
     target: &'a Target,
@@ -45,7 +45,8 @@ struct World<'a> {
     rotation: RotationId,
 }
 
-/// Every rule, one after the other. Users stay behind on the target: rotators drop none.
+/// Runs all tests, one after the other. Users remain on the target, because rotators do not drop
+/// users.
 pub async fn check(rotator: &dyn DatabaseRotator, target: &Target, witness: &dyn Witness) {
     let world = || World {
         rotator,
@@ -135,7 +136,7 @@ impl World<'_> {
         self.set(&new, 2, PermissionLevel::Admin).await;
 
         assert_eq!(self.witness.run(&old, READ).await, Seen::Done);
-        // What one made, the other may change.
+        // A table created by one user can be changed by the other.
         assert_eq!(self.witness.run(&new, DROP).await, Seen::Done);
     }
 
@@ -173,7 +174,11 @@ impl World<'_> {
 
     async fn a_user_that_is_locked_is_shut_out_until_set_anew(&self) {
         let login = self.login(Slot::A);
-        assert_eq!(self.lock(&login, 1).await, Ok(()), "nobody is there to shut out");
+        assert_eq!(
+            self.lock(&login, 1).await,
+            Ok(()),
+            "locking a user that does not exist succeeds"
+        );
         self.set(&login, 1, PermissionLevel::Read).await;
 
         for _ in 0..2 {
@@ -190,8 +195,8 @@ impl World<'_> {
         let (newer, older) = (self.login(Slot::A), self.login(Slot::A));
         let apply = self.apply(&newer, 2, PermissionLevel::Read);
         let applied = self.rotator.apply(self.target, &apply).await.unwrap();
-        // MariaDB, which has no name, has nowhere to write the fence either: there only a change at
-        // the same time is kept off.
+        // MariaDB has no server identity and no place to store the fence, so it only prevents
+        // concurrent changes.
         if applied.identity.is_none() {
             return;
         }
@@ -205,7 +210,7 @@ impl World<'_> {
         assert_eq!(self.witness.run(&older, READ).await, Seen::ShutOut);
     }
 
-    /// MySQL's name changes when a replica takes over, and MariaDB has none.
+    /// PostgreSQL only: MySQL's identity changes when a replica is promoted, and MariaDB has none.
     async fn another_server_is_not_changed(&self) {
         if self.target.integration != Integration::Postgresql {
             return;

@@ -1,8 +1,8 @@
-//! The corpus: every one of these is refused.
+//! Invalid tokens, all of which must be rejected.
 
 use super::*;
 
-/// The values of good claims, without their names.
+/// Values of valid claims as a list, without field names.
 const IN_A_LIST: &str = r#"["https://issuer.example","248289761001","secrets",1800003600,0,0]"#;
 
 fn claim(name: &str, value: Value) -> String {
@@ -17,7 +17,7 @@ fn by_secret(header: &Value, secret: &[u8]) -> String {
     signed(header, &claims(), &EncodingKey::from_secret(secret), Algorithm::HS256)
 }
 
-/// Header and claims written out as they stand, to say what a `Value` cannot.
+/// Token with header and claims as literal text, for JSON that a `Value` cannot represent.
 fn raw(header: &str, claims: &str) -> String {
     let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
     let message = format!("{}.{}", part(header), part(claims));
@@ -26,7 +26,7 @@ fn raw(header: &str, claims: &str) -> String {
     format!("{message}.{signature}")
 }
 
-/// The good token with its signature changed.
+/// Valid token with its signature changed.
 fn resigned(change: impl Fn(&str) -> String) -> String {
     let token = by_rsa(&header(), &claims());
     let (message, signature) = token.rsplit_once('.').unwrap();
@@ -57,7 +57,7 @@ fn tokens_of_another_shape_are_refused() {
         ("padding", format!("{good}=")),
         ("not base64", format!("!{good}")),
         ("standard base64", resigned(|signature| signature.replace(['-', '_'], "+") + "+/")),
-        ("longer than anybody needs", claim("padding", json!("x".repeat(LONGEST)))),
+        ("longer than allowed", claim("padding", json!("x".repeat(MAX_LENGTH)))),
         ("header not JSON", raw("alg", &claims().to_string())),
         ("header a list", raw(r#"["RS256"]"#, &claims().to_string())),
         ("claims not JSON", raw(&header().to_string(), "sub")),
@@ -111,7 +111,7 @@ fn tokens_that_bring_their_own_key_are_refused() {
         ("where to fetch a certificate", head("x5u", json!("https://evil.example/cert"))),
         ("a certificate inside", head("x5c", json!(["MIIB"]))),
         ("a critical extension", head("crit", json!(["exp"]))),
-        ("a critical extension nobody knows", head("crit", json!(["http://evil.example/x"]))),
+        ("an unknown critical extension", head("crit", json!(["http://evil.example/x"]))),
         ("an empty list of critical extensions", head("crit", json!([]))),
         ("critical extensions that are null", head("crit", json!(null))),
         ("a logout token", head("typ", json!("logout+jwt"))),

@@ -1,4 +1,4 @@
-//! Which keys of a published set are used, and for which tokens.
+//! Tests of key sets: usable keys, and the tokens they verify.
 
 use super::*;
 
@@ -79,7 +79,7 @@ fn a_token_may_leave_the_key_unnamed_where_only_one_can_be_meant() {
 
     assert!(verify(&unnamed, &one, &expectations(), now()).is_ok());
     let ambiguous = verify(&unnamed, &two, &expectations(), now());
-    assert_eq!(ambiguous, Err(Refusal::Invalid("names no key")));
+    assert_eq!(ambiguous, Err(Refusal::Invalid("has no key ID")));
 }
 
 #[test]

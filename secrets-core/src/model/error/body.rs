@@ -1,70 +1,70 @@
-//! What is told of an error.
+//! Errors as sent to callers.
 
 use serde::Serialize;
 
 use crate::model::{Error, FieldError};
 
-/// An error as a caller reads it: the body of an answer, or what an exception holds.
+/// Error body of a response, also used as the content of exceptions.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErrorBody {
-    /// What is wrong, for people.
+    /// Error message for people.
     pub error: String,
-    /// What is wrong, for machines.
+    /// Error code for programs.
     pub code: &'static str,
-    /// The fields that break rules.
+    /// Invalid fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
-    /// The plan that has no room.
+    /// Plan limit that was exceeded.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = LimitBody))]
     pub limit: Option<LimitBody>,
 }
 
-/// Fields that break rules.
+/// Details of a validation error.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Details {
-    /// Each field and its rule.
+    /// Invalid fields with their rules.
     pub fields: Vec<FieldBody>,
 }
 
-/// A field and the rule it breaks.
+/// Invalid field with the rule it violates.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FieldBody {
-    /// The field.
+    /// Path of the field.
     pub field: String,
-    /// The rule.
+    /// Rule that the field violates.
     pub message: String,
-    /// The place in an import.
+    /// Index of the entry in an import.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
-    /// The key in an import.
+    /// Secret key of the entry in an import.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// What `LimitError` adds to an error.
+/// Fields added to an error body if a plan limit was exceeded (`LimitError`).
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LimitBody {
-    /// What is counted.
+    /// Limited resource.
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub resource: &'static str,
-    /// The plan's name.
+    /// Plan name.
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub plan: String,
-    /// How many it allows.
+    /// Limit of the plan.
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub limit: u64,
-    /// How many there are.
+    /// Current number.
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub current: u64,
 }
 
 impl ErrorBody {
-    /// What is told of an error.
+    /// Creates the response body of an error.
     #[must_use]
     pub fn of(error: &Error) -> Self {
         let limit = match error {
@@ -93,7 +93,7 @@ fn field(error: &FieldError) -> FieldBody {
     }
 }
 
-/// The place in `secrets[3].key`.
+/// Returns the index 3 of a path such as `secrets[3].key`.
 fn index(field: &str) -> Option<usize> {
     field.strip_prefix("secrets[")?.split_once(']')?.0.parse().ok()
 }

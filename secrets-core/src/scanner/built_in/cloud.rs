@@ -1,4 +1,4 @@
-//! Providers of machines, storage and databases.
+//! Credentials of cloud, storage and database providers.
 
 use super::Form::{Assigned, Written};
 use super::{Definition, token};

@@ -1,4 +1,4 @@
-//! Where code and packages are kept, built and looked after.
+//! Credentials of code hosts, package registries and build services.
 
 use super::Form::Written;
 use super::{Definition, token};

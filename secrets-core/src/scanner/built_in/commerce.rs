@@ -1,4 +1,4 @@
-//! Payments and shops.
+//! Credentials of payment and shop services.
 
 use super::{Definition, token};
 use crate::model::scans::Severity::{High, Low, Medium};

@@ -1,4 +1,4 @@
-//! Credentials of any issuer, and our own.
+//! Generic credentials of any issuer, and tokens of this project.
 
 use super::super::look;
 use super::Form::{Token, Written};

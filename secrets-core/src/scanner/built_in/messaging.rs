@@ -1,4 +1,4 @@
-//! Chat, mail and telephones.
+//! Credentials of chat, e-mail and telephony services.
 
 use super::Form::{Assigned, Written};
 use super::{Definition, token};

@@ -1,5 +1,5 @@
-//! The rules that come with the service: credentials whose format their issuers document, and what
-//! is assigned to something that is called a key, token, secret or password.
+//! Built-in rules: credentials whose format the issuer documents, and values assigned to a name
+//! that contains key, token, secret or password.
 
 mod cloud;
 mod code;
@@ -12,18 +12,18 @@ mod services;
 use super::rule::{Check, Reach, Rule, expression};
 use crate::model::scans::Severity;
 
-/// How a credential is recognised.
+/// Form of the pattern that recognizes a credential.
 #[derive(Clone, Copy)]
 enum Form {
-    /// By its own characters: it stands alone as a word.
+    /// Pattern of the credential itself, which must stand alone as a word.
     Token(&'static str),
-    /// By what it is assigned to: a name that holds this, then a value.
+    /// Patterns of a name and of the value assigned to it. The name may have a suffix.
     Assigned(&'static str, &'static str),
-    /// By what is around it as well; the group is the credential.
+    /// Pattern of the credential with its surroundings; the capture group is the credential.
     Written(&'static str),
 }
 
-/// A rule, as it is written down.
+/// Definition of a built-in rule.
 #[derive(Clone, Copy)]
 struct Definition {
     id: &'static str,
@@ -36,7 +36,8 @@ struct Definition {
     check: Option<Check>,
 }
 
-/// A credential with a form of its own, at least three bits of entropy for each character.
+/// Defines a credential recognized by its own format, with at least three bits of entropy per
+/// character.
 const fn token(
     id: &'static str,
     description: &'static str,
@@ -58,7 +59,7 @@ const fn token(
 }
 
 impl Definition {
-    /// The same, recognised otherwise.
+    /// Replaces the form of the pattern.
     const fn form(mut self, form: Form) -> Self {
         self.form = form;
         self
@@ -80,7 +81,8 @@ impl Definition {
     }
 
     fn pattern(&self) -> String {
-        // Words are of ASCII: the fast engine of the expressions does not know others.
+        // ASCII word boundaries only: the fast engine of the regex crate does not support Unicode
+        // ones.
         let pattern = match self.form {
             Form::Token(pattern) => format!(r"\b({pattern})(?:[^A-Za-z0-9_\-]|$)"),
             Form::Assigned(name, value) => format!(
@@ -96,7 +98,8 @@ impl Definition {
         pattern.replace(r"\b", r"(?-u:\b)")
     }
 
-    /// The rule; `None` if its pattern is no expression, which a test rules out.
+    /// Compiles the rule. `None` if its pattern is not a valid expression; a test checks that this
+    /// does not happen.
     fn compile(&self) -> Option<Rule> {
         Some(Rule {
             id: self.id.to_owned(),
@@ -128,7 +131,7 @@ fn definitions() -> impl Iterator<Item = &'static Definition> {
     groups.into_iter().flatten()
 }
 
-/// The rules, the most specific first.
+/// Compiles the built-in rules, most specific first.
 pub(super) fn rules() -> Vec<Rule> {
     definitions().filter_map(Definition::compile).collect()
 }

@@ -1,4 +1,4 @@
-//! Providers of language models.
+//! Credentials of language model providers.
 
 use super::Form::Assigned;
 use super::{Definition, token};

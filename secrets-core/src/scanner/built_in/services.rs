@@ -1,4 +1,4 @@
-//! Other services that applications use.
+//! Credentials of other services.
 
 use super::Form::{Assigned, Written};
 use super::{Definition, token};

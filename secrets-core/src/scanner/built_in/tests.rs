@@ -21,7 +21,8 @@ fn every_definition_is_a_rule_with_a_name_of_its_own() {
     }
 }
 
-/// Each is found in a line, and what is a character short of it, or continues as a word, is not.
+/// Asserts that the credential is found in a line, and that it is not found with one character
+/// missing or with more word characters after it.
 fn holds(id: &str, before: &str, body: &str, after: &str) {
     let found =
         |text: &str| scan(text, "", Rules::built_in()).iter().any(|found| found.rule.id() == id);

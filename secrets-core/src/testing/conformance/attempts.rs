@@ -1,4 +1,4 @@
-//! Attempts to rotate, and what goes with a rotation.
+//! Rules for rotation attempts, and for what is deleted with a rotation.
 
 use super::rotations::elsewhere;
 use super::{assert_duplicate, assert_stale, begin, committed};
@@ -11,7 +11,7 @@ use crate::testing::fixtures::{
     World, at, attempt, concluded, keys, rotation, sealed, webhook, webhook_delivery,
 };
 
-/// An attempt is found with all that is kept of it.
+/// An attempt is loaded with all its fields.
 pub async fn an_attempt_is_kept_with_all_it_has(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -42,7 +42,7 @@ pub async fn an_attempt_is_kept_with_all_it_has(store: &dyn Store) {
     assert_eq!(seen.attempt(AttemptId::draw(at(0))).await.unwrap(), None);
 }
 
-/// Every state and outcome survives.
+/// Every state and outcome is stored.
 pub async fn every_state_of_an_attempt_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -65,7 +65,7 @@ pub async fn every_state_of_an_attempt_survives(store: &dyn Store) {
     }
 }
 
-/// At most one attempt of a rotation is open; the next may begin when it is concluded.
+/// A rotation has at most one open attempt; the next may begin when that one has ended.
 pub async fn one_attempt_of_a_rotation_is_open(store: &dyn Store) {
     let world = World::build(store).await;
     let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
@@ -85,7 +85,7 @@ pub async fn one_attempt_of_a_rotation_is_open(store: &dyn Store) {
     assert_eq!(seen.open_attempt(of.id).await.unwrap(), Some(second));
 }
 
-/// A number is given to one attempt of a rotation, whether it is open or not.
+/// A sequence number is used for one attempt of a rotation only, whether it is open or not.
 pub async fn the_number_of_an_attempt_is_given_once(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -102,11 +102,11 @@ pub async fn the_number_of_an_attempt_is_given_once(store: &dyn Store) {
     assert_eq!(seen.concluded_attempts(of.id, 9).await.unwrap(), [over]);
 }
 
-/// What is concluded comes newest first, by number, and no more than is wanted.
+/// Concluded attempts are listed by sequence number, newest first, up to the limit.
 pub async fn concluded_attempts_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
-    // The clock may have gone back between them.
+    // The clock may have been set back between the attempts.
     let [first, second, third] = [(1, 30), (2, 10), (3, 20)]
         .map(|(sequence, age)| concluded(&attempt(&of, sequence), at(age)));
     let mut tx = begin(store).await;
@@ -123,7 +123,7 @@ pub async fn concluded_attempts_come_newest_first(store: &dyn Store) {
     assert_eq!(seen.concluded_attempts(of.id, 0).await.unwrap(), []);
 }
 
-/// An update says how far an attempt is, and changes neither whose nor which it is.
+/// An update changes the progress of an attempt, but not its identity or its rotation.
 pub async fn an_update_says_how_far_an_attempt_is(store: &dyn Store) {
     let world = World::build(store).await;
     let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
@@ -160,7 +160,7 @@ pub async fn an_update_says_how_far_an_attempt_is(store: &dyn Store) {
     assert_eq!(seen.concluded_attempts(of.id, 9).await.unwrap(), [after]);
 }
 
-/// What is concluded is history: it never changes, and neither does what is gone.
+/// A concluded attempt never changes, and a deleted one cannot be updated.
 pub async fn a_concluded_attempt_never_changes(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -178,7 +178,8 @@ pub async fn a_concluded_attempt_never_changes(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.attempt(over.id).await.unwrap(), Some(over));
 }
 
-/// A deleted rotation takes along attempts, keys, webhooks and deliveries; the others stay.
+/// Deleting a rotation deletes its attempts, keys, webhooks and deliveries; other rotations keep
+/// theirs.
 pub async fn a_deleted_rotation_is_gone_with_all_it_had(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -199,7 +200,7 @@ pub async fn a_deleted_rotation_is_gone_with_all_it_had(store: &dyn Store) {
     assert_eq!(managed, keys(&["KEY"]));
 }
 
-/// A deleted environment takes its rotations along, with all they had.
+/// Deleting an environment deletes its rotations with everything that belongs to them.
 pub async fn an_environment_takes_its_rotations_along(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -215,7 +216,7 @@ pub async fn an_environment_takes_its_rotations_along(store: &dyn Store) {
     assert_eq!(seen.rotations(world.production.id).await.unwrap(), [kept]);
 }
 
-/// Of a project that is purged no rotation is left.
+/// Purging a project leaves none of its rotations.
 pub async fn a_purged_project_has_no_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -232,7 +233,7 @@ pub async fn a_purged_project_has_no_rotations(store: &dyn Store) {
     assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
 }
 
-/// Of a team that is deleted no rotation is left.
+/// Deleting a team leaves none of its rotations.
 pub async fn a_deleted_team_has_no_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -248,7 +249,7 @@ pub async fn a_deleted_team_has_no_rotations(store: &dyn Store) {
     assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
 }
 
-/// A rotation with everything that hangs on one.
+/// Inserts a rotation with everything that can belong to one.
 struct Laden {
     rotation: RotationRecord,
     attempts: [AttemptRecord; 2],

@@ -1,4 +1,4 @@
-//! The audit log.
+//! Rules for the audit log.
 
 use std::slice::from_ref;
 
@@ -10,7 +10,7 @@ use crate::model::{EnvironmentId, ProjectId, TeamId, UserId};
 use crate::store::{AuditFilter, AuditRecord, AuditScope, Store};
 use crate::testing::fixtures::{World, at, entry, team, user};
 
-/// All that an entry may tell survives, of either kind of address.
+/// All fields of an entry are stored, with either kind of IP address.
 pub async fn everything_of_an_entry_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let telling = AuditRecord {
@@ -47,7 +47,7 @@ pub async fn everything_of_an_entry_survives(store: &dyn Store) {
     assert_eq!(found, [telling, by_ipv6]);
 }
 
-/// What an entry does not tell stays absent.
+/// Absent fields stay absent.
 pub async fn what_an_entry_lacks_stays_absent(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = entry(&world.team, "team.created", at(0));
@@ -65,11 +65,11 @@ pub async fn what_an_entry_lacks_stays_absent(store: &dyn Store) {
     );
 }
 
-/// Entries come newest first, a microsecond being enough, in whatever order they were added.
+/// Entries are listed newest first, with microsecond precision, in whatever order they were added.
 pub async fn entries_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [2_u8, 0, 3, 1].map(|micros| AuditRecord {
-        // Ids tell the order of milliseconds only; these tell the contrary.
+        // IDs are ordered by millisecond only; these are in the opposite order.
         id: Uuid::from_u128(9 - u128::from(micros)).into(),
         ..entry(&world.team, &format!("e{micros}"), at(5) + TimeDelta::microseconds(micros.into()))
     });
@@ -89,7 +89,7 @@ pub async fn entries_come_newest_first(store: &dyn Store) {
     assert_eq!(actions(&found), ["latest", "e3", "e2", "e1", "e0", "first"]);
 }
 
-/// No more entries come than are asked for: the newest.
+/// The limit is applied to the newest entries.
 pub async fn a_limit_leaves_the_newest_entries(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [1, 2, 3].map(|age| entry(&world.team, &format!("e{age}"), at(age)));
@@ -109,7 +109,7 @@ pub async fn a_limit_leaves_the_newest_entries(store: &dyn Store) {
     }
 }
 
-/// A team's entries are its own: not another team's, and not those of no team.
+/// A team's log contains neither the entries of another team nor entries without a team.
 pub async fn a_team_has_entries_of_its_own(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -135,7 +135,8 @@ pub async fn a_team_has_entries_of_its_own(store: &dyn Store) {
     assert_eq!(seen.audit_entries(&AuditFilter::newest(unknown, 10)).await.unwrap(), []);
 }
 
-/// An entry whose id is there already is left alone, and those beside it are added.
+/// An entry whose ID already exists is left unchanged, and other entries of the same call are
+/// added.
 pub async fn an_entry_that_is_written_again_is_left_alone(store: &dyn Store) {
     let world = World::build(store).await;
     let first = entry(&world.team, "first", at(1));
@@ -174,7 +175,7 @@ pub async fn adding_no_entries_does_nothing(store: &dyn Store) {
     );
 }
 
-/// Hundreds of entries go in at once.
+/// Hundreds of entries can be added in one call.
 pub async fn hundreds_of_entries_go_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let entries: Vec<_> = (0..500).rev().map(|age| entry(&world.team, "many", at(age))).collect();
@@ -192,7 +193,7 @@ pub async fn hundreds_of_entries_go_at_once(store: &dyn Store) {
     );
 }
 
-/// An entry outlives what it tells of.
+/// An entry outlives the resource it describes.
 pub async fn an_entry_outlives_what_it_tells_of(store: &dyn Store) {
     let world = World::build(store).await;
     let of_deleted = AuditRecord {
@@ -214,7 +215,7 @@ pub async fn an_entry_outlives_what_it_tells_of(store: &dyn Store) {
     assert_eq!(found, [of_deleted]);
 }
 
-/// An entry may tell of things that are gone or were never there: it refers to nothing.
+/// An entry may name resources that are deleted or never existed: there are no foreign keys.
 pub async fn an_entry_refers_to_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let team = TeamId::draw(at(0));
@@ -235,7 +236,7 @@ pub async fn an_entry_refers_to_nothing(store: &dyn Store) {
     );
 }
 
-/// An entry of a transaction that is dropped was never there.
+/// An entry added in a dropped transaction is not stored.
 pub async fn an_entry_is_undone_with_its_transaction(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -253,7 +254,8 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
     entries.iter().map(|entry| entry.action.as_str()).collect()
 }
 
-/// Of whoever is forgotten, entries keep the id and what was done; those of others keep everything.
+/// Forgetting a user removes name and address from that user's entries, but keeps the ID and the
+/// action. Other entries are unchanged.
 pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     let world = World::build(store).await;
     let by = |actor_type: &str, actor: UserId, second| AuditRecord {

@@ -1,4 +1,4 @@
-//! The chains of the audit log, and asking it.
+//! Rules for the hash chains of the audit log, and for queries.
 
 use chrono::TimeDelta;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ fn head(team: Option<TeamId>, position: u64) -> AuditHead {
     AuditHead { team, base: 0, base_hash: [0; 32], position, hash, mac: [7; 32] }
 }
 
-/// Places for entries, the first of them behind `end`.
+/// Seals for entries, at the positions after `end`.
 fn seals(entries: &[AuditRecord], end: u64) -> Vec<(AuditId, AuditSeal)> {
     let place = |position| AuditSeal { position, previous_hash: [1; 32], hash: [2; 32] };
     entries.iter().zip(end + 1..).map(|(entry, position)| (entry.id, place(position))).collect()
@@ -43,7 +43,7 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
     entries.iter().map(|entry| entry.action.as_str()).collect()
 }
 
-/// New entries wait for their places, the oldest of any team first.
+/// New entries are unsealed and listed oldest first, over all teams.
 pub async fn a_new_entry_has_no_place(store: &dyn Store) {
     let world = World::build(store).await;
     let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
@@ -59,7 +59,7 @@ pub async fn a_new_entry_has_no_place(store: &dyn Store) {
     assert_eq!(reads.audit_heads().await.unwrap(), []);
 }
 
-/// A place is kept as it was given, and the end of the chain with it.
+/// A seal and the new chain head are stored as given.
 pub async fn a_place_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [entry(&world.team, "one", at(1)), entry(&world.team, "two", at(2))];
@@ -80,7 +80,7 @@ pub async fn a_place_is_kept(store: &dyn Store) {
     assert_eq!(listed[0].seal, Some(expected[1].1));
 }
 
-/// What concerns no team has a chain of its own.
+/// Entries without a team have their own chain.
 pub async fn what_concerns_no_team_is_chained_too(store: &dyn Store) {
     let world = World::build(store).await;
     let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
@@ -96,7 +96,7 @@ pub async fn what_concerns_no_team_is_chained_too(store: &dyn Store) {
     assert_eq!(reads.audit_heads().await.unwrap().len(), 2);
 }
 
-/// A chain goes on only from where it ends, and begins once.
+/// A chain is extended only from its current end, and started only once.
 pub async fn a_chain_that_ends_elsewhere_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 2).await;
@@ -114,7 +114,7 @@ pub async fn a_chain_that_ends_elsewhere_is_stale(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.unsealed_audit(9).await.unwrap(), []);
 }
 
-/// An entry gets one place, and one that is gone gets none.
+/// An entry is sealed once, and a deleted entry cannot be sealed.
 pub async fn an_entry_gets_one_place(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = sealed(store, &world, 2).await;
@@ -127,7 +127,7 @@ pub async fn an_entry_gets_one_place(store: &dyn Store) {
     }
 }
 
-/// More entries than one statement takes get their places at once.
+/// More entries can be sealed at once than fit into one statement.
 pub async fn thousands_of_entries_get_their_places(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 2_500).await;
@@ -138,7 +138,7 @@ pub async fn thousands_of_entries_get_their_places(store: &dyn Store) {
     assert_eq!(reads.audit_chain(Some(world.team.id), 0, 7).await.unwrap().len(), 7);
 }
 
-/// Old entries go from the beginning of a chain; what is left stays as it was.
+/// Pruning removes entries from the start of a chain and leaves the rest unchanged.
 pub async fn a_chain_loses_its_beginning(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, entries) = (Some(world.team.id), sealed(store, &world, 4).await);
@@ -155,7 +155,7 @@ pub async fn a_chain_loses_its_beginning(store: &dyn Store) {
     assert_eq!(listed.len(), 1);
 }
 
-/// Two that remove or seal at once: the second is told.
+/// The second of two concurrent attempts to prune or seal is stale.
 pub async fn a_chain_that_changed_is_not_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 4).await;
@@ -168,7 +168,7 @@ pub async fn a_chain_that_changed_is_not_pruned(store: &dyn Store) {
     assert_eq!(reads.audit_chain(Some(world.team.id), 0, 10).await.unwrap().len(), 4);
 }
 
-/// The first entry that is young enough has the position up to which the others may go.
+/// The position of the first entry that is not too old is found; entries before it can be pruned.
 pub async fn the_first_young_entry_is_found(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 4).await;
@@ -182,7 +182,7 @@ pub async fn the_first_young_entry_is_found(store: &dyn Store) {
     assert_eq!(reads.audit_position(None, at(0)).await.unwrap(), None);
 }
 
-/// Pages follow each other in both orders, entries of one microsecond by id.
+/// Pages are consecutive in both orders; entries of the same microsecond are ordered by ID.
 pub async fn pages_follow_each_other(store: &dyn Store) {
     let world = World::build(store).await;
     let entries: Vec<_> = (0..7_u8)
@@ -214,7 +214,7 @@ pub async fn pages_follow_each_other(store: &dyn Store) {
     }
 }
 
-/// Each thing that can be asked for is told from others.
+/// Every filter selects only matching entries.
 pub async fn what_is_asked_for_comes(store: &dyn Store) {
     let world = World::build(store).await;
     let wanted_entry = AuditRecord {
@@ -265,7 +265,7 @@ pub async fn what_is_asked_for_comes(store: &dyn Store) {
     assert_eq!(actions(&reads.audit_entries(&before).await.unwrap()), ["secrets_x"]);
 }
 
-/// No team is not every team; two are both.
+/// An empty list of teams selects nothing, and a list of two selects both.
 pub async fn the_teams_asked_for_are_meant(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [entry(&world.team, "ours", at(1)), entry(&world.other_team, "theirs", at(2))];

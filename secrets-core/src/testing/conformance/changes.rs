@@ -1,11 +1,11 @@
-//! Changing environments, and the chains that come of it.
+//! Rules for changing environments, and for their inherited chains.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{Principal, Subject};
 use crate::store::{EnvironmentRecord, Store};
 use crate::testing::fixtures::{World, at, environment, project, project_key};
 
-/// A change replaces name, parent, description and the time of change, and nothing else.
+/// An update replaces name, parent, description and update time, and nothing else.
 pub async fn a_change_replaces_what_an_environment_is(store: &dyn Store) {
     let world = World::build(store).await;
     let changed = EnvironmentRecord {
@@ -32,7 +32,7 @@ pub async fn a_change_replaces_what_an_environment_is(store: &dyn Store) {
     assert_eq!(found, [world.development, changed, world.production]);
 }
 
-/// A parent and a description can be taken away.
+/// A parent and a description can be removed.
 pub async fn a_change_can_take_parent_and_description_away(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {
@@ -51,7 +51,7 @@ pub async fn a_change_can_take_parent_and_description_away(store: &dyn Store) {
     assert!(seen.heirs(world.production.id).await.unwrap().is_empty());
 }
 
-/// A name that another has is refused in any case of letters, and the transaction goes on.
+/// A name that another environment has, in any case, is refused, and the transaction stays usable.
 pub async fn a_name_that_another_has_is_a_duplicate(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -70,7 +70,7 @@ pub async fn a_name_that_another_has_is_a_duplicate(store: &dyn Store) {
     assert_eq!(found, [world.development, louder, world.production]);
 }
 
-/// A name that was given up is free, and that of another project's environment is no matter.
+/// A former name is free again, and names in other projects do not matter.
 pub async fn a_name_that_was_given_up_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -88,7 +88,7 @@ pub async fn a_name_that_was_given_up_is_free(store: &dyn Store) {
     assert_eq!(found.len(), 4);
 }
 
-/// An environment that is gone cannot be changed.
+/// A deleted environment cannot be changed.
 pub async fn an_environment_that_is_gone_is_not_changed(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -98,7 +98,7 @@ pub async fn an_environment_that_is_gone_is_not_changed(store: &dyn Store) {
     assert_stale(tx.update_environment(&unknown).await, Subject::Environment);
 }
 
-/// A chain runs from the environment to its furthest ancestor, with their revisions.
+/// A chain contains the environment and all its ancestors, with their revisions.
 pub async fn a_chain_runs_to_the_furthest_ancestor(store: &dyn Store) {
     let world = World::build(store).await;
     let child = |name: &str, parent: &EnvironmentRecord| EnvironmentRecord {
@@ -119,7 +119,7 @@ pub async fn a_chain_runs_to_the_furthest_ancestor(store: &dyn Store) {
     assert_eq!(seen.chain(world.production.id).await.unwrap(), [world.production]);
 }
 
-/// What is unknown, or of a deleted project, has no chain; a circle ends.
+/// An unknown environment, or one of a deleted project, has no chain; a cycle ends.
 pub async fn what_is_gone_has_no_chain_and_a_circle_ends(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;

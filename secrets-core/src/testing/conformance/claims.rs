@@ -1,4 +1,4 @@
-//! What holds when many claim the same thing at once.
+//! Rules for concurrent claims.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{Spawn, at_once, begin, begin_among_others, read};
 use crate::store::{DeliveryRecord, Store};
 use crate::testing::fixtures::{at, delivery};
 
-/// Of many who claim a delivery at once, one does.
+/// Only one of many concurrent claims of a delivery succeeds.
 pub async fn one_of_many_claims_a_delivery(store: Arc<dyn Store>, spawn: Spawn) {
     let left = delivery(at(0));
     let mut tx = begin(&*store).await;

@@ -1,4 +1,4 @@
-//! Logins of command-line clients, and their sessions.
+//! Rules for device logins of command-line clients, and for their sessions.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::{TokenMac, random};
@@ -44,7 +44,7 @@ fn session(user: &UserRecord, seconds: i64) -> CliSessionRecord {
     }
 }
 
-/// All that a login holds survives, and it is found by either code.
+/// All fields of a login are stored, and it is found by either code.
 pub async fn a_login_is_found_by_either_code(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = login();
@@ -70,7 +70,7 @@ pub async fn a_login_is_found_by_either_code(store: &dyn Store) {
     }
 }
 
-/// No two logins share a code.
+/// Codes of logins are unique.
 pub async fn a_code_belongs_to_one_login(store: &dyn Store) {
     let first = login();
     let mut tx = begin(store).await;
@@ -85,7 +85,7 @@ pub async fn a_code_belongs_to_one_login(store: &dyn Store) {
     tx.insert_device_login(&login()).await.unwrap();
 }
 
-/// A login changes only from the status it is said to have.
+/// A login is updated only from the expected status.
 pub async fn a_login_is_decided_once(store: &dyn Store) {
     let world = World::build(store).await;
     let pending = login();
@@ -111,7 +111,7 @@ pub async fn a_login_is_decided_once(store: &dyn Store) {
     assert_eq!(reads.login_of_code(&pending.code).await.unwrap(), Some(approved));
 }
 
-/// All that a session holds survives, and it is found with its person.
+/// All fields of a session are stored, and it is loaded with its user.
 pub async fn a_session_is_found_with_its_person(store: &dyn Store) {
     let world = World::build(store).await;
     let session = CliSessionRecord { client: telling(), ..session(&world.owner, 0) };
@@ -125,7 +125,7 @@ pub async fn a_session_is_found_with_its_person(store: &dyn Store) {
     assert_eq!(reads.cli_session(&TokenMac([0; 32])).await.unwrap(), None);
 }
 
-/// A person's sessions come oldest first, and nobody else's.
+/// A user's sessions are listed oldest first, without those of others.
 pub async fn sessions_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let (late, early) = (session(&world.owner, 9), session(&world.owner, 1));
@@ -139,7 +139,7 @@ pub async fn sessions_come_oldest_first(store: &dyn Store) {
     assert_eq!(found, [early, late]);
 }
 
-/// A session ends for its own person only, and once.
+/// A session can be deleted only by its own user, and only once.
 pub async fn a_session_ends_once(store: &dyn Store) {
     let world = World::build(store).await;
     let session = session(&world.owner, 0);
@@ -155,7 +155,7 @@ pub async fn a_session_ends_once(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.cli_session(&session.mac).await.unwrap(), None);
 }
 
-/// All of a person's sessions end at once, and nobody else's.
+/// All sessions of a user are deleted at once, and no others.
 pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
     let world = World::build(store).await;
     let other = session(&world.member, 0);
@@ -171,7 +171,7 @@ pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
     assert_eq!(reads.cli_sessions(world.member.id).await.unwrap(), [other]);
 }
 
-/// What is over by then is removed, to the microsecond.
+/// Expired logins and sessions are removed, with microsecond precision.
 pub async fn what_is_over_is_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let (over, alive) = (session(&world.owner, 0), session(&world.owner, 1));

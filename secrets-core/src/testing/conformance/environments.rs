@@ -1,4 +1,4 @@
-//! Environments.
+//! Rules for environments.
 
 use std::slice::from_ref;
 
@@ -9,7 +9,8 @@ use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, token,
 };
 
-/// All that is kept of an environment survives, present or absent, at the largest numbers.
+/// All fields of an environment are stored, with optional ones present or absent, and with the
+/// largest numbers.
 pub async fn everything_of_an_environment_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let full = EnvironmentRecord {
@@ -32,7 +33,7 @@ pub async fn everything_of_an_environment_survives(store: &dyn Store) {
     assert_eq!(found, [world.development, world.staging, world.production, full]);
 }
 
-/// A name is given once within a project, in any case of letters.
+/// A name is unique within a project, ignoring case.
 pub async fn a_name_is_unique_within_its_project_in_any_case(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -46,7 +47,7 @@ pub async fn a_name_is_unique_within_its_project_in_any_case(store: &dyn Store) 
     assert_eq!(tx.environments(world.project.id, member).await.unwrap().len(), 3);
 }
 
-/// Two projects may have environments of one name.
+/// Two projects may have environments of the same name.
 pub async fn two_projects_may_use_the_same_environment_name(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -62,7 +63,7 @@ pub async fn two_projects_may_use_the_same_environment_name(store: &dyn Store) {
     assert_eq!(seen.environments(world.project.id, member).await.unwrap().len(), 3);
 }
 
-/// Environments come by their position, whenever they were made.
+/// Environments are listed by position, whenever they were created.
 pub async fn environments_come_by_position(store: &dyn Store) {
     let world = World::build(store).await;
     let [last, middle] = [("a", 20), ("z", 10)].map(|(name, position)| EnvironmentRecord {
@@ -79,7 +80,7 @@ pub async fn environments_come_by_position(store: &dyn Store) {
     assert_eq!(found, [world.development, world.staging, world.production, middle, last]);
 }
 
-/// A project that is unknown has no environments.
+/// An unknown project has no environments.
 pub async fn an_unknown_project_has_no_environments(store: &dyn Store) {
     let world = World::build(store).await;
     let unknown = project(&world.team, "unknown").id;
@@ -89,7 +90,7 @@ pub async fn an_unknown_project_has_no_environments(store: &dyn Store) {
     assert_eq!(found.unwrap(), []);
 }
 
-/// A token finds the environments that its scope holds.
+/// A token can list the environments in its scope.
 pub async fn a_token_lists_the_environments_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let everywhere = token(&world.team, &world.owner);
@@ -110,7 +111,7 @@ pub async fn a_token_lists_the_environments_of_its_scope(store: &dyn Store) {
     assert_eq!(some, [world.development, world.staging]);
 }
 
-/// A token for all environments holds those of its own projects only.
+/// A token for all environments has access only to those of its own projects.
 pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -130,7 +131,7 @@ pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: 
     }
 }
 
-/// Heirs are those that inherit directly, ordered by name, upper case before lower.
+/// Child environments are those that inherit directly, ordered by name, upper case before lower.
 pub async fn heirs_are_direct_and_ordered_by_name(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = |name, of: &EnvironmentRecord| EnvironmentRecord {
@@ -152,7 +153,7 @@ pub async fn heirs_are_direct_and_ordered_by_name(store: &dyn Store) {
     assert_eq!(seen.heirs(grandchild.id).await.unwrap(), []);
 }
 
-/// A deleted environment takes its secrets and their versions along, and nothing of another.
+/// Deleting an environment deletes its secrets and their versions, and nothing of others.
 pub async fn deleting_an_environment_takes_its_secrets_along(store: &dyn Store) {
     let world = World::build(store).await;
     let (gone, kept) = (secret(&world.staging, "KEY"), secret(&world.production, "KEY"));
@@ -174,7 +175,8 @@ pub async fn deleting_an_environment_takes_its_secrets_along(store: &dyn Store) 
     assert_eq!(left, [world.development, world.production]);
 }
 
-/// An environment that others inherit from is not deleted: nothing vanishes from an heir unseen.
+/// An environment that others inherit from cannot be deleted, because its children would lose
+/// secrets.
 pub async fn an_environment_with_heirs_is_not_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {
@@ -192,7 +194,7 @@ pub async fn an_environment_with_heirs_is_not_deleted(store: &dyn Store) {
     assert_eq!(read(store).await.heirs(world.production.id).await.unwrap(), [heir.name]);
 }
 
-/// The name of a deleted environment can be given again; the new one begins empty.
+/// The name of a deleted environment can be used again; the new environment is empty.
 pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let second = environment(&world.project, "Staging");
@@ -210,7 +212,7 @@ pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
     assert_eq!(sight.chain[0].secrets, []);
 }
 
-/// An environment that is gone can be neither deleted nor touched.
+/// A deleted environment can be neither deleted nor touched.
 pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -233,7 +235,7 @@ pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
     assert_stale(touched, Subject::Environment);
 }
 
-/// Touching counts one write and gives the count.
+/// Touching an environment increases its revision by one and returns the new revision.
 pub async fn touching_counts_from_the_stored_revision(store: &dyn Store) {
     let world = World::build(store).await;
     let busy = EnvironmentRecord { revision: 1 << 40, ..environment(&world.project, "busy") };
@@ -248,7 +250,7 @@ pub async fn touching_counts_from_the_stored_revision(store: &dyn Store) {
     assert_eq!(tx.touch_environment(busy.id).await.unwrap(), busy.revision + 3);
 }
 
-/// Touching changes the revision of the one environment, and nothing else.
+/// Touching an environment changes its revision, and nothing else.
 pub async fn touching_changes_nothing_but_the_revision(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -261,7 +263,7 @@ pub async fn touching_changes_nothing_but_the_revision(store: &dyn Store) {
     assert_eq!(found, [world.development, touched, world.production]);
 }
 
-/// Names that look alike to a pattern or a loose comparison are different names.
+/// Names that a pattern or a loose comparison would treat as equal are different names.
 pub async fn environment_names_are_no_patterns(store: &dyn Store) {
     let world = World::build(store).await;
     let names = ["a_b", "a-b", "axb", "a-B-", "1", "01"];
@@ -280,7 +282,7 @@ pub async fn environment_names_are_no_patterns(store: &dyn Store) {
     }
 }
 
-/// An inherited secret is not deleted with the heir that saw it.
+/// An inherited secret is not deleted with a child environment.
 pub async fn deleting_an_heir_leaves_what_it_inherited(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {

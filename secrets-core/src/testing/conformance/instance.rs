@@ -1,4 +1,4 @@
-//! The installation's own rows.
+//! Rules for the rows of the installation itself.
 
 use std::slice::from_ref;
 
@@ -10,7 +10,7 @@ use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, user,
 };
 
-/// An empty store holds no installation, nothing of anybody's and no secret.
+/// An empty store has no installation, no user data and no secrets.
 pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
     let mut seen = read(store).await;
 
@@ -20,7 +20,7 @@ pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
     assert!(seen.sample(SecretId::draw(at(0))).await.unwrap().is_none());
 }
 
-/// The installation is kept with its keys, each under its purpose, at the largest numbers.
+/// The installation is stored with its keys, one per purpose, with the largest numbers.
 pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
     let (instance, keys) = installation();
     let mut tx = begin(store).await;
@@ -32,7 +32,7 @@ pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
     assert_eq!(all_of_keys(&found_keys), all_of_keys(&keys));
 }
 
-/// A store is one installation's: a second one is refused, and the first stays.
+/// A store has one installation: a second one is refused, and the first stays unchanged.
 pub async fn there_is_one_installation(store: &dyn Store) {
     let ((first, keys), (second, other_keys)) = (installation(), installation());
     let mut tx = begin(store).await;
@@ -48,7 +48,7 @@ pub async fn there_is_one_installation(store: &dyn Store) {
     assert_eq!(found_keys.len(), keys.len());
 }
 
-/// An installation alone is nothing that belongs to somebody.
+/// An installation alone does not count as user data.
 pub async fn an_installation_alone_is_no_data(store: &dyn Store) {
     let (instance, keys) = installation();
     let mut tx = begin(store).await;
@@ -57,7 +57,7 @@ pub async fn an_installation_alone_is_no_data(store: &dyn Store) {
     assert!(!committed(store, tx).await.holds_data().await.unwrap());
 }
 
-/// One person is something that belongs to somebody.
+/// A single user counts as user data.
 pub async fn one_person_is_data(store: &dyn Store) {
     let mut tx = begin(store).await;
 
@@ -67,7 +67,7 @@ pub async fn one_person_is_data(store: &dyn Store) {
     assert!(committed(store, tx).await.holds_data().await.unwrap());
 }
 
-/// Whoever deletes the only project still holds data.
+/// A deleted project still counts as user data.
 pub async fn a_deleted_project_leaves_data(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -77,7 +77,7 @@ pub async fn a_deleted_project_leaves_data(store: &dyn Store) {
     assert!(committed(store, tx).await.holds_data().await.unwrap());
 }
 
-/// The range of secrets goes from the oldest to the newest, which may be the same one.
+/// The range of secrets goes from the oldest to the newest ID, which may be equal.
 pub async fn the_range_goes_from_the_oldest_secret_to_the_newest(store: &dyn Store) {
     let world = World::build(store).await;
     let [oldest, middle, newest] = three(&world);
@@ -93,7 +93,7 @@ pub async fn the_range_goes_from_the_oldest_secret_to_the_newest(store: &dyn Sto
     assert_eq!(seen.secret_range().await.unwrap(), Some((oldest.id, middle.id)));
 }
 
-/// A sample is the first secret at or after an id.
+/// The sample is the first secret at or after an ID.
 pub async fn a_sample_is_the_first_secret_from_an_id_on(store: &dyn Store) {
     let world = World::build(store).await;
     let [oldest, middle, newest] = three(&world);
@@ -115,7 +115,7 @@ pub async fn a_sample_is_the_first_secret_from_an_id_on(store: &dyn Store) {
     }
 }
 
-/// A sample brings the present version, and the key of the secret's own project.
+/// A sample contains the current version and the key of the secret's own project.
 pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -135,7 +135,7 @@ pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
     assert_eq!(sample.key, Some(key));
 }
 
-/// An installation with a key for every purpose.
+/// Returns an installation with a key for every purpose.
 pub(super) fn installation() -> (InstanceRecord, Vec<InstanceKeyRecord>) {
     let instance = InstanceRecord {
         id: InstanceId::draw(at(0)),
@@ -154,7 +154,7 @@ pub(super) fn installation() -> (InstanceRecord, Vec<InstanceKeyRecord>) {
     (instance, keys.into())
 }
 
-/// Secrets made at three times.
+/// Returns secrets created at three different times.
 fn three(world: &World) -> [SecretRecord; 3] {
     [(10, "Z"), (20, "A"), (30, "M")].map(|(age, key)| SecretRecord {
         id: SecretId::draw(at(age)),
@@ -168,7 +168,7 @@ fn all_of(instance: &InstanceRecord) -> impl PartialEq + std::fmt::Debug {
     (id, root_key, kek_id, wrapped_kek, canary, epoch, created_at)
 }
 
-/// What is kept of keys, by purpose.
+/// Fields of keys for comparison, ordered by purpose.
 fn all_of_keys(keys: &[InstanceKeyRecord]) -> Vec<(u32, u32, Vec<u8>)> {
     let mut keys: Vec<_> =
         keys.iter().map(|key| (key.purpose as u32, key.kek_id, key.wrapped.clone())).collect();

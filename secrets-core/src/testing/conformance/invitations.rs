@@ -1,4 +1,4 @@
-//! Invitations.
+//! Rules for invitations.
 
 use std::slice::from_ref;
 
@@ -10,7 +10,7 @@ use crate::model::{InvitationId, Role, Subject};
 use crate::store::{InvitationRecord, Store, TeamRecord, UserRecord};
 use crate::testing::fixtures::{World, at, invitation};
 
-/// An invitation is found in each way with all that is kept of it.
+/// An invitation is found by every lookup, with all its fields.
 pub async fn an_invitation_is_found_by_id_hash_team_and_address(store: &dyn Store) {
     let world = World::build(store).await;
     let full = InvitationRecord {
@@ -33,7 +33,7 @@ pub async fn an_invitation_is_found_by_id_hash_team_and_address(store: &dyn Stor
     assert_eq!(seen.invitations_to(&full.email).await.unwrap(), [full]);
 }
 
-/// What nobody sent is not found; neither is what almost fits.
+/// Unknown invitations are not found, nor are ones that almost match.
 pub async fn an_unknown_invitation_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let known = invitation(&world.team, &world.owner, "new@example.com");
@@ -51,7 +51,7 @@ pub async fn an_unknown_invitation_is_not_found(store: &dyn Store) {
     assert_eq!(seen.invitations_to(&other).await.unwrap(), []);
 }
 
-/// An address is invited to a team once, and to as many teams as like it.
+/// An address has at most one invitation per team, but may be invited to several teams.
 pub async fn an_address_is_invited_to_a_team_once(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -66,7 +66,7 @@ pub async fn an_address_is_invited_to_a_team_once(store: &dyn Store) {
     assert_eq!(found.len(), 2);
 }
 
-/// No two invitations have one hash.
+/// Token hashes of invitations are unique.
 pub async fn an_invitation_hash_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");
@@ -80,7 +80,7 @@ pub async fn an_invitation_hash_is_unique(store: &dyn Store) {
     assert_duplicate(tx.insert_invitation(&second).await, Subject::Invitation);
 }
 
-/// Invitations come in the order they were made, whatever became of them since.
+/// Invitations are listed in order of creation, whatever changed since.
 pub async fn invitations_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let made = |age, email: &str| InvitationRecord {
@@ -100,7 +100,7 @@ pub async fn invitations_come_oldest_first(store: &dyn Store) {
     assert_eq!(found, ["b@example.com", "c@example.com", "a@example.com"]);
 }
 
-/// An invitation tells what its inviter is called now.
+/// An invitation shows the inviter's current name.
 pub async fn an_invitation_names_team_and_inviter_as_they_are_now(store: &dyn Store) {
     let world = World::build(store).await;
     let sent = invitation(&world.team, &world.owner, "x@example.com");
@@ -122,7 +122,7 @@ pub async fn an_invitation_names_team_and_inviter_as_they_are_now(store: &dyn St
     assert_eq!(found, Some(expected));
 }
 
-/// The last token is the good one.
+/// Only the most recent token is valid.
 pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");
@@ -143,7 +143,7 @@ pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &d
     assert_eq!(seen.invitation_by_mac(&second.mac).await.unwrap(), Some(second));
 }
 
-/// Who read an invitation before it was sent again neither sends nor deletes it.
+/// An invitation that was sent again since it was read can be neither sent again nor deleted.
 pub async fn an_invitation_that_was_sent_meanwhile_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");
@@ -159,7 +159,7 @@ pub async fn an_invitation_that_was_sent_meanwhile_is_stale(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.invitation(first.id).await.unwrap(), Some(second));
 }
 
-/// A deleted invitation is gone once, and its address can be invited anew.
+/// An invitation can be deleted once, and its address can be invited again.
 pub async fn a_deleted_invitation_is_gone(store: &dyn Store) {
     let world = World::build(store).await;
     let [gone, kept] = ["gone@example.com", "kept@example.com"]
@@ -178,7 +178,7 @@ pub async fn a_deleted_invitation_is_gone(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.invitation_by_mac(&gone.mac).await.unwrap(), None);
 }
 
-/// Members count, and invitations until they expire.
+/// The count includes members, and invitations until they expire.
 pub async fn members_and_those_who_are_invited_take_places(store: &dyn Store) {
     let world = World::build(store).await;
     let until = |end, email: &str| InvitationRecord {
@@ -198,7 +198,7 @@ pub async fn members_and_those_who_are_invited_take_places(store: &dyn Store) {
     assert_eq!(tx.count_places(world.other_team.id, at(0)).await.unwrap(), 1);
 }
 
-/// What has expired in a team is deleted, and nothing else.
+/// Expired invitations of a team are deleted, and nothing else.
 pub async fn expired_invitations_are_deleted_in_their_team(store: &dyn Store) {
     let world = World::build(store).await;
     let ended = |email: &str| InvitationRecord {

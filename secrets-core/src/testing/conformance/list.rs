@@ -1,9 +1,9 @@
-//! The list of the rules.
+//! List of the conformance rules.
 
-/// Makes a test of every rule that stores keep.
+/// Creates a test for every rule of the store contract.
 ///
-/// `open` is an async function that gives an empty store, `Arc<dyn Store>`, and something that
-/// keeps its database alive, dropped when the rule has been tested. The tests run on tokio.
+/// `open` is an async function that returns an empty store, `Arc<dyn Store>`, and a guard that
+/// keeps its database alive and is dropped after the test. The tests run on tokio.
 ///
 /// ```text
 /// async fn open() -> (Arc<dyn Store>, TempDir) { … }

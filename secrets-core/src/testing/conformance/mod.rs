@@ -1,7 +1,7 @@
-//! What every store does: the contract of [`crate::store`], one rule each.
+//! Conformance tests for stores: the contract of [`crate::store`], one rule per test.
 //!
-//! [`store_conformance!`](crate::store_conformance) makes a test of every rule, each with a store of
-//! its own that is empty. The rules are listed there; one that is written and not listed fails
+//! [`store_conformance!`](crate::store_conformance) creates a test for every rule, each with a new
+//! empty store. The rules are listed in that macro; a rule that is missing there fails the test
 //! `every_rule_is_listed` below.
 
 use std::fmt::Debug;
@@ -47,11 +47,11 @@ pub mod users;
 pub mod versions;
 pub mod webhooks;
 
-/// Something to be done beside other things.
+/// Task that runs concurrently with others.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Starts a task at once, on whatever runtime there is, and gives what waits for its end. The wait
-/// panics if the task did.
+/// Function that starts a task on the current runtime and returns a future that waits for its end.
+/// That future panics if the task panicked.
 pub type Spawn = fn(Task) -> Task;
 
 async fn begin(store: &dyn Store) -> Box<dyn Tx> {
@@ -62,7 +62,7 @@ async fn read(store: &dyn Store) -> Box<dyn Reads> {
     store.read().await.unwrap()
 }
 
-/// Commits, and looks at it from outside.
+/// Commits a transaction and returns a new reader.
 async fn committed(store: &dyn Store, tx: Box<dyn Tx>) -> Box<dyn Reads> {
     tx.commit().await.unwrap();
     read(store).await
@@ -80,8 +80,8 @@ fn assert_stale<T: Debug>(result: StoreResult<T>, subject: Subject) {
     assert!(matches!(error, StoreError::Stale(of) if of == subject), "{error:?}");
 }
 
-/// Does the same many times at once, each numbered, and counts those that succeed. The others may
-/// fail for no other reason than that somebody was there before.
+/// Runs `times` numbered attempts concurrently and returns how many succeeded. The others may fail
+/// only because another attempt was first (duplicate or stale).
 async fn at_once<F>(
     store: &Arc<dyn Store>,
     spawn: Spawn,
@@ -107,8 +107,8 @@ where
     succeeded.load(Ordering::SeqCst)
 }
 
-/// Begins, and lets all others go on before anything is done: whoever can begin beside this
-/// transaction will have.
+/// Begins a transaction, then yields several times so that every other task that can begin
+/// concurrently does so.
 async fn begin_among_others(store: &dyn Store) -> StoreResult<Box<dyn Tx>> {
     let tx = store.begin().await?;
     for _ in 0..16 {

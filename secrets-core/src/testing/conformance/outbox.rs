@@ -1,11 +1,11 @@
-//! What is to be sent.
+//! Rules for the outbox.
 
 use super::{assert_stale, begin, committed};
 use crate::model::Subject;
 use crate::store::{DeliveryRecord, Store};
 use crate::testing::fixtures::{at, delivery};
 
-/// A delivery is due from its time on, with all that is kept of it.
+/// A delivery is due from its time on, and is loaded with all its fields.
 pub async fn a_delivery_is_due_from_its_time_on(store: &dyn Store) {
     let full = DeliveryRecord {
         payload: r#"{"ünï":"日本 '\\"}"#.to_owned(),
@@ -22,7 +22,7 @@ pub async fn a_delivery_is_due_from_its_time_on(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(10), 10).await.unwrap(), [full]);
 }
 
-/// The longest due come first, and no more than are asked for.
+/// The deliveries that have been due longest come first, up to the limit.
 pub async fn the_longest_due_come_first(store: &dyn Store) {
     let all = [30, 10, 20].map(|age| delivery(at(age)));
     let mut tx = begin(store).await;
@@ -36,7 +36,7 @@ pub async fn the_longest_due_come_first(store: &dyn Store) {
     assert_eq!(due, [oldest, middle]);
 }
 
-/// Of each kind what is due is told by itself.
+/// Due deliveries are listed separately for each kind.
 pub async fn each_kind_of_delivery_is_due_by_itself(store: &dyn Store) {
     let mail = delivery(at(2));
     let call = DeliveryRecord { kind: "call".to_owned(), ..delivery(at(1)) };
@@ -51,7 +51,8 @@ pub async fn each_kind_of_delivery_is_due_by_itself(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("", at(9), 9).await.unwrap(), []);
 }
 
-/// What is claimed is not due until the claim ends, and cannot be claimed by who read it before.
+/// A claimed delivery is not due until the claim ends, and cannot be claimed again by a worker that
+/// read it before.
 pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
     let left = delivery(at(0));
     let claimed = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..left.clone() };
@@ -67,7 +68,7 @@ pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(120), 10).await.unwrap(), [claimed]);
 }
 
-/// Whoever lost a claim settles nothing.
+/// A worker that has lost its claim can neither delete nor postpone the delivery.
 pub async fn a_claim_that_was_lost_settles_nothing(store: &dyn Store) {
     let left = delivery(at(0));
     let lost = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..left.clone() };
@@ -84,7 +85,7 @@ pub async fn a_claim_that_was_lost_settles_nothing(store: &dyn Store) {
     assert_eq!(due, [held]);
 }
 
-/// What failed is due again when that is said, and what was sent is gone.
+/// A failed delivery is due again at its new time, and a sent delivery is deleted.
 pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     let [failed, sent] = [delivery(at(0)), delivery(at(0))];
     let later = DeliveryRecord { next_attempt_at: at(5), ..failed.clone() };
@@ -101,7 +102,7 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(5), 10).await.unwrap(), [later]);
 }
 
-/// What would be due soon is due at once; what was put off for longer is not.
+/// Deliveries that are due soon become due at once; those postponed for longer do not.
 pub async fn deliveries_are_hastened(store: &dyn Store) {
     let [due, soon, late] = [at(0), at(120), at(121)].map(delivery);
     let mut tx = begin(store).await;

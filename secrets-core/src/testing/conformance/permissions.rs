@@ -1,4 +1,4 @@
-//! What is said of people's access, and what a look finds of it.
+//! Rules for permissions of users in environments and projects.
 
 use super::{assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, MemberAccess, Principal, Role, Subject};
@@ -8,8 +8,8 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, member, project, project_key, token};
 
-/// What is said of a person in an environment.
-fn said(world: &World, user: &UserRecord, place: &EnvironmentRecord) -> PermissionRecord {
+/// Returns a read permission of a user in an environment.
+fn permission_for(world: &World, user: &UserRecord, place: &EnvironmentRecord) -> PermissionRecord {
     PermissionRecord {
         environment: place.id,
         user: user.id,
@@ -21,7 +21,7 @@ fn said(world: &World, user: &UserRecord, place: &EnvironmentRecord) -> Permissi
     }
 }
 
-/// What a look into an environment tells of each link.
+/// Loads an environment and returns the permission granted on each link of its chain.
 async fn granted(
     seen: &mut dyn Reads,
     place: &EnvironmentRecord,
@@ -32,7 +32,7 @@ async fn granted(
     sight.chain.iter().map(|link| link.granted).collect()
 }
 
-/// All that is said survives, whatever the access.
+/// All fields of a permission are stored, for every kind of access.
 pub async fn everything_said_of_a_person_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -45,7 +45,7 @@ pub async fn everything_said_of_a_person_survives(store: &dyn Store) {
             granted_by,
             created_at: at(1),
             updated_at: at(2),
-            ..said(&world, &world.member, place)
+            ..permission_for(&world, &world.member, place)
         };
         tx.put_permission(&full).await.unwrap();
         tx.delete_permission(full.environment, full.user).await.unwrap();
@@ -56,10 +56,10 @@ pub async fn everything_said_of_a_person_survives(store: &dyn Store) {
     }
 }
 
-/// What is said again takes the place of what was said; the moment of the first time stays.
+/// A new permission replaces the previous one, but the creation time of the first is kept.
 pub async fn what_is_said_again_takes_the_place(store: &dyn Store) {
     let world = World::build(store).await;
-    let first = said(&world, &world.member, &world.staging);
+    let first = permission_for(&world, &world.member, &world.staging);
     let again = PermissionRecord {
         access: MemberAccess::Admin,
         granted_by: Some(world.owner.id.uuid()),
@@ -77,13 +77,15 @@ pub async fn what_is_said_again_takes_the_place(store: &dyn Store) {
     assert_eq!(seen.permissions(world.staging.id).await.unwrap(), [kept]);
 }
 
-/// What is said of an environment comes oldest first, and of no other.
+/// Permissions of an environment are listed oldest first, without those of other environments.
 pub async fn what_is_said_comes_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
-    let later =
-        PermissionRecord { created_at: at(5), ..said(&world, &world.owner, &world.staging) };
-    let first = said(&world, &world.member, &world.staging);
-    let elsewhere = said(&world, &world.member, &world.production);
+    let later = PermissionRecord {
+        created_at: at(5),
+        ..permission_for(&world, &world.owner, &world.staging)
+    };
+    let first = permission_for(&world, &world.member, &world.staging);
+    let elsewhere = permission_for(&world, &world.member, &world.production);
     let mut tx = begin(store).await;
     for permission in [&later, &first, &elsewhere] {
         tx.put_permission(permission).await.unwrap();
@@ -95,7 +97,7 @@ pub async fn what_is_said_comes_oldest_first(store: &dyn Store) {
     assert_eq!(seen.permissions(world.development.id).await.unwrap(), []);
 }
 
-/// What is said of a person is found by project, by environment.
+/// Permissions of a user are listed per project, ordered by environment.
 pub async fn what_is_said_of_a_person_is_found_by_project(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -103,13 +105,13 @@ pub async fn what_is_said_of_a_person_is_found_by_project(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_project(&other, &project_key(&other)).await.unwrap();
     tx.insert_environment(&far).await.unwrap();
-    let mut here =
-        [&world.staging, &world.development].map(|place| said(&world, &world.member, place));
+    let mut here = [&world.staging, &world.development]
+        .map(|place| permission_for(&world, &world.member, place));
     for permission in &here {
         tx.put_permission(permission).await.unwrap();
     }
-    tx.put_permission(&said(&world, &world.member, &far)).await.unwrap();
-    tx.put_permission(&said(&world, &world.owner, &world.staging)).await.unwrap();
+    tx.put_permission(&permission_for(&world, &world.member, &far)).await.unwrap();
+    tx.put_permission(&permission_for(&world, &world.owner, &world.staging)).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     let found = seen.permissions_of(world.project.id, world.member.id).await.unwrap();
@@ -118,13 +120,13 @@ pub async fn what_is_said_of_a_person_is_found_by_project(store: &dyn Store) {
     assert_eq!(found, here);
 }
 
-/// What nobody said cannot be taken back, and nothing else goes with what is.
+/// Deleting a permission deletes no other one, and deleting a missing one is stale.
 pub async fn what_is_taken_back_is_gone(store: &dyn Store) {
     let world = World::build(store).await;
-    let kept = said(&world, &world.owner, &world.staging);
+    let kept = permission_for(&world, &world.owner, &world.staging);
     let mut tx = begin(store).await;
     tx.put_permission(&kept).await.unwrap();
-    tx.put_permission(&said(&world, &world.member, &world.staging)).await.unwrap();
+    tx.put_permission(&permission_for(&world, &world.member, &world.staging)).await.unwrap();
 
     tx.delete_permission(world.staging.id, world.member.id).await.unwrap();
     let again = tx.delete_permission(world.staging.id, world.member.id).await;
@@ -134,23 +136,23 @@ pub async fn what_is_taken_back_is_gone(store: &dyn Store) {
     assert_eq!(seen.permissions(world.staging.id).await.unwrap(), [kept]);
 }
 
-/// Nothing is said of somebody who is no member.
+/// A permission cannot be given to a user who is not a member.
 pub async fn nothing_is_said_of_a_stranger(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
-    let refused = tx.put_permission(&said(&world, &world.stranger, &world.staging)).await;
+    let refused = tx.put_permission(&permission_for(&world, &world.stranger, &world.staging)).await;
 
     assert!(matches!(refused, Err(StoreError::Broken(_))), "{refused:?}");
 }
 
-/// What was said of an environment goes with it.
+/// Deleting an environment deletes its permissions.
 pub async fn an_environment_takes_what_was_said_along(store: &dyn Store) {
     let world = World::build(store).await;
-    let kept = said(&world, &world.member, &world.production);
+    let kept = permission_for(&world, &world.member, &world.production);
     let mut tx = begin(store).await;
     tx.put_permission(&kept).await.unwrap();
-    tx.put_permission(&said(&world, &world.member, &world.staging)).await.unwrap();
+    tx.put_permission(&permission_for(&world, &world.member, &world.staging)).await.unwrap();
 
     tx.delete_environment(world.staging.id).await.unwrap();
 
@@ -160,13 +162,13 @@ pub async fn an_environment_takes_what_was_said_along(store: &dyn Store) {
     assert_eq!(seen.permissions(world.staging.id).await.unwrap(), []);
 }
 
-/// Who leaves a team and comes back has no old rights; the others keep theirs.
+/// A user who leaves a team and rejoins it has no permissions from before; other users keep theirs.
 pub async fn who_comes_back_has_no_old_rights(store: &dyn Store) {
     let world = World::build(store).await;
-    let kept = said(&world, &world.owner, &world.staging);
+    let kept = permission_for(&world, &world.owner, &world.staging);
     let mut tx = begin(store).await;
     tx.put_permission(&kept).await.unwrap();
-    tx.put_permission(&said(&world, &world.member, &world.staging)).await.unwrap();
+    tx.put_permission(&permission_for(&world, &world.member, &world.staging)).await.unwrap();
     tx.delete_member(world.team.id, world.member.id).await.unwrap();
     tx.insert_member(&member(&world.team, &world.member, Role::Member)).await.unwrap();
 
@@ -177,7 +179,7 @@ pub async fn who_comes_back_has_no_old_rights(store: &dyn Store) {
     assert_eq!(granted(&mut *seen, &world.staging, principal).await, [None]);
 }
 
-/// What is said of a project is kept, replaced and taken back.
+/// Default permissions of a project are stored, replaced and deleted.
 pub async fn what_is_said_of_a_project_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let project = world.project.id;
@@ -202,7 +204,8 @@ pub async fn what_is_said_of_a_project_is_kept(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.permission_default(project).await.unwrap(), None);
 }
 
-/// A look tells of each link what was said of the one who looks, or else of the project.
+/// Each link of a loaded chain has the permission of the calling user, or else the project's
+/// default.
 pub async fn a_look_tells_what_was_granted(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {
@@ -211,7 +214,7 @@ pub async fn a_look_tells_what_was_granted(store: &dyn Store) {
     };
     let own = PermissionRecord {
         access: MemberAccess::Admin,
-        ..said(&world, &world.member, &world.staging)
+        ..permission_for(&world, &world.member, &world.staging)
     };
     let of_all = PermissionDefault {
         project: world.project.id,

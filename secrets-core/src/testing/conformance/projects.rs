@@ -1,11 +1,11 @@
-//! Projects, and how somebody stands to one.
+//! Rules for projects, and for the relation of callers to them.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, ProjectRef, Role, Subject};
 use crate::store::{ProjectRecord, Standing, Store, TeamRecord, Wanted};
 use crate::testing::fixtures::{World, at, member, project, project_key, team, user};
 
-/// A project is found by its id and by its slug, with all that is kept of it.
+/// A project is found by its ID and by its slug, with all its fields.
 pub async fn a_project_is_found_by_id_and_by_slug(store: &dyn Store) {
     let world = World::build(store).await;
     let full = ProjectRecord {
@@ -30,7 +30,7 @@ pub async fn a_project_is_found_by_id_and_by_slug(store: &dyn Store) {
     assert_eq!(bare.project, world.project);
 }
 
-/// What names no project finds none: an unknown id, an unknown slug, a slug in another case.
+/// No project is found by an unknown ID, an unknown slug, or a slug in another case.
 pub async fn an_unknown_project_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let owner = Principal::User(world.owner.id);
@@ -51,7 +51,7 @@ pub async fn an_unknown_project_is_not_found(store: &dyn Store) {
     }
 }
 
-/// A slug is given once among the projects of all teams, and whoever is refused leaves no trace.
+/// A slug is unique among the projects of all teams, and a refused insert leaves no trace.
 pub async fn a_slug_is_unique_among_projects(store: &dyn Store) {
     let world = World::build(store).await;
     let second = project(&world.other_team, world.project.slug.as_str());
@@ -65,7 +65,7 @@ pub async fn a_slug_is_unique_among_projects(store: &dyn Store) {
     assert_eq!(seen.project_key(second.id, 1).await.unwrap(), None);
 }
 
-/// The slug of a deleted project is never given again.
+/// The slug of a deleted project is never available again.
 pub async fn a_deleted_projects_slug_stays_taken(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -79,7 +79,7 @@ pub async fn a_deleted_projects_slug_stays_taken(store: &dyn Store) {
     assert_duplicate(again, Subject::Project);
 }
 
-/// A slug may be that of a team: teams and projects have names of their own.
+/// A project may have the same slug as a team.
 pub async fn a_project_and_a_team_may_share_a_slug(store: &dyn Store) {
     let world = World::build(store).await;
     let namesake = project(&world.team, world.team.slug.as_str());
@@ -92,7 +92,7 @@ pub async fn a_project_and_a_team_may_share_a_slug(store: &dyn Store) {
     assert_eq!(found.project, namesake);
 }
 
-/// A member of the team stands to its projects with their role.
+/// A member of the team has their role in its projects.
 pub async fn a_member_stands_with_their_role(store: &dyn Store) {
     let world = World::build(store).await;
     let admin = user("admin");
@@ -109,7 +109,7 @@ pub async fn a_member_stands_with_their_role(store: &dyn Store) {
     }
 }
 
-/// Whoever is not in the team does not stand to its projects at all, and neither does nobody.
+/// Users outside the team, and unknown users, have no relation to its projects.
 pub async fn a_stranger_does_not_stand_to_a_project(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -120,7 +120,7 @@ pub async fn a_stranger_does_not_stand_to_a_project(store: &dyn Store) {
     }
 }
 
-/// A project tells its team's plan.
+/// A project is loaded with its team's plan.
 pub async fn a_project_tells_its_teams_plan(store: &dyn Store) {
     let world = World::build(store).await;
     let limited = TeamRecord { plan: "free".parse().unwrap(), ..team(&world.owner, "limited") };
@@ -137,7 +137,7 @@ pub async fn a_project_tells_its_teams_plan(store: &dyn Store) {
     assert_eq!((free.plan.as_str(), unlimited.plan.as_str()), ("free", "unlimited"));
 }
 
-/// The projects of a person are those of their teams, oldest first.
+/// The projects of a user are those of their teams, oldest first.
 pub async fn projects_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let [third, first, second] = [(30, "a"), (10, "b"), (20, "c")]
@@ -158,7 +158,7 @@ pub async fn projects_come_oldest_first(store: &dyn Store) {
     assert_eq!(of_nobody, []);
 }
 
-/// Whoever is in several teams has the projects of all of them, in one order.
+/// A user in several teams gets the projects of all of them, in one order.
 pub async fn the_projects_of_several_teams_come_in_one_order(store: &dyn Store) {
     let world = World::build(store).await;
     let [second, first] = [(20, &world.team), (10, &world.other_team)].map(|(age, team)| {
@@ -175,7 +175,7 @@ pub async fn the_projects_of_several_teams_come_in_one_order(store: &dyn Store) 
     assert_eq!(found, [world.project, first, second]);
 }
 
-/// A team's projects are counted as they are within the transaction.
+/// Counting a team's projects includes changes of the same transaction.
 pub async fn the_projects_of_a_team_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let second = project(&world.team, "second");
@@ -191,7 +191,7 @@ pub async fn the_projects_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(tx.count_projects(world.other_team.id).await.unwrap(), 0);
 }
 
-/// A project's key is found by its version, with every byte and the largest numbers.
+/// A project's key is found by its version, with every byte value and the largest numbers.
 pub async fn a_project_key_is_found_by_version(store: &dyn Store) {
     let world = World::build(store).await;
     let second = project(&world.team, "second");
@@ -208,7 +208,7 @@ pub async fn a_project_key_is_found_by_version(store: &dyn Store) {
     assert_eq!(seen.project_key(world.project.id, 1).await.unwrap(), Some(world.key));
 }
 
-/// An update replaces name, description and the time of change, and nothing else.
+/// An update replaces name, description and update time, and nothing else.
 pub async fn an_update_changes_what_a_project_is_called(store: &dyn Store) {
     let world = World::build(store).await;
     let renamed = ProjectRecord {
@@ -234,7 +234,7 @@ pub async fn an_update_changes_what_a_project_is_called(store: &dyn Store) {
     assert!(seen.project(&"other".into(), owner).await.unwrap().is_none());
 }
 
-/// An update can take the description away.
+/// An update can remove the description.
 pub async fn an_update_can_take_a_description_away(store: &dyn Store) {
     let world = World::build(store).await;
     let described = ProjectRecord { description: Some("old".to_owned()), ..world.project.clone() };
@@ -247,7 +247,7 @@ pub async fn an_update_can_take_a_description_away(store: &dyn Store) {
     assert_eq!(found, [world.project]);
 }
 
-/// A project that is unknown or deleted can be neither changed nor deleted nor held.
+/// An unknown or deleted project can be neither changed, deleted nor locked.
 pub async fn a_project_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -260,7 +260,7 @@ pub async fn a_project_that_is_gone_is_stale(store: &dyn Store) {
     }
 }
 
-/// A project that exists can be held, more than once in a transaction.
+/// An existing project can be locked, more than once in a transaction.
 pub async fn a_project_that_exists_can_be_held(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -272,7 +272,7 @@ pub async fn a_project_that_exists_can_be_held(store: &dyn Store) {
     assert_eq!(found, [world.project]);
 }
 
-/// A deleted project is in no answer, and the others are as they were.
+/// A deleted project is in no result, and other projects are unchanged.
 pub async fn a_deleted_project_is_in_no_answer(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");

@@ -1,4 +1,4 @@
-//! What holds when many do the same at once.
+//! Rules for concurrent operations.
 
 use std::slice::from_ref;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, token, user,
 };
 
-/// So many at once.
+/// Number of concurrent tasks.
 const MANY: u32 = 64;
 
-/// Every write that touches the environment first succeeds, and each makes a version of its own.
+/// Every write that touches the environment first succeeds, and creates its own version.
 pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let first = secret(&world.production, "KEY");
@@ -47,7 +47,7 @@ pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, 
     assert_eq!(values.len(), MANY as usize, "no value was lost");
 }
 
-/// Of many who would replace the same version, one does; to the others it is stale.
+/// Only one of many concurrent replacements of the same version succeeds; the others are stale.
 pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let first = secret(&world.production, "KEY");
@@ -72,7 +72,7 @@ pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn)
     );
 }
 
-/// Every touch counts, and gives a revision of its own.
+/// Every touch is counted and returns its own revision.
 pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let environment = world.production.id;
@@ -97,7 +97,7 @@ pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Sp
     assert_eq!(begin(&*store).await.touch_environment(environment).await.unwrap(), many + 1);
 }
 
-/// Touches that are not committed do not count, however they mix with those that are.
+/// Uncommitted touches are not counted, however they are mixed with committed ones.
 pub async fn dropped_touches_are_not_counted(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let environment = world.production.id;
@@ -113,7 +113,7 @@ pub async fn dropped_touches_are_not_counted(store: Arc<dyn Store>, spawn: Spawn
     assert_eq!(next, u64::from(MANY / 2) + 1);
 }
 
-/// Different keys do not keep each other out.
+/// Writes to different keys do not exclude each other.
 pub async fn concurrent_inserts_of_different_keys_all_succeed(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let production = world.production.clone();
@@ -133,7 +133,7 @@ pub async fn concurrent_inserts_of_different_keys_all_succeed(store: Arc<dyn Sto
     assert_eq!((succeeded, count), (u64::from(MANY), u64::from(MANY)));
 }
 
-/// Of many who would make the same secret, one does.
+/// Only one of many concurrent attempts to create the same secret succeeds.
 pub async fn one_of_many_makes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let production = world.production.clone();
@@ -153,7 +153,7 @@ pub async fn one_of_many_makes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!((succeeded, count), (1, 1));
 }
 
-/// Of many who would delete the same secret, one does.
+/// Only one of many concurrent attempts to delete the same secret succeeds.
 pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let doomed = secret(&world.production, "KEY");
@@ -170,7 +170,7 @@ pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(succeeded, 1);
 }
 
-/// Two who found the installation at once find one.
+/// Only one of two concurrent attempts to create the installation succeeds.
 pub async fn one_of_many_founds_the_installation(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 8, |store, _| async move {
         let (founded, keys) = instance::installation();
@@ -184,7 +184,7 @@ pub async fn one_of_many_founds_the_installation(store: Arc<dyn Store>, spawn: S
     assert_eq!((succeeded, keys.len()), (1, 4));
 }
 
-/// One person who signs in many times at once for the first time is one person.
+/// A user who signs in for the first time several times concurrently is created once.
 pub async fn one_of_many_first_sign_ins_makes_the_person(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 16, |store, _| async move {
         let mut tx = begin_among_others(&*store).await?;
@@ -196,7 +196,7 @@ pub async fn one_of_many_first_sign_ins_makes_the_person(store: Arc<dyn Store>, 
     assert_eq!(succeeded, 1);
 }
 
-/// Of many who would have a slug, one gets it.
+/// Only one of many concurrent attempts to take a slug succeeds.
 pub async fn one_of_many_gets_a_slug(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let team = world.team.clone();
@@ -215,7 +215,7 @@ pub async fn one_of_many_gets_a_slug(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!((succeeded, count), (1, 2));
 }
 
-/// Counted while the team is held, no quota of projects or tokens is exceeded.
+/// Quotas of projects and tokens are never exceeded if they are counted while the team is locked.
 pub async fn a_held_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (team, owner) = (world.team.clone(), world.owner.clone());
@@ -242,7 +242,7 @@ pub async fn a_held_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn)
     assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 10);
 }
 
-/// Counted while the project is held, no quota of environments is exceeded.
+/// The quota of environments is never exceeded if they are counted while the project is locked.
 pub async fn a_held_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (of, owner) = (world.project.clone(), Principal::User(world.owner.id));
@@ -264,7 +264,7 @@ pub async fn a_held_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spa
     assert_eq!(found.len(), 10);
 }
 
-/// Counted while the environment is touched, no quota of secrets is exceeded.
+/// The quota of secrets is never exceeded if they are counted after touching the environment.
 pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let production = world.production.clone();
@@ -286,7 +286,7 @@ pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spa
     assert_eq!(count, 10);
 }
 
-/// Writes to an environment and its deletion come one after the other: nothing outlives it.
+/// Writes to an environment and its deletion are serialized: no secret outlives the environment.
 pub async fn nothing_outlives_an_environment_deleted_meanwhile(
     store: Arc<dyn Store>,
     spawn: Spawn,
@@ -316,7 +316,7 @@ pub async fn nothing_outlives_an_environment_deleted_meanwhile(
     assert_eq!(seen.secret_range().await.unwrap(), None);
 }
 
-/// A transaction sees nothing of another one that is not committed, whichever is first.
+/// A transaction sees no uncommitted changes of another one, whichever began first.
 pub async fn another_transaction_sees_nothing_uncommitted(store: Arc<dyn Store>, spawn: Spawn) {
     let alice = user("alice");
     let mut tx = begin(&*store).await;
@@ -327,7 +327,7 @@ pub async fn another_transaction_sees_nothing_uncommitted(store: Arc<dyn Store>,
         let mut tx = begin(&*other).await;
         assert_eq!(tx.user(alice.id).await.unwrap(), None);
     }));
-    // While it looks, if the store lets it begin at all.
+    // Run while the other transaction reads, if the store allows both to begin.
     for _ in 0..50 {
         assert_eq!(read(&*store).await.user(alice.id).await.unwrap(), None);
     }
@@ -336,8 +336,8 @@ pub async fn another_transaction_sees_nothing_uncommitted(store: Arc<dyn Store>,
     looking.await;
 }
 
-/// A look never sees half of a commit: two secrets that change together are seen at one version,
-/// and the revision is theirs.
+/// Loading an environment never sees half of a commit: two secrets that change together have the
+/// same version, and the revision matches.
 pub async fn a_look_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let pair = ["ONE", "TWO"].map(|key| secret(&world.production, key));

@@ -1,4 +1,4 @@
-//! Deleted projects: brought back, or gone for good.
+//! Rules for restoring and purging deleted projects.
 
 use std::slice::from_ref;
 
@@ -9,8 +9,8 @@ use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, token,
 };
 
-/// A deleted project is found by its id as long as it was deleted late enough, with the standing of
-/// who asks.
+/// A deleted project is found by its ID if it was deleted recently enough, with the caller's
+/// relation to it.
 pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
     let world = World::build(store).await;
     let (owner, stranger) = (Principal::User(world.owner.id), Principal::User(world.stranger.id));
@@ -32,7 +32,7 @@ pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
     }
 }
 
-/// A restored project is there with all it held, but for the time of its change.
+/// A restored project has everything it had, with a new update time.
 pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -59,7 +59,7 @@ pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
     assert!(seen.deleted_project(world.project.id, at(0), owner).await.unwrap().is_none());
 }
 
-/// What is not deleted, or was too long ago, or is unknown, is not restored.
+/// A project that is not deleted, was deleted too long ago, or is unknown cannot be restored.
 pub async fn what_cannot_be_restored_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -80,7 +80,7 @@ pub async fn what_cannot_be_restored_is_stale(store: &dyn Store) {
     );
 }
 
-/// Projects are doomed in the order of their deletion, and no more of them than are asked for.
+/// Projects to be purged are listed in the order of their deletion, up to the limit.
 pub async fn the_doomed_come_by_their_deletion(store: &dyn Store) {
     let world = World::build(store).await;
     let [late, early, living] = ["late", "early", "living"].map(|slug| project(&world.team, slug));
@@ -98,7 +98,7 @@ pub async fn the_doomed_come_by_their_deletion(store: &dyn Store) {
     assert_eq!(seen.doomed_projects(at(60), 9).await.unwrap(), []);
 }
 
-/// A purge takes a few rows at a time, and leaves nothing of the project but its slug.
+/// A purge deletes a few rows at a time, and finally leaves nothing of the project but its slug.
 pub async fn a_purge_leaves_nothing_but_the_slug(store: &dyn Store) {
     let world = World::build(store).await;
     let secrets: Vec<_> =
@@ -142,7 +142,8 @@ pub async fn a_purge_leaves_nothing_but_the_slug(store: &dyn Store) {
     assert_eq!(tx.purge_project(world.project.id, at(99), 2).await.unwrap(), Purge::Nothing);
 }
 
-/// What is not deleted, or was too late, is not purged, and neither is another project.
+/// A project that is not deleted, or was deleted too recently, is not purged; other projects stay
+/// unchanged.
 pub async fn a_purge_leaves_the_living_alone(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = secret(&world.production, "KEY");

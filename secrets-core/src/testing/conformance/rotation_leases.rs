@@ -1,11 +1,11 @@
-//! What is to be done about rotations, and who is at it.
+//! Rules for due rotations and for leases on them.
 
 use super::{assert_stale, begin, committed};
 use crate::model::{Subject, Time};
 use crate::store::{Lease, RotationRecord, Store, Tx};
 use crate::testing::fixtures::{World, at, attempt, rotation};
 
-/// What is due is work, the longest due first, and no more than is wanted.
+/// Due rotations are listed, those due longest first, up to the limit.
 pub async fn what_is_due_is_work(store: &dyn Store) {
     let world = World::build(store).await;
     let [late, early, later] =
@@ -24,7 +24,7 @@ pub async fn what_is_due_is_work(store: &dyn Store) {
     assert_eq!(seen.rotation_work(at(99), 2).await.unwrap(), [early.id, late.id]);
 }
 
-/// A deleted project's rotations are work too: somebody may have to be shut out.
+/// Rotations of a deleted project are listed too, because their logins may have to be locked.
 pub async fn the_rotations_of_a_deleted_project_are_work(store: &dyn Store) {
     let world = World::build(store).await;
     let held = due(&world, "orders", at(0));
@@ -37,7 +37,7 @@ pub async fn the_rotations_of_a_deleted_project_are_work(store: &dyn Store) {
     assert!(tx.take_lease(held.id, at(2), at(60)).await.unwrap().is_some());
 }
 
-/// Where somebody is at work there is none, until their lease ends.
+/// A leased rotation is not listed until its lease ends.
 pub async fn what_is_leased_is_no_work(store: &dyn Store) {
     let world = World::build(store).await;
     let [leased, free] = [("a", 0), ("b", 1)].map(|(name, age)| due(&world, name, at(age)));
@@ -54,7 +54,8 @@ pub async fn what_is_leased_is_no_work(store: &dyn Store) {
     assert_eq!(seen.rotation_work(at(9), 9).await.unwrap(), [leased.id, free.id]);
 }
 
-/// A lease that lasts cannot be taken; every taking counts one more.
+/// A lease cannot be taken until the previous one has ended; each new lease increases the epoch by
+/// one.
 pub async fn a_lease_is_taken_when_the_last_has_ended(store: &dyn Store) {
     let world = World::build(store).await;
     let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
@@ -76,7 +77,7 @@ pub async fn a_lease_is_taken_when_the_last_has_ended(store: &dyn Store) {
     assert!(tx.take_lease(other.id, at(0), at(10)).await.unwrap().is_some());
 }
 
-/// A rotation that is gone is leased to nobody.
+/// A deleted rotation cannot be leased.
 pub async fn a_rotation_that_is_gone_is_leased_to_nobody(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = rotation(&world.staging, "orders");
@@ -90,7 +91,7 @@ pub async fn a_rotation_that_is_gone_is_leased_to_nobody(store: &dyn Store) {
     tx.end_lease(&lease).await.unwrap();
 }
 
-/// Who holds a lease prolongs it, even when its time is over: nobody has taken it.
+/// The holder can extend its lease, even after it expired, as long as no other worker has taken it.
 pub async fn a_lease_that_is_held_lasts_longer(store: &dyn Store) {
     let world = World::build(store).await;
     let of = due(&world, "orders", at(0));
@@ -110,7 +111,8 @@ pub async fn a_lease_that_is_held_lasts_longer(store: &dyn Store) {
     assert_eq!(tx.take_lease(of.id, at(89), at(99)).await.unwrap(), None);
 }
 
-/// Who has lost a lease, or ended it, holds nothing and ends nobody's.
+/// A lease that was lost or ended cannot be extended, and ending it does not end the lease of
+/// another worker.
 pub async fn a_lease_that_was_lost_holds_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -127,7 +129,7 @@ pub async fn a_lease_that_was_lost_holds_nothing(store: &dyn Store) {
     assert_stale(tx.hold_lease(&held).await, Subject::Rotation);
 }
 
-/// Where no other process has the store, all leases can be ended.
+/// All leases can be ended at once, for a store that only one process uses.
 pub async fn all_leases_end_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let all = ["a", "b", "c"].map(|name| due(&world, name, at(0)));
@@ -146,7 +148,7 @@ pub async fn all_leases_end_at_once(store: &dyn Store) {
     assert_eq!(again.epoch, 2);
 }
 
-/// Nothing but the calls about leases touches one.
+/// Only the lease operations change a lease.
 pub async fn a_change_leaves_the_lease_alone(store: &dyn Store) {
     let world = World::build(store).await;
     let of = due(&world, "orders", at(0));

@@ -1,6 +1,6 @@
-//! The list of the rules of rotations.
+//! List of the conformance rules for rotations.
 
-/// Adds the rules of rotations and webhooks to those that are listed.
+/// Adds the rules for rotations and webhooks to the list.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! rotation_conformance {

@@ -1,4 +1,4 @@
-//! What holds when many work on a rotation at once.
+//! Rules for concurrent work on a rotation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use crate::model::Subject;
 use crate::store::{Lease, RotationRecord, Store, StoreError};
 use crate::testing::fixtures::{World, at, attempt, keys, rotation};
 
-/// So many at once.
+/// Number of concurrent tasks.
 const MANY: u32 = 64;
 
-/// Of many who take a lease at once, one has it.
+/// Only one of many concurrent attempts to take a lease succeeds.
 pub async fn one_of_many_takes_a_lease(store: Arc<dyn Store>, spawn: Spawn) {
     let (_, of) = one(&*store).await;
 
@@ -29,7 +29,7 @@ pub async fn one_of_many_takes_a_lease(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(tx.take_lease(of.id, at(60), at(99)).await.unwrap().unwrap().epoch, 2);
 }
 
-/// Who holds a lease and who would take it meet: either it is prolonged or it is lost, never both.
+/// If a worker extends its lease while another tries to take it over, only one of them succeeds.
 pub async fn a_lease_is_not_held_and_lost(store: Arc<dyn Store>, spawn: Spawn) {
     let (_, of) = one(&*store).await;
     let mut tx = begin(&*store).await;
@@ -59,7 +59,7 @@ pub async fn a_lease_is_not_held_and_lost(store: Arc<dyn Store>, spawn: Spawn) {
     assert!([(1, 0), (all, all)].contains(&(succeeded, held)), "{succeeded}, {held} by holding");
 }
 
-/// Of many who begin an attempt at once, one does.
+/// Only one of many concurrent attempts to begin a rotation attempt succeeds.
 pub async fn one_of_many_begins_an_attempt(store: Arc<dyn Store>, spawn: Spawn) {
     let (_, of) = one(&*store).await;
 
@@ -78,7 +78,7 @@ pub async fn one_of_many_begins_an_attempt(store: Arc<dyn Store>, spawn: Spawn) 
     assert!(read(&*store).await.open_attempt(of.id).await.unwrap().is_some());
 }
 
-/// Of many who would have a key written at once, one does, and of the others nothing is kept.
+/// Only one of many concurrent attempts to reserve a key succeeds, and the others store nothing.
 pub async fn one_of_many_reserves_a_key(store: Arc<dyn Store>, spawn: Spawn) {
     let (world, _) = one(&*store).await;
 
@@ -98,7 +98,7 @@ pub async fn one_of_many_reserves_a_key(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(read(&*store).await.rotations(world.staging.id).await.unwrap().len(), 2);
 }
 
-/// Who works on a rotation and who deletes its team wait for each other and meet no end.
+/// Work on a rotation and the deletion of its team wait for each other without a deadlock.
 pub async fn a_team_is_deleted_beside_work_in_it(store: Arc<dyn Store>, spawn: Spawn) {
     let (world, of) = one(&*store).await;
 
@@ -121,7 +121,7 @@ pub async fn a_team_is_deleted_beside_work_in_it(store: Arc<dyn Store>, spawn: S
     assert_eq!(read(&*store).await.rotation(of.id).await.unwrap(), None);
 }
 
-/// A world with a rotation.
+/// Creates a world with a rotation.
 async fn one(store: &dyn Store) -> (World, RotationRecord) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");

@@ -1,4 +1,4 @@
-//! Rotations.
+//! Rules for rotations.
 
 use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::model::rotations::{
@@ -10,7 +10,7 @@ use crate::testing::fixtures::{
     World, at, attempt, concluded, environment, keys, project, project_key, rotation, sealed, team,
 };
 
-/// A rotation is found by its id, its name and its environment, with all that is kept of it.
+/// A rotation is found by its ID, its name and its environment, with all its fields.
 pub async fn a_rotation_is_kept_with_all_it_has(store: &dyn Store) {
     let world = World::build(store).await;
     let full = full(&rotation(&world.staging, "orders"));
@@ -28,7 +28,7 @@ pub async fn a_rotation_is_kept_with_all_it_has(store: &dyn Store) {
     assert_eq!(seen.rotations(at_staging).await.unwrap(), [bare, full]);
 }
 
-/// Every kind, method, level, status and slot survives.
+/// Every integration, method, level, status and slot is stored.
 pub async fn every_kind_of_rotation_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = |number: usize| RotationRecord {
@@ -70,7 +70,7 @@ pub async fn an_unknown_rotation_is_not_found(store: &dyn Store) {
     assert_eq!(seen.rotation_named(world.staging.id, &other_case).await.unwrap(), None);
 }
 
-/// Rotations come by name, whatever the language of the database.
+/// Rotations are listed by name, whatever the collation of the database.
 pub async fn rotations_come_by_name(store: &dyn Store) {
     let world = World::build(store).await;
     let names = ["B", "a", "A", "a_b", "a-b", "0"];
@@ -85,7 +85,7 @@ pub async fn rotations_come_by_name(store: &dyn Store) {
     assert_eq!(found, ["0", "A", "B", "a", "a-b", "a_b"]);
 }
 
-/// All rotations can be gone through by their ids, those of deleted projects too.
+/// All rotations can be iterated by ID, including those of deleted projects.
 pub async fn rotations_are_gone_through_by_their_ids(store: &dyn Store) {
     let world = World::build(store).await;
     let [second, first] = [("a", 20), ("b", 10)].map(|(name, age)| RotationRecord {
@@ -110,7 +110,7 @@ pub async fn rotations_are_gone_through_by_their_ids(store: &dyn Store) {
     }
 }
 
-/// Two rotations of an environment have two names; who is refused reserves no key.
+/// Names of rotations are unique within an environment; a refused insert reserves no key.
 pub async fn a_rotation_name_is_unique_in_its_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, again) = (rotation(&world.staging, "orders"), rotation(&world.staging, "orders"));
@@ -130,7 +130,7 @@ pub async fn a_rotation_name_is_unique_in_its_environment(store: &dyn Store) {
     assert_eq!(managed, keys(&["KEY"]));
 }
 
-/// A key of an environment is written by one rotation; of one that is refused nothing is kept.
+/// A key of an environment is managed by one rotation only; a refused insert stores nothing.
 pub async fn a_key_is_written_by_one_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, second) = (rotation(&world.staging, "a"), rotation(&world.staging, "b"));
@@ -148,7 +148,8 @@ pub async fn a_key_is_written_by_one_rotation(store: &dyn Store) {
     assert_eq!(seen.rotations(world.staging.id).await.unwrap(), [first, second]);
 }
 
-/// Of the keys asked about, those come that a rotation of the environment writes: once, in order.
+/// Managed keys are those of the given keys that a rotation of the environment writes, each once
+/// and in order.
 pub async fn managed_keys_are_told(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -167,7 +168,8 @@ pub async fn managed_keys_are_told(store: &dyn Store) {
     assert_eq!(seen.managed_keys(world.development.id, &many).await.unwrap(), []);
 }
 
-/// An update replaces all that may change, and leaves place, name, kind, keys and maker.
+/// An update replaces all fields that may change, but not environment, name, integration, keys or
+/// creator.
 pub async fn an_update_replaces_what_may_change_of_a_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let (before, other) = (rotation(&world.staging, "orders"), rotation(&world.staging, "other"));
@@ -196,7 +198,7 @@ pub async fn an_update_replaces_what_may_change_of_a_rotation(store: &dyn Store)
     assert_eq!(seen.rotations(world.staging.id).await.unwrap(), [before, other]);
 }
 
-/// A rotation that is gone can be neither held nor changed nor deleted.
+/// A deleted rotation can be neither locked, changed nor deleted.
 pub async fn a_rotation_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = rotation(&world.staging, "orders");
@@ -209,7 +211,7 @@ pub async fn a_rotation_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_rotation(gone.id).await, Subject::Rotation);
 }
 
-/// A rotation is refused where there is no environment.
+/// A rotation cannot be created without its environment.
 pub async fn a_rotation_needs_an_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let nowhere = environment(&world.project, "nowhere");
@@ -245,7 +247,7 @@ pub async fn the_rotations_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(seen.team_usage(world.other_team.id).await.unwrap().rotations, 1);
 }
 
-/// Where a rotation is, is told with its project, plan, environment and the newest key.
+/// The location of a rotation contains its project, plan, environment and the newest project key.
 pub async fn the_place_of_a_rotation_is_told(store: &dyn Store) {
     let world = World::build(store).await;
     let limited = TeamRecord { plan: "free".parse().unwrap(), ..team(&world.owner, "limited") };
@@ -275,7 +277,8 @@ pub async fn the_place_of_a_rotation_is_told(store: &dyn Store) {
     assert_eq!((found.project, found.environment), (world.project, world.staging));
 }
 
-/// The rotations of a deleted project are there, with their place and key, and it is told.
+/// Rotations of a deleted project are kept, with location and key, and their location is marked as
+/// deleted.
 pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let held = rotation(&world.staging, "orders");
@@ -291,7 +294,7 @@ pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     assert_eq!((found.project, found.key), (world.project, world.key));
 }
 
-/// A project disables its rotations: only attempts that are open are still worked on.
+/// Disabling the rotations of a project leaves only those with an open attempt due.
 pub async fn a_project_disables_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let due = |name: &str| RotationRecord {
@@ -338,7 +341,7 @@ pub async fn a_project_disables_its_rotations(store: &dyn Store) {
     assert_eq!(seen.rotation(elsewhere.id).await.unwrap(), Some(elsewhere));
 }
 
-/// A rotation of another team's project.
+/// Inserts a rotation in another team's project.
 pub(super) async fn elsewhere(tx: &mut Box<dyn Tx>, world: &World) -> RotationRecord {
     let theirs = project(&world.other_team, "theirs");
     let place = environment(&theirs, "place");
@@ -349,7 +352,7 @@ pub(super) async fn elsewhere(tx: &mut Box<dyn Tx>, world: &World) -> RotationRe
     elsewhere
 }
 
-/// The rotation with everything in it, and all of it other than it was.
+/// Returns the rotation with every field set and changed.
 fn full(rotation: &RotationRecord) -> RotationRecord {
     RotationRecord {
         integration: Integration::Mysql,

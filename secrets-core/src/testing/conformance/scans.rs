@@ -1,4 +1,4 @@
-//! Scans and what they found.
+//! Rules for scans and findings.
 
 use chrono::TimeDelta;
 
@@ -10,7 +10,7 @@ use crate::model::{FindingId, ScanId, Subject};
 use crate::store::{FindingRecord, ScanRecord, SecretPlace, Store};
 use crate::testing::fixtures::{World, at, finding, scan};
 
-/// A scan is found with all that is kept of it, and what it found comes in its order.
+/// A scan is loaded with all its fields, and its findings in order.
 pub async fn a_scan_is_kept_with_what_it_found(store: &dyn Store) {
     let world = World::build(store).await;
     let full = ScanRecord {
@@ -57,7 +57,7 @@ pub async fn a_scan_is_kept_with_what_it_found(store: &dyn Store) {
     assert_eq!(seen.findings(full.id).await.unwrap(), [first, second]);
 }
 
-/// A scan or a finding that is unknown, or a finding of another scan, is not found.
+/// An unknown scan or finding, or a finding of another scan, is not found.
 pub async fn an_unknown_scan_or_finding_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let [known, other] = [0, 1].map(|_| scan(&world.team, &world.owner));
@@ -74,7 +74,7 @@ pub async fn an_unknown_scan_or_finding_is_not_found(store: &dyn Store) {
     assert_eq!(seen.finding(known.id, FindingId::draw(at(0))).await.unwrap(), None);
 }
 
-/// No two scans have one id; whoever is refused leaves no finding.
+/// Scan IDs are unique; a refused insert stores no finding.
 pub async fn a_scan_id_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = scan(&world.team, &world.owner);
@@ -87,7 +87,7 @@ pub async fn a_scan_id_is_unique(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.findings(first.id).await.unwrap(), []);
 }
 
-/// The newest scans of teams come first, of one project where it is given, and no more than wanted.
+/// Scans of teams are listed newest first, optionally of one project, up to the limit.
 pub async fn scans_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let made = |age, team, user| ScanRecord { created_at: at(age), ..scan(team, user) };
@@ -114,7 +114,7 @@ pub async fn scans_come_newest_first(store: &dyn Store) {
     assert_eq!(seen.scans(&[], None, 9).await.unwrap(), []);
 }
 
-/// With its project, a scan is out of reach.
+/// A scan of a deleted project is not found.
 pub async fn a_scan_of_a_deleted_project_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let held = ScanRecord { project: Some(world.project.id), ..scan(&world.team, &world.owner) };
@@ -130,7 +130,7 @@ pub async fn a_scan_of_a_deleted_project_is_not_found(store: &dyn Store) {
     assert_eq!(seen.scans(&[world.team.id], None, 9).await.unwrap(), [free]);
 }
 
-/// What is said of a finding replaces what was said, and nothing else of it.
+/// An update replaces status and comment of a finding, and nothing else.
 pub async fn what_is_said_of_a_finding_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let of = scan(&world.team, &world.owner);
@@ -152,7 +152,7 @@ pub async fn what_is_said_of_a_finding_is_kept(store: &dyn Store) {
     assert_eq!(seen.findings(of.id).await.unwrap(), [after, other]);
 }
 
-/// A finding that is gone cannot be changed, and a scan that is gone cannot be deleted.
+/// A deleted finding cannot be changed, and a deleted scan cannot be deleted again.
 pub async fn a_scan_or_finding_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let of = scan(&world.team, &world.owner);
@@ -165,7 +165,7 @@ pub async fn a_scan_or_finding_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_scan(of.id).await, Subject::Scan);
 }
 
-/// A deleted scan is gone with its findings, and the others stay.
+/// Deleting a scan deletes its findings, and no others.
 pub async fn a_deleted_scan_is_gone_with_its_findings(store: &dyn Store) {
     let world = World::build(store).await;
     let [gone, kept] = [0, 1].map(|_| scan(&world.team, &world.owner));
@@ -182,7 +182,8 @@ pub async fn a_deleted_scan_is_gone_with_its_findings(store: &dyn Store) {
     assert_eq!(seen.findings(kept.id).await.unwrap(), [held]);
 }
 
-/// What a team says of a fingerprint is its own, replaced by what it says next, and outlives scans.
+/// A team's mark on a fingerprint belongs to that team, is replaced by its next mark, and outlives
+/// scans.
 pub async fn what_a_team_says_of_a_fingerprint_lasts(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, other) = (world.team.id, world.other_team.id);
@@ -204,7 +205,7 @@ pub async fn what_a_team_says_of_a_fingerprint_lasts(store: &dyn Store) {
     assert_eq!(seen.marks(team, &[]).await.unwrap(), []);
 }
 
-/// What is taken back was never said.
+/// A removed mark is not found.
 pub async fn a_mark_can_be_taken_back(store: &dyn Store) {
     let world = World::build(store).await;
     let fingerprint = Fingerprint(random());
@@ -218,7 +219,7 @@ pub async fn a_mark_can_be_taken_back(store: &dyn Store) {
     assert_eq!(seen.marks(world.team.id, &[fingerprint]).await.unwrap(), []);
 }
 
-/// A scan may have found a thousand things, and ask about as many fingerprints.
+/// A scan may have a thousand findings and look up as many fingerprints.
 pub async fn a_thousand_findings_go_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let of = scan(&world.team, &world.owner);

@@ -1,4 +1,5 @@
-//! How far a token's scope reaches, and how people stand, seen by a look into an environment.
+//! Rules for token scopes and for the relation of users to a project, as seen when an environment
+//! is loaded.
 
 use super::{begin, committed, read};
 use crate::model::{EnvironmentId, EnvironmentPath, Principal, ProjectId, Role};
@@ -7,7 +8,7 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, project, project_key, token, user};
 
-/// A person's scope holds every link; how they stand is told by their role.
+/// Every link of a chain is in a user's scope, and the user's role is returned.
 pub async fn people_see_every_link_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;
@@ -23,7 +24,7 @@ pub async fn people_see_every_link_in_scope(store: &dyn Store) {
     }
 }
 
-/// A person outside the team, known or not, is told to be a stranger.
+/// A user outside the team, known or not, is a stranger.
 pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -34,7 +35,7 @@ pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
     }
 }
 
-/// A token for everything holds every environment of every project of its team.
+/// A token with full scope includes every environment of every project of its team.
 pub async fn a_token_for_everything_holds_everything(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;
@@ -50,7 +51,7 @@ pub async fn a_token_for_everything_holds_everything(store: &dyn Store) {
     assert_eq!(seen.projects(principal).await.unwrap(), [world.project]);
 }
 
-/// A token for all projects holds those of its own team, and later ones too.
+/// A token for all projects includes those of its own team, also ones created later.
 pub async fn a_token_for_all_projects_holds_later_ones(store: &dyn Store) {
     let world = World::build(store).await;
     let everything = token(&world.team, &world.owner);
@@ -71,7 +72,7 @@ pub async fn a_token_for_all_projects_holds_later_ones(store: &dyn Store) {
     assert_eq!(stands, Standing::Stranger);
 }
 
-/// A token for all environments of its projects holds later ones too.
+/// A token for all environments of its projects includes ones created later.
 pub async fn a_token_for_all_environments_holds_later_ones(store: &dyn Store) {
     let world = World::build(store).await;
     let of_project = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
@@ -84,7 +85,7 @@ pub async fn a_token_for_all_environments_holds_later_ones(store: &dyn Store) {
     assert_eq!(in_scope(&sight), [true, true]);
 }
 
-/// A token for some projects stands to those and to no other.
+/// A token for some projects has access to those and to no others.
 pub async fn a_token_stands_to_the_projects_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -102,8 +103,8 @@ pub async fn a_token_stands_to_the_projects_of_its_scope(store: &dyn Store) {
     assert_eq!(seen.projects(principal).await.unwrap(), [other]);
 }
 
-/// Environments of a project beyond a token's scope are not in it, even if it holds all
-/// environments of its own.
+/// Environments of a project outside a token's scope are not included, even if the token has all
+/// environments of its own projects.
 pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
     let world = World::build(store).await;
     let nowhere = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
@@ -115,7 +116,8 @@ pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
     assert_eq!(in_scope(&sight), [false]);
 }
 
-/// A token for some environments finds which links it holds, wherever they are in the chain.
+/// A token for some environments gets the links that are in its scope, wherever they are in the
+/// chain.
 pub async fn a_token_holds_the_environments_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;
@@ -138,7 +140,7 @@ pub async fn a_token_holds_the_environments_of_its_scope(store: &dyn Store) {
     }
 }
 
-/// What is in the scope of a token of another team is out of reach for it.
+/// A token has no access to resources of another team, even if its scope names them.
 pub async fn a_token_of_another_team_is_a_stranger(store: &dyn Store) {
     let world = World::build(store).await;
     let foreign = token(&world.other_team, &world.stranger);
@@ -152,7 +154,7 @@ pub async fn a_token_of_another_team_is_a_stranger(store: &dyn Store) {
     assert_eq!(seen.projects(principal).await.unwrap(), []);
 }
 
-/// A token that is unknown or deleted stands nowhere and holds nothing.
+/// An unknown or deleted token has access to nothing.
 pub async fn a_deleted_token_stands_nowhere(store: &dyn Store) {
     let world = World::build(store).await;
     let deleted = token(&world.team, &world.owner);
@@ -170,7 +172,8 @@ pub async fn a_deleted_token_stands_nowhere(store: &dyn Store) {
     }
 }
 
-/// A token whose only project is deleted holds nothing: an empty list never means everything.
+/// A token whose only project is deleted has access to nothing: an empty list never means
+/// everything.
 pub async fn a_token_outlives_its_projects_and_holds_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -190,7 +193,7 @@ pub async fn a_token_outlives_its_projects_and_holds_nothing(store: &dyn Store) 
     assert_eq!(standing(&mut *seen, &world, principal).await, Standing::Stranger);
 }
 
-/// A token whose only environment is deleted holds none of its projects' environments.
+/// A token whose only environment is deleted has access to no environment of its projects.
 pub async fn a_token_outlives_its_environments_and_holds_none(store: &dyn Store) {
     let world = World::build(store).await;
     let of_staging = TokenRecord { all_environments: false, ..token(&world.team, &world.owner) };
@@ -207,7 +210,7 @@ pub async fn a_token_outlives_its_environments_and_holds_none(store: &dyn Store)
     assert_eq!((sight.standing, in_scope(&sight)), (Standing::Token, vec![false]));
 }
 
-/// A deletion takes out of scopes what it is about, and leaves the rest.
+/// A deletion removes the deleted resource from scopes, and leaves the rest.
 pub async fn a_deletion_leaves_the_rest_of_a_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");

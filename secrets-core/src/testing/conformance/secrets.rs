@@ -1,4 +1,4 @@
-//! Secrets and the versions they replaced.
+//! Rules for secrets and their replaced versions.
 
 use std::slice::from_ref;
 
@@ -8,7 +8,7 @@ use crate::model::{SecretKey, Subject};
 use crate::store::{Change, SecretRecord, Store};
 use crate::testing::fixtures::{World, at, environment, next_version, sealed, secret};
 
-/// All that is kept of a secret survives, when there is nothing that may be absent.
+/// All fields of a secret are stored, with every optional one present.
 pub async fn everything_of_a_secret_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let full = full(&world);
@@ -20,7 +20,7 @@ pub async fn everything_of_a_secret_survives(store: &dyn Store) {
     assert_eq!(found.unwrap(), [full]);
 }
 
-/// What may be absent stays absent.
+/// Absent optional fields stay absent.
 pub async fn what_a_secret_lacks_stays_absent(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = secret(&world.production, "KEY");
@@ -32,7 +32,7 @@ pub async fn what_a_secret_lacks_stays_absent(store: &dyn Store) {
     assert_eq!(found.unwrap(), [bare]);
 }
 
-/// Sealed records are bytes: every byte, none in particular, and as many as a value may need.
+/// Sealed records are arbitrary bytes, up to the size that the largest value needs.
 pub async fn any_bytes_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let every = (0..=u8::MAX).collect::<Vec<_>>();
@@ -56,7 +56,7 @@ pub async fn any_bytes_survive(store: &dyn Store) {
     }
 }
 
-/// An environment has a key once.
+/// Keys are unique within an environment.
 pub async fn a_key_is_unique_within_its_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -69,7 +69,7 @@ pub async fn a_key_is_unique_within_its_environment(store: &dyn Store) {
     assert_eq!(tx.secrets(world.production.id, from_ref(&first.key)).await.unwrap(), [first]);
 }
 
-/// Two environments may have a key each.
+/// Two environments may have the same key.
 pub async fn two_environments_may_use_the_same_key(store: &dyn Store) {
     let world = World::build(store).await;
     let pair = [secret(&world.staging, "KEY"), secret(&world.production, "KEY")];
@@ -98,7 +98,7 @@ pub async fn a_key_is_compared_exactly(store: &dyn Store) {
     }
 }
 
-/// Secrets are those under the keys that are asked for, ordered by key, each once.
+/// Secrets are returned for the given keys, ordered by key, each once.
 pub async fn secrets_come_by_key(store: &dyn Store) {
     let world = World::build(store).await;
     let own = ["b", "A_B", "AB", "_A", "a", "A1", "Z"].map(|key| secret(&world.production, key));
@@ -113,7 +113,7 @@ pub async fn secrets_come_by_key(store: &dyn Store) {
     assert_eq!(keys, ["A1", "AB", "A_B", "Z", "_A", "a"]);
 }
 
-/// Who asks for no key, or in an environment that is unknown, gets nothing.
+/// No keys, or an unknown environment, give no secrets.
 pub async fn asking_for_nothing_brings_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let own = secret(&world.production, "KEY");
@@ -128,7 +128,7 @@ pub async fn asking_for_nothing_brings_nothing(store: &dyn Store) {
     assert_eq!(seen.count_secrets(unknown.id).await.unwrap(), 0);
 }
 
-/// Several secrets are inserted all or not at all: one whose key is taken keeps out the others.
+/// Several secrets are inserted all or none: one key that is taken prevents the others.
 pub async fn a_taken_key_keeps_out_the_whole_insert(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -141,7 +141,7 @@ pub async fn a_taken_key_keeps_out_the_whole_insert(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.count_secrets(world.production.id).await.unwrap(), 1);
 }
 
-/// A key that is given twice in one insert keeps out the whole of it.
+/// A key that occurs twice in one insert makes the whole insert fail.
 pub async fn a_key_given_twice_keeps_out_the_whole_insert(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -163,7 +163,7 @@ pub async fn inserting_no_secrets_does_nothing(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.count_secrets(world.production.id).await.unwrap(), 0);
 }
 
-/// A thousand secrets go in and come out at once.
+/// A thousand secrets can be inserted and loaded at once.
 pub async fn a_thousand_secrets_go_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let many: Vec<_> =
@@ -178,7 +178,8 @@ pub async fn a_thousand_secrets_go_at_once(store: &dyn Store) {
     assert_eq!(seen.count_secrets(world.production.id).await.unwrap(), 1_000);
 }
 
-/// An environment's own secrets are counted, hidden ones too, as they are within the transaction.
+/// The count of an environment's own secrets includes hidden ones and changes of the same
+/// transaction.
 pub async fn an_environments_own_secrets_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let plain = secret(&world.production, "PLAIN");
@@ -196,7 +197,7 @@ pub async fn an_environments_own_secrets_are_counted(store: &dyn Store) {
     assert_eq!(tx.count_secrets(world.development.id).await.unwrap(), 0);
 }
 
-/// A description is replaced, with who changed it and when, and nothing else is.
+/// An update replaces the description, its author and time, and nothing else.
 pub async fn a_new_description_changes_nothing_else(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -224,7 +225,7 @@ pub async fn a_new_description_changes_nothing_else(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [described, other]);
 }
 
-/// A description can be taken away.
+/// A description can be removed.
 pub async fn a_description_can_be_taken_away(store: &dyn Store) {
     let world = World::build(store).await;
     let described =
@@ -239,7 +240,7 @@ pub async fn a_description_can_be_taken_away(store: &dyn Store) {
     assert_eq!(found.unwrap(), [bare]);
 }
 
-/// A deleted secret is gone with its versions, and its neighbours stay.
+/// Deleting a secret deletes its versions, and no other secret.
 pub async fn a_deleted_secret_takes_its_versions_along(store: &dyn Store) {
     let world = World::build(store).await;
     let (gone, kept) = (secret(&world.production, "GONE"), secret(&world.production, "KEPT"));
@@ -258,7 +259,7 @@ pub async fn a_deleted_secret_takes_its_versions_along(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [newest]);
 }
 
-/// A secret that is gone cannot be deleted.
+/// A deleted secret cannot be deleted again.
 pub async fn a_secret_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = secret(&world.production, "KEY");
@@ -270,7 +271,7 @@ pub async fn a_secret_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_secret(secret(&world.production, "KEY").id).await, Subject::Secret);
 }
 
-/// The key of a deleted secret is free; the new secret begins without a past.
+/// The key of a deleted secret can be used again; the new secret has no versions.
 pub async fn the_key_of_a_deleted_secret_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, second) = (secret(&world.production, "KEY"), secret(&world.production, "KEY"));
@@ -286,7 +287,7 @@ pub async fn the_key_of_a_deleted_secret_is_free(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &[first.key]).await.unwrap(), [second]);
 }
 
-/// A secret in which nothing is absent and no two times are the same.
+/// Returns a secret with every optional field present and all times different.
 fn full(world: &World) -> SecretRecord {
     SecretRecord {
         sealed: sealed(&[0, 1, 254, 255]),

@@ -1,4 +1,5 @@
-//! What one look into an environment finds: the project, the chain and its secrets.
+//! Rules for loading an environment with one query: the project, the inherited chain and its
+//! secrets.
 
 use std::slice::from_ref;
 
@@ -9,7 +10,7 @@ use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, team,
 };
 
-/// A project that is unknown shows nothing.
+/// An unknown project gives nothing.
 pub async fn an_unknown_project_shows_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -25,7 +26,7 @@ pub async fn an_unknown_project_shows_nothing(store: &dyn Store) {
     }
 }
 
-/// An environment that is unknown has an empty chain, in a project that is told all the same.
+/// An unknown environment has an empty chain; its project is returned anyway.
 pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -50,7 +51,7 @@ pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
     }
 }
 
-/// An id and a name lead to the same place, in every combination.
+/// IDs and names find the same environment, in every combination.
 pub async fn ids_and_names_lead_to_the_same_place(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -69,7 +70,7 @@ pub async fn ids_and_names_lead_to_the_same_place(store: &dyn Store) {
     }
 }
 
-/// A name is looked up exactly, although it is unique ignoring case.
+/// A name is compared exactly, although names are unique ignoring case.
 pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
     let world = World::build(store).await;
     let mixed = environment(&world.project, "Mixed-Case");
@@ -91,8 +92,8 @@ pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
     }
 }
 
-/// A chain begins with the environment itself and goes on to its ancestors, whatever its length
-/// and in whichever order they were made.
+/// A chain begins with the environment itself and continues with its ancestors, whatever its length
+/// and in whichever order they were created.
 pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 16).await;
@@ -108,7 +109,7 @@ pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     }
 }
 
-/// A look follows [`Sight::REACH`] links and no more.
+/// A chain has at most [`Sight::REACH`] links.
 pub async fn a_look_reaches_one_link_beyond_the_longest_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 20).await;
@@ -123,7 +124,7 @@ pub async fn a_look_reaches_one_link_beyond_the_longest_chain(store: &dyn Store)
     assert_eq!(names(&sight), expected);
 }
 
-/// An environment that inherits from itself shows as a link that repeats, within the reach.
+/// An environment that inherits from itself gives a chain of repeated links, up to the limit.
 pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
     let world = World::build(store).await;
     let circle = environment(&world.project, "circle");
@@ -144,7 +145,7 @@ pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
     }
 }
 
-/// The chain of an heir into a circle shows the heir, then the circle.
+/// The chain of an environment that inherits from a cycle contains the environment, then the cycle.
 pub async fn a_circle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
     let world = World::build(store).await;
     let circle = environment(&world.project, "circle");
@@ -164,7 +165,7 @@ pub async fn a_circle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
     assert!(sight.chain.len() <= Sight::REACH as usize);
 }
 
-/// Who wants nothing gets the chain without secrets.
+/// The selection `Nothing` gives the chain without secrets.
 pub async fn wanting_nothing_brings_no_secrets(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -177,7 +178,7 @@ pub async fn wanting_nothing_brings_no_secrets(store: &dyn Store) {
     assert_eq!(keys(&sight), [vec![""; 0], vec![], vec![]]);
 }
 
-/// Who wants a key gets it of each environment of the chain that has it, and no other key.
+/// A selection of one key gives the secrets with that key, from every environment of the chain.
 pub async fn wanting_a_key_brings_it_of_each_link(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -195,7 +196,7 @@ pub async fn wanting_a_key_brings_it_of_each_link(store: &dyn Store) {
     assert_eq!(sight.chain[2].secrets[0].environment, world.production.id);
 }
 
-/// A key is compared exactly: letters of another case are another key.
+/// Keys are compared exactly, including case.
 pub async fn a_wanted_key_is_compared_exactly(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -210,8 +211,8 @@ pub async fn a_wanted_key_is_compared_exactly(store: &dyn Store) {
     }
 }
 
-/// Who wants all gets the secrets of every link, each link's own ordered by key: digits, upper
-/// case, underscore, lower case.
+/// The selection `All` gives every link its own secrets, ordered by key: digits, upper case,
+/// underscore, lower case.
 pub async fn wanting_all_brings_each_links_secrets_ordered_by_key(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -225,7 +226,7 @@ pub async fn wanting_all_brings_each_links_secrets_ordered_by_key(store: &dyn St
     assert_eq!(keys(&sight), [near, vec![], vec!["BOTH", "FAR"]]);
 }
 
-/// A look brings secrets whole: the newest version, hidden ones and descriptions too.
+/// Secrets are loaded completely: the newest version, including hidden secrets and descriptions.
 pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -251,7 +252,7 @@ pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
     }
 }
 
-/// A look tells the project, its team's plan and its newest key.
+/// The project is loaded with its team's plan and its newest key.
 pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
     let world = World::build(store).await;
     let limited =
@@ -274,7 +275,7 @@ pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
     assert!(sight.chain.is_empty());
 }
 
-/// A transaction's look sees what the transaction did.
+/// A transaction sees its own changes.
 pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
     let world = World::build(store).await;
     let path = EnvironmentPath::new("billing", "production");
@@ -290,7 +291,7 @@ pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
     assert_eq!(sight.chain[0].secrets, [own]);
 }
 
-/// The same key in two projects never mixes.
+/// The same key in two projects is kept apart.
 pub async fn a_look_stays_within_its_project(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -310,7 +311,7 @@ pub async fn a_look_stays_within_its_project(store: &dyn Store) {
     }
 }
 
-/// Makes a chain of so many environments; the first inherits from the second, and so on.
+/// Creates a chain of `length` environments; the first inherits from the second, and so on.
 async fn inherit(store: &dyn Store, world: &World, length: usize) -> Vec<EnvironmentRecord> {
     let mut tx = begin(store).await;
     let mut chain: Vec<EnvironmentRecord> = Vec::new();
@@ -326,7 +327,7 @@ async fn inherit(store: &dyn Store, world: &World, length: usize) -> Vec<Environ
     chain
 }
 
-/// A chain of three with secrets at both ends, and where it begins.
+/// Creates a chain of three environments with secrets at both ends, and returns its start.
 async fn furnished(store: &dyn Store, world: &World) -> EnvironmentPath {
     let heir = |name, of: &EnvironmentRecord| EnvironmentRecord {
         inherits_from: Some(of.id),

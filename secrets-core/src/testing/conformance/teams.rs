@@ -1,4 +1,4 @@
-//! Teams and who is in them.
+//! Rules for teams and their members.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::TokenMac;
@@ -12,7 +12,7 @@ use crate::testing::fixtures::{
     secret, team, token, user,
 };
 
-/// A team is found by its id with all that is kept of it, and none by an unknown one.
+/// A team is found by its ID with all its fields; an unknown ID finds none.
 pub async fn a_team_is_found_by_id(store: &dyn Store) {
     let alice = user("alice");
     let ours = TeamRecord {
@@ -32,7 +32,7 @@ pub async fn a_team_is_found_by_id(store: &dyn Store) {
     assert_eq!(seen.team(unknown.id).await.unwrap(), None);
 }
 
-/// A team keeps the plan it was made with, whichever it is.
+/// The plan of a team is stored, whatever its name.
 pub async fn every_plan_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let plans = ["unlimited", "free", "team", "of-our-own"];
@@ -50,7 +50,7 @@ pub async fn every_plan_survives(store: &dyn Store) {
     }
 }
 
-/// A team's slug is given once.
+/// Team slugs are unique.
 pub async fn a_team_slug_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -60,7 +60,7 @@ pub async fn a_team_slug_is_unique(store: &dyn Store) {
     assert_duplicate(again, Subject::Team);
 }
 
-/// A member's role in a team is told with the team and the time they joined.
+/// A team is loaded with the member's role and joining time.
 pub async fn a_membership_tells_role_and_time_of_joining(store: &dyn Store) {
     let world = World::build(store).await;
     let late = user("late");
@@ -79,7 +79,7 @@ pub async fn a_membership_tells_role_and_time_of_joining(store: &dyn Store) {
     assert_eq!(found, Some(Membership { team: world.team, role, joined_at: Some(at(60)) }));
 }
 
-/// Somebody who is not in a team finds it without a role.
+/// A user who is not a member gets the team without a role.
 pub async fn a_stranger_finds_a_team_without_a_role(store: &dyn Store) {
     let world = World::build(store).await;
 
@@ -88,7 +88,7 @@ pub async fn a_stranger_finds_a_team_without_a_role(store: &dyn Store) {
     assert_eq!(found, Some(Membership { team: world.team, role: None, joined_at: None }));
 }
 
-/// There is no membership in a team that does not exist.
+/// A team that does not exist has no memberships.
 pub async fn an_unknown_team_has_no_membership(store: &dyn Store) {
     let world = World::build(store).await;
     let unknown = team(&world.owner, "unknown");
@@ -98,7 +98,7 @@ pub async fn an_unknown_team_has_no_membership(store: &dyn Store) {
     assert_eq!(found, None);
 }
 
-/// A person's teams come oldest first, and no others come.
+/// A user's teams are listed oldest first, without others.
 pub async fn memberships_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let [third, first, second] = [(30, "a"), (10, "b"), (20, "c")]
@@ -122,7 +122,7 @@ pub async fn memberships_come_oldest_first(store: &dyn Store) {
     assert_eq!(found, expected);
 }
 
-/// Whoever is in no team has no memberships.
+/// A user without a team has no memberships.
 pub async fn a_person_without_a_team_has_no_memberships(store: &dyn Store) {
     World::build(store).await;
     let loner = user("loner");
@@ -132,7 +132,7 @@ pub async fn a_person_without_a_team_has_no_memberships(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.memberships(loner.id).await.unwrap(), []);
 }
 
-/// Members come by team, those of one team in the order they joined.
+/// Members are listed by team, and within a team in the order they joined.
 pub async fn members_come_by_team_in_the_order_they_joined(store: &dyn Store) {
     let world = World::build(store).await;
     let [later, sooner] = [(20, "later"), (10, "sooner")].map(|(age, name)| {
@@ -158,7 +158,7 @@ pub async fn members_come_by_team_in_the_order_they_joined(store: &dyn Store) {
     assert_eq!(found, expected);
 }
 
-/// Members are those of the teams that are asked about.
+/// Only members of the given teams are listed.
 pub async fn members_of_no_team_are_none(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -172,7 +172,7 @@ pub async fn members_of_no_team_are_none(store: &dyn Store) {
     assert_eq!(of_other, [member(&world.other_team, &world.stranger, Role::Owner)]);
 }
 
-/// A member is shown as the person is now, not as they were when they joined.
+/// A member is listed with the user's current profile, not with the one from the time of joining.
 pub async fn a_member_is_shown_as_the_person_is_now(store: &dyn Store) {
     let world = World::build(store).await;
     let renamed = UserRecord {
@@ -189,7 +189,7 @@ pub async fn a_member_is_shown_as_the_person_is_now(store: &dyn Store) {
     assert_eq!(found, [member(&world.other_team, &renamed, Role::Owner)]);
 }
 
-/// Nobody is in a team twice, not even in two roles.
+/// A user is a member of a team only once, even with a different role.
 pub async fn a_person_is_in_a_team_once(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -201,7 +201,7 @@ pub async fn a_person_is_in_a_team_once(store: &dyn Store) {
     assert_eq!(found.and_then(|found| found.role), Some(Role::Member));
 }
 
-/// One person may be in several teams, in a role of its own in each.
+/// A user may be a member of several teams, with a separate role in each.
 pub async fn a_person_has_a_role_in_each_team(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -214,7 +214,7 @@ pub async fn a_person_has_a_role_in_each_team(store: &dyn Store) {
     assert_eq!((here.role, there.role), (Some(Role::Owner), Some(Role::Member)));
 }
 
-/// A team can be held, more than once in a transaction; an unknown one is stale.
+/// A team can be locked, more than once in a transaction; an unknown one is stale.
 pub async fn a_team_that_exists_can_be_held(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -227,7 +227,7 @@ pub async fn a_team_that_exists_can_be_held(store: &dyn Store) {
     assert_eq!(tx.team(world.team.id).await.unwrap(), Some(world.team));
 }
 
-/// A role is changed for one member, and nothing else of them.
+/// A role change affects one member and nothing else.
 pub async fn a_member_can_be_given_another_role(store: &dyn Store) {
     let world = World::build(store).await;
     let place = member(&world.team, &world.member, Role::Member);
@@ -243,8 +243,7 @@ pub async fn a_member_can_be_given_another_role(store: &dyn Store) {
     assert_eq!(found, [member(&world.team, &world.owner, Role::Owner), admin]);
 }
 
-/// A member who is taken out is in the team no more, and in others as before; nobody is taken out
-/// twice.
+/// A removed member is no longer in that team, but stays in others; a second removal is stale.
 pub async fn a_member_can_be_taken_out(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -261,7 +260,8 @@ pub async fn a_member_can_be_taken_out(store: &dyn Store) {
     assert_eq!(teams.iter().map(|of| of.team.id).collect::<Vec<_>>(), [world.other_team.id]);
 }
 
-/// Everything in a deleted team is gone, and nothing of another; its projects' slugs stay taken.
+/// Deleting a team deletes everything in it and nothing of others; the slugs of its projects stay
+/// taken.
 pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let secret = secret(&world.staging, "KEY");
@@ -302,7 +302,7 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     tx.commit().await.unwrap();
 }
 
-/// With a team go its deleted projects, and the texts its tokens had before.
+/// Deleting a team also deletes its deleted projects and the previous hashes of its tokens.
 pub async fn a_deleted_team_takes_deleted_projects_and_old_hashes_along(store: &dyn Store) {
     let world = World::build(store).await;
     let previous = PreviousToken { mac: TokenMac([7; 32]), until: at(99) };
@@ -326,7 +326,7 @@ pub async fn a_deleted_team_takes_deleted_projects_and_old_hashes_along(store: &
     assert_eq!(purged, Purge::Nothing);
 }
 
-/// A team is put on another plan, and nothing else of it changes; one that is gone is not.
+/// A plan change affects only the plan; a deleted team is stale.
 pub async fn a_team_is_put_on_another_plan(store: &dyn Store) {
     let world = World::build(store).await;
     let plan = "custom".parse().unwrap();
@@ -342,7 +342,8 @@ pub async fn a_team_is_put_on_another_plan(store: &dyn Store) {
     assert_eq!(seen.team(world.other_team.id).await.unwrap(), Some(world.other_team));
 }
 
-/// What a team has is counted, of all and where there is most; what is deleted is not.
+/// Usage of a team is counted, in total and for the largest environment or project; deleted
+/// resources are excluded.
 pub async fn what_a_team_has_is_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let (other, gone) = (project(&world.team, "other"), project(&world.team, "gone"));

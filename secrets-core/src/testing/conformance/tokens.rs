@@ -1,4 +1,4 @@
-//! Service tokens.
+//! Rules for service tokens.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::{TokenMac, random};
@@ -6,7 +6,7 @@ use crate::model::Subject;
 use crate::store::{PreviousToken, Rotation, Store, TokenRecord, TokenScope, TokenUse};
 use crate::testing::fixtures::{World, at, environment, project, project_key, team, token};
 
-/// A token is found by its hash and by its id, with all that is kept of it.
+/// A token is found by its hash and by its ID, with all its fields.
 pub async fn a_token_is_found_by_hash_and_by_id(store: &dyn Store) {
     let world = World::build(store).await;
     let full = TokenRecord {
@@ -35,7 +35,7 @@ pub async fn a_token_is_found_by_hash_and_by_id(store: &dyn Store) {
     assert_eq!(seen.token(bare.id).await.unwrap(), Some(bare));
 }
 
-/// A token whose hash or id is unknown is not found; neither is one that almost fits.
+/// A token with an unknown hash or ID is not found, nor is one that almost matches.
 pub async fn an_unknown_token_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let known = token(&world.team, &world.owner);
@@ -51,7 +51,7 @@ pub async fn an_unknown_token_is_not_found(store: &dyn Store) {
     assert_eq!(seen.token(token(&world.team, &world.owner).id).await.unwrap(), None);
 }
 
-/// A token is found however long ago it expired: what that means is not the store's to say.
+/// An expired token is still found: the store does not check expiry.
 pub async fn an_expired_token_is_found(store: &dyn Store) {
     let world = World::build(store).await;
     let expired =
@@ -63,7 +63,7 @@ pub async fn an_expired_token_is_found(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.token_by_mac(&expired.mac).await.unwrap(), Some(expired));
 }
 
-/// What a token may and what it holds are four answers that do not influence each other.
+/// Read, write, all projects and all environments are four independent flags.
 pub async fn what_a_token_may_is_kept_bit_by_bit(store: &dyn Store) {
     let world = World::build(store).await;
     let tokens = [0, 1, 2, 4, 8, 15].map(|bits| TokenRecord {
@@ -85,7 +85,7 @@ pub async fn what_a_token_may_is_kept_bit_by_bit(store: &dyn Store) {
     }
 }
 
-/// No two tokens have one hash; whoever is refused leaves no trace.
+/// Token hashes are unique; a refused insert leaves no trace.
 pub async fn a_token_hash_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = token(&world.team, &world.owner);
@@ -103,7 +103,7 @@ pub async fn a_token_hash_is_unique(store: &dyn Store) {
     assert_eq!(seen.token_scope(second.id).await.unwrap(), TokenScope::default());
 }
 
-/// Two tokens may be called the same.
+/// Two tokens may have the same name.
 pub async fn a_token_name_is_not_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -115,7 +115,7 @@ pub async fn a_token_name_is_not_unique(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.count_tokens(world.team.id).await.unwrap(), 2);
 }
 
-/// A scope is kept as it was given; a token without one, or an unknown token, has an empty one.
+/// A scope is stored as given; a token without one, or an unknown token, has an empty scope.
 pub async fn a_scope_is_kept_with_its_token(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -143,7 +143,7 @@ pub async fn a_scope_is_kept_with_its_token(store: &dyn Store) {
     assert_eq!(seen.token_scope(unknown).await.unwrap(), TokenScope::default());
 }
 
-/// The tokens of teams come oldest first, each with its own scope, and no others come.
+/// Tokens of teams are listed oldest first, each with its own scope, without others.
 pub async fn tokens_come_oldest_first_with_their_scopes(store: &dyn Store) {
     let world = World::build(store).await;
     let third_team = team(&world.owner, "third");
@@ -171,7 +171,7 @@ pub async fn tokens_come_oldest_first_with_their_scopes(store: &dyn Store) {
     assert_eq!(found, [(oldest, nothing.clone()), (middle, nothing), (newest, ordered(scope))]);
 }
 
-/// No team and an unknown team have no tokens.
+/// An empty list of teams and an unknown team have no tokens.
 pub async fn no_team_has_no_tokens(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -185,7 +185,7 @@ pub async fn no_team_has_no_tokens(store: &dyn Store) {
     assert_eq!(seen.count_tokens(unknown).await.unwrap(), 0);
 }
 
-/// A team's tokens are counted as they are within the transaction.
+/// Counting a team's tokens includes changes of the same transaction.
 pub async fn the_tokens_of_a_team_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let [first, second] = [0, 1].map(|_| token(&world.team, &world.owner));
@@ -202,7 +202,7 @@ pub async fn the_tokens_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(tx.count_tokens(world.other_team.id).await.unwrap(), 0);
 }
 
-/// A deleted token is gone with its scope, and the others stay.
+/// Deleting a token deletes its scope, and no other token.
 pub async fn a_deleted_token_is_gone_with_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let [gone, kept] = [0, 1].map(|_| token(&world.team, &world.owner));
@@ -222,7 +222,7 @@ pub async fn a_deleted_token_is_gone_with_its_scope(store: &dyn Store) {
     assert_eq!(seen.tokens(&[world.team.id]).await.unwrap(), [(kept, scope)]);
 }
 
-/// The hash of a deleted token can be kept again: a token is made new under its old id.
+/// A token can be inserted again under the ID of a deleted token, with a new hash.
 pub async fn a_deleted_token_can_be_kept_again(store: &dyn Store) {
     let world = World::build(store).await;
     let first = token(&world.team, &world.owner);
@@ -238,7 +238,7 @@ pub async fn a_deleted_token_can_be_kept_again(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&renewed.mac).await.unwrap(), Some(renewed));
 }
 
-/// A token that is gone cannot be deleted.
+/// A deleted token cannot be deleted again.
 pub async fn a_token_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = token(&world.team, &world.owner);
@@ -250,7 +250,7 @@ pub async fn a_token_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_token(token(&world.team, &world.owner).id).await, Subject::Token);
 }
 
-/// What is given twice is in a scope once.
+/// Duplicates in a scope are stored once.
 pub async fn a_scope_holds_everything_once(store: &dyn Store) {
     let world = World::build(store).await;
     let twice = token(&world.team, &world.owner);
@@ -264,7 +264,7 @@ pub async fn a_scope_holds_everything_once(store: &dyn Store) {
     assert_eq!(found, TokenScope { projects: vec![project], environments: vec![staging] });
 }
 
-/// A scope may hold many things.
+/// A scope may have many members.
 pub async fn a_scope_of_many_things_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let many = token(&world.team, &world.owner);
@@ -286,7 +286,7 @@ pub async fn a_scope_of_many_things_survives(store: &dyn Store) {
     assert_eq!(read(store).await.tokens(&[world.team.id]).await.unwrap().len(), 1);
 }
 
-/// The same scope in one order.
+/// Sorts the members of a scope.
 fn ordered(mut scope: TokenScope) -> TokenScope {
     scope.projects.sort();
     scope.environments.sort();
@@ -298,7 +298,7 @@ fn rotation(mac: TokenMac, until: Option<i64>) -> Rotation {
     Rotation { mac, prefix, previous_until: until.map(at), now: at(60) }
 }
 
-/// A token that was rotated is found by its new hash and by the previous one, and keeps the rest.
+/// A rotated token is found by its new and its previous hash; its other fields stay unchanged.
 pub async fn a_rotated_token_is_found_by_both_hashes(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -322,7 +322,7 @@ pub async fn a_rotated_token_is_found_by_both_hashes(store: &dyn Store) {
     assert_eq!(seen.token(old.id).await.unwrap(), Some(rotated));
 }
 
-/// A token that was rotated without grace is found by its new hash alone.
+/// A token rotated without a grace period is found by its new hash only.
 pub async fn a_rotation_without_grace_leaves_one_hash(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -337,7 +337,7 @@ pub async fn a_rotation_without_grace_leaves_one_hash(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&mac).await.unwrap().unwrap().previous, None);
 }
 
-/// A second rotation keeps the hash of the first as the previous one, and ends the oldest.
+/// A second rotation keeps the hash of the first as the previous one, and drops the oldest.
 pub async fn a_rotation_replaces_what_is_kept_at_that_moment(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -372,7 +372,8 @@ pub async fn a_previous_hash_goes_with_its_token(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&mac).await.unwrap(), None);
 }
 
-/// A use is kept unless one was kept less than a minute before; of a token that is gone, none is.
+/// A use is recorded unless one was recorded less than a minute before. A use of a deleted token is
+/// not recorded.
 pub async fn a_use_is_kept_unless_one_stands(store: &dyn Store) {
     let world = World::build(store).await;
     let used = token(&world.team, &world.owner);

@@ -1,4 +1,4 @@
-//! Transactions and readers.
+//! Rules for transactions and readers.
 
 use std::slice::from_ref;
 
@@ -12,12 +12,12 @@ use crate::testing::fixtures::{
     user,
 };
 
-/// A store that is up answers.
+/// A running store answers a ping.
 pub async fn a_store_answers_when_asked(store: &dyn Store) {
     store.ping().await.unwrap();
 }
 
-/// What a transaction writes it reads back before it is committed.
+/// A transaction reads its own writes before it commits.
 pub async fn a_transaction_reads_its_own_writes(store: &dyn Store) {
     let alice = user("alice");
     let mut tx = begin(store).await;
@@ -27,7 +27,7 @@ pub async fn a_transaction_reads_its_own_writes(store: &dyn Store) {
     assert_eq!(tx.user(alice.id).await.unwrap(), Some(alice));
 }
 
-/// A reader sees nothing of what a transaction has not committed, and waits for nobody.
+/// A reader sees no uncommitted changes, and does not block.
 pub async fn what_is_not_committed_is_not_seen(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -37,7 +37,7 @@ pub async fn what_is_not_committed_is_not_seen(store: &dyn Store) {
     drop(tx);
 }
 
-/// Dropping a transaction undoes all it did, in every table.
+/// Dropping a transaction undoes all its changes, in every table.
 pub async fn dropping_a_transaction_undoes_everything(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -49,7 +49,7 @@ pub async fn dropping_a_transaction_undoes_everything(store: &dyn Store) {
     assert_unchanged(&mut *begin(store).await, &world).await;
 }
 
-/// Dropping a transaction brings back what it deleted, with all that went along.
+/// Dropping a transaction restores what it deleted, with everything deleted along with it.
 pub async fn dropping_a_transaction_brings_back_what_it_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.staging, "KEY");
@@ -74,7 +74,7 @@ pub async fn dropping_a_transaction_brings_back_what_it_deleted(store: &dyn Stor
     assert_eq!(seen.token_scope(of_staging.id).await.unwrap(), scope);
 }
 
-/// A commit makes everything seen, in every table.
+/// A commit makes all changes visible, in every table.
 pub async fn a_commit_makes_everything_seen(store: &dyn Store) {
     let world = World::build(store).await;
     let (alice, new_team) = (user("alice"), team(&world.owner, "new"));
@@ -105,7 +105,7 @@ pub async fn a_commit_makes_everything_seen(store: &dyn Store) {
     );
 }
 
-/// A reader that was there before sees what was committed since.
+/// A reader opened before a commit sees its changes.
 pub async fn a_reader_sees_what_was_committed_before_each_call(store: &dyn Store) {
     let alice = user("alice");
     let mut seen = read(store).await;
@@ -119,7 +119,7 @@ pub async fn a_reader_sees_what_was_committed_before_each_call(store: &dyn Store
     assert_eq!(seen.user(alice.id).await.unwrap(), Some(alice));
 }
 
-/// A transaction sees what an earlier one committed.
+/// A transaction sees the changes of transactions committed before.
 pub async fn a_transaction_sees_what_was_committed_before_it(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -135,7 +135,7 @@ pub async fn a_transaction_sees_what_was_committed_before_it(store: &dyn Store) 
     assert_eq!(tx.secret_versions(first.id, u32::MAX, u32::MAX).await.unwrap().len(), 1);
 }
 
-/// A transaction that did nothing can be committed, and so can one that only read.
+/// A transaction without changes can be committed, also one that only read.
 pub async fn a_transaction_may_do_nothing(store: &dyn Store) {
     begin(store).await.commit().await.unwrap();
     let mut tx = begin(store).await;
@@ -146,7 +146,7 @@ pub async fn a_transaction_may_do_nothing(store: &dyn Store) {
     drop(begin(store).await);
 }
 
-/// A transaction that is dropped lets the next one begin, however often that happens.
+/// A dropped transaction lets the next one begin, however often that happens.
 pub async fn a_dropped_transaction_lets_the_next_begin(store: &dyn Store) {
     let world = World::build(store).await;
 
@@ -159,7 +159,7 @@ pub async fn a_dropped_transaction_lets_the_next_begin(store: &dyn Store) {
     assert_eq!(tx.touch_environment(world.production.id).await.unwrap(), 1);
 }
 
-/// Whoever gives up waiting for a transaction blocks nobody.
+/// A cancelled wait for a transaction blocks no other one.
 pub async fn a_begin_that_is_given_up_blocks_nobody(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -175,7 +175,7 @@ pub async fn a_begin_that_is_given_up_blocks_nobody(store: &dyn Store) {
     assert_eq!(tx.touch_environment(world.production.id).await.unwrap(), 2);
 }
 
-/// A call that is given up half-way leaves a transaction that can be dropped, and the store whole.
+/// After a cancelled call the transaction can be dropped, and the store stays usable.
 pub async fn a_call_that_is_given_up_harms_nobody(store: &dyn Store) {
     let world = World::build(store).await;
     for number in 0..20 {
@@ -189,7 +189,7 @@ pub async fn a_call_that_is_given_up_harms_nobody(store: &dyn Store) {
     assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 0);
 }
 
-/// What is refused as a duplicate leaves the transaction usable, in every table.
+/// A duplicate error leaves the transaction usable, in every table.
 pub async fn a_duplicate_leaves_the_transaction_usable(store: &dyn Store) {
     let world = World::build(store).await;
     let (own, hash) = (secret(&world.staging, "KEY"), token(&world.team, &world.owner));
@@ -219,7 +219,7 @@ pub async fn a_duplicate_leaves_the_transaction_usable(store: &dyn Store) {
     assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 1);
 }
 
-/// What is refused as stale leaves the transaction usable, in every table.
+/// A stale error leaves the transaction usable, in every table.
 pub async fn a_stale_record_leaves_the_transaction_usable(store: &dyn Store) {
     let world = World::build(store).await;
     let unknown = project(&world.team, "unknown");
@@ -245,7 +245,7 @@ pub async fn a_stale_record_leaves_the_transaction_usable(store: &dyn Store) {
     }
 }
 
-/// Writes something to every table.
+/// Writes at least one row to every table.
 async fn change_everything(tx: &mut dyn Tx, world: &World) {
     let alice = user("alice");
     let (founded, keys) = instance::installation();
@@ -264,7 +264,7 @@ async fn change_everything(tx: &mut dyn Tx, world: &World) {
     tx.delete_environment(world.development.id).await.unwrap();
 }
 
-/// Finds the world as it was made, and nothing else.
+/// Asserts that the store contains the unchanged test world and nothing else.
 async fn assert_unchanged(seen: &mut (impl Reads + ?Sized), world: &World) {
     let owner = Principal::User(world.owner.id);
     assert!(seen.instance().await.unwrap().is_none());

@@ -1,11 +1,11 @@
-//! People.
+//! Rules for users.
 
 use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::model::Subject;
 use crate::store::{Store, UserRecord};
 use crate::testing::fixtures::{World, at, user};
 
-/// A person is found by their id, and nobody by an unknown one.
+/// A user is found by ID; an unknown ID finds none.
 pub async fn a_person_is_found_by_id(store: &dyn Store) {
     let (alice, nobody) = (user("alice"), user("nobody"));
     let mut tx = begin(store).await;
@@ -17,7 +17,7 @@ pub async fn a_person_is_found_by_id(store: &dyn Store) {
     assert_eq!(seen.user(nobody.id).await.unwrap(), None);
 }
 
-/// A person is found by issuer and subject together, and by neither alone.
+/// A user is found by issuer and subject together, not by one of them.
 pub async fn a_person_is_found_by_issuer_and_subject(store: &dyn Store) {
     let alice = user("alice");
     let mut tx = begin(store).await;
@@ -31,7 +31,7 @@ pub async fn a_person_is_found_by_issuer_and_subject(store: &dyn Store) {
     assert_eq!(seen.user_by_subject(&alice.issuer, "alice").await.unwrap(), Some(alice));
 }
 
-/// An issuer's subject is known once.
+/// A subject is unique per issuer.
 pub async fn an_issuers_subject_is_unique(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_user(&user("alice")).await.unwrap();
@@ -41,7 +41,7 @@ pub async fn an_issuers_subject_is_unique(store: &dyn Store) {
     assert_duplicate(again, Subject::User);
 }
 
-/// Two issuers may call two people the same.
+/// Two issuers may use the same subject for different users.
 pub async fn two_issuers_may_use_the_same_subject(store: &dyn Store) {
     let ours = user("alice");
     let theirs = UserRecord { issuer: "https://other.example".to_owned(), ..user("alice") };
@@ -55,7 +55,7 @@ pub async fn two_issuers_may_use_the_same_subject(store: &dyn Store) {
     assert_eq!(seen.user_by_subject(&theirs.issuer, "alice").await.unwrap(), Some(theirs));
 }
 
-/// Subjects that differ in case, accents or space are different people.
+/// Subjects that differ in case, accents or spaces are different users.
 pub async fn a_subject_is_compared_exactly(store: &dyn Store) {
     let people = ["alice", "Alice", "alicé", "alice\u{301}", " alice", "alice "].map(user);
     let mut tx = begin(store).await;
@@ -71,7 +71,7 @@ pub async fn a_subject_is_compared_exactly(store: &dyn Store) {
     }
 }
 
-/// Two people may have one e-mail address: two issuers may vouch for it.
+/// Two users may have the same e-mail address, if two issuers assert it.
 pub async fn an_email_address_is_not_unique(store: &dyn Store) {
     let alice = user("alice");
     let namesake = UserRecord { email: alice.email.clone(), ..user("namesake") };
@@ -84,7 +84,7 @@ pub async fn an_email_address_is_not_unique(store: &dyn Store) {
     assert_eq!(seen.user(namesake.id).await.unwrap(), Some(namesake));
 }
 
-/// All that an issuer can tell of a person is kept as told.
+/// All profile fields that an issuer can give are stored as given.
 pub async fn everything_told_of_a_person_survives(store: &dyn Store) {
     let told = told();
     let mut tx = begin(store).await;
@@ -94,7 +94,7 @@ pub async fn everything_told_of_a_person_survives(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(told.id).await.unwrap(), Some(told));
 }
 
-/// What nobody told of a person is absent, not empty.
+/// Missing profile fields are absent, not empty.
 pub async fn what_was_not_told_of_a_person_stays_absent(store: &dyn Store) {
     let untold = UserRecord { email_verified: false, ..user("alice") };
     let empty = UserRecord { first_name: Some(String::new()), ..user("bob") };
@@ -108,7 +108,7 @@ pub async fn what_was_not_told_of_a_person_stays_absent(store: &dyn Store) {
     assert_eq!(seen.user(empty.id).await.unwrap(), Some(empty));
 }
 
-/// Text of any length and script comes back as it was given.
+/// Text of any length and script is stored unchanged.
 pub async fn a_long_name_in_any_script_survives(store: &dyn Store) {
     let name = "Zoë 'O\"Brien' \\ %_; -- 日本語 👩\u{200d}🚀 ".repeat(200);
     let person = UserRecord { name, ..user("alice") };
@@ -119,7 +119,7 @@ pub async fn a_long_name_in_any_script_survives(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(person.id).await.unwrap(), Some(person));
 }
 
-/// An update replaces everything but id, issuer, subject and the time of creation.
+/// An update replaces all fields except ID, issuer, subject and creation time.
 pub async fn an_update_keeps_who_a_person_is(store: &dyn Store) {
     let alice = user("alice");
     let told = UserRecord { id: alice.id, created_at: at(900), ..told() };
@@ -139,7 +139,7 @@ pub async fn an_update_keeps_who_a_person_is(store: &dyn Store) {
     assert_eq!(seen.user_by_subject(&alice.issuer, "alice").await.unwrap(), Some(expected));
 }
 
-/// An update can take away what was told before.
+/// An update can remove optional fields.
 pub async fn an_update_can_take_away_what_was_told(store: &dyn Store) {
     let told = told();
     let untold = UserRecord {
@@ -158,7 +158,7 @@ pub async fn an_update_can_take_away_what_was_told(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(told.id).await.unwrap(), Some(untold));
 }
 
-/// An update changes the one person it is about.
+/// An update changes one user only.
 pub async fn an_update_leaves_other_people_alone(store: &dyn Store) {
     let (alice, bob) = (user("alice"), user("bob"));
     let mut tx = begin(store).await;
@@ -170,7 +170,7 @@ pub async fn an_update_leaves_other_people_alone(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(bob.id).await.unwrap(), Some(bob));
 }
 
-/// Somebody of whom everything is told.
+/// Returns a user with every profile field set.
 fn told() -> UserRecord {
     UserRecord {
         issuer: "https://issuer.example/tenant?x=1#y".to_owned(),
@@ -187,8 +187,8 @@ fn told() -> UserRecord {
     }
 }
 
-/// Of whoever is forgotten, nothing is kept but that there was somebody; what refers to them still
-/// does, and the issuer's subject is nobody's.
+/// Forgetting a user removes all personal data but keeps the row and references to it; issuer and
+/// subject become free.
 pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -210,7 +210,7 @@ pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) 
     tx.commit().await.unwrap();
 }
 
-/// Who was read before they were forgotten is not brought back.
+/// A user who was read before being forgotten cannot be written back.
 pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -222,7 +222,7 @@ pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
     assert_eq!(left.email, "");
 }
 
-/// A person can be held, more than once in a transaction; whoever is forgotten cannot.
+/// A user can be locked, more than once in a transaction; a forgotten user cannot.
 pub async fn whoever_is_forgotten_cannot_be_held(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;

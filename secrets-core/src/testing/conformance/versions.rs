@@ -1,4 +1,4 @@
-//! Replacing a secret's value, and what is kept of the one before.
+//! Rules for replacing a secret's value, and for its earlier versions.
 
 use std::slice::from_ref;
 
@@ -7,7 +7,7 @@ use crate::model::Subject;
 use crate::store::{Change, SecretRecord, SecretVersion, Store};
 use crate::testing::fixtures::{World, at, next_version, sealed, secret};
 
-/// The next version takes the place of the one before, with all that is told of it.
+/// The next version replaces the current one, with all its fields.
 pub async fn the_next_version_takes_the_place(store: &dyn Store) {
     let world = World::build(store).await;
     let first = SecretRecord {
@@ -32,7 +32,7 @@ pub async fn the_next_version_takes_the_place(store: &dyn Store) {
     assert_eq!(found.unwrap(), [second]);
 }
 
-/// What is kept is exactly the version that was replaced, and when.
+/// The earlier version is stored exactly as it was, with the time of its replacement.
 pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     let world = World::build(store).await;
     let first = SecretRecord {
@@ -56,7 +56,7 @@ pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     assert_eq!(found, [replaced(&second, &third), replaced(&first, &second)]);
 }
 
-/// A secret that was never replaced has replaced nothing, and an unknown one neither.
+/// A secret that was never replaced has no earlier versions, nor has an unknown secret.
 pub async fn a_first_version_has_replaced_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let only = secret(&world.production, "KEY");
@@ -74,7 +74,7 @@ pub async fn a_first_version_has_replaced_nothing(store: &dyn Store) {
     );
 }
 
-/// Versions come newest first, without a gap, also beyond ten.
+/// Versions are listed newest first, without gaps, also beyond ten.
 pub async fn versions_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let mut newest = secret(&world.production, "KEY");
@@ -92,7 +92,7 @@ pub async fn versions_come_newest_first(store: &dyn Store) {
     assert_eq!(numbers, (1..=12).rev().collect::<Vec<_>>());
 }
 
-/// Versions are given from any one on, and no more than are asked for.
+/// Versions can be listed from any number on, up to the limit.
 pub async fn versions_come_in_pages(store: &dyn Store) {
     let world = World::build(store).await;
     let mut newest = secret(&world.production, "KEY");
@@ -118,7 +118,7 @@ pub async fn versions_come_in_pages(store: &dyn Store) {
     }
 }
 
-/// The versions of two secrets are told apart.
+/// Versions of two secrets are kept apart.
 pub async fn each_secret_has_versions_of_its_own(store: &dyn Store) {
     let world = World::build(store).await;
     let (one, two) = (secret(&world.production, "ONE"), secret(&world.production, "TWO"));
@@ -141,7 +141,7 @@ pub async fn each_secret_has_versions_of_its_own(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &[one.key]).await.unwrap(), [next_one]);
 }
 
-/// Only the version just after the present one may take its place.
+/// Only the version directly after the current one can replace it.
 pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let second = SecretRecord { version: 2, ..secret(&world.production, "KEY") };
@@ -158,7 +158,7 @@ pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, from_ref(&second.key)).await.unwrap(), [second]);
 }
 
-/// A secret that is gone cannot be replaced, and does not come back.
+/// A deleted secret cannot be replaced, and does not come back.
 pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = secret(&world.production, "KEY");
@@ -173,7 +173,7 @@ pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
     assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
 }
 
-/// A change keeps its name, whichever it is, in the present version and in a replaced one.
+/// The kind of change is stored, in the current version and in a replaced one.
 pub async fn every_change_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = Vec::new();
@@ -197,7 +197,7 @@ pub async fn every_change_survives(store: &dyn Store) {
     );
 }
 
-/// The highest number a version can have is a version like any other.
+/// The highest possible version number works like any other.
 pub async fn the_highest_version_number_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let last_but_one = SecretRecord { version: u32::MAX - 1, ..secret(&world.production, "KEY") };
@@ -213,7 +213,7 @@ pub async fn the_highest_version_number_survives(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, from_ref(&last.key)).await.unwrap(), [last]);
 }
 
-/// A large value is kept whole when it is replaced.
+/// A large value is stored completely when it is replaced.
 pub async fn a_large_replaced_value_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(70_000).collect();
@@ -229,7 +229,7 @@ pub async fn a_large_replaced_value_survives(store: &dyn Store) {
     assert_eq!(versions, [replaced(&large, &next)]);
 }
 
-/// What is kept of a version that was replaced by another.
+/// Expected record of a version that was replaced by another.
 fn replaced(old: &SecretRecord, new: &SecretRecord) -> SecretVersion {
     SecretVersion {
         secret: old.id,

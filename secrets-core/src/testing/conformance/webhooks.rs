@@ -1,4 +1,4 @@
-//! Webhooks and what they were told.
+//! Rules for webhooks and their deliveries.
 
 use super::{assert_stale, begin, committed};
 use crate::model::rotations::{DeliveryStatus, WebhookEvent};
@@ -6,7 +6,7 @@ use crate::model::{Subject, WebhookDeliveryId, WebhookId};
 use crate::store::{RotationRecord, Store, StoreError, Tx, WebhookDeliveryRecord, WebhookRecord};
 use crate::testing::fixtures::{World, at, rotation, sealed, webhook, webhook_delivery};
 
-/// A webhook is found by its id and its rotation, with all that is kept of it.
+/// A webhook is found by its ID and its rotation, with all its fields.
 pub async fn a_webhook_is_kept_with_all_it_has(store: &dyn Store) {
     let (world, of, mut tx) = one(store).await;
     let full = WebhookRecord {
@@ -30,7 +30,7 @@ pub async fn a_webhook_is_kept_with_all_it_has(store: &dyn Store) {
     assert_eq!(seen.webhooks(of.id).await.unwrap(), [full, all, none]);
 }
 
-/// What is unknown, or another rotation's, is not found.
+/// An unknown webhook, or one of another rotation, is not found.
 pub async fn an_unknown_webhook_is_not_found(store: &dyn Store) {
     let (world, of, mut tx) = one(store).await;
     let other = rotation(&world.staging, "other");
@@ -47,7 +47,7 @@ pub async fn an_unknown_webhook_is_not_found(store: &dyn Store) {
     assert_eq!(seen.webhook_delivery(unknown).await.unwrap(), None);
 }
 
-/// Webhooks come oldest first.
+/// Webhooks are listed oldest first.
 pub async fn webhooks_come_oldest_first(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let [third, first, second] =
@@ -61,7 +61,7 @@ pub async fn webhooks_come_oldest_first(store: &dyn Store) {
     assert_eq!(found, [first, second, third]);
 }
 
-/// A rotation that is gone gets no webhook.
+/// A webhook cannot be added to a deleted rotation.
 pub async fn a_rotation_that_is_gone_gets_no_webhook(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     tx.delete_rotation(of.id).await.unwrap();
@@ -71,7 +71,7 @@ pub async fn a_rotation_that_is_gone_gets_no_webhook(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.webhooks(of.id).await.unwrap(), []);
 }
 
-/// An update says whether a webhook is told anything and since when it fails, and nothing else.
+/// An update changes whether a webhook is enabled and since when it fails, and nothing else.
 pub async fn an_update_says_whether_a_webhook_is_told(store: &dyn Store) {
     let (world, of, mut tx) = one(store).await;
     let (before, other) = (webhook(&of), WebhookRecord { created_at: at(1), ..webhook(&of) });
@@ -94,7 +94,7 @@ pub async fn an_update_says_whether_a_webhook_is_told(store: &dyn Store) {
     assert_eq!(seen.webhooks(of.id).await.unwrap(), [before, other]);
 }
 
-/// A deleted webhook is gone with what it was told, and the others stay.
+/// Deleting a webhook deletes its deliveries, and no other webhook.
 pub async fn a_deleted_webhook_is_gone_with_its_deliveries(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let [gone, kept] = [0, 1].map(|_| webhook(&of));
@@ -117,7 +117,7 @@ pub async fn a_deleted_webhook_is_gone_with_its_deliveries(store: &dyn Store) {
     assert_eq!(seen.webhooks(of.id).await.unwrap(), [kept]);
 }
 
-/// A delivery is found with all that is kept of it: a test is of no event.
+/// A delivery is loaded with all its fields; a test delivery has no event.
 pub async fn a_webhook_delivery_is_kept_with_all_it_has(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let to = webhook(&of);
@@ -146,7 +146,7 @@ pub async fn a_webhook_delivery_is_kept_with_all_it_has(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [full, test]);
 }
 
-/// Nothing is delivered to a webhook that is not there.
+/// A delivery cannot be added to a missing webhook.
 pub async fn a_delivery_needs_a_webhook(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
 
@@ -155,7 +155,7 @@ pub async fn a_delivery_needs_a_webhook(store: &dyn Store) {
     assert!(matches!(refused, Err(StoreError::Broken(_))), "{refused:?}");
 }
 
-/// Deliveries come newest first, and no more than are wanted.
+/// Deliveries are listed newest first, up to the limit.
 pub async fn webhook_deliveries_come_newest_first(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let to = webhook(&of);
@@ -172,7 +172,7 @@ pub async fn webhook_deliveries_come_newest_first(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 2).await.unwrap(), [third, second]);
 }
 
-/// An update says how a delivery is doing, and neither what it is nor to whom.
+/// An update changes the state of a delivery, but not its content or its webhook.
 pub async fn an_update_says_how_a_delivery_is_doing(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let [to, other] = [0, 1].map(|_| webhook(&of));
@@ -201,7 +201,7 @@ pub async fn an_update_says_how_a_delivery_is_doing(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [after]);
 }
 
-/// Old deliveries are forgotten, the oldest first and so many at once; what is pending stays.
+/// Old deliveries are removed, oldest first, a limited number at a time; pending ones stay.
 pub async fn old_webhook_deliveries_are_pruned(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let to = webhook(&of);
@@ -223,7 +223,7 @@ pub async fn old_webhook_deliveries_are_pruned(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [young, waits]);
 }
 
-/// A world, a rotation in it, and the transaction that made it.
+/// Creates a world with a rotation, and returns them with the open transaction.
 async fn one(store: &dyn Store) -> (World, RotationRecord, Box<dyn Tx>) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
