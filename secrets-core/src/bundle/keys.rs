@@ -18,7 +18,7 @@ const PRIVATE_KEY: &str = "scbx_";
 const PUBLIC_KEY: &str = "scbp_";
 const SIGNER: &str = "scbs_";
 
-/// A key that opens one bundle: `scbk_` and 256 random bits. Shown once, when the bundle is created.
+/// A key that opens one bundle: `scbk_` and 256 random bits. Shown only once, on creation.
 pub struct BundleKey(pub(super) Key);
 
 /// A private key that opens bundles created for its public key: `scbx_` and 256 random bits.

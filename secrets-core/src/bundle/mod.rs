@@ -1,4 +1,4 @@
-//! Bundles: an environment's resolved secrets in an encrypted file that opens offline (SCB1 format).
+//! Bundles: an environment's resolved secrets in an encrypted file for offline use (format SCB1).
 //!
 //! ```text
 //! "SCBUNDLE" 0x01 | header length u32 | header, JSON | mac 32 | signature 64 | chunks
