@@ -7,7 +7,7 @@ use crate::clock::SystemClock;
 use crate::crypto::Plaintext;
 use crate::rotations::{Integration, Proxy, SslMode};
 
-/// Returns what it was told to, and keeps what it was given.
+/// Invoker that returns a fixed answer and records its calls.
 struct RecordingInvoker {
     answer: Result<Vec<u8>, InvokeFault>,
     calls: Mutex<Vec<(String, String, Vec<u8>)>>,
