@@ -170,7 +170,7 @@ impl Heading {
     }
 
     /// Verifies and decrypts the answer to this request. Fails with [`Fault::ProxyUntrusted`] if
-    /// the answer was modified, belongs to another request, or is not signed with the shared secret.
+    /// the answer was modified, belongs to another request, or is not signed with the right secret.
     pub fn open(&self, proxy: &Proxy, answer: &[u8]) -> Result<Told, Fault> {
         self.try_open(proxy, answer).ok_or(Fault::ProxyUntrusted)
     }

@@ -188,8 +188,7 @@ async fn a_credential_that_does_not_work_is_shut_out_again(app: App) {
     let entry = main.rotate().await;
 
     assert_eq!(entry["status"], "rolled_back");
-    let message =
-        "the new credential did not work: the rotated user does not have the privileges of permission_level";
+    let message = "the new credential did not work: the rotated user does not have the privileges of permission_level";
     assert_eq!(entry["error_message"], message);
     let shown = main.shown().await;
     assert_eq!([&shown["status"], &shown["error_message"]], ["active", message]);
