@@ -100,7 +100,7 @@ def test_an_argument_that_cannot_be_one_is_named(changes: dict[str, object]) -> 
 def test_an_error_tells_nothing_of_key_or_value() -> None:
     with pytest.raises(secrets_service.Undecryptable) as caught:
         open_record(GOLDEN, version=6)
-    assert str(caught.value) == "a record does not decrypt"
+    assert str(caught.value) == "decryption failed"
 
 
 # What the core seals and signs for itself; the Rust tests and the reference read these.

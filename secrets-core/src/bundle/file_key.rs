@@ -1,4 +1,4 @@
-//! The key of one bundle: what it gives, and how it is wrapped.
+//! The file key of a bundle: derived keys, and wrapping_cipher for recipients.
 
 use hmac::{Hmac, Mac as _};
 use hpke::aead::{AeadTag, AesGcm256};
@@ -17,10 +17,10 @@ use super::format::{MAC, WRAPPED};
 use super::keys::{PublicKey, RecipientKey, X25519};
 use crate::crypto::Key;
 
-/// The key of one bundle.
+/// The file key of one bundle: 32 random bytes.
 pub(super) struct FileKey(Key);
 
-/// What wraps a file key where both sides know a secret.
+/// Kind of symmetric secret that wraps a file key.
 #[derive(Clone, Copy)]
 pub(super) enum Shared {
     Raw,
@@ -28,7 +28,7 @@ pub(super) enum Shared {
 }
 
 const AAD: &[u8] = b"scb1";
-/// A wrapping key is of one bundle, and wraps once.
+/// Fixed nonce: a wrapping_cipher key belongs to one bundle and encrypts only once.
 const NONCE: [u8; 12] = [0; 12];
 
 type HpkeTag = AeadTag<AesGcm256>;
@@ -38,17 +38,17 @@ impl FileKey {
         Self(Key::generate())
     }
 
-    /// The cipher of the chunks.
+    /// Derives the cipher for the payload chunks.
     pub(super) fn cipher(&self, salt: &[u8; 16]) -> Aes256Gcm {
         cipher(&self.0.derive(Some(salt), b"scb1/payload"))
     }
 
-    /// What proves that whoever wrote the header knew this key.
+    /// Computes the header MAC, which proves that the header's author knew this key.
     pub(super) fn mac(&self, salt: &[u8; 16], head: &[u8]) -> [u8; MAC] {
         self.keyed(salt, head).finalize().into_bytes().into()
     }
 
-    /// Whether [`mac`](Self::mac) gives this.
+    /// True if `mac` is the value of [`mac`](Self::mac); compared in constant time.
     pub(super) fn has_made(&self, mac: &[u8; MAC], salt: &[u8; 16], head: &[u8]) -> bool {
         self.keyed(salt, head).verify_slice(mac).is_ok()
     }
@@ -56,32 +56,33 @@ impl FileKey {
     fn keyed(&self, salt: &[u8; 16], head: &[u8]) -> Hmac<Sha256> {
         let key = self.0.derive(Some(salt), b"scb1/header");
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-        let mac = Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect("a key of 32 bytes");
+        let mac =
+            Hmac::<Sha256>::new_from_slice(key.as_bytes()).expect("HMAC accepts a 32-byte key");
         mac.chain_update(head)
     }
 
-    /// Wraps it under a secret that is shared.
+    /// Wraps the file key under a shared secret.
     pub(super) fn wrap(&self, secret: &Key, how: Shared, salt: &[u8; 16]) -> [u8; WRAPPED] {
         let mut wrapped = [0; WRAPPED];
         let (inner, outer) = wrapped.split_at_mut(32);
         inner.copy_from_slice(self.0.as_bytes());
         #[expect(clippy::expect_used, reason = "32 bytes are within the bounds of AES-GCM")]
-        let tag = wrapping(secret, how, salt)
+        let tag = wrapping_cipher(secret, how, salt)
             .encrypt_inout_detached(&Nonce::from(NONCE), AAD, inner.into())
-            .expect("32 bytes");
+            .expect("AES-GCM can encrypt 32 bytes");
         outer.copy_from_slice(&tag);
         wrapped
     }
 
-    /// Opens what [`wrap`](Self::wrap) made; `None` if the secret is another.
+    /// Unwraps a file key from [`wrap`](Self::wrap); `None` if the secret is wrong.
     pub(super) fn unwrap(
         wrapped: &[u8; WRAPPED],
         secret: &Key,
         how: Shared,
         salt: &[u8; 16],
     ) -> Option<Self> {
-        let (mut key, tag) = parts(wrapped);
-        wrapping(secret, how, salt)
+        let (mut key, tag) = split_tag(wrapped);
+        wrapping_cipher(secret, how, salt)
             .decrypt_inout_detached(
                 &Nonce::from(NONCE),
                 AAD,
@@ -92,7 +93,8 @@ impl FileKey {
         Some(Self(Key::from_bytes(key)))
     }
 
-    /// Wraps it for a public key; `None` for a key that is none. The first is HPKE's `enc`.
+    /// Wraps the file key for a public key and returns HPKE's `enc` and the wrapped key. `None` if
+    /// the public key is not valid.
     pub(super) fn wrap_for(
         &self,
         public: &PublicKey,
@@ -114,14 +116,14 @@ impl FileKey {
         Some((enc, wrapped))
     }
 
-    /// Opens what [`wrap_for`](Self::wrap_for) made; `None` if it is for another.
+    /// Unwraps a file key from [`wrap_for`](Self::wrap_for); `None` if the private key is wrong.
     pub(super) fn unwrap_for(
         enc: &[u8; 32],
         wrapped: &[u8; WRAPPED],
         private: &RecipientKey,
         salt: &[u8; 16],
     ) -> Option<Self> {
-        let (mut key, tag) = parts(wrapped);
+        let (mut key, tag) = split_tag(wrapped);
         single_shot_open_inout_detached::<AesGcm256, HkdfSha256, X25519>(
             &OpModeR::Base,
             &private.secret(),
@@ -136,14 +138,14 @@ impl FileKey {
     }
 }
 
-fn parts(wrapped: &[u8; WRAPPED]) -> (Zeroizing<[u8; 32]>, [u8; 16]) {
+fn split_tag(wrapped: &[u8; WRAPPED]) -> (Zeroizing<[u8; 32]>, [u8; 16]) {
     let (mut key, mut tag) = (Zeroizing::new([0; 32]), [0; 16]);
     key.copy_from_slice(&wrapped[..32]);
     tag.copy_from_slice(&wrapped[32..]);
     (key, tag)
 }
 
-fn wrapping(secret: &Key, how: Shared, salt: &[u8; 16]) -> Aes256Gcm {
+fn wrapping_cipher(secret: &Key, how: Shared, salt: &[u8; 16]) -> Aes256Gcm {
     let info: &[u8] = match how {
         Shared::Raw => b"scb1/wrap/raw",
         Shared::Argon2id => b"scb1/wrap/argon2id",

@@ -1,4 +1,4 @@
-//! The header of a bundle: what it may say, and how each thing is written.
+//! The bundle header: its fields, their encoding, and validation.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,26 +13,26 @@ use crate::model::object::{Object, list};
 
 pub(super) const MAGIC: &[u8; 8] = b"SCBUNDLE";
 pub(super) const VERSION: u8 = 1;
-/// Magic, version and the length of the header.
+/// Length of the fixed prefix: magic, version and header length.
 pub(super) const PREFIX: usize = 13;
-/// The most bytes that a header has.
+/// Maximum length of the header, in bytes.
 pub(super) const HEADER: usize = 16_384;
 pub(super) const MAC: usize = 32;
 pub(super) const SIGNATURE: usize = 64;
 pub(super) const CHUNK: usize = 65_536;
 pub(super) const TAG: usize = 16;
-/// A file key, wrapped.
+/// Length of a wrapped file key.
 pub(super) const WRAPPED: usize = 48;
-/// The most recipients that a bundle has.
+/// Maximum number of recipients.
 pub(super) const RECIPIENTS: usize = 16;
 
 const SUITE: &str = "A256GCM-HKDF-SHA256";
-/// What every reader of JSON takes for the same number.
-const LARGEST: u64 = (1 << 53) - 1;
-/// From here on, nanoseconds are those of a leap second.
-const BILLION: u32 = 1_000_000_000;
+/// Largest integer that all JSON parsers represent exactly.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+/// Nanoseconds per second; chrono uses higher values for leap seconds.
+const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// What a header says, apart from what is the same in all.
+/// The header's variable fields. Fields with a fixed value, such as the suite, are left out.
 pub(super) struct Header {
     pub(super) about: About,
     pub(super) salt: [u8; 16],
@@ -40,23 +40,23 @@ pub(super) struct Header {
     pub(super) recipients: Vec<Slot>,
 }
 
-/// The file key, wrapped for a recipient.
+/// The file key wrapped for one recipient.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Slot {
-    /// Under a key.
+    /// Wrapped under a raw key.
     Raw { w: Binary<WRAPPED> },
-    /// Under a passphrase.
+    /// Wrapped under a key derived from a passphrase.
     Argon2id { s: Binary<16>, m: u32, it: u32, p: u8, w: Binary<WRAPPED> },
-    /// For a public key.
+    /// Wrapped for an X25519 public key.
     X25519 { enc: Binary<32>, w: Binary<WRAPPED> },
 }
 
-/// Bytes in base64url, in the one way they are written.
+/// Bytes encoded as canonical base64url without padding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Binary<const N: usize>(pub(super) [u8; N]);
 
-/// The header as JSON.
+/// The header's JSON form.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -67,7 +67,11 @@ struct Written {
     seq: u64,
     #[serde(deserialize_with = "canonical_time")]
     created: Time,
-    #[serde(default, deserialize_with = "perhaps_time", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "optional_canonical_time",
+        skip_serializing_if = "Option::is_none"
+    )]
     expires: Option<Time>,
     #[serde(deserialize_with = "canonical_id")]
     project: Uuid,
@@ -78,7 +82,7 @@ struct Written {
     recipients: Vec<Slot>,
 }
 
-/// What says whether we know the kind of header at all; the rest may be whatever it is then.
+/// Header fields that decide if this version can read the header. Other fields are not checked yet.
 #[derive(Deserialize)]
 struct Outline {
     v: u64,
@@ -93,13 +97,13 @@ struct Kind {
 }
 
 impl Header {
-    /// Reads a header, and refuses what breaks a rule of the format. Nothing of it is proven yet.
+    /// Parses and validates a header. The contents are not authenticated yet.
     pub(super) fn read(json: &[u8]) -> Result<Self, Refused> {
         is_known(json)?;
         let written = serde_json::from_slice::<Object<Written>>(json);
-        let Object(written) = written.map_err(|_| Refused::Malformed(FIELDS))?;
-        if written.seq > LARGEST {
-            return Err(Refused::Malformed("its number is larger than 2^53 - 1"));
+        let Object(written) = written.map_err(|_| Refused::Malformed(INVALID_FIELDS))?;
+        if written.seq > MAX_SAFE_INTEGER {
+            return Err(Refused::Malformed("the sequence number is larger than 2^53 - 1"));
         }
         check(&written.recipients)?;
         let about = About {
@@ -113,7 +117,7 @@ impl Header {
         Ok(Self { about, salt, signer, recipients: written.recipients })
     }
 
-    /// The header as it is written; `None` for one that no reader would take.
+    /// Encodes the header as JSON; `None` if a reader would reject it.
     pub(super) fn write(self) -> Option<Vec<u8>> {
         check(&self.recipients).ok()?;
         let About { project, environment, seq, created_at, expires_at } = self.about;
@@ -131,7 +135,7 @@ impl Header {
             recipients: self.recipients,
         };
         let json = serde_json::to_vec(&written).ok()?;
-        (seq <= LARGEST && json.len() <= HEADER).then_some(json)
+        (seq <= MAX_SAFE_INTEGER && json.len() <= HEADER).then_some(json)
     }
 }
 
@@ -142,11 +146,11 @@ impl Slot {
     }
 }
 
-const FIELDS: &str = "its header lacks a field, or has one that is not as it must be";
+const INVALID_FIELDS: &str = "the header has a missing or invalid field";
 
 fn is_known(json: &[u8]) -> Result<(), Refused> {
     let outline = serde_json::from_slice::<Object<Outline>>(json);
-    let Object(outline) = outline.map_err(|_| Refused::Malformed(FIELDS))?;
+    let Object(outline) = outline.map_err(|_| Refused::Malformed(INVALID_FIELDS))?;
     let is_known =
         |Object(kind): &Object<Kind>| matches!(kind.t.as_str(), "raw" | "argon2id" | "x25519");
     if outline.v != u64::from(VERSION) {
@@ -156,18 +160,19 @@ fn is_known(json: &[u8]) -> Result<(), Refused> {
         return Err(Refused::Unsupported("suite"));
     }
     if outline.chunk != CHUNK as u64 {
-        return Err(Refused::Unsupported("size of chunks"));
+        return Err(Refused::Unsupported("chunk size"));
     }
     if !outline.recipients.iter().all(is_known) {
-        return Err(Refused::Unsupported("kind of recipient"));
+        return Err(Refused::Unsupported("recipient type"));
     }
     Ok(())
 }
 
-/// One key and one passphrase at most: a reader tries one key, and pays for one derivation.
+/// Validates the recipients. At most one raw key and one passphrase are allowed, so that a reader
+/// tries one key and runs one key derivation.
 fn check(recipients: &[Slot]) -> Result<(), Refused> {
     if !(1..=RECIPIENTS).contains(&recipients.len()) {
-        return Err(Refused::Malformed("it has no recipients, or more than 16"));
+        return Err(Refused::Malformed("it must have 1 to 16 recipients"));
     }
     for (place, slot) in recipients.iter().enumerate() {
         let is_twice = recipients.iter().take(place).any(|other| match (slot, other) {
@@ -177,12 +182,12 @@ fn check(recipients: &[Slot]) -> Result<(), Refused> {
             _ => false,
         });
         if is_twice {
-            return Err(Refused::Malformed("it has a recipient twice"));
+            return Err(Refused::Malformed("it has a duplicate recipient"));
         }
         if let Slot::Argon2id { m: memory, it: passes, p: lanes, .. } = *slot
             && !(Cost { memory, passes, lanes }).is_bounded()
         {
-            return Err(Refused::Malformed("what its passphrase costs is out of bounds"));
+            return Err(Refused::Malformed("the Argon2id parameters are out of bounds"));
         }
     }
     Ok(())
@@ -197,37 +202,41 @@ impl<const N: usize> Serialize for Binary<N> {
 impl<'de, const N: usize> Deserialize<'de> for Binary<N> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // Padding, and bits that are left over, are refused by the engine.
+        // The engine rejects padding and nonzero trailing bits.
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(de::Error::custom)?;
-        let bytes = bytes.try_into().map_err(|_| de::Error::custom("not of the length"))?;
+        let bytes = bytes.try_into().map_err(|_| de::Error::custom("wrong length"))?;
         Ok(Self(bytes))
     }
 }
 
-/// Reads a field that is there and not `null`; for `#[serde(default, deserialize_with)]`.
+/// Deserializes an optional field that must not be `null`; for
+/// `#[serde(default, deserialize_with)]`.
 pub(super) fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads a time in the one way it is written: RFC 3339, in UTC, to the microsecond, as `Z`; from
-/// 1970 on, and of no leap second, so that every language has it.
+/// Deserializes a time in its canonical form: RFC 3339 in UTC with `Z`, at most microseconds. Times
+/// before 1970 and leap seconds are rejected, because not every language can represent them.
 pub(super) fn canonical_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
     let text = String::deserialize(deserializer)?;
     let time = DateTime::parse_from_rfc3339(&text).map_err(de::Error::custom)?.with_timezone(&Utc);
     let is_canonical = time.to_rfc3339_opts(SecondsFormat::AutoSi, true) == text
-        && (time.timestamp_subsec_nanos() % 1_000 == 0 && time.timestamp_subsec_nanos() < BILLION)
+        && (time.timestamp_subsec_nanos() % 1_000 == 0
+            && time.timestamp_subsec_nanos() < NANOS_PER_SECOND)
         && time.timestamp() >= 0;
-    is_canonical.then_some(time).ok_or_else(|| de::Error::custom("another way to write a time"))
+    is_canonical.then_some(time).ok_or_else(|| de::Error::custom("not a canonical time"))
 }
 
-fn perhaps_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+fn optional_canonical_time<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Time>, D::Error> {
     canonical_time(deserializer).map(Some)
 }
 
 fn canonical_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uuid, D::Error> {
     let text = String::deserialize(deserializer)?;
     let id = Uuid::try_parse(&text).map_err(de::Error::custom)?;
-    (id.to_string() == text).then_some(id).ok_or_else(|| de::Error::custom("another way to write"))
+    (id.to_string() == text).then_some(id).ok_or_else(|| de::Error::custom("not a canonical UUID"))
 }

@@ -1,4 +1,4 @@
-//! The objects of a JSON array, one at a time, out of chunks.
+//! Streaming reader for the payload: splits a JSON array in encrypted chunks into its objects.
 
 use std::io::{Read, Seek};
 
@@ -7,13 +7,13 @@ use zeroize::Zeroizing;
 use super::Refused;
 use super::stream::ChunkReader;
 
-/// The most bytes of one object: a value of 64 KiB is 384 KiB where each byte is escaped.
-const ITEM: usize = 1 << 20;
+/// Maximum size of one object, in bytes. A value of 64 KiB takes 384 KiB if every byte is escaped.
+const MAX_ITEM: usize = 1 << 20;
 
-/// The objects of an array.
+/// Reader of the objects in a JSON array.
 pub(super) struct Items<R> {
     chunks: ChunkReader<R>,
-    /// How much of the present chunk is read.
+    /// Position in the current chunk.
     at: usize,
     item: Zeroizing<Vec<u8>>,
     place: Place,
@@ -26,7 +26,7 @@ enum Place {
     After,
 }
 
-/// Where in an object its bytes have come to.
+/// Scanner state within one object.
 #[derive(Default)]
 struct Scan {
     depth: u32,
@@ -34,8 +34,8 @@ struct Scan {
     is_escaped: bool,
 }
 
-const ARRAY: Refused = Refused::Malformed("its payload is not an array of objects");
-const SIZE: Refused = Refused::Malformed("a secret of it is larger than 1 MiB");
+const NOT_AN_ARRAY: Refused = Refused::Malformed("the payload is not an array of objects");
+const ITEM_TOO_LARGE: Refused = Refused::Malformed("a secret is larger than 1 MiB");
 
 impl<R: Read> Items<R> {
     pub(super) fn new(chunks: ChunkReader<R>) -> Self {
@@ -43,28 +43,29 @@ impl<R: Read> Items<R> {
         Self { chunks, at: 0, item, place: Place::Before }
     }
 
-    /// The bytes of the next object; `None` after the last, when the payload has ended as well.
+    /// Reads the next object's bytes. Returns `None` after the last object, once the end of the
+    /// payload is confirmed.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Refused> {
-        let first = match (self.place, self.byte_that_counts()?) {
-            (Place::Before, b'[') => match self.byte_that_counts()? {
+        let first = match (self.place, self.next_non_whitespace()?) {
+            (Place::Before, b'[') => match self.next_non_whitespace()? {
                 b']' => return self.end(),
                 first => first,
             },
-            (Place::Inside, b',') => self.byte_that_counts()?,
+            (Place::Inside, b',') => self.next_non_whitespace()?,
             (Place::Inside, b']') => return self.end(),
-            _ => return Err(ARRAY),
+            _ => return Err(NOT_AN_ARRAY),
         };
         if first != b'{' {
-            return Err(ARRAY);
+            return Err(NOT_AN_ARRAY);
         }
         self.place = Place::Inside;
-        // Back to the brace, which is of the object.
+        // The opening brace belongs to the object.
         self.at -= 1;
         self.object()?;
         Ok(Some(&self.item))
     }
 
-    /// Begins again, with the chunks that begin there in the source.
+    /// Starts again at the chunks at offset `start` of the source, `length` bytes in all.
     pub(super) fn restart(&mut self, start: u64, length: u64) -> Result<(), Refused>
     where
         R: Seek,
@@ -77,7 +78,7 @@ impl<R: Read> Items<R> {
         self.place = Place::After;
         match self.byte()? {
             None => Ok(None),
-            Some(_) => Err(Refused::Malformed("something follows its payload")),
+            Some(_) => Err(Refused::Malformed("data follows the payload")),
         }
     }
 
@@ -88,8 +89,8 @@ impl<R: Read> Items<R> {
             let rest = self.chunks.plain().get(self.at..).unwrap_or_default();
             let end = scan.end(rest);
             let taken = end.unwrap_or(rest.len());
-            if self.item.len() + taken > ITEM {
-                return Err(SIZE);
+            if self.item.len() + taken > MAX_ITEM {
+                return Err(ITEM_TOO_LARGE);
             }
             append(&mut self.item, &rest[..taken]);
             self.at += taken;
@@ -97,18 +98,18 @@ impl<R: Read> Items<R> {
                 return Ok(());
             }
             if !self.more()? {
-                return Err(ARRAY);
+                return Err(NOT_AN_ARRAY);
             }
         }
     }
 
-    /// The next byte that is no white space.
-    fn byte_that_counts(&mut self) -> Result<u8, Refused> {
+    /// Reads the next byte that is not whitespace.
+    fn next_non_whitespace(&mut self) -> Result<u8, Refused> {
         loop {
             match self.byte()? {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => {}
                 Some(byte) => return Ok(byte),
-                None => return Err(ARRAY),
+                None => return Err(NOT_AN_ARRAY),
             }
         }
     }
@@ -131,7 +132,8 @@ impl<R: Read> Items<R> {
 }
 
 impl Scan {
-    /// How many of these bytes belong to the object, if it ends in them.
+    /// Scans bytes of the object. Returns the number of bytes up to the object's end, if it ends
+    /// within `bytes`.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             match byte {
@@ -153,7 +155,7 @@ impl Scan {
     }
 }
 
-/// Appends, and wipes what is left behind where there is too little room.
+/// Appends bytes to the buffer. If the buffer must grow, the old allocation is wiped.
 fn append(item: &mut Zeroizing<Vec<u8>>, bytes: &[u8]) {
     let needed = item.len() + bytes.len();
     if needed > item.capacity() {
@@ -199,8 +201,11 @@ mod tests {
     fn an_object_of_more_than_1_mib_is_refused_unread() {
         let object = |length: usize| format!(r#"[{{"a":"{}"}}]"#, "x".repeat(length - 8));
 
-        assert_eq!(items(object(ITEM).as_bytes()).next().unwrap().map(<[u8]>::len), Some(ITEM));
-        let refused = items(object(ITEM + 1).as_bytes()).next().unwrap_err();
-        assert_eq!(refused.to_string(), SIZE.to_string());
+        assert_eq!(
+            items(object(MAX_ITEM).as_bytes()).next().unwrap().map(<[u8]>::len),
+            Some(MAX_ITEM)
+        );
+        let refused = items(object(MAX_ITEM + 1).as_bytes()).next().unwrap_err();
+        assert_eq!(refused.to_string(), ITEM_TOO_LARGE.to_string());
     }
 }

@@ -1,4 +1,4 @@
-//! The keys around bundles, and the texts people pass them on as: a prefix, base62, a checksum.
+//! Bundle keys and their text form: a prefix, base62 digits and a checksum.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,46 +18,47 @@ const PRIVATE_KEY: &str = "scbx_";
 const PUBLIC_KEY: &str = "scbp_";
 const SIGNER: &str = "scbs_";
 
-/// A key that opens one bundle: `scbk_` and 256 random bits. Shown once, when it is made.
+/// A key that opens one bundle: `scbk_` and 256 random bits. Shown only once, on creation.
 pub struct BundleKey(pub(super) Key);
 
-/// What opens bundles that are made for its public key: `scbx_` and 256 random bits.
+/// A private key that opens bundles created for its public key: `scbx_` and 256 random bits.
 pub struct RecipientKey(Key);
 
-/// What bundles are made for, and anybody may know: `scbp_` and an X25519 key.
+/// A recipient's public key: `scbp_` and an X25519 key. Not secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^scbp_[0-9A-Za-z]{49}$"))]
 #[serde(try_from = "String", into = "String")]
 pub struct PublicKey([u8; 32]);
 
-/// Who signed a bundle: `scbs_` and an Ed25519 key. Every installation has one.
+/// Public key that verifies bundle signatures: `scbs_` and an Ed25519 key. Every installation has
+/// its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^scbs_[0-9A-Za-z]{49}$"))]
 #[serde(try_from = "String", into = "String")]
 pub struct Signer([u8; 32]);
 
-/// What signs bundles.
+/// Private Ed25519 key that signs bundles.
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
-/// HPKE's X25519 with HKDF-SHA256.
+/// DHKEM(X25519, HKDF-SHA256) from HPKE.
 pub(super) type X25519 = X25519HkdfSha256;
 
 impl BundleKey {
-    /// A new one.
+    /// Generates a random key.
     #[must_use]
     pub fn generate() -> Self {
         Self(Key::generate())
     }
 
-    /// The key as text.
+    /// Returns the key in its text form.
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         checked::write(BUNDLE_KEY, self.0.as_bytes())
     }
 
-    /// Writes the text into an answer; for `#[serde(serialize_with)]`.
+    /// Serializes the key's text form into a response; for `#[serde(serialize_with)]`.
     pub fn serialize_revealed<S: Serializer>(
         key: &Option<Self>,
         serializer: S,
@@ -70,13 +71,13 @@ impl BundleKey {
 }
 
 impl RecipientKey {
-    /// A new one.
+    /// Generates a random key.
     #[must_use]
     pub fn generate() -> Self {
         Self(Key::generate())
     }
 
-    /// What bundles for this key are made for.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         let mut bytes = [0; 32];
@@ -84,7 +85,7 @@ impl RecipientKey {
         PublicKey(bytes)
     }
 
-    /// The key as text.
+    /// Returns the key in its text form.
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         checked::write(PRIVATE_KEY, self.0.as_bytes())
@@ -92,14 +93,15 @@ impl RecipientKey {
 
     pub(super) fn secret(&self) -> <X25519 as Kem>::PrivateKey {
         #[expect(clippy::expect_used, reason = "any 32 bytes are a private key, once clamped")]
-        <X25519 as Kem>::PrivateKey::from_bytes(self.0.as_bytes()).expect("32 bytes")
+        <X25519 as Kem>::PrivateKey::from_bytes(self.0.as_bytes())
+            .expect("a private key is 32 bytes")
     }
 }
 
 impl PublicKey {
     pub(super) fn point(&self) -> <X25519 as Kem>::PublicKey {
-        #[expect(clippy::expect_used, reason = "any 32 bytes are a point")]
-        <X25519 as Kem>::PublicKey::from_bytes(&self.0).expect("32 bytes")
+        #[expect(clippy::expect_used, reason = "any 32 bytes are a public key")]
+        <X25519 as Kem>::PublicKey::from_bytes(&self.0).expect("a public key is 32 bytes")
     }
 }
 
@@ -112,7 +114,8 @@ impl Signer {
         self.0
     }
 
-    /// Whether it signed this; points that sign anything are not taken.
+    /// True if `signature` is this signer's signature of `message`. Uses strict verification, which
+    /// rejects weak public keys (points of low order).
     pub(super) fn has_signed(self, message: &[u8], signature: &[u8; SIGNATURE]) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(signature);
         VerifyingKey::from_bytes(&self.0)
@@ -121,18 +124,18 @@ impl Signer {
 }
 
 impl SigningKey {
-    /// A new one.
+    /// Generates a random key.
     #[must_use]
     pub fn generate() -> Self {
         Self::of(&Key::generate())
     }
 
-    /// The one of a seed.
+    /// Creates the signing key from a seed.
     pub(crate) fn of(seed: &Key) -> Self {
         Self(ed25519_dalek::SigningKey::from_bytes(seed.as_bytes()))
     }
 
-    /// Who others see as the signer.
+    /// Returns the public key that verifies this key's signatures.
     #[must_use]
     pub fn signer(&self) -> Signer {
         Signer(self.0.verifying_key().to_bytes())
@@ -147,7 +150,7 @@ impl FromStr for BundleKey {
     type Err = Broken;
 
     fn from_str(text: &str) -> Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be a key of a bundle: scbk_ and 49 letters and digits");
+        const RULE: Rule = Rule::of("must be a bundle key: scbk_ and 49 letters and digits");
         let bits = checked::read(BUNDLE_KEY, text).ok_or(RULE.broken())?;
         Ok(Self(Key::from_bytes(bits)))
     }
@@ -169,7 +172,7 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, Broken> {
         const RULE: Rule = Rule::of("must be a public key: scbp_ and 49 letters and digits");
         let key = Self(*checked::read(PUBLIC_KEY, text).ok_or(RULE.broken())?);
-        // With a point of low order everybody shares the same secret.
+        // A point of low order leads to the same shared secret for every private key.
         X25519::encap(&key.point(), None).map(|_| key).map_err(|_| RULE.broken())
     }
 }

@@ -1,25 +1,26 @@
-//! Bundles: the secrets an environment sees, in a file that opens without a service (SCB1).
+//! Bundles: an environment's resolved secrets in an encrypted file for offline use (format SCB1).
 //!
 //! ```text
 //! "SCBUNDLE" 0x01 | header length u32 | header, JSON | mac 32 | signature 64 | chunks
 //!
-//! file key     32 random bytes, wrapped for each recipient that the header names
-//! mac          HMAC-SHA256(HKDF(file key, salt, "scb1/header"), all that precedes)
-//! signature    Ed25519("scb1/sig\0" || SHA-256(all up to the mac and with it) || SHA-256(chunks))
+//! file key     32 random bytes, wrapped for each recipient listed in the header
+//! mac          HMAC-SHA256(HKDF(file key, salt, "scb1/header"), all bytes before the mac)
+//! signature    Ed25519("scb1/sig\0" || SHA-256(all bytes through the mac) || SHA-256(chunks))
 //! chunk        AES-256-GCM(HKDF(file key, salt, "scb1/payload")) of 64 KiB of the payload; the
-//!              nonce is its number (11 bytes) and whether it is the last (1 byte): STREAM
-//! payload      a JSON array of secrets, by key
+//!              nonce is the chunk number (11 bytes) and a last-chunk flag (1 byte): STREAM
+//! payload      a JSON array of secrets, sorted by key
 //! ```
 //!
-//! Wrapping is AES-256-GCM under a key that is of this bundle alone (nonce 0, associated data
-//! "scb1"): `HKDF(k, salt, "scb1/wrap/raw")` for a key, `HKDF(Argon2id(…), salt,
-//! "scb1/wrap/argon2id")` for a passphrase, and for a public key what HPKE (RFC 9180, base mode,
-//! X25519, HKDF-SHA256, AES-256-GCM) makes with the info "scb1/wrap/x25519\0" || salt.
+//! The file key is wrapped with AES-256-GCM (nonce 0, associated data "scb1") under a wrapping key
+//! that is used for one bundle only: `HKDF(key, salt, "scb1/wrap/raw")` for a raw key,
+//! `HKDF(Argon2id(passphrase), salt, "scb1/wrap/argon2id")` for a passphrase, and the HPKE key
+//! (RFC 9180, base mode, X25519, HKDF-SHA256, AES-256-GCM) with the info
+//! "scb1/wrap/x25519\0" || salt for a public key.
 //!
-//! Whoever can open a bundle knows its file key and could make another with the same header. What
-//! tells them apart is the signature, so a bundle for a public key, which anybody can make, is
-//! opened only where the [`Signer`] is known. A passphrase or key proves that one of those who
-//! know it made the bundle.
+//! Everyone who can open a bundle knows the file key and could create another bundle with the same
+//! header. Only the signature rules this out. Anyone can create a bundle for a public key, so such
+//! a bundle is opened only if the expected [`Signer`] is given. A raw key or passphrase proves that
+//! the bundle was created by someone who knows that key or passphrase.
 //!
 //! ```
 //! use crate::bundle::{self, About, BundleKey, Opener, Recipients, SigningKey, Unlock};
@@ -58,19 +59,19 @@ pub use secret::BundledSecret;
 
 use crate::model::{EnvironmentId, ProjectId, Time};
 
-/// What a bundle says of itself.
+/// Metadata from a bundle's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
-    /// The project.
+    /// Project ID.
     pub project: ProjectId,
-    /// The environment whose secrets it holds.
+    /// Environment ID.
     pub environment: EnvironmentId,
-    /// Grows with each bundle of an environment; at most 2^53 - 1. Ours are the microseconds since
-    /// 1970 at which they were made.
+    /// Sequence number, which increases with every bundle of an environment; at most 2^53 - 1.
+    /// Bundles created by this service use the creation time in microseconds since 1970.
     pub seq: u64,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Time,
-    /// From when on it is not opened.
+    /// Expiry time, from which on opening the bundle fails.
     pub expires_at: Option<Time>,
 }
 

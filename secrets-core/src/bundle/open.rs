@@ -1,4 +1,4 @@
-//! Opening a bundle.
+//! Verifying and decrypting bundles.
 
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
@@ -14,57 +14,60 @@ use super::{About, BundledSecret, Refused};
 use crate::crypto::{Cost, Passphrase};
 use crate::model::{SecretKey, Time};
 
-/// What opens a bundle.
+/// Secret that opens a bundle.
 #[derive(Debug)]
 pub enum Unlock {
-    /// The key that was drawn for it.
+    /// The key that was generated for the bundle.
     Key(BundleKey),
-    /// A passphrase. Deriving its key takes up to 256 MiB and seconds, as the bundle says.
+    /// A passphrase. Key derivation takes up to 256 MiB of memory and several seconds, depending on
+    /// the parameters in the bundle.
     Passphrase(Passphrase),
-    /// The private key of a pair for whose public key it was made.
+    /// The private key for one of the bundle's public-key recipients.
     Private(RecipientKey),
 }
 
-/// How bundles are opened.
+/// Options for opening bundles.
 #[derive(Debug)]
 pub struct Opener {
-    /// With what.
+    /// Key, passphrase or private key.
     pub unlock: Unlock,
-    /// Who must have signed. May be left out unless a private key unlocks: without it, a bundle is
-    /// only known to be from somebody who knew the key or passphrase.
+    /// Expected signer. Required if `unlock` is a private key, otherwise optional. Without it, a
+    /// bundle is only known to come from someone who knew the key or passphrase.
     pub signer: Option<Signer>,
-    /// The least number that the bundle may have: that of the last one seen of its environment, so
-    /// that nobody brings back an older one. 0 takes any.
+    /// Minimum sequence number. Pass the number of the last bundle seen for the environment to
+    /// protect against rollback to an older bundle. 0 accepts every bundle.
     pub at_least: u64,
-    /// The present moment, at which it must not have expired.
+    /// Current time, compared with the bundle's expiry time.
     pub now: Time,
 }
 
-/// A bundle that is proven to be whole and by its signer. Gives its secrets by key, as they are
-/// read; after an error, none.
+/// A bundle with a verified signature. Iterating decrypts and returns the secrets in key order, and
+/// ends after the first error.
 pub struct Opened<R> {
     about: About,
     signer: Signer,
     items: Items<R>,
-    /// Where its chunks are in the source, and how many bytes they have.
+    /// Offset of the chunks in the source, and their length in bytes.
     chunks: (u64, u64),
     last: Option<SecretKey>,
     is_over: bool,
 }
 
-/// What stands before the chunks.
+/// Everything before the chunks.
 struct Head {
     header: Header,
-    /// All up to the mac.
+    /// All bytes before the MAC.
     bytes: Vec<u8>,
     mac: [u8; MAC],
     signature: [u8; SIGNATURE],
 }
 
 impl Opener {
-    /// Opens a bundle from where its source stands to the end. The source is read twice, the first
-    /// time to check the signature: nothing is deciphered before. It must not be changed meanwhile.
-    /// Memory is bounded: 64 KiB, and the largest secret twice.
+    /// Opens the bundle that extends from the source's current position to its end.
+    ///
+    /// The source is read twice: the first pass verifies the signature, and no secret is decrypted
+    /// before that. The source must not change in between. Memory use is bounded by 64 KiB plus
+    /// twice the size of the largest secret.
     pub fn open<R: Read + Seek>(&self, mut source: R) -> Result<Opened<R>, Refused> {
         let head = Head::read(&mut source)?;
         let Header { about, salt, signer, .. } = &head.header;
@@ -96,7 +99,8 @@ impl Opener {
         self.open(Cursor::new(bundle))
     }
 
-    /// Anybody can make a bundle for a public key, so somebody must be named where one is used.
+    /// Checks the signer. Anyone can create a bundle for a public key, so opening with a private
+    /// key requires an expected signer.
     fn trust(&self, signer: Signer) -> Result<(), Refused> {
         let is_trusted = match (self.signer, &self.unlock) {
             (Some(named), _) => named == signer,
@@ -132,7 +136,7 @@ impl Head {
         let mut bytes = vec![0; PREFIX];
         source.read_exact(&mut bytes)?;
         if !bytes.starts_with(MAGIC) {
-            return Err(Refused::Malformed("it does not begin like one"));
+            return Err(Refused::Malformed("it does not start with the bundle magic bytes"));
         }
         if bytes[MAGIC.len()] != VERSION {
             return Err(Refused::Unsupported("version"));
@@ -140,7 +144,7 @@ impl Head {
         let length =
             bytes[MAGIC.len() + 1..].iter().fold(0, |sum, byte| (sum << 8) | usize::from(*byte));
         if length > HEADER {
-            return Err(Refused::Malformed("its header is larger than 16 KiB"));
+            return Err(Refused::Malformed("the header is larger than 16 KiB"));
         }
         bytes.resize(PREFIX + length, 0);
         source.read_exact(&mut bytes[PREFIX..])?;
@@ -157,7 +161,7 @@ impl Head {
     }
 }
 
-/// The hash of all that is left, and how much it was.
+/// Hashes the rest of the source, and returns the hash and the number of bytes.
 fn hash(source: &mut impl Read) -> Result<([u8; 32], u64), Refused> {
     let (mut hash, mut length) = (Sha256::new(), 0);
     let mut buffer = vec![0; CHUNK];
@@ -174,14 +178,14 @@ fn hash(source: &mut impl Read) -> Result<([u8; 32], u64), Refused> {
 }
 
 impl<R> Opened<R> {
-    /// What the bundle says of itself.
+    /// Returns the metadata from the header.
     #[must_use]
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// Who signed it. Proven, and whether it is somebody to trust is for whoever asks, unless the
-    /// opener named one.
+    /// Returns the signer. The signature is verified; unless [`Opener::signer`] was set, the caller
+    /// must decide if this signer is trusted.
     #[must_use]
     pub fn signer(&self) -> Signer {
         self.signer
@@ -189,7 +193,7 @@ impl<R> Opened<R> {
 }
 
 impl<R: Read + Seek> Opened<R> {
-    /// Goes back to the first secret: nothing need be kept of what is looked at twice.
+    /// Goes back to the first secret, so that a second pass needs no secrets kept in memory.
     pub fn rewind(&mut self) -> Result<(), Refused> {
         let (start, length) = self.chunks;
         self.items.restart(start, length)?;
@@ -201,12 +205,14 @@ impl<R: Read + Seek> Opened<R> {
 impl<R: Read> Opened<R> {
     fn next_secret(&mut self) -> Result<Option<BundledSecret>, Refused> {
         let Some(item) = self.items.next()? else { return Ok(None) };
-        // The error of the reader would quote what it read.
+        // The serde error is dropped because it can quote the secret.
         let secret = serde_json::from_slice::<BundledSecret>(item);
         let secret =
-            secret.map_err(|_| Refused::Malformed("a secret of it is not as it must be"))?;
+            secret.map_err(|_| Refused::Malformed("a secret has a missing or invalid field"))?;
         if self.last.as_ref().is_some_and(|last| *last >= secret.key) {
-            return Err(Refused::Malformed("its secrets are not by key, or one is there twice"));
+            return Err(Refused::Malformed(
+                "the secrets are not sorted by key or contain a duplicate",
+            ));
         }
         self.last = Some(secret.key.clone());
         Ok(Some(secret))

@@ -1,4 +1,4 @@
-//! Whom a bundle is for.
+//! Recipients of a bundle.
 
 use std::fmt;
 
@@ -10,30 +10,30 @@ use super::keys::{BundleKey, PublicKey};
 use crate::crypto::{Cost, Key, Passphrase, random};
 use crate::model::{Broken, Error, Result, Rule};
 
-/// Somebody whom a bundle is for.
+/// Recipient of a new bundle.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "lowercase", try_from = "Submitted")]
 pub enum NewRecipient {
-    /// Whoever has a key that is drawn for this bundle and shown once.
+    /// A random key, generated for this bundle and shown once.
     Raw {},
-    /// Whoever knows a passphrase.
+    /// A passphrase.
     Passphrase {
-        /// 12 to 1,024 characters.
+        /// Passphrase, 12 to 1,024 characters.
         #[cfg_attr(feature = "openapi", schema(
             value_type = String, min_length = 12, max_length = 1_024,
             example = "correct horse battery staple",
         ))]
         passphrase: Passphrase,
     },
-    /// Whoever has the private key of a pair.
+    /// An X25519 public key. The bundle opens with its private key.
     X25519 {
-        /// The public one, `scbp_…`.
+        /// Public key, `scbp_…`.
         public_key: PublicKey,
     },
 }
 
-/// A recipient as it is submitted: so that what is wrong is told by field.
+/// Request form of a recipient, so that validation errors name the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Submitted {
@@ -51,15 +51,15 @@ enum Kind {
     X25519,
 }
 
-/// Whom a bundle is for, with the key of the passphrase derived: 1 to 16, of which one key and one
-/// passphrase at most, and no public key twice.
+/// Recipients of a bundle, with the passphrase's key already derived. There are 1 to 16: at most
+/// one raw key, at most one passphrase, and no public key twice.
 pub struct Recipients {
     key: Option<Key>,
     passphrase: Option<Derived>,
     public: Vec<PublicKey>,
 }
 
-/// A passphrase's key, with all that is needed to derive it again.
+/// Key derived from a passphrase, with the parameters needed to derive it again.
 struct Derived {
     key: Key,
     cost: Cost,
@@ -67,27 +67,27 @@ struct Derived {
 }
 
 impl Recipients {
-    /// Whoever has this key.
+    /// Creates a recipient list with one raw key.
     #[must_use]
     pub fn key(key: &BundleKey) -> Self {
         Self { key: Key::from_slice(key.0.as_bytes()), passphrase: None, public: Vec::new() }
     }
 
-    /// Whoever knows this passphrase. Takes 64 MiB and a good part of a second, so not on a thread
-    /// that others wait for.
+    /// Creates a recipient list with one passphrase. Key derivation takes 64 MiB of memory and a
+    /// large part of a second; call this on a thread that may block.
     #[must_use]
     pub fn passphrase(passphrase: &Passphrase) -> Self {
         Self { key: None, passphrase: Derived::new(passphrase), public: Vec::new() }
     }
 
-    /// Whoever has the private key of this one.
+    /// Creates a recipient list with one public key.
     #[must_use]
     pub fn public_key(public: PublicKey) -> Self {
         Self { key: None, passphrase: None, public: vec![public] }
     }
 
-    /// Those who are asked for, and the key that was drawn if there is one. Takes as long as
-    /// [`passphrase`](Self::passphrase) if there is one.
+    /// Validates the requested recipients and generates the raw key, if requested. A passphrase
+    /// takes as long as in [`passphrase`](Self::passphrase).
     pub fn prepare(wanted: Vec<NewRecipient>) -> Result<(Self, Option<BundleKey>)> {
         if !(1..=RECIPIENTS).contains(&wanted.len()) {
             return Err(Error::invalid("recipients", "must be 1 to 16"));
@@ -104,7 +104,7 @@ impl Recipients {
                 }
             };
             if is_twice {
-                let rule = "must be the only raw one, the only passphrase, or another public key";
+                let rule = "must not repeat the raw recipient, the passphrase or a public key";
                 return Err(Error::invalid(format!("recipients[{place}]"), rule));
             }
         }
@@ -113,7 +113,7 @@ impl Recipients {
         Ok((Self { key, passphrase, public }, drawn))
     }
 
-    /// What the header says of them; `None` where a public key is none.
+    /// Wraps the file key for every recipient; `None` if a public key is not valid.
     pub(super) fn slots(&self, file_key: &FileKey, salt: &[u8; 16]) -> Option<Vec<Slot>> {
         let raw = self.key.as_ref().map(|key| {
             let w = Binary(file_key.wrap(key, Shared::Raw, salt));
@@ -137,7 +137,7 @@ impl TryFrom<Submitted> for NewRecipient {
 
     fn try_from(submitted: Submitted) -> std::result::Result<Self, Broken> {
         const RULE: Rule = Rule::of(
-            "must have a `passphrase` where its type is so, a `public_key` where it is x25519, and nothing else",
+            "must have a `passphrase` if the type is passphrase, a `public_key` if it is x25519, and no other field",
         );
         match (submitted.kind, submitted.passphrase, submitted.public_key) {
             (Kind::Raw, None, None) => Ok(Self::Raw {}),

@@ -1,32 +1,32 @@
-//! Why a bundle does not open.
+//! Errors from opening a bundle.
 
 use std::{fmt, io};
 
-/// Why a bundle does not open. Says nothing of what it holds.
+/// Error from opening a bundle. Contains nothing of the bundle's contents.
 #[derive(Debug)]
 pub enum Refused {
-    /// It is no bundle, or breaks a rule of the format: which one.
+    /// Not a bundle, or a violation of the format; the text describes the violation.
     Malformed(&'static str),
-    /// It is of a version or kind that this reader does not know: of what.
+    /// Unsupported version or option; the text names the option.
     Unsupported(&'static str),
-    /// It is for others: the key or passphrase is another.
+    /// The key or passphrase does not match any recipient.
     NoRecipient,
-    /// It was changed, cut or put together by somebody else.
+    /// The bundle was modified or truncated, or was not created by the signer in its header.
     Tampered,
-    /// It is signed by another than was named; or nobody was named, and it was opened with a
-    /// private key, for whose public key anybody can make bundles.
+    /// The signer is not the expected one; or no signer was given with a private key, for whose
+    /// public key anyone can create bundles.
     Untrusted,
-    /// Its time is over.
+    /// The bundle has expired.
     Expired,
-    /// It is older than one that was seen already.
+    /// The sequence number is lower than the required minimum.
     Stale,
-    /// It cannot be read, for a reason that is not its own.
+    /// Reading the source failed.
     Unreadable(io::Error),
 }
 
 impl Refused {
-    /// The reason for machines: `malformed`, `unsupported`, `no_recipient`, `tampered`,
-    /// `untrusted`, `expired`, `stale` or `unreadable`. Stable.
+    /// Returns the machine-readable error code: `malformed`, `unsupported`, `no_recipient`,
+    /// `tampered`, `untrusted`, `expired`, `stale` or `unreadable`. The codes are stable.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -45,15 +45,13 @@ impl Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(rule) => write!(f, "this is no bundle that can be opened: {rule}"),
-            Self::Unsupported(what) => write!(f, "this bundle is of an unknown {what}"),
-            Self::NoRecipient => {
-                f.write_str("the key or passphrase is not one this bundle was made for")
-            }
-            Self::Tampered => f.write_str("this bundle was changed or cut since it was made"),
-            Self::Untrusted => f.write_str("this bundle is not signed by the signer named"),
+            Self::Malformed(rule) => write!(f, "this is not a valid bundle: {rule}"),
+            Self::Unsupported(what) => write!(f, "this bundle has an unsupported {what}"),
+            Self::NoRecipient => f.write_str("the key or passphrase does not match this bundle"),
+            Self::Tampered => f.write_str("this bundle was modified or truncated"),
+            Self::Untrusted => f.write_str("this bundle is not signed by the expected signer"),
             Self::Expired => f.write_str("this bundle has expired"),
-            Self::Stale => f.write_str("this bundle is older than one that was seen already"),
+            Self::Stale => f.write_str("this bundle is older than one already seen"),
             Self::Unreadable(_) => f.write_str("the bundle cannot be read"),
         }
     }

@@ -1,4 +1,4 @@
-//! Making a bundle.
+//! Creating bundles.
 
 use sha2::{Digest, Sha256};
 
@@ -12,11 +12,12 @@ use super::stream::ChunkWriter;
 use crate::crypto::random;
 use crate::model::{Error, Result};
 
-/// The bundle of these secrets, which must be by key, without a key twice.
+/// Creates a bundle with these secrets, which must be sorted by key without duplicates.
 ///
 /// # Errors
 ///
-/// When no reader would take it: keys out of order, a number over 2^53 - 1.
+/// Fails if a reader would reject the bundle: keys out of order or duplicate, or a sequence number
+/// above 2^53 - 1.
 pub fn seal(
     about: &About,
     secrets: &[BundledSecret],
@@ -24,7 +25,7 @@ pub fn seal(
     signing: &SigningKey,
 ) -> Result<Vec<u8>> {
     if !secrets.is_sorted_by(|one, next| one.key < next.key) {
-        return Err(Error::internal("the secrets of a bundle are not by key"));
+        return Err(Error::internal("the secrets of a bundle are not sorted by key"));
     }
     let (file_key, salt) = (FileKey::generate(), random());
     let slots = recipients.slots(&file_key, &salt);
@@ -32,7 +33,7 @@ pub fn seal(
         let signer = signing.signer().bytes();
         Header { about: about.clone(), salt, signer, recipients }.write()
     });
-    let header = header.ok_or_else(|| Error::internal("a bundle's header cannot be written"))?;
+    let header = header.ok_or_else(|| Error::internal("the bundle header is invalid"))?;
 
     let mut file = MAGIC.to_vec();
     file.push(VERSION);
@@ -54,7 +55,7 @@ pub fn seal(
     Ok(file)
 }
 
-/// What is signed: the hash of all up to the mac, and that of the chunks.
+/// Builds the message to sign: the hash of all bytes through the MAC and the hash of the chunks.
 pub(super) fn signed(head: &[u8; MAC], chunks: &[u8; 32]) -> Vec<u8> {
     [b"scb1/sig\0".as_slice(), head, chunks].concat()
 }

@@ -10,12 +10,12 @@ use crate::model::{EnvironmentName, SecretKey, Time};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledSecret {
-    /// Its key.
+    /// Secret key (its name).
     pub key: SecretKey,
-    /// The value.
+    /// Value.
     #[serde(serialize_with = "Plaintext::serialize_revealed")]
     pub value: Plaintext,
-    /// What it is for.
+    /// Description.
     #[serde(
         default,
         deserialize_with = "stated",
@@ -23,17 +23,18 @@ pub struct BundledSecret {
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<Plaintext>,
-    /// Counts the values it has had, from 1.
+    /// Version number of the value, starting at 1.
     pub version: u32,
-    /// The name of the environment that held it, where that is an ancestor of the bundle's.
+    /// Name of the ancestor environment that defines the secret; `None` if the bundle's own
+    /// environment does.
     #[serde(default, deserialize_with = "stated", skip_serializing_if = "Option::is_none")]
     pub inherited_from: Option<EnvironmentName>,
-    /// When anything of it last changed.
+    /// Time of the last change to the secret.
     #[serde(deserialize_with = "canonical_time")]
     pub updated_at: Time,
 }
 
-#[expect(clippy::ref_option, reason = "the signature that serde asks for")]
+#[expect(clippy::ref_option, reason = "the signature required by serde")]
 fn revealed<S: Serializer>(text: &Option<Plaintext>, serializer: S) -> Result<S::Ok, S::Error> {
     match text {
         Some(text) => Plaintext::serialize_revealed(text, serializer),

@@ -1,4 +1,5 @@
-//! The payload in chunks of 64 KiB, each sealed for its place: STREAM, as age does it.
+//! Chunked encryption of the payload: 64 KiB per chunk, each bound to its position (the STREAM
+//! construction, as in age).
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
@@ -9,7 +10,7 @@ use zeroize::Zeroizing;
 use super::Refused;
 use super::format::{CHUNK, TAG};
 
-/// Seals what is written to it.
+/// Writer that encrypts its input in chunks.
 pub(super) struct ChunkWriter<'a> {
     out: &'a mut Vec<u8>,
     cipher: Aes256Gcm,
@@ -17,12 +18,12 @@ pub(super) struct ChunkWriter<'a> {
     number: u64,
 }
 
-/// Opens chunk after chunk.
+/// Reader that decrypts one chunk at a time.
 pub(super) struct ChunkReader<R> {
     source: R,
     cipher: Aes256Gcm,
     buffer: Zeroizing<Vec<u8>>,
-    /// How many bytes of the source are left.
+    /// Number of bytes left in the source.
     left: u64,
     number: u64,
 }
@@ -33,13 +34,13 @@ impl<'a> ChunkWriter<'a> {
         Self { out, cipher, buffer, number: 0 }
     }
 
-    /// Seals what is left: the last chunk, which says that it is.
+    /// Encrypts the remaining bytes as the last chunk, which is marked as last.
     pub(super) fn finish(mut self) {
         self.seal(true);
     }
 
     fn seal(&mut self, is_last: bool) {
-        #[expect(clippy::expect_used, reason = "64 KiB are within the bounds of AES-GCM")]
+        #[expect(clippy::expect_used, reason = "64 KiB are within the limits of AES-GCM")]
         let tag = self
             .cipher
             .encrypt_inout_detached(
@@ -47,7 +48,7 @@ impl<'a> ChunkWriter<'a> {
                 &[],
                 self.buffer.as_mut_slice().into(),
             )
-            .expect("64 KiB");
+            .expect("AES-GCM can encrypt 64 KiB");
         self.out.extend_from_slice(&self.buffer);
         self.out.extend_from_slice(&tag);
         self.buffer.clear();
@@ -57,7 +58,7 @@ impl<'a> ChunkWriter<'a> {
 
 impl Write for ChunkWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Not before there is more to say: the last chunk is sealed as such.
+        // A full buffer is kept until more data arrives: it may be the last chunk, which is marked.
         if self.buffer.len() == CHUNK && !bytes.is_empty() {
             self.seal(false);
         }
@@ -72,12 +73,12 @@ impl Write for ChunkWriter<'_> {
 }
 
 impl<R: Read> ChunkReader<R> {
-    /// The chunks that the next bytes of a source are, `left` of them.
+    /// Creates a reader for the next `left` bytes of the source.
     pub(super) fn new(source: R, cipher: Aes256Gcm, left: u64) -> Self {
         Self { source, cipher, buffer: Zeroizing::new(Vec::new()), left, number: 0 }
     }
 
-    /// Begins again, with the bytes that begin there in the source.
+    /// Starts again at offset `start` of the source, with `left` bytes.
     pub(super) fn restart(&mut self, start: u64, left: u64) -> Result<(), Refused>
     where
         R: Seek,
@@ -88,12 +89,12 @@ impl<R: Read> ChunkReader<R> {
         Ok(())
     }
 
-    /// What the present chunk holds.
+    /// Returns the plaintext of the current chunk.
     pub(super) fn plain(&self) -> &[u8] {
         &self.buffer
     }
 
-    /// Goes on to the next chunk; `false` after the last.
+    /// Decrypts the next chunk. Returns false after the last chunk.
     pub(super) fn advance(&mut self) -> Result<bool, Refused> {
         if self.left == 0 {
             if self.number == 0 {
@@ -102,12 +103,12 @@ impl<R: Read> ChunkReader<R> {
             self.buffer.clear();
             return Ok(false);
         }
-        let most = CHUNK + TAG;
-        let size = usize::try_from(self.left).map_or(most, |left| left.min(most));
+        let max_size = CHUNK + TAG;
+        let size = usize::try_from(self.left).map_or(max_size, |left| left.min(max_size));
         self.buffer.resize(size, 0);
         self.source.read_exact(&mut self.buffer)?;
         self.left = self.left.saturating_sub(size as u64);
-        // An empty chunk is none, and a payload is never empty.
+        // No chunk is empty, not even the last: a payload is at least `[]`.
         let plain = size.checked_sub(TAG).filter(|plain| *plain > 0).ok_or(Refused::Tampered)?;
         let (ciphertext, tag) = self.buffer.split_at_mut(plain);
         let tag: [u8; TAG] = (&*tag).try_into().map_err(|_| Refused::Tampered)?;

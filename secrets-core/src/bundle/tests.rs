@@ -34,7 +34,7 @@ fn secrets() -> Vec<BundledSecret> {
     vec![plain, secret("B", "kvc_\u{1}\\\"}]{[é日\n"), secret("C", "")]
 }
 
-/// Long enough for several chunks, with edges everywhere.
+/// Enough secrets for several chunks, with values that cross chunk boundaries.
 fn many() -> Vec<BundledSecret> {
     let value = |at: usize| format!("kvc_{}", "\"\\{".repeat(at));
     (0..400).map(|at| secret(&format!("KEY_{at:04}"), &value(at))).collect()
@@ -239,7 +239,7 @@ fn secrets_that_are_not_by_key_are_not_sealed() {
 
 #[test]
 fn nothing_is_given_after_an_error() {
-    /// Breaks when it is read the second time, after so many bytes.
+    /// Source that fails in the second pass after a given number of bytes.
     struct Breaking(Cursor<Vec<u8>>, bool, usize);
     impl Read for Breaking {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {

@@ -1,4 +1,4 @@
-//! A file under a passphrase.
+//! Archive: a file encrypted with a passphrase.
 //!
 //! ```text
 //!  0   8  "SCEXPORT"
@@ -11,8 +11,9 @@
 //! 58      ciphertext, then a tag of 16 bytes
 //! ```
 //!
-//! The key is Argon2id (RFC 9106, version 0x13) of the passphrase's UTF-8 bytes and the salt, 32 bytes
-//! long. The rest is XAES-256-GCM, with the first 34 bytes as associated data.
+//! The key is 32 bytes of Argon2id (RFC 9106, version 0x13) over the passphrase's UTF-8 bytes and
+//! the salt. The contents are encrypted with XAES-256-GCM; the first 34 bytes are the associated
+//! data.
 
 use std::fmt;
 
@@ -22,13 +23,13 @@ use super::cipher::Cipher;
 use super::passphrase::{Cost, Passphrase};
 use super::{Undecryptable, random};
 
-/// The key of a passphrase, with all that is needed to derive it again.
+/// Archive key derived from a passphrase, with the file header needed to derive it again.
 pub struct ArchiveKey {
     header: [u8; HEADER],
     cipher: Cipher,
 }
 
-/// Sealing and opening such files.
+/// Encryption and decryption of archive files.
 #[derive(Debug, Clone, Copy)]
 pub struct Archive;
 
@@ -37,12 +38,15 @@ const VERSION: u8 = 1;
 const HEADER: usize = 34;
 
 impl ArchiveKey {
-    /// Derives a key for a new file. Takes 64 MiB and a good part of a second, so not on a thread
-    /// that others wait for.
+    /// Derives a key for a new file. Takes 64 MiB of memory and a large part of a second; call this
+    /// on a thread that may block.
     #[must_use]
     pub fn derive(passphrase: &Passphrase) -> Self {
-        #[expect(clippy::expect_used, reason = "the costs are a constant within Argon2's bounds")]
-        Self::of(passphrase, Cost::NEW, random()).expect("costs that Argon2 takes")
+        #[expect(
+            clippy::expect_used,
+            reason = "the parameters are a constant within Argon2's bounds"
+        )]
+        Self::of(passphrase, Cost::NEW, random()).expect("Argon2 accepts these parameters")
     }
 
     fn of(passphrase: &Passphrase, cost: Cost, salt: [u8; 16]) -> Option<Self> {
@@ -60,7 +64,7 @@ impl ArchiveKey {
 }
 
 impl Archive {
-    /// The file that holds this.
+    /// Encrypts `contents` into a file.
     #[must_use]
     pub fn seal(key: &ArchiveKey, contents: &[u8]) -> Vec<u8> {
         let mut file = key.header.to_vec();
@@ -68,17 +72,17 @@ impl Archive {
         file
     }
 
-    /// What a file holds. A header that asks for more than 256 MiB, or for less than is safe, is
-    /// taken for none of ours.
+    /// Decrypts a file. A header with Argon2id parameters above 256 MiB of memory or below the safe
+    /// minimum is rejected before any key derivation.
     pub fn open(file: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Vec<u8>>, Undecryptable> {
         let (header, sealed) = file.split_first_chunk::<HEADER>().ok_or(Undecryptable)?;
-        let (cost, salt) = read(header).ok_or(Undecryptable)?;
+        let (cost, salt) = parse_header(header).ok_or(Undecryptable)?;
         let key = ArchiveKey::of(passphrase, cost, salt).ok_or(Undecryptable)?;
         key.cipher.open(sealed, header)
     }
 }
 
-fn read(header: &[u8; HEADER]) -> Option<(Cost, [u8; 16])> {
+fn parse_header(header: &[u8; HEADER]) -> Option<(Cost, [u8; 16])> {
     let number = |at: usize| header.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
     let cost = Cost { memory: number(9)?, passes: number(13)?, lanes: header[17] };
     let is_ours = header.starts_with(MAGIC) && header[8] == VERSION;
@@ -98,15 +102,15 @@ mod tests {
     use super::super::Key;
     use super::*;
 
-    /// The least that is taken, so that tests are quick.
-    const LEAST: Cost = Cost { memory: 19_456, passes: 2, lanes: 1 };
+    /// Smallest accepted parameters, so that tests are quick.
+    const MIN_COST: Cost = Cost { memory: 19_456, passes: 2, lanes: 1 };
 
     fn passphrase(text: &str) -> Passphrase {
         Passphrase::new(text.to_owned()).unwrap()
     }
 
     fn sealed(contents: &[u8]) -> Vec<u8> {
-        let key = ArchiveKey::of(&passphrase("correct horse"), LEAST, random()).unwrap();
+        let key = ArchiveKey::of(&passphrase("correct horse"), MIN_COST, random()).unwrap();
         Archive::seal(&key, contents)
     }
 
@@ -126,7 +130,7 @@ mod tests {
         let file = sealed(b"kvc");
 
         for place in 0..file.len() {
-            // A header that asks for more work is not worth doing it in a test.
+            // Changed Argon2id parameters could make the test slow.
             if (9..18).contains(&place) {
                 continue;
             }

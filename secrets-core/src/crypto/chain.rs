@@ -1,4 +1,4 @@
-//! The keyed hash that holds the audit log together (HMAC-SHA256, RFC 2104).
+//! MAC for the audit log's hash chain (HMAC-SHA256, RFC 2104).
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -6,14 +6,16 @@ use subtle::ConstantTimeEq;
 
 use super::Keyring;
 
-/// A hash over a sequence of fields, each with its length, so that no two sequences are alike.
+/// MAC over a sequence of fields. Each field is prefixed with its length, so that different
+/// sequences never produce the same input.
 pub(crate) struct ChainMac(Hmac<Sha256>);
 
 impl ChainMac {
-    /// A hash of fields for one purpose, under the installation's audit key.
+    /// Starts a MAC for one purpose, with the installation's audit key.
     pub(crate) fn new(keyring: &Keyring, purpose: &str) -> Self {
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-        let mac = Hmac::new_from_slice(keyring.audit().as_bytes()).expect("a key of 32 bytes");
+        let mac =
+            Hmac::new_from_slice(keyring.audit().as_bytes()).expect("HMAC accepts a 32-byte key");
         Self(mac).field(purpose.as_bytes()).field(keyring.instance().uuid().as_bytes())
     }
 
@@ -27,7 +29,7 @@ impl ChainMac {
         self.field(&number.to_be_bytes())
     }
 
-    /// A field that may be absent, which is not the same as empty.
+    /// Adds an optional field. An absent field differs from an empty one.
     pub(crate) fn optional(self, bytes: Option<&[u8]>) -> Self {
         match bytes {
             Some(bytes) => self.number(1).field(bytes),
@@ -40,7 +42,7 @@ impl ChainMac {
     }
 }
 
-/// Whether two hashes are the same, in constant time.
+/// True if two hashes are equal; compared in constant time.
 pub(crate) fn is_same(left: &[u8; 32], right: &[u8; 32]) -> bool {
     left.ct_eq(right).into()
 }

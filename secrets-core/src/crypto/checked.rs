@@ -1,5 +1,7 @@
-//! 256 bits as text: a prefix that says what they are, 43 base62 digits, 6 base62 digits of the
-//! CRC-32 (IEEE) of all that precedes. The checksum lets scanners and us tell a typo.
+//! Text form of 256-bit keys and tokens: a prefix for the kind, 43 base62 digits, and a checksum.
+//!
+//! The checksum is 6 base62 digits of the CRC-32 (IEEE) of everything before. It detects typos, and
+//! helps secret scanners to avoid false positives.
 
 use zeroize::Zeroizing;
 
@@ -7,7 +9,7 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 const BODY: usize = 43;
 const CHECKSUM: usize = 6;
 
-/// The text of these bits.
+/// Encodes 256 bits as text.
 pub(crate) fn write(prefix: &str, bits: &[u8; 32]) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(prefix.len() + BODY + CHECKSUM));
     text.push_str(prefix);
@@ -17,7 +19,7 @@ pub(crate) fn write(prefix: &str, bits: &[u8; 32]) -> Zeroizing<String> {
     text
 }
 
-/// The bits of a text that [`write()`] gave.
+/// Decodes a text from [`write()`]; `None` if the text is not valid.
 pub(crate) fn read(prefix: &str, text: &str) -> Option<Zeroizing<[u8; 32]>> {
     if !is_whole(prefix, text) {
         return None;
@@ -31,7 +33,7 @@ pub(crate) fn read(prefix: &str, text: &str) -> Option<Zeroizing<[u8; 32]>> {
             *byte = carry.to_be_bytes()[1];
             carry >>= 8;
         }
-        // 43 digits may say more than 256 bits hold.
+        // 43 base62 digits can encode more than 256 bits.
         if carry > 0 {
             return None;
         }
@@ -39,7 +41,7 @@ pub(crate) fn read(prefix: &str, text: &str) -> Option<Zeroizing<[u8; 32]>> {
     Some(bits)
 }
 
-/// Whether a text has the prefix, the length, the digits and the checksum of such a text.
+/// True if a text has the right prefix, length, digits and checksum.
 pub(crate) fn is_whole(prefix: &str, text: &str) -> bool {
     let is_long = text.len() == prefix.len() + BODY + CHECKSUM;
     let parts = is_long.then(|| text.split_at_checked(prefix.len() + BODY)).flatten();
@@ -66,7 +68,7 @@ pub(super) fn push_base62(out: &mut String, number: &[u8], digits: usize) {
     out.extend(text.iter().map(|byte| char::from(*byte)));
 }
 
-/// CRC-32 (IEEE 802.3, reflected).
+/// Computes the CRC-32 (IEEE 802.3, reflected).
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {

@@ -1,4 +1,4 @@
-//! XAES-256-GCM over byte strings.
+//! XAES-256-GCM encryption of byte strings.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ use super::Key;
 pub(super) const NONCE: usize = 24;
 pub(super) const TAG: usize = 16;
 
-/// Something does not decrypt: it was moved, changed or cut, or the key is another.
+/// Decryption error: the data was moved, changed or truncated, or the key is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undecryptable;
 
 impl fmt::Display for Undecryptable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a record does not decrypt")
+        f.write_str("decryption failed")
     }
 }
 
 impl std::error::Error for Undecryptable {}
 
-/// A key ready for use.
+/// XAES-256-GCM with a key.
 pub(super) struct Cipher(Xaes256Gcm);
 
 impl Cipher {
@@ -31,7 +31,7 @@ impl Cipher {
         Self(Xaes256Gcm::new(key.as_bytes().into()))
     }
 
-    /// Appends nonce, ciphertext and tag of `plaintext` to `out`.
+    /// Encrypts `plaintext` and appends nonce, ciphertext and tag to `out`.
     pub(super) fn seal_into(
         &self,
         out: &mut Vec<u8>,
@@ -42,18 +42,15 @@ impl Cipher {
         out.extend_from_slice(nonce);
         let start = out.len();
         out.extend_from_slice(plaintext);
-        #[expect(
-            clippy::expect_used,
-            reason = "the sizes are bounded far below the 64 GiB of AES-GCM"
-        )]
+        #[expect(clippy::expect_used, reason = "sizes are far below AES-GCM's limit of 64 GiB")]
         let tag = self
             .0
             .encrypt_inout_detached(&Nonce::from(*nonce), aad, out.split_at_mut(start).1.into())
-            .expect("within the bounds of AES-GCM");
+            .expect("AES-GCM can encrypt data of this size");
         out.extend_from_slice(&tag);
     }
 
-    /// Opens what [`seal_into`](Self::seal_into) appended.
+    /// Decrypts the output of [`seal_into`](Self::seal_into).
     pub(super) fn open(
         &self,
         sealed: &[u8],

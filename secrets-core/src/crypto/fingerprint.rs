@@ -1,8 +1,8 @@
-//! Keyed hashes by which findings of scans are known again.
+//! Keyed hashes that identify scan findings.
 //!
-//! What a scan finds is often short or guessable: a plain hash of it could be searched. Under a key
-//! of the installation, and another for each team and project, it says nothing to whoever holds
-//! the database alone, and nothing of one team's finding to another.
+//! A finding is often short or guessable, so a plain hash of it could be reversed by brute force.
+//! The hash key is derived from an installation key, separately for each team and project. A copy
+//! of the database alone therefore reveals nothing, and findings cannot be compared across teams.
 
 use std::fmt;
 
@@ -13,27 +13,28 @@ use zeroize::Zeroizing;
 use super::{Keyring, random};
 use crate::model::{ProjectId, TeamId};
 
-/// The keyed hash of something that was found (HMAC-SHA256).
+/// Keyed hash of a scan finding (HMAC-SHA256).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub [u8; 32]);
 
-/// Makes fingerprints.
+/// Key that computes fingerprints.
 pub(crate) struct FingerprintKey(Zeroizing<[u8; 32]>);
 
 impl FingerprintKey {
-    /// The key of a team's findings in a project, or in none.
+    /// Derives the key for a team's findings, in a project or outside all projects.
     pub(crate) fn of(keyring: &Keyring, team: TeamId, project: Option<ProjectId>) -> Self {
         let (team, project) = (team.uuid(), project.map(ProjectId::uuid).unwrap_or_default());
         let parts: [&[u8]; 3] = [b"secrets-core/v1/finding", team.as_bytes(), project.as_bytes()];
         Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))
     }
 
-    /// A key that nobody keeps, for comparing within one scan.
+    /// Generates a random key, for comparing findings within one scan.
     pub(crate) fn draw() -> Self {
         Self(Zeroizing::new(random()))
     }
 
-    /// The fingerprint of these parts: each counts with its length, so that none runs into the next.
+    /// Computes the fingerprint of a list of parts. Each part is prefixed with its length, so that
+    /// different lists never produce the same input.
     pub(crate) fn fingerprint(&self, parts: &[&[u8]]) -> Fingerprint {
         Fingerprint(mac(&self.0, parts))
     }
@@ -41,7 +42,7 @@ impl FingerprintKey {
 
 fn mac(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
     #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of 32 bytes");
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC accepts a 32-byte key");
     for part in parts {
         mac.update(&(part.len() as u64).to_be_bytes());
         mac.update(part);

@@ -1,4 +1,4 @@
-//! Keys, and where the root key lives.
+//! Symmetric keys, and the interface to the root key.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ use zeroize::Zeroizing;
 use super::cipher::Cipher;
 use super::random;
 
-/// 256 secret bits; wiped when dropped, never shown.
+/// A 256-bit secret key. Wiped on drop; `Debug` does not print it.
 pub struct Key(Zeroizing<[u8; 32]>);
 
 impl Key {
-    /// A new random key.
+    /// Generates a random key.
     #[must_use]
     pub fn generate() -> Self {
         Self(Zeroizing::new(random()))
     }
 
-    /// The key with these bytes.
+    /// Creates a key from its bytes.
     #[must_use]
     pub fn from_bytes(bytes: Zeroizing<[u8; 32]>) -> Self {
         Self(bytes)
@@ -34,14 +34,14 @@ impl Key {
         &self.0
     }
 
-    /// A key for one purpose (HKDF-SHA256, RFC 5869).
+    /// Derives a key for one purpose, named by `info` (HKDF-SHA256, RFC 5869).
     #[must_use]
     pub fn derive(&self, salt: Option<&[u8]>, info: &[u8]) -> Self {
         let mut derived = Zeroizing::new([0; 32]);
-        #[expect(clippy::expect_used, reason = "HKDF-SHA256 gives up to 8,160 bytes")]
+        #[expect(clippy::expect_used, reason = "HKDF-SHA256 can output up to 8,160 bytes")]
         Hkdf::<Sha256>::new(salt, self.as_bytes())
             .expand(info, derived.as_mut_slice())
-            .expect("32 bytes are within HKDF's bound");
+            .expect("32 bytes are within HKDF's limit");
         Self(derived)
     }
 }
@@ -52,7 +52,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Names a root key without revealing anything of it.
+/// Identifier of a root key. Reveals nothing about the key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RootKeyId(pub [u8; 8]);
 
@@ -68,36 +68,36 @@ impl fmt::Debug for RootKeyId {
     }
 }
 
-/// Wraps the instance key. Asked at start and when keys are rotated, never for a request.
+/// A root key that wraps the instance key. Used at startup and on key rotation, never per request.
 #[async_trait]
 pub trait RootKeys: Send + Sync {
-    /// Which key wraps.
+    /// Returns the root key's ID.
     fn id(&self) -> RootKeyId;
 
-    /// Wraps a key; `context` must be the same to unwrap it.
+    /// Wraps a key. Unwrapping requires the same `context`.
     async fn wrap(&self, key: &Key, context: &[u8]) -> Result<Vec<u8>, RootKeyError>;
 
     /// Unwraps a key.
     async fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Key, RootKeyError>;
 }
 
-/// Why a root key did not serve.
+/// Error from a root key.
 #[derive(Debug)]
 pub enum RootKeyError {
-    /// What was to be unwrapped is not what was wrapped, or not by this key.
+    /// The wrapped key or its context was changed, or another root key wrapped it.
     Refused,
-    /// The key cannot be reached.
+    /// The root key is unavailable, for example because the key service cannot be reached.
     Unavailable(crate::model::Cause),
 }
 
-/// A root key given as 32 bytes.
+/// A root key held in memory as 32 bytes.
 pub struct StaticRootKey {
     id: RootKeyId,
     cipher: Cipher,
 }
 
 impl StaticRootKey {
-    /// The root key with these bytes.
+    /// Creates a root key from a key.
     #[must_use]
     pub fn new(key: &Key) -> Self {
         let mut id = [0; 8];

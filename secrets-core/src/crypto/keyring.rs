@@ -1,4 +1,4 @@
-//! The keys of one installation, unwrapped.
+//! Unwrapped keys of one installation, and their stored form.
 
 #[cfg(feature = "testing")]
 pub mod published;
@@ -10,97 +10,97 @@ use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
 use super::{Undecryptable, random};
 use crate::model::{InstanceId, ProjectId, Time};
 
-/// The installation, as stored: one row.
+/// Stored record of the installation: a single row.
 #[derive(Debug, Clone)]
 pub struct InstanceRecord {
-    /// Which installation this database belongs to.
+    /// ID of the installation that owns the database.
     pub id: InstanceId,
-    /// The root key that wrapped the instance key.
+    /// ID of the root key that wrapped the instance key.
     pub root_key: RootKeyId,
-    /// Which instance key this is.
+    /// ID of the instance key (key-encryption key).
     pub kek_id: u32,
-    /// The instance key, wrapped.
+    /// Wrapped instance key.
     pub wrapped_kek: Vec<u8>,
-    /// Opens only under the right instance key.
+    /// Ciphertext that opens only with the right instance key.
     pub canary: Vec<u8>,
-    /// Counts restorations; part of the canary.
+    /// Number that counts restores of the database; part of the canary.
     pub epoch: u64,
-    /// When the installation was made.
+    /// Creation time of the installation.
     pub created_at: Time,
 }
 
-/// A key of the installation that outlives an instance key, as stored.
+/// Stored record of an instance-wide key. Such a key outlives an instance key.
 #[derive(Debug, Clone)]
 pub struct InstanceKeyRecord {
-    /// What it is for.
+    /// Purpose of the key.
     pub purpose: InstanceKeyPurpose,
-    /// The instance key that wrapped it.
+    /// ID of the instance key that wrapped this key.
     pub kek_id: u32,
-    /// The key, wrapped.
+    /// Wrapped key.
     pub wrapped: Vec<u8>,
 }
 
-/// What an installation's own keys are for.
+/// Purpose of an instance-wide key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum InstanceKeyPurpose {
-    /// Keys the hash under which tokens are stored.
+    /// Key of the HMAC under which tokens are stored.
     TokenPepper = 1,
-    /// Keys the chain of the audit log.
+    /// Key of the audit log's hash chain.
     Audit = 2,
-    /// Keys the manifests of environments.
+    /// Key for environment manifests. Stored, but not used yet.
     Manifest = 3,
-    /// Seed of the installation's Ed25519 key.
+    /// Seed of the installation's Ed25519 signing key.
     Signing = 4,
 }
 
 impl InstanceKeyPurpose {
-    /// All of them.
+    /// All purposes.
     pub const ALL: [Self; 4] = [Self::TokenPepper, Self::Audit, Self::Manifest, Self::Signing];
 
-    /// The purpose with this number.
+    /// Returns the purpose with this number; `None` if the number is unknown.
     #[must_use]
     pub fn from_number(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|purpose| *purpose as u32 == number)
     }
 }
 
-/// A project's key, as stored.
+/// Stored record of a project key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectKeyRecord {
-    /// Whose key.
+    /// Project ID.
     pub project: ProjectId,
-    /// Which of its keys; records name it in their header.
+    /// Version of the project key, which is part of a sealed record's header.
     pub version: u32,
-    /// The instance key that wrapped it.
+    /// ID of the instance key that wrapped this key.
     pub kek_id: u32,
-    /// The key, wrapped.
+    /// Wrapped key.
     pub wrapped: Vec<u8>,
 }
 
-/// A project's key, ready to seal and open its records.
+/// An unwrapped project key, which seals and opens the project's records.
 pub struct ProjectKey {
     pub(super) version: u32,
     pub(super) cipher: Cipher,
 }
 
-/// Why the keys of an installation cannot be used.
+/// Error from loading the keys of an installation.
 #[derive(Debug)]
 pub enum KeyringError {
-    /// Another root key wrapped them.
+    /// Another root key wrapped the instance key.
     RootKey {
-        /// The key that is needed.
+        /// ID of the root key that wrapped the instance key.
         needed: RootKeyId,
-        /// The key that was given.
+        /// ID of the root key that was given.
         given: RootKeyId,
     },
-    /// The right root key, and yet they do not open: the rows were changed.
+    /// The root key's ID matches, but the keys do not open: rows were changed or are missing.
     Tampered,
-    /// The root key cannot be reached.
+    /// The root key is unavailable.
     Unavailable(crate::model::Cause),
 }
 
-/// The keys of one installation.
+/// Unwrapped keys of one installation.
 pub struct Keyring {
     instance: InstanceId,
     kek_id: u32,
@@ -111,7 +111,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Makes an installation and its keys.
+    /// Creates an installation with new keys. The caller stores the returned records.
     pub async fn found(
         root: &dyn RootKeys,
         now: Time,
@@ -152,7 +152,8 @@ impl Keyring {
         Ok((record, keys, keyring))
     }
 
-    /// Opens the keys of an installation; fails unless they are whole and the root key is theirs.
+    /// Loads the keys of an installation. Fails if the root key is wrong, or if a key row is
+    /// missing or changed.
     pub async fn open(
         root: &dyn RootKeys,
         record: &InstanceRecord,
@@ -195,13 +196,13 @@ impl Keyring {
         Ok(Self { instance: record.id, kek_id: record.kek_id, wrapping, pepper, audit, signing })
     }
 
-    /// Which installation this is.
+    /// Returns the instance ID.
     #[must_use]
     pub fn instance(&self) -> InstanceId {
         self.instance
     }
 
-    /// Draws the first key of a project, to be stored and used.
+    /// Generates the first key of a project. The caller stores the returned record.
     #[must_use]
     pub fn draw_project_key(&self, project: ProjectId) -> ProjectKeyRecord {
         let version = 1;
@@ -225,20 +226,20 @@ impl Keyring {
         &self.audit
     }
 
-    /// The seed of the installation's Ed25519 key.
+    /// Returns the seed of the installation's Ed25519 key.
     pub(crate) fn signing(&self) -> &Key {
         &self.signing
     }
 }
 
 impl ProjectKey {
-    /// A project key from its bytes, for opening records without a service.
+    /// Creates a project key from its bytes, for opening records without a service.
     #[must_use]
     pub fn new(key: &Key, version: u32) -> Self {
         Self { version, cipher: Cipher::new(key) }
     }
 
-    /// Which of its project's keys it is.
+    /// Returns the version of the project key.
     #[must_use]
     pub fn version(&self) -> u32 {
         self.version
@@ -251,13 +252,13 @@ impl fmt::Display for KeyringError {
             Self::RootKey { needed, given } => {
                 write!(
                     f,
-                    "the root key is another: this database needs key {needed}, given was {given}"
+                    "wrong root key: this database needs key {needed}, but the given key is {given}"
                 )
             }
-            Self::Tampered => {
-                f.write_str("the key rows of this database were changed: they do not open")
-            }
-            Self::Unavailable(_) => f.write_str("the root key cannot be reached"),
+            Self::Tampered => f.write_str(
+                "cannot decrypt the keys in this database: they are damaged or were modified",
+            ),
+            Self::Unavailable(_) => f.write_str("the root key is unavailable"),
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Messages between two that share a secret: signed, and readable by them alone.
+//! Signed and encrypted messages between two parties that share a secret.
 //!
-//! Every key is HKDF-SHA256 (RFC 5869) of the secret's bytes, for one purpose that its info names.
-//! The cipher is AES-256-GCM with a random nonce of 96 bits, which goes before the ciphertext and
-//! its tag: the other side may have nothing beyond it. A key is of one exchange, by its salt, so
-//! that few messages are ever sealed under it.
+//! Every key is derived with HKDF-SHA256 (RFC 5869) from the secret's bytes, for one purpose named
+//! by `info`. The cipher is plain AES-256-GCM, because the other side may support nothing else. Its
+//! random 96-bit nonce precedes the ciphertext and the tag. The salt limits an encryption key to
+//! one exchange, so that only a few messages are ever encrypted with it.
 
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
@@ -14,35 +14,36 @@ use zeroize::Zeroizing;
 
 use super::{Plaintext, Undecryptable};
 
-/// The length of the nonce before a ciphertext.
+/// Length of the nonce before the ciphertext.
 pub(crate) const IV: usize = 12;
 const TAG: usize = 16;
 
-/// What two share.
+/// The shared secret.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a>(pub(crate) &'a Plaintext);
 
 impl Shared<'_> {
     fn key(self, salt: Option<&[u8]>, info: &str) -> Zeroizing<[u8; 32]> {
         let mut key = Zeroizing::new([0; 32]);
-        #[expect(clippy::expect_used, reason = "HKDF-SHA256 gives up to 8,160 bytes")]
+        #[expect(clippy::expect_used, reason = "HKDF-SHA256 can output up to 8,160 bytes")]
         Hkdf::<Sha256>::new(salt, self.0.reveal().as_bytes())
             .expand(info.as_bytes(), key.as_mut_slice())
-            .expect("32 bytes are within HKDF's bound");
+            .expect("32 bytes are within HKDF's limit");
         key
     }
 
-    /// Names the secret without revealing anything of it.
+    /// Returns an identifier of the secret, which reveals nothing about it.
     pub(crate) fn id(self, info: &str) -> [u8; 8] {
         let key = self.key(None, info);
         std::array::from_fn(|place| key[place])
     }
 
-    /// The keyed hash of a message (HMAC-SHA256).
+    /// Computes the MAC of a message (HMAC-SHA256).
     pub(crate) fn sign(self, info: &str, message: &[u8]) -> [u8; 32] {
         let key = self.key(None, info);
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-        let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key.as_slice()).expect("any length");
+        let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key.as_slice())
+            .expect("HMAC accepts any key");
         mac.chain_update(message).finalize().into_bytes().into()
     }
 
@@ -51,22 +52,22 @@ impl Shared<'_> {
         Aes256Gcm::new((&*key).into())
     }
 
-    /// The nonce, the ciphertext and its tag.
+    /// Encrypts a message. Returns the nonce, the ciphertext and the tag.
     pub(crate) fn seal(self, salt: &[u8], info: &str, text: &Sealing<'_>) -> Vec<u8> {
         let mut sealed = Vec::with_capacity(IV + text.plaintext.len() + TAG);
         sealed.extend_from_slice(&text.iv);
         sealed.extend_from_slice(text.plaintext);
         let inner = sealed.split_at_mut(IV).1;
-        #[expect(clippy::expect_used, reason = "a message is far below the 64 GiB of AES-GCM")]
+        #[expect(clippy::expect_used, reason = "a message is far below AES-GCM's limit of 64 GiB")]
         let tag = self
             .cipher(salt, info)
             .encrypt_inout_detached(&Nonce::from(text.iv), text.aad, inner.into())
-            .expect("within the bounds of AES-GCM");
+            .expect("AES-GCM can encrypt a message of this size");
         sealed.extend_from_slice(&tag);
         sealed
     }
 
-    /// Opens what [`seal`](Self::seal) made.
+    /// Decrypts a message from [`seal`](Self::seal).
     pub(crate) fn open(
         self,
         salt: &[u8],
@@ -89,12 +90,12 @@ impl Shared<'_> {
     }
 }
 
-/// What is sealed, and what it is bound to.
+/// Input of [`Shared::seal`].
 pub(crate) struct Sealing<'a> {
-    /// Drawn anew for each message.
+    /// Nonce, random for each message.
     pub(crate) iv: [u8; IV],
-    /// What must be the same to open it.
+    /// Associated data, required again for decryption.
     pub(crate) aad: &'a [u8],
-    /// What is hidden.
+    /// Plaintext.
     pub(crate) plaintext: &'a [u8],
 }

@@ -1,18 +1,19 @@
-//! Keys and the only code that touches plaintext.
+//! Cryptography: keys, sealed records, tokens, passphrases and keyed hashes.
 //!
 //! ```text
-//! root key        held outside the database: a file, a variable, a key service
+//! root key        held outside the database: a file, an environment variable, a key service
 //!   └─ instance key     one per installation, wrapped by the root key
-//!        ├─ wrapping key     HKDF of the instance key; wraps the project keys and the instance's own
+//!        ├─ wrapping key     HKDF of the instance key; wraps project keys and instance-wide keys
 //!        │    ├─ project keys     one per project; seal its records
 //!        │    └─ token pepper …   outlive an instance key, so they are wrapped, not derived
-//!        └─ canary           HKDF of the instance key; opens at start or nothing starts
+//!        └─ canary key       HKDF of the instance key; startup fails unless it opens the canary
 //! ```
 //!
-//! Everything is AES-256-GCM, in the XAES-256-GCM form (C2SP) that takes a random nonce of 192
-//! bits: 2^80 records under one key stay within the 2^-32 risk that NIST SP 800-38D allows.
-//! What a record belongs to (instance, project, environment, secret, key name, version, whether it
-//! is hidden) is its associated data: a record that was moved, or is of another version, does not open.
+//! Keys and records are encrypted with XAES-256-GCM (C2SP), a variant of AES-256-GCM with a random
+//! 192-bit nonce: 2^80 records under one key stay within the 2^-32 risk that NIST SP 800-38D allows.
+//! The location of a record (instance, project, environment, secret, key name, version, hidden
+//! flag) is its associated data, so a record that was moved or replaced by another version does not
+//! open.
 
 mod archive;
 mod chain;
@@ -49,15 +50,15 @@ pub use tag::Tag;
 pub use token::{CodeText, InvitationToken, TokenMac, TokenText};
 pub use webhook::WebhookSecret;
 
-/// Random bytes from the operating system.
+/// Returns random bytes from the operating system.
 ///
 /// # Panics
 ///
-/// When the operating system has none, which leaves nothing safe to do.
+/// Panics if the operating system provides no random bytes, because no safe fallback exists.
 #[must_use]
 #[expect(clippy::expect_used, reason = "without randomness every key and nonce would be unsafe")]
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
+    getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
     bytes
 }

@@ -1,4 +1,4 @@
-//! Passphrases, and the keys that Argon2id (RFC 9106, version 0x13) makes of them.
+//! Passphrases and key derivation with Argon2id (RFC 9106, version 0x13).
 
 use std::fmt;
 
@@ -9,24 +9,24 @@ use zeroize::Zeroizing;
 use super::Key;
 use crate::model::{Broken, Rule};
 
-/// What a person protects a file with: 12 to 1,024 characters.
+/// A passphrase that protects a file: 12 to 1,024 characters.
 pub struct Passphrase(Zeroizing<String>);
 
-/// How much deriving a key costs.
+/// Argon2id parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// In KiB.
+    /// Memory in KiB.
     pub(crate) memory: u32,
     pub(crate) passes: u32,
     pub(crate) lanes: u8,
 }
 
 impl Cost {
-    /// What new files are made with: the second recommended option of RFC 9106, section 4.
+    /// Parameters for new files: the second recommended option of RFC 9106, section 4.
     pub(crate) const NEW: Self = Self { memory: 65_536, passes: 3, lanes: 4 };
 
-    /// Whether it is neither less than is safe nor more than a reader should pay for a file that
-    /// it does not trust yet.
+    /// True if the parameters are neither too weak nor more than a reader should spend on a file
+    /// that is not authenticated yet.
     pub(crate) fn is_bounded(self) -> bool {
         (19_456..=262_144).contains(&self.memory)
             && (2..=10).contains(&self.passes)
@@ -35,7 +35,7 @@ impl Cost {
 }
 
 impl Passphrase {
-    /// A passphrase, if it may be one.
+    /// Validates a passphrase.
     pub fn new(text: String) -> Result<Self, Broken> {
         const RULE: Rule = Rule::of("must be 12 to 1024 characters");
         let text = Zeroizing::new(text);
@@ -46,8 +46,8 @@ impl Passphrase {
         }
     }
 
-    /// The key of these costs and this salt; `None` for costs that are out of bounds, of which none
-    /// is paid.
+    /// Derives a key with these parameters and this salt. Returns `None`, without running Argon2id,
+    /// if the parameters are out of bounds.
     pub(crate) fn derive(&self, cost: Cost, salt: &[u8; 16]) -> Option<Key> {
         if !cost.is_bounded() {
             return None;

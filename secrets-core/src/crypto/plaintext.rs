@@ -1,4 +1,4 @@
-//! Values in the clear: wiped when dropped, shown nowhere, given out by one function.
+//! Decrypted values. Wiped on drop, hidden in `Debug` output, and readable through `reveal` only.
 
 use std::fmt;
 
@@ -28,10 +28,10 @@ pub struct Description(Zeroizing<String>);
 const NO_NUL: Rule = Rule::of("must not contain the character NUL");
 
 impl Plaintext {
-    /// The most bytes a value may have.
+    /// Maximum size of a value, in bytes.
     pub const LIMIT: usize = 65_536;
 
-    /// A value, if it may be one.
+    /// Validates a value.
     pub fn new(text: String) -> Result<Self, Broken> {
         let text = Zeroizing::new(text);
         if text.len() > Self::LIMIT {
@@ -43,7 +43,7 @@ impl Plaintext {
         Ok(Self(text))
     }
 
-    /// The value of a hidden secret: nothing.
+    /// Returns an empty value, as used for a hidden secret.
     #[must_use]
     pub fn nothing() -> Self {
         Self(Zeroizing::default())
@@ -54,14 +54,14 @@ impl Plaintext {
         Ok(Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// The value itself. What calls this answers for where it goes.
+    /// Returns the decrypted value. The caller is responsible for every further use of the value.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Writes the value into an answer; for `#[serde(serialize_with)]`, so that every place a value
-    /// leaves by is named in its type.
+    /// Serializes the value into a response; for `#[serde(serialize_with)]`. Types that expose a
+    /// value must therefore name this function.
     pub fn serialize_revealed<S: Serializer>(
         value: &Self,
         serializer: S,
@@ -71,19 +71,19 @@ impl Plaintext {
 }
 
 impl Description {
-    /// A description, if it may be one.
+    /// Validates a description.
     pub fn new(text: String) -> Result<Self, Broken> {
         let text = Zeroizing::new(text);
         if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.broken()) }
     }
 
-    /// The description as what is sealed.
+    /// Converts the description into a plaintext for sealing.
     #[must_use]
     pub fn into_plaintext(self) -> Plaintext {
         Plaintext(self.0)
     }
 
-    /// The text itself.
+    /// Returns the text.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,19 +1,19 @@
-//! Sealed records, format version 1.
+//! Sealed (encrypted) records, format version 1.
 //!
 //! ```text
 //! 0   1   'S'
 //! 1   1   format version, 1
-//! 2   1   suite, 1: XAES-256-GCM over a padded inner
+//! 2   1   cipher suite, 1: XAES-256-GCM over a padded value
 //! 3   4   version of the project key, big-endian
 //! 7   24  nonce
-//! 31  n   ciphertext of the inner, then the tag of 16 bytes
+//! 31  n   ciphertext of the padded value, then the 16-byte tag
 //!
-//! inner   length of the value (u32, big-endian), the value, zeros up to a bucket
+//! padded value: length of the value (u32, big-endian), the value, zeros up to the bucket size
 //! ```
 //!
-//! The header's first 7 bytes and the whole [`RecordContext`] are the associated data. The bucket
-//! hides a value's length: multiples of 64 bytes up to 1 KiB, then Padmé (Nikitin et al. 2019),
-//! at most 12 % more.
+//! The first 7 bytes and the whole [`RecordContext`] are the associated data. Padding to a bucket
+//! size hides the length of a value: buckets are multiples of 64 bytes up to 1 KiB, then Padmé
+//! (Nikitin et al. 2019), which adds at most 12 %.
 
 use std::fmt;
 
@@ -26,7 +26,8 @@ use crate::model::{EnvironmentId, InstanceId, ProjectId};
 
 const HEADER: usize = 7;
 
-/// What a sealed record holds. Part of what it is bound to, so that no record opens as another kind.
+/// Kind of data in a sealed record. Part of the associated data, so that no record opens as another
+/// kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
@@ -34,22 +35,22 @@ pub enum Purpose {
     Value = 1,
     /// A secret's description.
     Description = 2,
-    /// The administrator's password of a rotation.
+    /// Administrator password of a rotation.
     RotationAdmin = 3,
-    /// The shared secret of a rotation's proxy.
+    /// Shared secret of a rotation's proxy.
     ProxySecret = 4,
-    /// The signing secret of a webhook.
+    /// Signing secret of a webhook.
     WebhookSecret = 5,
-    /// A credential that a rotation has drawn and not yet committed.
+    /// New credential of a rotation that is not committed yet.
     PendingCredential = 6,
-    /// Something about a person.
+    /// Personal data.
     PersonalData = 7,
-    /// A finding of a scan.
+    /// Scan finding.
     ScanFinding = 8,
 }
 
 impl Purpose {
-    /// The purpose with this number.
+    /// Returns the purpose with this number; `None` if the number is unknown.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         use Purpose::{
@@ -71,31 +72,32 @@ impl Purpose {
     }
 }
 
-/// What a record belongs to. It opens only with the same context it was sealed with.
+/// Context of a sealed record: the object it belongs to. A record opens only with the context it
+/// was sealed with.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordContext<'a> {
-    /// What the record holds.
+    /// Kind of data in the record.
     pub purpose: Purpose,
-    /// Whether the record hides its key.
+    /// True if the record hides its key: a marker for a hidden secret, without a value.
     pub hidden: bool,
-    /// The installation.
+    /// Instance ID.
     pub instance: InstanceId,
-    /// The project.
+    /// Project ID.
     pub project: ProjectId,
-    /// The environment; `None` where there is none.
+    /// Environment ID; `None` if the record belongs to no environment.
     pub environment: Option<EnvironmentId>,
-    /// The secret or other object.
+    /// ID of the secret or other object.
     pub object: Uuid,
-    /// The secret's key; empty where there is none.
+    /// Secret key (its name); empty for other objects.
     pub key: &'a str,
-    /// The secret's version; 0 where there is none.
+    /// Version of the secret; 0 for objects without versions.
     pub version: u64,
 }
 
 impl RecordContext<'_> {
     fn associated_data(&self, header: [u8; HEADER]) -> Vec<u8> {
-        // A key name has at most 255 bytes; a longer one could not be told apart by its length.
-        debug_assert!(u16::try_from(self.key.len()).is_ok(), "key names are bounded");
+        // The length field has 16 bits; key names have at most 255 bytes.
+        debug_assert!(u16::try_from(self.key.len()).is_ok(), "a key name must fit a 16-bit length");
         let length = u16::try_from(self.key.len()).unwrap_or(u16::MAX);
         let environment = self.environment.map_or_else(Uuid::nil, EnvironmentId::uuid);
         let mut data = Vec::with_capacity(96 + self.key.len());
@@ -113,18 +115,18 @@ impl RecordContext<'_> {
     }
 }
 
-/// A sealed record: what the stores keep.
+/// A sealed record, as stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sealed(Vec<u8>);
 
 impl Sealed {
-    /// Seals a value for its context.
+    /// Encrypts a value and binds it to its context.
     #[must_use]
     pub fn seal(key: &ProjectKey, context: &RecordContext<'_>, value: &Plaintext) -> Self {
         Self::seal_with_nonce(key, context, value, &random())
     }
 
-    /// Seals with a given nonce; only for reproducing published vectors.
+    /// Encrypts with a given nonce; only for reproducing published test vectors.
     #[must_use]
     #[cfg_attr(not(feature = "testing"), doc(hidden))]
     pub fn seal_with_nonce(
@@ -141,7 +143,7 @@ impl Sealed {
         Self(record)
     }
 
-    /// Opens the record, if it is whole and belongs to this context.
+    /// Decrypts the record. Fails if the record was changed, or the context or key is wrong.
     pub fn open(
         &self,
         key: &ProjectKey,
@@ -155,7 +157,8 @@ impl Sealed {
         Plaintext::from_opened(unpad(&inner)?)
     }
 
-    /// The version of the project key that sealed it; `None` if this is no record of this format.
+    /// Returns the version of the project key that sealed the record; `None` if the bytes are not a
+    /// record in this format.
     #[must_use]
     pub fn key_version(&self) -> Option<u32> {
         match self.0.as_slice() {
@@ -164,13 +167,13 @@ impl Sealed {
         }
     }
 
-    /// The record as it is stored.
+    /// Returns the stored bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// A record as it was stored; whether it is one shows when it is opened.
+    /// Creates a record from stored bytes. The bytes are validated only by [`open`](Self::open).
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(bytes)
@@ -190,7 +193,7 @@ fn header(key_version: u32) -> [u8; HEADER] {
 
 fn pad(value: &[u8]) -> Zeroizing<Vec<u8>> {
     let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
-    let mut inner = Zeroizing::new(vec![0; bucket(value.len() + 4)]);
+    let mut inner = Zeroizing::new(vec![0; bucket_size(value.len() + 4)]);
     inner[..4].copy_from_slice(&length.to_be_bytes());
     inner[4..4 + value.len()].copy_from_slice(value);
     inner
@@ -200,12 +203,13 @@ fn unpad(inner: &[u8]) -> Result<&[u8], Undecryptable> {
     let (length, rest) = inner.split_first_chunk::<4>().ok_or(Undecryptable)?;
     let length = usize::try_from(u32::from_be_bytes(*length)).map_err(|_| Undecryptable)?;
     let (value, padding) = rest.split_at_checked(length).ok_or(Undecryptable)?;
-    // One value has one encoding: another bucket or a padding of anything but zeros was not ours.
-    let canonical = bucket(length + 4) == inner.len() && padding.iter().all(|byte| *byte == 0);
-    if canonical { Ok(value) } else { Err(Undecryptable) }
+    // A value has exactly one encoding: another bucket size or nonzero padding is rejected.
+    let is_canonical =
+        bucket_size(length + 4) == inner.len() && padding.iter().all(|byte| *byte == 0);
+    if is_canonical { Ok(value) } else { Err(Undecryptable) }
 }
 
-fn bucket(length: usize) -> usize {
+fn bucket_size(length: usize) -> usize {
     if length <= 1024 {
         return length.next_multiple_of(64).max(64);
     }
@@ -229,7 +233,7 @@ mod tests {
             (5_000, 5_120),
             (65_536, 67_584),
         ] {
-            assert_eq!(bucket(value + 4), inner, "{value}");
+            assert_eq!(bucket_size(value + 4), inner, "{value}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tags by which an answer is known again.
+//! ETags of responses.
 
 use std::fmt;
 
@@ -10,28 +10,28 @@ use sha2::Sha256;
 
 use super::Keyring;
 
-/// Names what an answer was made of, and tells nothing of it: a keyed hash (HMAC-SHA256, its first
-/// 128 bits, in base64url). Alike on all nodes of an installation.
+/// ETag of a response: a keyed hash of its contents, which reveals nothing about them (the first
+/// 128 bits of HMAC-SHA256, in base64url). The same on all nodes of an installation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Tag(String);
 
 impl Tag {
-    /// The tag of an answer that was made of these parts, in this order.
+    /// Computes the ETag of a response from its parts, in this order.
     pub(crate) fn of<'a>(keyring: &Keyring, parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(keyring.pepper().as_bytes()).expect("a key of 32 bytes");
+        let mut mac = Hmac::<Sha256>::new_from_slice(keyring.pepper().as_bytes())
+            .expect("HMAC accepts a 32-byte key");
         mac.update(b"secrets-core/v1/tag\0");
         for part in parts {
-            // With its length, so that no two lists of parts run together.
+            // The length prefix keeps different lists of parts from producing the same input.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part);
         }
         Self(URL_SAFE_NO_PAD.encode(&mac.finalize().into_bytes()[..16]))
     }
 
-    /// The tag as it is written in an answer: letters, digits, `-` and `_`.
+    /// Returns the ETag without quotes: letters, digits, `-` and `_`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

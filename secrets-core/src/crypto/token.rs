@@ -1,7 +1,7 @@
-//! Service tokens and invitation tokens: their text, and the keyed hash under which they are known.
+//! Service tokens and invitation tokens: their text, and the keyed hash that is stored.
 //!
-//! `env_` and 256 random bits as [`checked`](super::checked) text: a typo is told from a token
-//! without a look-up.
+//! A service token is `env_` and 256 random bits as [`checked`](super::checked) text, so that most
+//! typos are detected without a lookup.
 
 use std::fmt;
 
@@ -16,75 +16,76 @@ use super::checked::{self, push_base62};
 use super::{Keyring, random};
 use crate::model::InvitationId;
 
-/// What a service token begins with.
-const SERVICE: &str = "env_";
-/// What the credential of a command line begins with.
-const CLI: &str = "cli_";
+/// Prefix of a service token.
+const SERVICE_PREFIX: &str = "env_";
+/// Prefix of a CLI credential.
+const CLI_PREFIX: &str = "cli_";
 const LENGTH: usize = 53;
 
-/// A service token in the clear: shown once, when it is made.
+/// Text of a service token. Shown only once, on creation.
 pub struct TokenText(Zeroizing<String>);
 
-/// The token of an invitation. It can be made again by whoever holds the pepper, so that it need
-/// not be kept to be sent.
+/// Text of an invitation token. Derived from the pepper, so that the token can be sent again
+/// without being stored.
 pub struct InvitationToken(Zeroizing<String>);
 
-/// The keyed hash of a token (HMAC-SHA256): what is stored and looked up.
+/// Keyed hash of a token (HMAC-SHA256), stored and used for lookup instead of the token.
 #[derive(Debug, Clone, Copy, Eq)]
 pub struct TokenMac(pub [u8; 32]);
 
 impl TokenText {
-    /// A new token.
+    /// Generates a random service token.
     #[must_use]
     pub fn draw() -> Self {
         Self::from_entropy(&Zeroizing::new(random()))
     }
 
-    /// A new credential of a command line: of the same form, with a prefix of its own.
+    /// Generates a random CLI credential: the same form as a service token, with another prefix.
     #[must_use]
     pub fn draw_cli() -> Self {
-        Self::prefixed(CLI, &Zeroizing::new(random()))
+        Self::prefixed(CLI_PREFIX, &Zeroizing::new(random()))
     }
 
-    /// The token made of these random bits.
+    /// Creates a service token from given random bits.
     #[must_use]
     pub fn from_entropy(entropy: &[u8; 32]) -> Self {
-        Self::prefixed(SERVICE, entropy)
+        Self::prefixed(SERVICE_PREFIX, entropy)
     }
 
     fn prefixed(prefix: &str, entropy: &[u8; 32]) -> Self {
         Self(checked::write(prefix, entropy))
     }
 
-    /// Whether a text can be a token: it has the prefix, and where it has a token's length its
-    /// digits are digits and its checksum fits. Others are looked up all the same.
+    /// True if `text` can be a token: the prefix is right and, if the text has the length of a
+    /// token, so are the digits and the checksum. A text of another length is not ruled out.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
-        let Some(prefix) = [SERVICE, CLI].into_iter().find(|prefix| text.starts_with(prefix))
+        let Some(prefix) =
+            [SERVICE_PREFIX, CLI_PREFIX].into_iter().find(|prefix| text.starts_with(prefix))
         else {
             return false;
         };
         text.len() != LENGTH || checked::is_whole(prefix, text)
     }
 
-    /// The first 12 characters, by which people tell tokens apart.
+    /// Returns the first 12 characters, which help people recognize a token.
     #[must_use]
     pub fn prefix(&self) -> String {
         self.0.chars().take(12).collect()
     }
 
-    /// The token itself.
+    /// Returns the token's text.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 }
 
-/// 256 random bits as text, for a client to keep and come back with.
+/// A random code of 256 bits, which a client keeps and presents later, as in device login.
 pub struct CodeText(Zeroizing<String>);
 
 impl CodeText {
-    /// A new one.
+    /// Generates a random code.
     #[must_use]
     pub(crate) fn draw() -> Self {
         let entropy = Zeroizing::new(random::<32>());
@@ -93,7 +94,7 @@ impl CodeText {
         Self(text)
     }
 
-    /// The code itself.
+    /// Returns the code's text.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -101,7 +102,8 @@ impl CodeText {
 }
 
 impl InvitationToken {
-    /// The token of the invitation's sending with this number: base64url of HMAC-SHA256.
+    /// Derives the token of an invitation for the sending with this number: base64url of
+    /// HMAC-SHA256. Every sending has its own token.
     #[must_use]
     pub fn derive(keyring: &Keyring, invitation: InvitationId, sending: u32) -> Self {
         let (id, number) = (invitation.uuid(), sending.to_be_bytes());
@@ -110,7 +112,7 @@ impl InvitationToken {
         Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(mac.as_slice())))
     }
 
-    /// The token itself.
+    /// Returns the token's text.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -124,19 +126,19 @@ impl From<&str> for InvitationToken {
 }
 
 impl TokenMac {
-    /// The hash of a token's text.
+    /// Computes the hash of a token with the installation's pepper.
     #[must_use]
     pub fn of(keyring: &Keyring, text: &str) -> Self {
         Self::keyed(keyring.pepper().as_bytes(), text)
     }
 
-    /// The hash under a given pepper.
+    /// Computes the hash of a token with a given pepper.
     #[must_use]
     pub fn keyed(pepper: &[u8; 32], text: &str) -> Self {
         Self(hmac(pepper, &[b"secrets-core/v1/token\0", text.as_bytes()]))
     }
 
-    /// The hash of a code that leads to a token.
+    /// Computes the hash of a code that a client exchanges for a token.
     #[must_use]
     pub(crate) fn of_code(keyring: &Keyring, code: &str) -> Self {
         let message = [b"secrets-core/v1/code\0".as_slice(), code.as_bytes()];
@@ -146,7 +148,7 @@ impl TokenMac {
 
 fn hmac(key: &[u8; 32], message: &[&[u8]]) -> [u8; 32] {
     #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of 32 bytes");
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC accepts a 32-byte key");
     for part in message {
         mac.update(part);
     }

@@ -1,4 +1,4 @@
-//! What signs deliveries to webhooks, as Standard Webhooks writes it.
+//! Webhook signatures according to Standard Webhooks.
 
 use std::fmt;
 
@@ -14,15 +14,15 @@ use crate::model::{Broken, Rule};
 
 const PREFIX: &str = "whsec_";
 
-/// What a signature begins with: the version of how it is made.
-const VERSION: &str = "v1,";
+/// Prefix of a signature: the version of the signature scheme.
+const SIGNATURE_PREFIX: &str = "v1,";
 
-/// The secret that a webhook shares with us: `whsec_` and bytes in base64, 32 random ones in those
-/// that we draw. Shown once, when it is made.
+/// Signing secret shared with a webhook's receiver: `whsec_` and a key in base64, 32 random bytes
+/// if generated here. Shown only once, on creation.
 pub struct WebhookSecret(Zeroizing<String>);
 
 impl WebhookSecret {
-    /// A new one.
+    /// Generates a random secret.
     #[must_use]
     pub fn draw() -> Self {
         let key = Zeroizing::new(random::<32>());
@@ -30,25 +30,25 @@ impl WebhookSecret {
         Self(Zeroizing::new([PREFIX, &encoded].concat()))
     }
 
-    /// The one of this text: `whsec_` and 24 to 64 bytes in base64, as Standard Webhooks has it.
+    /// Validates a secret: `whsec_` and 24 to 64 bytes in base64, as Standard Webhooks requires.
     pub fn new(text: String) -> Result<Self, Broken> {
         const RULE: Rule = Rule::of("must be `whsec_` and 24 to 64 bytes in base64");
         let secret = Self(Zeroizing::new(text));
         if secret.key().is_some() { Ok(secret) } else { Err(RULE.broken()) }
     }
 
-    /// The one that was kept as this text.
+    /// Creates the secret from its stored text.
     pub(crate) fn kept(text: String) -> Result<Self, Undecryptable> {
         Self::new(text).map_err(|_| Undecryptable)
     }
 
-    /// The text itself.
+    /// Returns the text of the secret.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Writes the text into an answer; for `#[serde(serialize_with)]`.
+    /// Serializes the text into a response; for `#[serde(serialize_with)]`.
     pub fn serialize_revealed<S: Serializer>(
         secret: &Option<Self>,
         serializer: S,
@@ -56,30 +56,31 @@ impl WebhookSecret {
         serializer.serialize_str(secret.as_ref().map(Self::reveal).unwrap_or_default())
     }
 
-    /// The signature of a message that is sent at this second: `v1,` and the base64 of
-    /// HMAC-SHA256 over id, time and body, joined by dots.
+    /// Signs a message with its send time in seconds since 1970: `v1,` and the base64 of
+    /// HMAC-SHA256 over ID, time and body, joined by dots.
     pub(crate) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
         let mac = self.mac(id, seconds, body).finalize();
-        format!("{VERSION}{}", STANDARD.encode(mac.into_bytes()))
+        format!("{SIGNATURE_PREFIX}{}", STANDARD.encode(mac.into_bytes()))
     }
 
-    /// Whether a signature is of this message; compared in constant time.
+    /// True if `signature` is valid for this message; compared in constant time.
     pub(crate) fn signed(&self, signature: &str, id: &str, seconds: i64, body: &[u8]) -> bool {
-        let mac = signature.strip_prefix(VERSION).and_then(|mac| STANDARD.decode(mac).ok());
+        let mac =
+            signature.strip_prefix(SIGNATURE_PREFIX).and_then(|mac| STANDARD.decode(mac).ok());
         mac.is_some_and(|mac| self.mac(id, seconds, body).verify_slice(&mac).is_ok())
     }
 
     fn mac(&self, id: &str, seconds: i64, body: &[u8]) -> Hmac<Sha256> {
-        // Looked at when it was made.
+        // The key was validated when the secret was created.
         let key = self.key().unwrap_or_default();
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
-        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key");
+        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("HMAC accepts any key");
         mac.update(format!("{id}.{seconds}.").as_bytes());
         mac.update(body);
         mac
     }
 
-    /// The bytes; none where there are too few or too many.
+    /// Decodes the key; `None` if the length is not 24 to 64 bytes.
     fn key(&self) -> Option<Zeroizing<Vec<u8>>> {
         let encoded = self.0.strip_prefix(PREFIX)?;
         let key = Zeroizing::new(STANDARD.decode(encoded).ok()?);

@@ -1,4 +1,4 @@
-//! The secrets that a rotation writes.
+//! Keys and values of the secrets that a rotation writes.
 
 use std::collections::BTreeSet;
 
@@ -10,26 +10,27 @@ use crate::model::rotations::SslMode;
 use crate::model::{Error, Result, RotationName, SecretKey};
 use crate::ports::rotator::{Login, Target};
 
-/// Under which keys the parts of a credential are written, where not under the usual ones.
+/// Secret keys for the parts of a credential. `None` uses the default key, such as
+/// `MAIN_DB_USERNAME` for the rotation `main-db`.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SecretMapping {
-    /// The user.
+    /// Key of the user name.
     pub username: Option<SecretKey>,
-    /// The password.
+    /// Key of the password.
     pub password: Option<SecretKey>,
-    /// The host.
+    /// Key of the host.
     pub host: Option<SecretKey>,
-    /// The port.
+    /// Key of the port.
     pub port: Option<SecretKey>,
-    /// The database.
+    /// Key of the database name.
     pub database: Option<SecretKey>,
-    /// All of them as one address.
+    /// Key of the connection URL.
     pub url: Option<SecretKey>,
 }
 
-/// The keys of a rotation.
+/// Keys of the secrets that a rotation writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InjectedKeys {
     pub(crate) username: SecretKey,
@@ -41,16 +42,17 @@ pub(crate) struct InjectedKeys {
 }
 
 impl InjectedKeys {
-    /// The keys of a rotation of this name: `main-db` writes `MAIN_DB_USERNAME` and so on.
+    /// Creates the keys for a rotation: `main-db` writes `MAIN_DB_USERNAME` and so on, unless the
+    /// mapping names another key.
     pub(crate) fn new(name: &RotationName, mapping: SecretMapping) -> Result<Self> {
         let mut prefix = name.as_str().to_ascii_uppercase().replace('-', "_");
         if prefix.starts_with(|first: char| first.is_ascii_digit()) {
             prefix.insert(0, '_');
         }
-        let usual = |part: &str| -> Result<SecretKey> {
+        let default_key = |part: &str| -> Result<SecretKey> {
             format!("{prefix}_{part}").parse().map_err(Error::internal)
         };
-        let key = |given: Option<SecretKey>, part| given.map_or_else(|| usual(part), Ok);
+        let key = |given: Option<SecretKey>, part| given.map_or_else(|| default_key(part), Ok);
         let keys = Self {
             username: key(mapping.username, "USERNAME")?,
             password: key(mapping.password, "PASSWORD")?,
@@ -61,28 +63,28 @@ impl InjectedKeys {
         };
         let distinct: BTreeSet<_> = keys.all().into_iter().collect();
         if distinct.len() < keys.all().len() {
-            return Err(Error::invalid("secret_mapping", "must name each key once"));
+            return Err(Error::invalid("secret_mapping", "must not contain the same key twice"));
         }
         Ok(keys)
     }
 
-    /// All of them.
+    /// Returns all keys.
     pub(crate) fn all(&self) -> [SecretKey; 6] {
         [&self.username, &self.password, &self.host, &self.port, &self.database, &self.url]
             .map(SecretKey::clone)
     }
 
-    /// As they are kept.
+    /// Encodes the keys for storage.
     pub(crate) fn to_text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(Error::internal)
     }
 
-    /// As they were kept.
+    /// Decodes stored keys.
     pub(crate) fn from_text(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(Error::internal)
     }
 
-    /// What is written under each for this credential.
+    /// Returns each key with its value for a credential.
     pub(crate) fn values(
         &self,
         target: &Target,
@@ -102,10 +104,11 @@ impl InjectedKeys {
     }
 }
 
-/// The address that drivers take: `postgres://user:password@host:5432/database?sslmode=verify-full`.
+/// Builds the connection URL:
+/// `postgres://user:password@host:5432/database?sslmode=verify-full`.
 fn url(target: &Target, login: &Login) -> String {
-    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
-    let encoded = |text| utf8_percent_encode(text, KEPT).to_string();
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+    let encoded = |text| utf8_percent_encode(text, ESCAPED).to_string();
     let is_ipv6 = target.host.contains(':') && !target.host.starts_with('[');
     let host = if is_ipv6 { format!("[{}]", target.host) } else { target.host.clone() };
     let query = match (target.integration.scheme(), target.ssl_mode) {
@@ -113,7 +116,7 @@ fn url(target: &Target, login: &Login) -> String {
         ("postgres", SslMode::VerifyFull) => "?sslmode=verify-full",
         ("postgres", SslMode::VerifyCa) => "?sslmode=verify-ca",
         ("postgres", _) => "?sslmode=require",
-        // The drivers of MySQL agree on no parameter for it.
+        // MySQL drivers have no common parameter for the TLS mode.
         _ => "",
     };
     format!(

@@ -1,19 +1,20 @@
-//! Functions as they are named.
+//! Validation of proxy function settings.
 
 use crate::crypto::Plaintext;
 use crate::model::{Broken, FieldError, Rule};
 use crate::ports::rotator::Proxy;
 
 const LAMBDA_ARN: Rule = Rule::of(
-    "must be the ARN of a function of AWS Lambda, such as arn:aws:lambda:eu-central-1:123456789012:function:rotate, with a version or an alias if need be",
+    "must be the ARN of an AWS Lambda function, such as arn:aws:lambda:eu-central-1:123456789012:function:rotate, optionally with a version or alias",
 );
-const REGION: Rule = Rule::of("must be a region of AWS, such as eu-central-1");
-const OTHER_REGION: Rule = Rule::of("must be the region that lambda_arn names");
-const SHARED_SECRET: Rule =
-    Rule::of("must be 32 to 512 visible ASCII characters: a random text that the function has too");
+const REGION: Rule = Rule::of("must be an AWS region, such as eu-central-1");
+const OTHER_REGION: Rule = Rule::of("must be the region in lambda_arn");
+const SHARED_SECRET: Rule = Rule::of(
+    "must be 32 to 512 visible ASCII characters: a random text that the function also knows",
+);
 
-/// What there is (partitions of the AWS SDK 1.156, with the isolated ones). The region becomes part
-/// of a host name, so nothing that is not listed may.
+/// AWS regions (partitions of the AWS SDK 1.156, including the isolated ones). The region becomes
+/// part of a host name, so only regions in this list are accepted.
 const REGIONS: &[&str] = &[
     "af-south-1",
     "ap-east-1",
@@ -64,7 +65,8 @@ const REGIONS: &[&str] = &[
 ];
 
 impl Proxy {
-    /// A function as somebody names it, or every field that breaks a rule, under `proxy.`.
+    /// Validates the settings of a proxy function. Returns an error for every invalid field, with
+    /// field names under `proxy.`.
     pub fn parse(
         lambda_arn: String,
         region: String,
@@ -91,7 +93,7 @@ fn region_rule(text: &str, arn: &str) -> Result<(), Broken> {
     if !REGIONS.contains(&text) {
         return Err(REGION.broken());
     }
-    // An ARN that is none is said to be none, and nothing about its region.
+    // For an invalid ARN only the error about the ARN is reported, none about its region.
     if region_of(arn).is_none_or(|region| region == text) {
         Ok(())
     } else {
@@ -104,7 +106,7 @@ fn secret_rule(text: &str) -> Result<(), Broken> {
     if fits { Ok(()) } else { Err(SHARED_SECRET.broken()) }
 }
 
-/// The region in the ARN of a function:
+/// Returns the region in the ARN of a Lambda function; `None` if the ARN does not match
 /// `^arn:aws[a-z-]*:lambda:([a-z0-9-]+):\d{12}:function:[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9_$-]{1,128})?$`.
 fn region_of(arn: &str) -> Option<&str> {
     let mut parts = arn.split(':');
@@ -121,14 +123,14 @@ fn region_of(arn: &str) -> Option<&str> {
     })?;
     next(|part| part.len() == 12 && part.bytes().all(|b| b.is_ascii_digit()))?;
     next(|part| part == "function")?;
-    next(|part| (1..=64).contains(&part.len()) && part.bytes().all(is_of_a_name))?;
+    next(|part| (1..=64).contains(&part.len()) && part.bytes().all(is_name_byte))?;
     let qualifier = |part: &str| {
-        (1..=128).contains(&part.len()) && part.bytes().all(|b| is_of_a_name(b) || b == b'$')
+        (1..=128).contains(&part.len()) && part.bytes().all(|b| is_name_byte(b) || b == b'$')
     };
     (parts.next().is_none_or(qualifier) && parts.next().is_none()).then_some(region)
 }
 
-fn is_of_a_name(byte: u8) -> bool {
+fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 

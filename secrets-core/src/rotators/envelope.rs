@@ -1,21 +1,21 @@
-//! What goes to a function in the target's network and what comes back, version 1.
+//! Message format between this service and the proxy function in the target's network, version 1.
 //!
 //! ```text
 //! request  {"v":1,"kid":…,"ts":…,"nonce":…,"config":…,"seq":…,"step":…,"ct":…,"sig":…}
 //! answer   {"v":1,"nonce":…,"seq":…,"step":…,"outcome":…,"ct":…,"sig":…}
 //!
-//! kid      16 hex digits: the first 8 bytes of HKDF(secret, no salt, "lambda/kid")
+//! kid      key ID, 16 hex digits: the first 8 bytes of HKDF(secret, no salt, "lambda/kid")
 //! ts       seconds since 1970
-//! nonce    16 random bytes; an answer repeats its request's
-//! config   the rotation's UUID; nil where the step belongs to none
-//! seq      the attempt; 0 where the step belongs to none
+//! nonce    16 random bytes; an answer repeats its request's nonce
+//! config   the rotation's UUID; nil if the step belongs to no rotation
+//! seq      number of the attempt; 0 if the step belongs to no attempt
 //! step     test, apply, verify or lock
-//! outcome  ok, or the code of a fault
-//! ct       12 random bytes, AES-256-GCM of the inside, its tag of 16 bytes
-//! sig      64 hex digits: HMAC-SHA256, in lower case as they were signed
+//! outcome  ok, or an error code
+//! ct       12 random bytes, the payload under AES-256-GCM, and the 16-byte tag
+//! sig      HMAC-SHA256 as 64 lower-case hex digits
 //! ```
 //!
-//! `nonce` and `ct` are base64url without padding. The keys, each HKDF-SHA256 of the secret's bytes:
+//! `nonce` and `ct` are base64url without padding. Every key is HKDF-SHA256 of the secret's bytes:
 //!
 //! ```text
 //! request  cipher  salt: the nonce's bytes   info: "lambda/enc"
@@ -23,17 +23,18 @@
 //! both     MAC     no salt                   info: "lambda/mac"
 //! ```
 //!
-//! A field is text as it stands in the JSON, a number in decimal; no field has a dot in it:
+//! In the strings below, a field is its text in the JSON, and a number is decimal. No field
+//! contains a dot:
 //!
 //! ```text
-//! request  ct is bound to  v1.KID.TS.NONCE.CONFIG.SEQ.STEP
-//!          sig is over     v1.TS.NONCE.HEX(SHA-256(KID.CONFIG.SEQ.STEP.CT))
-//! answer   ct is bound to  v1.answer.NONCE.SEQ.STEP.OUTCOME
-//!          sig is over     v1.answer.NONCE.HEX(SHA-256(SEQ.STEP.OUTCOME.CT))
+//! request  associated data of ct  v1.KID.TS.NONCE.CONFIG.SEQ.STEP
+//!          message of sig         v1.TS.NONCE.HEX(SHA-256(KID.CONFIG.SEQ.STEP.CT))
+//! answer   associated data of ct  v1.answer.NONCE.SEQ.STEP.OUTCOME
+//!          message of sig         v1.answer.NONCE.HEX(SHA-256(SEQ.STEP.OUTCOME.CT))
 //! ```
 //!
-//! An answer is hidden by another key than its request, and both draw what their key's salt does not
-//! make unique: a request that is answered twice gives away nothing. What they hold is said below.
+//! Request and answer are encrypted with different keys and with random cipher nonces, so that a
+//! request that is answered twice reveals nothing. The payloads are described in [`Asked`].
 
 mod inside;
 
@@ -51,47 +52,47 @@ use crate::ports::rotator::{Fault, Proxy};
 
 pub use inside::Asked;
 
-/// The most bytes of a request, and of an answer.
+/// Maximum size of a request and of an answer, in bytes.
 pub const LIMIT: usize = 16 * 1024;
 
 const KID: &str = "lambda/kid";
 const MAC: &str = "lambda/mac";
-const ASK: &str = "lambda/enc";
-const TELL: &str = "lambda/enc/answer";
+const REQUEST_CIPHER: &str = "lambda/enc";
+const ANSWER_CIPHER: &str = "lambda/enc/answer";
 
-/// What a function is asked to do.
+/// Step that a function is asked to carry out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// To log in as the administrator.
+    /// Log in as the administrator and check the privileges.
     Test,
-    /// To set a password.
+    /// Set a password.
     Apply,
-    /// To log in as the user.
+    /// Log in as the user and check the privileges.
     Verify,
-    /// To shut a user out.
+    /// Disable login for a user.
     Lock,
 }
 
-/// The outside of a request: what its answer is compared with.
+/// Unencrypted fields of a request, which the answer must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heading {
-    /// When it was made.
+    /// Creation time.
     pub at: Time,
-    /// What makes it another than every other.
+    /// Random nonce, unique to the request.
     pub nonce: [u8; 16],
-    /// Whose attempt it is of; nil if of none.
+    /// Rotation ID; nil if the step belongs to no rotation.
     pub rotation: RotationId,
-    /// Which attempt; 0 if none.
+    /// Number of the attempt; 0 if the step belongs to no attempt.
     pub sequence: u64,
-    /// What is asked.
+    /// Requested step.
     pub step: Step,
 }
 
-/// What a function said, proven and in the clear.
+/// A function's answer, authenticated and decrypted.
 pub struct Told {
-    /// `ok`, or the code of a fault.
+    /// `ok`, or an error code.
     pub outcome: String,
-    /// What else it said.
+    /// Payload as JSON.
     pub inside: Zeroizing<Vec<u8>>,
 }
 
@@ -121,7 +122,7 @@ struct Answer {
 }
 
 impl Step {
-    /// Its name on the wire.
+    /// Returns the step's name in messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -134,20 +135,20 @@ impl Step {
 }
 
 impl Heading {
-    /// The heading of a new request.
+    /// Creates the heading of a new request, with a random nonce.
     #[must_use]
     pub fn draw(at: Time, rotation: RotationId, sequence: u64, step: Step) -> Self {
         Self { at, nonce: random(), rotation, sequence, step }
     }
 
-    /// The request with this heading, and this inside. Nothing where it would be longer than
-    /// [`LIMIT`].
+    /// Encrypts and signs a request with the payload `inside`; `None` if the request would be
+    /// longer than [`LIMIT`].
     #[must_use]
     pub fn seal(&self, proxy: &Proxy, inside: &[u8]) -> Option<Vec<u8>> {
         self.seal_with_iv(proxy, inside, random())
     }
 
-    /// Seals with a given nonce of the cipher; only for reproducing published vectors.
+    /// Seals with a given cipher nonce; only for reproducing published test vectors.
     #[must_use]
     #[cfg_attr(not(feature = "testing"), doc(hidden))]
     pub fn seal_with_iv(&self, proxy: &Proxy, inside: &[u8], iv: [u8; IV]) -> Option<Vec<u8>> {
@@ -159,7 +160,7 @@ impl Heading {
         let config = self.rotation.to_string();
         let aad = format!("v1.{kid}.{ts}.{nonce}.{config}.{seq}.{step}");
         let sealing = Sealing { iv, aad: aad.as_bytes(), plaintext: inside };
-        let ct = URL_SAFE_NO_PAD.encode(secret.seal(&self.nonce, ASK, &sealing));
+        let ct = URL_SAFE_NO_PAD.encode(secret.seal(&self.nonce, REQUEST_CIPHER, &sealing));
         let rest = digest(&format!("{kid}.{config}.{seq}.{step}.{ct}"));
         let sig = hex(&secret.sign(MAC, format!("v1.{ts}.{nonce}.{rest}").as_bytes()));
         let (kid, nonce, config, ct, sig) = (&kid, &nonce, &config, &ct, &sig);
@@ -167,19 +168,19 @@ impl Heading {
         serde_json::to_vec(&request).ok().filter(|payload| payload.len() <= LIMIT)
     }
 
-    /// What the answer to this request says, if it is one: whole, of this request, and from somebody
-    /// who knows the secret. Anything else is [`Fault::ProxyUntrusted`].
+    /// Verifies and decrypts the answer to this request. Fails with [`Fault::ProxyUntrusted`] if
+    /// the answer was modified, belongs to another request, or is not signed with the right secret.
     pub fn open(&self, proxy: &Proxy, answer: &[u8]) -> Result<Told, Fault> {
-        self.opened(proxy, answer).ok_or(Fault::ProxyUntrusted)
+        self.try_open(proxy, answer).ok_or(Fault::ProxyUntrusted)
     }
 
-    fn opened(&self, proxy: &Proxy, answer: &[u8]) -> Option<Told> {
+    fn try_open(&self, proxy: &Proxy, answer: &[u8]) -> Option<Told> {
         if answer.len() > LIMIT {
             return None;
         }
         let secret = Shared(&proxy.shared_secret);
         let answer: Answer = serde_json::from_slice(answer).ok()?;
-        let signature = hex(&secret.sign(MAC, answer.signed().as_bytes()));
+        let signature = hex(&secret.sign(MAC, answer.signed_message().as_bytes()));
         let is_signed: bool = signature.as_bytes().ct_eq(answer.sig.as_bytes()).into();
         let is_ours = answer.v == 1
             && answer.nonce == self.nonce()
@@ -189,7 +190,9 @@ impl Heading {
             return None;
         }
         let sealed = URL_SAFE_NO_PAD.decode(&answer.ct).ok()?;
-        let inside = secret.open(&self.nonce, TELL, answer.bound().as_bytes(), &sealed).ok()?;
+        let inside = secret
+            .open(&self.nonce, ANSWER_CIPHER, answer.associated_data().as_bytes(), &sealed)
+            .ok()?;
         Some(Told { outcome: answer.outcome, inside })
     }
 
@@ -199,12 +202,12 @@ impl Heading {
 }
 
 impl Answer {
-    fn bound(&self) -> String {
+    fn associated_data(&self) -> String {
         let Self { nonce, seq, step, outcome, .. } = self;
         format!("v1.answer.{nonce}.{seq}.{step}.{outcome}")
     }
 
-    fn signed(&self) -> String {
+    fn signed_message(&self) -> String {
         let Self { nonce, seq, step, outcome, ct, .. } = self;
         format!("v1.answer.{nonce}.{}", digest(&format!("{seq}.{step}.{outcome}.{ct}")))
     }

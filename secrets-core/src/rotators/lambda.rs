@@ -1,8 +1,8 @@
-//! A rotator that asks a function of AWS Lambda in the target's network.
+//! A rotator that invokes an AWS Lambda function in the target's network.
 //!
-//! The function is `examples/rotation-proxy`, or another that speaks [`envelope`](super::envelope).
-//! Nothing is asked twice here: what is tried again is decided above, and the function does a step
-//! that it has done already once more without an effect.
+//! The function is `examples/rotation-proxy`, or another that implements the message format in
+//! [`envelope`](super::envelope). This module never retries; the caller decides about retries, and
+//! repeating a step is idempotent in the function.
 
 mod aws;
 
@@ -20,10 +20,10 @@ use crate::ports::rotator::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
 };
 
-/// Calls functions.
+/// Client that invokes Lambda functions.
 #[async_trait]
 pub trait Invoker: Send + Sync {
-    /// Calls a function with a payload, once, and waits at most 25 seconds for what it returns.
+    /// Invokes a function once, and waits at most 25 seconds for its result.
     async fn invoke(
         &self,
         arn: &str,
@@ -32,26 +32,26 @@ pub trait Invoker: Send + Sync {
     ) -> Result<Vec<u8>, InvokeFault>;
 }
 
-/// Why a function returned nothing.
+/// Error from invoking a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvokeFault {
-    /// Not now: too many calls, a fault of the service, no connection, or no time left. Whether the
-    /// function was called is not known.
+    /// Temporary failure: throttling, a service error, no connection, or a timeout. The function
+    /// may or may not have run.
     Unavailable,
-    /// It is not there, or we may not call it.
+    /// The function does not exist, or invoking it is not permitted.
     Refused,
-    /// It broke, or ran out of its own time. Nothing says that another than ours did.
+    /// The function failed or exceeded its own timeout. There is no sign of tampering.
     Broke,
 }
 
-/// Does what a rotator does by asking [`Target::proxy`].
+/// A rotator that sends every step to the function in [`Target::proxy`].
 pub struct LambdaRotator {
     invoker: Arc<dyn Invoker>,
     clock: Arc<dyn Clock>,
 }
 
 impl LambdaRotator {
-    /// A rotator that calls functions so, and believes this clock.
+    /// Creates a rotator with an invoker and a clock, which timestamps requests.
     #[must_use]
     pub fn new(invoker: Arc<dyn Invoker>, clock: Arc<dyn Clock>) -> Self {
         Self { invoker, clock }
@@ -63,7 +63,7 @@ impl LambdaRotator {
         (step, fence): (Step, Option<Fence>),
         asked: Asked<'_>,
     ) -> Result<Applied, TargetError> {
-        // Without a proxy there is nobody to ask; with too much to say, nobody who would listen.
+        // A target without a proxy cannot be reached, and a function rejects an oversized request.
         let proxy = target.proxy.as_ref().ok_or(Fault::ProxyRefused)?;
         let (rotation, sequence) = match fence {
             Some(fence) => (fence.rotation, fence.sequence),
@@ -107,7 +107,7 @@ impl From<InvokeFault> for TargetError {
     fn from(fault: InvokeFault) -> Self {
         match fault {
             InvokeFault::Refused => Fault::ProxyRefused.into(),
-            // A function that broke gave no answer that could be distrusted, and may do better.
+            // A failed function gave no answer to distrust, and may succeed on a retry.
             InvokeFault::Unavailable | InvokeFault::Broke => Fault::ProxyUnavailable.into(),
         }
     }

@@ -59,7 +59,7 @@ async fn a_database_that_cannot_be_reached_is_tried_four_times(app: App) {
         failing(&app, &main, &[Script::Fail(Fault::Unreachable); 4], "active").await;
 
     assert_eq!(tries, 4);
-    let message = "the database cannot be reached: nothing answers in time, or it is at an address that may not be reached from here";
+    let message = "cannot reach the database: no answer in time, or the address is not permitted";
     assert_eq!(shown["error_message"], message);
     // Five minutes, give or take a tenth.
     let pause = until_next(&app, &shown);
@@ -189,8 +189,7 @@ async fn a_credential_that_does_not_work_is_shut_out_again(app: App) {
     let entry = main.rotate().await;
 
     assert_eq!(entry["status"], "rolled_back");
-    let message =
-        "the new credential did not work: the rotated user may not do what permission_level says";
+    let message = "the new credential did not work: the rotated user does not have the privileges of permission_level";
     assert_eq!(entry["error_message"], message);
     let shown = main.shown().await;
     assert_eq!([&shown["status"], &shown["error_message"]], ["active", message]);

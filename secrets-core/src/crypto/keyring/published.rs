@@ -1,29 +1,28 @@
-//! What the golden vectors publish and a service keeps to itself: its steps between the keys, one
-//! by one and with given nonces.
+//! Single steps of the key hierarchy with given nonces, for the published test vectors.
 
 use super::super::cipher::{Cipher, NONCE};
 use super::{Key, Keyring, kek_context, wrap_with_nonce, wrapping_cipher};
 use crate::model::{InstanceId, ProjectId};
 
-/// The key that an instance key gives for one purpose.
+/// Derives the key for one purpose from an instance key.
 #[must_use]
 pub fn purpose_key(kek: &Key, instance: InstanceId, purpose: &str) -> Key {
     super::purpose_key(kek, instance, purpose)
 }
 
-/// What a wrapped instance key is bound to.
+/// Returns the associated data of a wrapped instance key.
 #[must_use]
 pub fn instance_key_context(instance: InstanceId, kek_id: u32) -> Vec<u8> {
     kek_context(instance, kek_id)
 }
 
-/// An instance key, wrapped as a root key given as bytes wraps it.
+/// Wraps an instance key as [`StaticRootKey`](crate::crypto::StaticRootKey) does.
 #[must_use]
 pub fn wrap_instance_key(root: &Key, context: &[u8], kek: &Key, nonce: &[u8; NONCE]) -> Vec<u8> {
     wrap_with_nonce(&Cipher::new(root), kek, context, nonce)
 }
 
-/// The keyring of an instance key, with a pepper of its own.
+/// Creates a keyring from an instance key, with random pepper, audit and signing keys.
 #[must_use]
 pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
     Keyring {
@@ -36,7 +35,7 @@ pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
     }
 }
 
-/// A project's key, wrapped as its keyring wraps it.
+/// Wraps a project key as its keyring does.
 #[must_use]
 pub fn wrap_project_key(
     keyring: &Keyring,

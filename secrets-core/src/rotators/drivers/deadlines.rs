@@ -1,4 +1,4 @@
-//! How long a target is waited for.
+//! Timeouts for calls to a target.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// How long each part of a call may take. All of them together are less than 30 seconds.
+/// Timeouts for the parts of a call. With the defaults, a whole call takes less than 30 seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
-    /// To resolve the name and to connect.
+    /// Timeout for resolving the host name and connecting.
     pub connect: Duration,
-    /// To agree on TLS and to log in.
+    /// Timeout for the TLS handshake and the login.
     pub login: Duration,
-    /// For one statement.
+    /// Timeout for one statement.
     pub statement: Duration,
-    /// For all statements before the one that makes the change.
+    /// Timeout for all statements before the commit.
     pub work: Duration,
-    /// For the statement that makes the change.
+    /// Timeout for the commit, which is the statement that makes the change effective.
     pub commit: Duration,
 }
 
@@ -34,7 +34,7 @@ impl Default for Deadlines {
 }
 
 impl Deadlines {
-    /// Ends a login that a server delays.
+    /// Runs a login with its timeout.
     pub(super) async fn login<T>(
         &self,
         login: impl Future<Output = Result<T, TargetError>>,
@@ -42,7 +42,7 @@ impl Deadlines {
         timeout(self.login, login).await.unwrap_or_else(|_| Err(Fault::Unreachable.into()))
     }
 
-    /// Ends a call that changes nothing.
+    /// Runs a read-only call with a timeout for the whole call.
     pub(super) async fn whole<T>(
         &self,
         call: impl Future<Output = Result<T, TargetError>>,
@@ -51,13 +51,13 @@ impl Deadlines {
         timeout(all, call).await.unwrap_or_else(|_| Err(Fault::Unreachable.into()))
     }
 
-    /// Begins the statements of a call.
+    /// Starts the timer for the statements of a call.
     pub(super) fn begin_work(self) -> Work {
         Work { deadlines: self, end: Instant::now() + self.work }
     }
 }
 
-/// The time of the statements of a call.
+/// Time limit for the statements of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     deadlines: Deadlines,
@@ -65,7 +65,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Ends a statement after which nothing is changed yet: what was begun is undone by the server
+    /// Runs a statement before the commit with its timeout. After a timeout the server rolls back
     /// when the connection is closed.
     pub(super) async fn statement<T>(
         &self,
@@ -75,7 +75,7 @@ impl Work {
         timeout_at(end, statement).await.unwrap_or_else(|_| Err(Fault::Busy.into()))
     }
 
-    /// Ends the statement that makes the change. What became of it is then not known.
+    /// Runs the commit with its timeout. After a timeout the outcome of the change is unknown.
     pub(super) async fn commit<T>(
         &self,
         statement: impl Future<Output = Result<T, TargetError>>,

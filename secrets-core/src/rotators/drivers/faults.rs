@@ -1,15 +1,15 @@
-//! What the codes of servers mean here.
+//! Mapping of database error codes to [`Fault`].
 
 use super::Who;
 use crate::egress::Refused;
 use crate::ports::rotator::{Fault, SqlState, TargetError};
 
-/// In what a code was given.
+/// Stage of a call in which the server returned an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// While this one logged in.
+    /// During login.
     Login(Who),
-    /// In a statement of theirs.
+    /// During a statement.
     Work(Who),
 }
 
@@ -30,19 +30,19 @@ impl Stage {
     }
 }
 
-/// What a SQLSTATE of PostgreSQL means (its manual, appendix A).
+/// Maps a PostgreSQL SQLSTATE to an error (PostgreSQL manual, appendix A).
 pub(super) fn of_state(code: &str, stage: Stage) -> TargetError {
     let fault = match code {
         "28000" | "28P01" => stage.rejected(),
         "42501" | "0LP01" => stage.denied(),
         "3D000" => Fault::NoDatabase,
-        // The last: two changed the same object of the catalogue, and this one did not.
+        // XX000: a concurrent session changed the same catalogue row first.
         "55P03" | "57014" | "55006" | "40001" | "40P01" | "25P03" | "XX000" => Fault::Busy,
-        // It only reads: a standby.
+        // The server is a read-only standby.
         "25006" | "55000" => Fault::Unreachable,
         "0A000" | "42601" | "42704" | "42883" => Fault::Unsupported,
         _ => match code.get(..2) {
-            // Out of connections or memory, starting, stopping, broken.
+            // Out of connections or memory, starting up, shutting down, system error.
             Some("08" | "53" | "57" | "58") => Fault::Unreachable,
             _ => Fault::Protocol,
         },
@@ -50,17 +50,17 @@ pub(super) fn of_state(code: &str, stage: Stage) -> TargetError {
     TargetError { fault, state: SqlState::parse(code) }
 }
 
-/// What an error number of MySQL and MariaDB means.
+/// Maps a MySQL or MariaDB error number to an error.
 pub(super) fn of_number(number: u16, code: &str, stage: Stage) -> TargetError {
     let fault = match number {
-        // Access denied; without a password; this plugin not; locked; expired.
+        // Access denied; no password used; plugin not supported; account locked; password expired.
         1045 | 1251 | 1698 | 1820 | 1862 | 3118 | 3955 | 4151 => stage.rejected(),
-        // To the database, a statement, a table, a grant; a user who is not there to be made.
+        // Access denied to the database, statement, table or grant; or the user cannot be created.
         1044 | 1142 | 1143 | 1227 | 1396 | 1410 | 3619 | 3929 => stage.denied(),
         1049 => Fault::NoDatabase,
         1819 => Fault::PasswordPolicy,
         1205 | 1213 | 1317 | 1969 | 3024 | 3572 => Fault::Busy,
-        // Too many connections, not from here, shutting down, only reads.
+        // Too many connections, host not allowed, shutting down, read-only.
         1040 | 1053 | 1129 | 1130 | 1158..=1161 | 1203 | 1226 | 1290 | 1836 | 3032 => {
             Fault::Unreachable
         }

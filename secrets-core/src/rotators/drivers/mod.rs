@@ -1,16 +1,16 @@
-//! What changes credentials on real databases.
+//! Rotators for PostgreSQL, MySQL and MariaDB.
 //!
-//! A target is named by a tenant, so it may be hostile or somebody else between us and it. It is
-//! reached through the [`Gate`](crate::egress::Gate) alone; it learns the administrator's password
-//! only if a certificate proves who it is; what it sends is bounded in size, and nothing that it
-//! says is repeated but a SQLSTATE.
+//! A tenant chooses the target, so the target may be hostile, or an attacker may sit on the network
+//! path. Connections are therefore made through the [`Gate`](crate::egress::Gate) only. The
+//! administrator's password is sent only to a server that was verified by its certificate. The size
+//! of the server's messages is limited, and none of its texts are passed on, only a SQLSTATE.
 //!
 //! | `ssl_mode` | what the server must prove |
 //! |---|---|
-//! | `disable` | nothing, and only where `SECRETS_EGRESS_ALLOW` names the destination |
-//! | `allow`, `prefer`, `require` | on PostgreSQL that it knows the password, bound to the encrypted channel; on MySQL nothing, so that a password is only ever scrambled |
-//! | `verify-ca` | that an authority in `ca_certificate` knows it; without one, as `verify-full` |
-//! | `verify-full` | that an authority knows it by this name |
+//! | `disable` | nothing; permitted only for destinations in `SECRETS_EGRESS_ALLOW` |
+//! | `allow`, `prefer`, `require` | PostgreSQL: knowledge of the password, bound to the TLS channel; MySQL: nothing, so the administrator's password is only sent as a challenge response |
+//! | `verify-ca` | a certificate from an authority in `ca_certificate`; without `ca_certificate`, as `verify-full` |
+//! | `verify-full` | a certificate from a trusted authority for the host name |
 
 mod deadlines;
 mod faults;
@@ -25,8 +25,8 @@ pub use deadlines::Deadlines;
 pub use mysql::MySqlRotator;
 pub use postgres::PostgresRotator;
 
-/// Whose password it is. The administrator's opens everything; it is the one that is kept from
-/// servers that prove nothing.
+/// Account that logs in: the administrator or the rotated user. The administrator's password gives
+/// full access, so it is not sent to a server that is not verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     Admin,

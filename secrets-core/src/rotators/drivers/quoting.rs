@@ -1,18 +1,19 @@
-//! Names and texts as they stand in statements, which cannot be bound there.
+//! Quoting of identifiers and literals in SQL statements that accept no bind parameters.
 
 use std::fmt;
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// A quoted name. Nothing else is put into a statement as a name.
+/// A quoted identifier. Statements take identifiers in this type only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ident(String);
 
-/// A quoted text. Nothing else is put into a statement as a value.
+/// A quoted string literal. Statements take values in this type only.
 pub(super) struct Literal(zeroize::Zeroizing<String>);
 
 impl Ident {
-    /// For PostgreSQL, which would cut off what is longer than 63 bytes.
+    /// Quotes an identifier for PostgreSQL. Names over 63 bytes are rejected, because PostgreSQL
+    /// truncates them.
     pub(super) fn pg(name: &str) -> Result<Self, TargetError> {
         if name.is_empty() || name.len() > 63 || name.contains('\0') {
             return Err(Fault::NoDatabase.into());
@@ -20,36 +21,37 @@ impl Ident {
         Ok(Self(format!("\"{}\"", name.replace('"', "\"\""))))
     }
 
-    /// For MySQL and MariaDB: 1 to 64 characters of the basic plane, no space at the end.
+    /// Quotes an identifier for MySQL and MariaDB: 1 to 64 characters of the Basic Multilingual
+    /// Plane, without a trailing space.
     pub(super) fn my(name: &str) -> Result<Self, TargetError> {
-        let is_of_mysql = |c: char| c != '\0' && u32::from(c) <= 0xffff;
+        let is_allowed = |c: char| c != '\0' && u32::from(c) <= 0xffff;
         let length = name.chars().count();
-        if !(1..=64).contains(&length) || !name.chars().all(is_of_mysql) || name.ends_with(' ') {
+        if !(1..=64).contains(&length) || !name.chars().all(is_allowed) || name.ends_with(' ') {
             return Err(Fault::NoDatabase.into());
         }
         Ok(Self(format!("`{}`", name.replace('`', "``"))))
     }
 
-    /// For the database of a `GRANT`, which is a pattern.
+    /// Quotes a database name for MySQL's `GRANT`, which treats the name as a pattern.
     pub(super) fn my_pattern(name: &str) -> Result<Self, TargetError> {
         Self::my(name)?;
         Ok(Self(format!("`{}`", pattern(name).replace('`', "``"))))
     }
 }
 
-/// A name of a database, as what matches it alone.
+/// Escapes a database name so that, as a pattern, it matches this name only.
 pub(super) fn pattern(name: &str) -> String {
     name.replace('\\', "\\\\").replace('_', "\\_").replace('%', "\\%")
 }
 
 impl Literal {
-    /// For PostgreSQL, whatever `standard_conforming_strings` is.
+    /// Quotes a literal for PostgreSQL. Safe for both settings of `standard_conforming_strings`.
     pub(super) fn pg(text: &str) -> Self {
         Self(postgres_protocol::escape::escape_literal(text).into())
     }
 
-    /// A password, a hash of one or a user of ours, for MySQL and MariaDB: of letters and digits
-    /// that mean nothing in a text, whatever `sql_mode` is. Anything else is refused.
+    /// Quotes a generated password, password hash or user name for MySQL and MariaDB. Only letters,
+    /// digits and `-_*:` are accepted, which are safe in every `sql_mode`.
     pub(super) fn my_plain(text: &str) -> Result<Self, TargetError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_*:".contains(&byte);
         if text.is_empty() || !text.bytes().all(is_plain) {
@@ -58,13 +60,13 @@ impl Literal {
         Ok(Self(format!("'{text}'").into()))
     }
 
-    /// Any text, for MySQL and MariaDB, as an expression: no quoting can go wrong in hexadecimal.
+    /// Encodes any text for MySQL and MariaDB as a hexadecimal expression, which needs no escaping.
     pub(super) fn my_text(text: &str) -> Self {
         Self(format!("CONVERT(X'{}' USING utf8mb4)", hexadecimal(text.as_bytes())).into())
     }
 }
 
-/// Two upper-case digits for each byte.
+/// Encodes bytes as upper-case hexadecimal.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let digit = |half: u8| char::from(DIGITS[usize::from(half & 15)]);

@@ -1,4 +1,4 @@
-//! What a server proves by its certificate.
+//! TLS configuration and certificate verification for targets.
 
 use std::fmt;
 use std::io;
@@ -26,19 +26,20 @@ use crate::egress::{literal, name};
 use crate::model::rotations::SslMode;
 use crate::ports::rotator::{Fault, Target, TargetError};
 
-/// Makes what TLS needs, of its own provider: no process-wide one has to be installed.
+/// Factory of TLS configurations. Has its own crypto provider, so that no process-wide provider
+/// must be installed.
 pub(super) struct Tls {
     provider: Arc<CryptoProvider>,
-    /// The authorities of the machine, read when first needed.
-    machine: OnceLock<Arc<Verifier>>,
+    /// Verifier with the platform's trust store, loaded on first use.
+    platform: OnceLock<Arc<Verifier>>,
 }
 
 impl Tls {
     pub(super) fn new() -> Self {
-        Self { provider: Arc::new(aws_lc_rs::default_provider()), machine: OnceLock::new() }
+        Self { provider: Arc::new(aws_lc_rs::default_provider()), platform: OnceLock::new() }
     }
 
-    /// For a target that is spoken to with TLS.
+    /// Creates the TLS configuration for a target.
     pub(super) fn config(&self, target: &Target) -> Result<ClientConfig, TargetError> {
         let verifier = self.verifier(target)?;
         let mut config = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
@@ -47,7 +48,7 @@ impl Tls {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
-        // Each connection proves anew who is there.
+        // Every connection must verify the server again.
         config.resumption = Resumption::disabled();
         Ok(config)
     }
@@ -61,20 +62,20 @@ impl Tls {
                 builder.build().map_err(|_| Fault::TlsUntrusted)?
             }
             (SslMode::VerifyCa, Some(roots)) => Arc::new(AnyName { roots: Some(roots), provider }),
-            // Anybody can have a certificate of a public authority: it proves nothing without the
-            // name. PostgreSQL's own client refuses that combination as well.
-            (SslMode::VerifyFull | SslMode::VerifyCa, None) => self.machine()?,
+            // Anyone can obtain a certificate from a public authority, so the host name must be
+            // checked too. PostgreSQL's own client also refuses `verify-ca` with system roots.
+            (SslMode::VerifyFull | SslMode::VerifyCa, None) => self.platform()?,
             _ => Arc::new(AnyName { roots: None, provider }),
         })
     }
 
-    fn machine(&self) -> Result<Arc<Verifier>, TargetError> {
-        if let Some(verifier) = self.machine.get() {
+    fn platform(&self) -> Result<Arc<Verifier>, TargetError> {
+        if let Some(verifier) = self.platform.get() {
             return Ok(Arc::clone(verifier));
         }
         let verifier = Verifier::new(Arc::clone(&self.provider));
         let verifier = Arc::new(verifier.map_err(|_| Fault::TlsUntrusted)?);
-        Ok(Arc::clone(self.machine.get_or_init(|| verifier)))
+        Ok(Arc::clone(self.platform.get_or_init(|| verifier)))
     }
 }
 
@@ -87,32 +88,33 @@ fn authorities(pem: &str) -> Result<RootCertStore, TargetError> {
     if roots.is_empty() { Err(Fault::TlsUntrusted.into()) } else { Ok(roots) }
 }
 
-/// What the server must be called, as it stands in certificates.
+/// Returns the server name to verify, in the form that certificates use.
 pub(super) fn server_name(host: &str) -> Result<String, TargetError> {
     let host = match literal(host) {
         Some(IpAddr::V4(address)) => address.to_string(),
         Some(IpAddr::V6(address)) => address.to_string(),
-        // As it was asked for.
+        // The same normalized form as in the DNS lookup.
         None => name(host).ok_or(Fault::Unreachable)?,
     };
     ServerName::try_from(host.as_str()).map_err(|_| Fault::TlsUntrusted)?;
     Ok(host)
 }
 
-/// Why there is no TLS.
+/// Maps a TLS handshake error to a fault.
 pub(super) fn fault_of(error: &io::Error) -> Fault {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     match inner {
         Some(Error::InvalidCertificate(_) | Error::NoCertificatesPresented) => Fault::TlsUntrusted,
-        // No version or cipher in common.
+        // No common TLS version or cipher.
         Some(Error::AlertReceived(_) | Error::PeerIncompatible(_)) => Fault::Unsupported,
         Some(_) => Fault::Protocol,
         None => Fault::Unreachable,
     }
 }
 
-/// Does not look at the name: believes one of these authorities, or everybody. In either case the
-/// server must hold the key of what it shows.
+/// Certificate verifier that ignores the host name. Accepts certificates from the given
+/// authorities, or any certificate if `roots` is `None`. The server must always prove possession of
+/// the certificate's private key.
 struct AnyName {
     roots: Option<RootCertStore>,
     provider: Arc<CryptoProvider>,

@@ -1,4 +1,4 @@
-//! What requests and answers hold, as JSON.
+//! Encrypted payloads of requests and answers, as JSON.
 //!
 //! ```text
 //! request  {"connection":{"integration":…,"host":…,"port":…,"database":…,"ssl_mode":…,
@@ -7,9 +7,9 @@
 //! answer   {"identity":…,"sent_in_clear":…,"state":…}
 //! ```
 //!
-//! What a step does not need is absent: `test` takes the connection alone, `verify` the login and
-//! the level, `lock` the user's name. An answer may be empty; `state` goes with a fault, the others
-//! with `ok` of `apply`.
+//! Fields that a step does not need are absent: `test` has only the connection, `lock` also the
+//! user name, `verify` also password and level. An answer may be an empty object. `state` is sent
+//! with an error, the other fields with `ok` of `apply`.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -18,7 +18,7 @@ use super::{LIMIT, Told};
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Applied, Apply, Fault, Login, SqlState, Target, TargetError};
 
-/// What a request asks of a target.
+/// Payload of a request: the connection, and the fields that the step needs.
 #[derive(Serialize)]
 pub struct Asked<'a> {
     connection: Connection<'a>,
@@ -57,7 +57,7 @@ struct Answered {
 }
 
 impl<'a> Asked<'a> {
-    /// Whether the administrator could do it.
+    /// Creates the payload of a `test` step.
     #[must_use]
     pub fn test(target: &'a Target) -> Self {
         let connection = Connection {
@@ -80,30 +80,30 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// To set a password.
+    /// Creates the payload of an `apply` step.
     #[must_use]
     pub fn apply(target: &'a Target, apply: &'a Apply) -> Self {
         let (group, identity) = (Some(apply.group.as_str()), apply.identity.as_deref());
         Self { group, identity, ..Self::verify(target, &apply.login, apply.level) }
     }
 
-    /// To log in as the user.
+    /// Creates the payload of a `verify` step.
     #[must_use]
     pub fn verify(target: &'a Target, login: &'a Login, level: PermissionLevel) -> Self {
         let password = Some(login.password.reveal());
         Self { password, level: Some(level), ..Self::lock(target, &login.username) }
     }
 
-    /// To shut a user out.
+    /// Creates the payload of a `lock` step.
     #[must_use]
     pub fn lock(target: &'a Target, username: &'a str) -> Self {
         Self { username: Some(username), ..Self::test(target) }
     }
 
-    /// The JSON of it; nothing where it would be longer than a request may be.
+    /// Encodes the payload as JSON; `None` if it is longer than a request may be.
     #[must_use]
     pub fn to_json(&self) -> Option<Zeroizing<Vec<u8>>> {
-        // As long as it may become, so that no copy is left behind by growing.
+        // Allocated at full size: a growing buffer would leave copies of the password in memory.
         let mut json = Zeroizing::new(vec![0; LIMIT]);
         let mut rest = json.as_mut_slice();
         serde_json::to_writer(&mut rest, self).ok()?;
@@ -114,14 +114,15 @@ impl<'a> Asked<'a> {
 }
 
 impl Told {
-    /// What the target said. What no function of ours says is [`Fault::Protocol`].
+    /// Converts the answer into a result. An answer with an unknown outcome or invalid fields is
+    /// [`Fault::Protocol`].
     pub fn result(&self) -> Result<Applied, TargetError> {
         let answered: Answered =
             serde_json::from_slice(&self.inside).map_err(|_| Fault::Protocol)?;
         let state = answered.state.as_deref().map(SqlState::parse);
         if self.outcome != "ok" {
             let fault = Fault::ALL.into_iter().find(|fault| fault.code() == self.outcome);
-            let fault = fault.filter(|fault| is_of_a_target(*fault)).unwrap_or(Fault::Protocol);
+            let fault = fault.filter(|fault| can_be_reported(*fault)).unwrap_or(Fault::Protocol);
             return Err(TargetError { fault, state: state.flatten() });
         }
         let identity = answered.identity;
@@ -132,12 +133,12 @@ impl Told {
     }
 }
 
-/// Whether a function can say it; of itself it says nothing.
-fn is_of_a_target(fault: Fault) -> bool {
+/// True if a function can report this error. Errors about the function itself are excluded.
+fn can_be_reported(fault: Fault) -> bool {
     !matches!(fault, Fault::ProxyRefused | Fault::ProxyUnavailable | Fault::ProxyUntrusted)
 }
 
-/// Whether a server could call itself so: a number or a UUID.
+/// True if the text can be a server identity: a number or a UUID.
 fn is_identity(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }

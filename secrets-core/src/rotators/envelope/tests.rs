@@ -21,7 +21,7 @@ fn heading(step: Step) -> Heading {
     Heading::draw(at, Uuid::from_u128(7).into(), 3, step)
 }
 
-/// What the function does, so that this file needs no other.
+/// Builds a signed and encrypted answer, as the function would.
 fn answered(heading: &Heading, outcome: &str, inside: &Value) -> Vec<u8> {
     let proxy = proxy(SECRET);
     let secret = Shared(&proxy.shared_secret);
@@ -34,10 +34,10 @@ fn answered(heading: &Heading, outcome: &str, inside: &Value) -> Vec<u8> {
         ct: String::new(),
         sig: String::new(),
     };
-    let (aad, inside) = (answer.bound(), inside.to_string());
+    let (aad, inside) = (answer.associated_data(), inside.to_string());
     let sealing = Sealing { iv: random(), aad: aad.as_bytes(), plaintext: inside.as_bytes() };
-    answer.ct = URL_SAFE_NO_PAD.encode(secret.seal(&heading.nonce, TELL, &sealing));
-    answer.sig = hex(&secret.sign(MAC, answer.signed().as_bytes()));
+    answer.ct = URL_SAFE_NO_PAD.encode(secret.seal(&heading.nonce, ANSWER_CIPHER, &sealing));
+    answer.sig = hex(&secret.sign(MAC, answer.signed_message().as_bytes()));
     serde_json::to_vec(&answer).unwrap()
 }
 
@@ -114,7 +114,7 @@ fn a_proven_answer_that_says_what_none_says_is_no_success() {
     ] {
         assert_eq!(told(outcome, inside.clone()), Err(Fault::Protocol.into()), "{inside}");
     }
-    // A state that is none is left out.
+    // An invalid SQLSTATE is left out.
     let refused = told("busy", json!({"state": "<scr>"})).unwrap_err();
     assert_eq!(refused, Fault::Busy.into());
 }

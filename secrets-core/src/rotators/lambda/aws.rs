@@ -1,4 +1,4 @@
-//! Calling functions by the AWS SDK.
+//! Lambda invocations with the AWS SDK.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,29 +16,29 @@ use aws_sdk_lambda::types::InvocationType;
 
 use super::{InvokeFault, Invoker};
 
-/// How long a call may take with all that belongs to it, credentials too.
+/// Timeout of a whole invocation, including the lookup of credentials.
 const TIMEOUT: Duration = Duration::from_secs(25);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Calls functions with the credentials that the machine has: those the SDK finds in variables,
-/// profiles, web identities, containers and instances, in this order. `AWS_ENDPOINT_URL` names
-/// another service than AWS's, and the variables of proxies are honoured.
+/// An [`Invoker`] that uses the AWS SDK's default credential chain: environment variables,
+/// profiles, web identities, containers and instances, in this order. `AWS_ENDPOINT_URL` overrides
+/// the service endpoint, and proxy environment variables are honoured.
 #[derive(Default)]
 pub struct AwsInvoker {
-    /// By region, and made when one is first needed: there are as many as there are regions.
+    /// Clients by region, created on first use. The number of regions limits the map.
     clients: Mutex<HashMap<String, Client>>,
     #[cfg(feature = "testing")]
     endpoint: Option<String>,
 }
 
 impl AwsInvoker {
-    /// One that has not yet looked for credentials.
+    /// Creates an invoker. Credentials are looked up on first use.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One that calls this endpoint, with credentials that are worth nothing.
+    /// Creates an invoker for a test endpoint, with fake credentials.
     #[cfg(feature = "testing")]
     #[must_use]
     pub fn at(endpoint: String) -> Self {
@@ -49,7 +49,7 @@ impl AwsInvoker {
         if let Some(client) = self.clients().get(region) {
             return client.clone();
         }
-        // The region is given, so that the SDK does not look for one of ours.
+        // An explicit region keeps the SDK from looking up the region of this machine.
         let loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .region(Region::new(region.to_owned()))
             .retry_config(RetryConfig::disabled())
@@ -59,12 +59,12 @@ impl AwsInvoker {
                     .operation_timeout(TIMEOUT)
                     .build(),
             );
-        let client = Client::new(&self.elsewhere(loader).load().await);
+        let client = Client::new(&self.with_test_endpoint(loader).load().await);
         self.clients().entry(region.to_owned()).or_insert(client).clone()
     }
 
     #[cfg(feature = "testing")]
-    fn elsewhere(&self, loader: ConfigLoader) -> ConfigLoader {
+    fn with_test_endpoint(&self, loader: ConfigLoader) -> ConfigLoader {
         use aws_sdk_lambda::config::Credentials;
 
         let Some(endpoint) = &self.endpoint else { return loader };
@@ -73,8 +73,8 @@ impl AwsInvoker {
     }
 
     #[cfg(not(feature = "testing"))]
-    #[expect(clippy::unused_self, reason = "only tests go elsewhere")]
-    fn elsewhere(&self, loader: ConfigLoader) -> ConfigLoader {
+    #[expect(clippy::unused_self, reason = "only tests override the endpoint")]
+    fn with_test_endpoint(&self, loader: ConfigLoader) -> ConfigLoader {
         loader
     }
 
@@ -96,8 +96,8 @@ impl Invoker for AwsInvoker {
             call.invocation_type(InvocationType::RequestResponse).payload(Blob::new(payload));
         let output = call.send().await.map_err(|error| {
             let fault = fault_of(&error);
-            // By its name alone: what the service says may repeat what it was told.
-            tracing::warn!(code = error_code(&error), ?fault, "a function was not invoked");
+            // Only the error code is logged: the service's message may contain request data.
+            tracing::warn!(code = error_code(&error), ?fault, "failed to invoke a Lambda function");
             fault
         })?;
         if output.function_error().is_some() {
@@ -107,11 +107,11 @@ impl Invoker for AwsInvoker {
     }
 }
 
-/// What an error means: only what the service says of the call itself is final.
+/// Classifies an SDK error. Only a client error (4xx) from the service is permanent.
 fn fault_of<E>(error: &SdkError<E>) -> InvokeFault {
     let status = error.raw_response().map(|response| response.status().as_u16());
     match status {
-        // 408: no time left. 409: the function is being changed. 429: too many calls.
+        // 408: request timeout. 409: the function is being updated. 429: throttling.
         Some(408 | 409 | 429) => InvokeFault::Unavailable,
         Some(400..=499) => InvokeFault::Refused,
         _ => InvokeFault::Unavailable,

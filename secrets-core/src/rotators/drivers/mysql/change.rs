@@ -1,13 +1,15 @@
-//! Changing a user.
+//! Changes to users of MySQL and MariaDB.
 //!
-//! A change of users is not transactional here, so the order makes up for it: a user is made locked,
-//! is granted what they are to have, and gets password and key in one last statement. The privileges
-//! are the user's own: roles would have to be switched on in every session, differently by make.
+//! User management statements are not transactional here, so their order provides safety: a user is
+//! created locked, is granted the privileges, and is given the password and unlocked in one last
+//! statement. Privileges are granted to the user directly: roles would have to be activated in
+//! every session, with different statements on MySQL and MariaDB.
 //!
-//! Attempts are ordered by a lock that the connection holds while it lives, and on MySQL 8.0.21 and
-//! later by a fence in the user's attributes, which the last statement sets with the password.
-//! MariaDB keeps nothing with a user that could be one: there the lock is all, which a node that was
-//! held up still holds, and which has ended with its connection if not.
+//! Attempts are ordered by a named lock that the connection holds until it ends, and on MySQL
+//! 8.0.21 and later by a fencing token in the user's attributes, which the last statement sets
+//! together with the password. MariaDB has no user attributes, so the lock is the only protection
+//! there: a delayed node either still holds the lock, or has lost its connection and with it the
+//! lock.
 
 use sha1::{Digest, Sha1};
 use zeroize::Zeroizing;
@@ -17,13 +19,14 @@ use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Applied, Apply, Fault, Fence, Login, TargetError};
 use crate::rotators::drivers::quoting::{Ident, Literal, hexadecimal};
 
-/// What a password is set with.
+/// SQL clause that sets a password.
 struct Secret {
     clause: Zeroizing<String>,
     is_clear: bool,
 }
 
-/// Makes and changes what is asked for; `proven` is whether a certificate told who the server is.
+/// Creates the user if missing, grants the privileges and sets the password. `proven` is true if
+/// the server was verified by its certificate.
 pub(super) async fn apply(
     session: &mut Session,
     database: &str,
@@ -35,25 +38,26 @@ pub(super) async fn apply(
     let identity = identity(session).await?;
     let user = account(&apply.login.username)?;
     let secret = Secret::of(session, &apply.login, proven).await?;
-    let mark = mark(session, fence);
+    let fence_attribute = fence_attribute(session, fence);
     let clause = &secret.clause;
     if !exists(session, fence, &apply.login.username).await? {
         let clause = clause.as_str();
-        let make = format!("CREATE USER IF NOT EXISTS {user} {clause} ACCOUNT LOCK{mark}");
-        session.run(&Zeroizing::new(make)).await?;
-        // One that is there and not to be seen may be anybody's.
+        let create =
+            format!("CREATE USER IF NOT EXISTS {user} {clause} ACCOUNT LOCK{fence_attribute}");
+        session.run(&Zeroizing::new(create)).await?;
+        // A user that exists but is not visible may belong to someone else.
         if session.server.has_attributes() && !exists(session, fence, &apply.login.username).await?
         {
             return Err(Fault::Privilege.into());
         }
     }
     grant(session, database, &user, apply.level).await?;
-    let change = format!("ALTER USER {user} {} ACCOUNT UNLOCK{mark}", clause.as_str());
+    let change = format!("ALTER USER {user} {} ACCOUNT UNLOCK{fence_attribute}", clause.as_str());
     session.commit(&Zeroizing::new(change)).await?;
     Ok(Applied { identity, sent_in_clear: secret.is_clear })
 }
 
-/// Shuts a user out.
+/// Disables login for a user.
 pub(super) async fn lock(
     session: &mut Session,
     fence: Fence,
@@ -63,14 +67,15 @@ pub(super) async fn lock(
     if session.server.has_attributes() && !exists(session, fence, username).await? {
         return Ok(());
     }
-    let (user, mark) = (account(username)?, mark(session, fence));
-    session.commit(&format!("ALTER USER IF EXISTS {user} ACCOUNT LOCK{mark}")).await
+    let (user, fence_attribute) = (account(username)?, fence_attribute(session, fence));
+    session.commit(&format!("ALTER USER IF EXISTS {user} ACCOUNT LOCK{fence_attribute}")).await
 }
 
 impl Secret {
-    /// MariaDB takes the hash that it keeps, unless a module is to see every password. MySQL is told
-    /// the password, which it keeps out of its own logs: hashing it here would gain nothing, as it
-    /// asks for the password itself at the next login.
+    /// Creates the clause for a login. MariaDB accepts a password hash, unless a password
+    /// validation plugin must see every password. MySQL is sent the password, which it omits from
+    /// its own logs; hashing it here would gain nothing, because MySQL asks for the password at the
+    /// next login.
     async fn of(session: &mut Session, login: &Login, proven: bool) -> Result<Self, TargetError> {
         let password = login.password.reveal();
         if session.server.is_mariadb && !wants_passwords(session).await? {
@@ -87,23 +92,23 @@ impl Secret {
     }
 }
 
-/// Whether MariaDB refuses hashes, as a module could not judge them.
+/// True if MariaDB rejects hashes because a password validation plugin cannot check them.
 async fn wants_passwords(session: &mut Session) -> Result<bool, TargetError> {
-    let ask = "SELECT @@GLOBAL.strict_password_validation = 1 AND EXISTS ( \
+    let query = "SELECT @@GLOBAL.strict_password_validation = 1 AND EXISTS ( \
         SELECT 1 FROM information_schema.PLUGINS \
         WHERE PLUGIN_TYPE = 'PASSWORD VALIDATION' AND PLUGIN_STATUS = 'ACTIVE')";
-    Ok(session.value(ask).await?.as_deref() == Some("1"))
+    Ok(session.value(query).await?.as_deref() == Some("1"))
 }
 
-/// Makes the session one that waits for nobody for long, and is alone in changing the users of this
-/// rotation.
+/// Prepares the session: limits lock waits, turns off statement logging where permitted, and takes
+/// the named lock of the rotation.
 async fn prepare(session: &mut Session, fence: Fence) -> Result<(), TargetError> {
     session
         .run("SET SESSION lock_wait_timeout = 5, SESSION sql_mode = 'STRICT_ALL_TABLES'")
         .await?;
-    // As far as the administrator may: most may not.
-    for quiet in ["SET SESSION sql_log_off = 1", "SET SESSION long_query_time = 3600"] {
-        session.try_run(quiet).await?;
+    // Most administrators are not permitted to change these settings.
+    for setting in ["SET SESSION sql_log_off = 1", "SET SESSION long_query_time = 3600"] {
+        session.try_run(setting).await?;
     }
     let name = Literal::my_plain(&format!("kv:{}", fence.rotation))?;
     match session.value(&format!("SELECT GET_LOCK({name}, 0)")).await?.as_deref() {
@@ -112,7 +117,8 @@ async fn prepare(session: &mut Session, fence: Fence) -> Result<(), TargetError>
     }
 }
 
-/// What MySQL calls itself. A change of it is no error: that is how a failover looks.
+/// Reads the identity of a MySQL server. A changed identity is not an error, because a failover
+/// changes it too.
 async fn identity(session: &mut Session) -> Result<Option<String>, TargetError> {
     if session.server.is_mariadb {
         return Ok(None);
@@ -120,13 +126,13 @@ async fn identity(session: &mut Session) -> Result<Option<String>, TargetError> 
     session.value("SELECT @@GLOBAL.server_uuid").await
 }
 
-/// A user as statements name them.
+/// Returns the quoted account name for use in statements.
 fn account(username: &str) -> Result<String, TargetError> {
     Ok(format!("{}@'%'", Literal::my_plain(username)?))
 }
 
-/// The fence, where a user can have one.
-fn mark(session: &Session, fence: Fence) -> String {
+/// Returns the `ATTRIBUTE` clause with the fencing token; empty if the server has no attributes.
+fn fence_attribute(session: &Session, fence: Fence) -> String {
     if session.server.has_attributes() {
         format!(" ATTRIBUTE '{{\"kv_seq\": {}}}'", fence.sequence)
     } else {
@@ -134,28 +140,29 @@ fn mark(session: &Session, fence: Fence) -> String {
     }
 }
 
-/// Whether a user is there, where that can be known; refused if they may not be changed by this
-/// attempt.
+/// True if the user exists; always false on servers without attributes. Fails if this attempt may
+/// not change the user.
 async fn exists(session: &mut Session, fence: Fence, username: &str) -> Result<bool, TargetError> {
     if !session.server.has_attributes() {
         return Ok(false);
     }
     let name = Literal::my_plain(username)?;
-    let ask = format!(
+    let query = format!(
         "SELECT JSON_UNQUOTE(JSON_EXTRACT(ATTRIBUTE, '$.kv_seq')) \
          FROM information_schema.USER_ATTRIBUTES WHERE USER = {name} AND HOST = '%'"
     );
-    let Some(row) = session.run(&ask).await?.pop() else { return Ok(false) };
+    let Some(row) = session.run(&query).await?.pop() else { return Ok(false) };
     let sequence = row.into_iter().next().flatten();
     match sequence.and_then(|sequence| sequence.parse::<u64>().ok()) {
-        // Nobody of ours made them.
+        // The user was not created by a rotation.
         None => Err(Fault::Privilege.into()),
         Some(sequence) if sequence > fence.sequence => Err(Fault::Fenced.into()),
         Some(_) => Ok(true),
     }
 }
 
-/// Gives the user exactly what the level says. Nobody is served with this user now.
+/// Grants the user exactly the privileges of the level. No application uses this user at this time,
+/// so a moment without privileges does no harm.
 async fn grant(
     session: &mut Session,
     database: &str,
@@ -163,7 +170,7 @@ async fn grant(
     level: PermissionLevel,
 ) -> Result<(), TargetError> {
     let database = Ident::my_pattern(database)?;
-    // Refused where they have nothing yet. That more stayed than should have is found by logging in.
+    // Fails for a user without privileges. Verification after login detects leftover privileges.
     session.try_run(&format!("REVOKE ALL PRIVILEGES ON {database}.* FROM {user}")).await?;
     let privileges = match level {
         PermissionLevel::Read => "SELECT, SHOW VIEW",

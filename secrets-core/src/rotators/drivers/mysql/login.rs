@@ -1,10 +1,11 @@
-//! Agreeing on TLS, and logging in.
+//! TLS handshake and login.
 //!
-//! Two ways to prove a password are known here, and no other is used whoever asks: the one of MySQL
-//! 8 (`caching_sha2_password`) and the one of MariaDB (`mysql_native_password`). Both scramble it with
-//! a number of the server's. The first may also ask for the password itself, within TLS; the
-//! administrator's is given only to a server that a certificate proved. The scramble proves
-//! nothing about the server, and whoever gets it can try guesses: hence `verify-full`.
+//! Two authentication plugins are supported: `caching_sha2_password` of MySQL 8 and
+//! `mysql_native_password` of MariaDB. A server's request for another plugin is refused. Both
+//! plugins respond to a nonce from the server with a hash of nonce and password. The first may also
+//! ask for the password itself within TLS; the administrator's password is then sent only to a
+//! server that was verified by its certificate. The hash proves nothing about the server, and a
+//! malicious server can use it to guess the password offline: hence `verify-full`.
 
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
@@ -20,49 +21,51 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::faults::{Stage, of_number};
 use crate::rotators::drivers::tls::fault_of;
 
-/// `PROTOCOL_41`, `SECURE_CONNECTION`, `PLUGIN_AUTH`: what every server has.
-const NEEDED: u32 = 0x0000_0200 | 0x0000_8000 | 0x0008_0000;
+/// Required capabilities, which every supported server has: `PROTOCOL_41`, `SECURE_CONNECTION`,
+/// `PLUGIN_AUTH`.
+const REQUIRED_CAPABILITIES: u32 = 0x0000_0200 | 0x0000_8000 | 0x0008_0000;
 const SSL: u32 = 0x0000_0800;
-/// And `LONG_PASSWORD`, `CONNECT_WITH_DB`, `TRANSACTIONS`. Not `LOCAL_FILES`: a server that asks for
-/// a file breaks the protocol. Not `MULTI_STATEMENTS`: one is one.
-const OURS: u32 = NEEDED | 0x0000_0001 | 0x0000_0008 | 0x0000_2000;
+/// Capabilities of this client: the required ones, `LONG_PASSWORD`, `CONNECT_WITH_DB` and
+/// `TRANSACTIONS`. Without `LOCAL_FILES`, a server's request for a file is a protocol violation.
+/// Without `MULTI_STATEMENTS`, a query is always a single statement.
+const CLIENT_CAPABILITIES: u32 = REQUIRED_CAPABILITIES | 0x0000_0001 | 0x0000_0008 | 0x0000_2000;
 
-/// `utf8mb4_general_ci`, which both makes know.
+/// `utf8mb4_general_ci`, which both MySQL and MariaDB support.
 const CHARSET: u8 = 45;
 
-/// How many more packets a login may have than the usual.
-const MOST_PACKETS: usize = 6;
+/// Maximum number of packets from the server after the client's handshake response.
+const MAX_LOGIN_PACKETS: usize = 6;
 
-/// Who the server says it is.
+/// Server product and version, as announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Server {
     pub is_mariadb: bool,
     pub version: (u32, u32, u32),
 }
 
-/// Who logs in, where to, and what is known of the server.
+/// Login parameters.
 pub(super) struct Entry<'a> {
     pub who: Who,
     pub username: &'a str,
     pub password: &'a str,
     pub database: &'a str,
-    /// Whether TLS proves who the server is.
+    /// True if TLS verifies the server.
     pub proven: bool,
 }
 
-/// TLS, and for which name.
+/// TLS configuration and server name; `None` for a connection without TLS.
 pub(super) type Protection = Option<(ClientConfig, ServerName<'static>)>;
 
 type Stream = Wire<Box<dyn Transport>>;
 
-/// A way to prove a password.
+/// Authentication plugin.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plugin {
     Native,
     CachingSha2,
 }
 
-/// What a server says first.
+/// Initial handshake packet of the server.
 struct Greeting {
     server: Server,
     capabilities: u32,
@@ -71,7 +74,7 @@ struct Greeting {
 }
 
 impl Entry<'_> {
-    /// Logs in on a fresh connection.
+    /// Logs in on a new connection.
     pub(super) async fn log_in(
         &self,
         stream: TcpStream,
@@ -85,16 +88,16 @@ impl Entry<'_> {
             Some((config, name)) => encrypt(plain, greeting.capabilities, config, name).await?,
         };
         let plugin = greeting.plugin.unwrap_or(Plugin::Native);
-        let flags = OURS | if is_encrypted { SSL } else { 0 };
+        let flags = CLIENT_CAPABILITIES | if is_encrypted { SSL } else { 0 };
         wire.write(&self.response(flags, plugin, &greeting.nonce)).await?;
         self.authenticate(&mut wire, plugin, is_encrypted).await?;
         Ok((wire, greeting.server))
     }
 
-    /// `HandshakeResponse41`.
+    /// Builds the `HandshakeResponse41` packet.
     fn response(&self, flags: u32, plugin: Plugin, nonce: &[u8]) -> Vec<u8> {
         let proof = plugin.proof(self.password, nonce);
-        let mut packet = opening(flags);
+        let mut packet = handshake_prefix(flags);
         packet.extend_from_slice(self.username.as_bytes());
         packet.push(0);
         packet.push(u8::try_from(proof.len()).unwrap_or_default());
@@ -112,8 +115,8 @@ impl Entry<'_> {
         mut plugin: Plugin,
         is_encrypted: bool,
     ) -> Result<(), TargetError> {
-        let (mut has_switched, mut has_given) = (false, false);
-        for _ in 0..MOST_PACKETS {
+        let (mut has_switched, mut has_sent_password) = (false, false);
+        for _ in 0..MAX_LOGIN_PACKETS {
             let packet = wire.read().await?;
             let mut parts = Parts::of(&packet);
             match parts.number(1)? {
@@ -121,16 +124,16 @@ impl Entry<'_> {
                 0xff => return Err(refusal(parts, Stage::Login(self.who))?),
                 0xfe if !has_switched => {
                     has_switched = true;
-                    // A way that gives the password away, or one that is not known.
+                    // Plugins that send the password in clear, and unknown plugins, are refused.
                     plugin = Plugin::named(parts.terminated()).ok_or(Fault::Unsupported)?;
                     let nonce = nonce_of(parts.rest())?;
                     wire.write(&plugin.proof(self.password, &nonce)).await?;
                 }
                 0x01 if plugin == Plugin::CachingSha2 => match parts.rest() {
-                    // It remembers us; that all is well follows.
+                    // Fast authentication succeeded: the password is cached. `OK` follows.
                     [3] => {}
-                    [4] if !has_given => {
-                        has_given = true;
+                    [4] if !has_sent_password => {
+                        has_sent_password = true;
                         if !is_encrypted || (!self.proven && self.who == Who::Admin) {
                             return Err(Fault::TlsUntrusted.into());
                         }
@@ -146,7 +149,7 @@ impl Entry<'_> {
     }
 }
 
-/// Asks for TLS and agrees on it, before anybody is named.
+/// Requests TLS and runs the handshake, before the user name is sent.
 async fn encrypt(
     mut wire: Wire<TcpStream>,
     offered: u32,
@@ -156,7 +159,7 @@ async fn encrypt(
     if offered & SSL == 0 {
         return Err(Fault::TlsNotOffered.into());
     }
-    wire.write(&opening(OURS | SSL)).await?;
+    wire.write(&handshake_prefix(CLIENT_CAPABILITIES | SSL)).await?;
     let connector = TlsConnector::from(std::sync::Arc::new(config));
     wire.onto(async |stream| {
         let stream = connector.connect(name, stream).await.map_err(|error| fault_of(&error))?;
@@ -165,18 +168,18 @@ async fn encrypt(
     .await
 }
 
-/// What a request for TLS is, and a response begins with.
-fn opening(flags: u32) -> Vec<u8> {
-    let longest: u32 = 1024 * 1024;
+/// Builds the `SSLRequest` packet, which is also the first part of the handshake response.
+fn handshake_prefix(flags: u32) -> Vec<u8> {
+    let max_packet: u32 = 1024 * 1024;
     let mut packet = Vec::with_capacity(128);
     packet.extend_from_slice(&flags.to_le_bytes());
-    packet.extend_from_slice(&longest.to_le_bytes());
+    packet.extend_from_slice(&max_packet.to_le_bytes());
     packet.push(CHARSET);
     packet.extend_from_slice(&[0; 23]);
     packet
 }
 
-/// `HandshakeV10`.
+/// Decodes the `HandshakeV10` packet.
 fn greeting(packet: &[u8], stage: Stage) -> Result<Greeting, TargetError> {
     let mut parts = Parts::of(packet);
     match parts.number(1)? {
@@ -184,14 +187,14 @@ fn greeting(packet: &[u8], stage: Stage) -> Result<Greeting, TargetError> {
         0xff => return Err(refusal(parts, stage)?),
         _ => return Err(Fault::Protocol.into()),
     }
-    let server = Server::called(parts.terminated()).ok_or(Fault::Protocol)?;
+    let server = Server::parse(parts.terminated()).ok_or(Fault::Protocol)?;
     parts.take(4)?;
     let mut nonce = parts.take(8)?.to_vec();
     parts.take(1)?;
     let low = parts.number(2)?;
     parts.take(3)?;
     let capabilities = u32::try_from(low | parts.number(2)? << 16).unwrap_or_default();
-    if capabilities & NEEDED != NEEDED {
+    if capabilities & REQUIRED_CAPABILITIES != REQUIRED_CAPABILITIES {
         return Err(Fault::Unsupported.into());
     }
     let length = usize::try_from(parts.number(1)?).unwrap_or_default();
@@ -201,13 +204,13 @@ fn greeting(packet: &[u8], stage: Stage) -> Result<Greeting, TargetError> {
     Ok(Greeting { server, capabilities, nonce: nonce_of(&nonce)?, plugin })
 }
 
-/// Twenty bytes and a NUL.
+/// Decodes a nonce: twenty bytes, and an optional NUL.
 fn nonce_of(bytes: &[u8]) -> Result<Vec<u8>, Fault> {
     let nonce = bytes.strip_suffix(&[0]).unwrap_or(bytes);
     if nonce.len() == 20 { Ok(nonce.to_vec()) } else { Err(Fault::Protocol) }
 }
 
-/// `ERR`, without its text. A server that does not know us yet leaves out the SQLSTATE.
+/// Decodes an `ERR` packet without its text. Before the handshake, servers leave out the SQLSTATE.
 pub(super) fn refusal(mut parts: Parts<'_>, stage: Stage) -> Result<TargetError, Fault> {
     let number = u16::try_from(parts.number(2)?).unwrap_or_default();
     let code = parts.rest().strip_prefix(b"#").and_then(|rest| rest.get(..5));
@@ -216,8 +219,8 @@ pub(super) fn refusal(mut parts: Parts<'_>, stage: Stage) -> Result<TargetError,
 }
 
 impl Server {
-    /// As its version says: `9.7.4`, `10.11.19-MariaDB`, `5.5.5-10.11.19-MariaDB`.
-    fn called(version: &[u8]) -> Option<Self> {
+    /// Parses a version such as `9.7.4`, `10.11.19-MariaDB` or `5.5.5-10.11.19-MariaDB`.
+    fn parse(version: &[u8]) -> Option<Self> {
         let version = std::str::from_utf8(version).ok()?;
         let is_mariadb = version.contains("MariaDB");
         let bare = version.strip_prefix("5.5.5-").filter(|_| is_mariadb).unwrap_or(version);
@@ -226,12 +229,12 @@ impl Server {
         Some(Self { is_mariadb, version: (number()?, number()?, number()?) })
     }
 
-    /// MySQL 8, MariaDB 10.5.
+    /// True for MySQL 8 and MariaDB 10.5, and later versions.
     pub(super) fn is_supported(self) -> bool {
         self.version >= if self.is_mariadb { (10, 5, 0) } else { (8, 0, 0) }
     }
 
-    /// Whether users have attributes.
+    /// True if users have attributes.
     pub(super) fn has_attributes(self) -> bool {
         !self.is_mariadb && self.version >= (8, 0, 21)
     }
@@ -249,7 +252,7 @@ impl Plugin {
         }
     }
 
-    /// What proves a password without giving it away.
+    /// Computes the response to the server's nonce, which proves the password without sending it.
     fn proof(self, password: &str, nonce: &[u8]) -> Vec<u8> {
         if password.is_empty() {
             return Vec::new();
@@ -275,7 +278,7 @@ mod tests {
     use super::*;
     use crate::rotators::drivers::quoting::hexadecimal;
 
-    /// The vector of the drivers that are used most.
+    /// Test vector from widely used drivers.
     #[test]
     fn a_password_is_proven_as_others_do() {
         let proof = |plugin: Plugin| plugin.proof("G!ider27", b"NR3HP:qIYa_9=db?Sd{`");
@@ -295,10 +298,10 @@ mod tests {
             ("10.11.19-MariaDB-0+deb12u1-log", true, (10, 11, 19)),
             ("5.5.5-10.6.1-MariaDB", true, (10, 6, 1)),
         ] {
-            let server = Server::called(text.as_bytes());
+            let server = Server::parse(text.as_bytes());
             assert_eq!(server, Some(Server { is_mariadb, version }), "{text}");
         }
-        assert_eq!(Server::called(b"<script>"), None);
+        assert_eq!(Server::parse(b"<script>"), None);
         assert!(!Server { is_mariadb: false, version: (5, 7, 44) }.is_supported());
         assert!(!Server { is_mariadb: true, version: (10, 4, 0) }.is_supported());
     }

@@ -1,19 +1,20 @@
-//! Looking without changing anything.
+//! Read-only checks of privileges.
 
 use super::session::{Rows, Session};
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::quoting::{Literal, pattern};
 
-/// What changes rows or tables.
-const WRITING: [&str; 7] = ["INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX"];
+/// Privileges that permit changes to rows or tables.
+const WRITE_PRIVILEGES: [&str; 7] =
+    ["INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "INDEX"];
 
-/// Whether the administrator could do what is asked of them.
+/// Checks that the administrator has the required privileges.
 pub(super) async fn test(session: &mut Session) -> Result<(), TargetError> {
     if !session.server.is_supported() {
         return Err(Fault::Unsupported.into());
     }
-    // Nothing can be changed there now.
+    // Users cannot be changed on a read-only server.
     if session.value("SELECT @@GLOBAL.read_only").await?.as_deref() != Some("0") {
         return Err(Fault::Unreachable.into());
     }
@@ -30,8 +31,8 @@ pub(super) async fn test(session: &mut Session) -> Result<(), TargetError> {
     }
 }
 
-/// Whether the user who is logged in may do what the level says, and no more than reading where it
-/// says reading.
+/// Checks that the logged-in user has the privileges of the level, and no write privileges if the
+/// level is read.
 pub(super) async fn verify(
     session: &mut Session,
     database: &str,
@@ -43,16 +44,16 @@ pub(super) async fn verify(
         return Err(Fault::ProbeRefused.into());
     }
     let database = Literal::my_text(&pattern(database));
-    let ask = format!(
+    let query = format!(
         "SELECT PRIVILEGE_TYPE FROM information_schema.SCHEMA_PRIVILEGES \
          WHERE TABLE_SCHEMA = {database}"
     );
-    let held = first_column(session.run(&ask).await?);
+    let held = first_column(session.run(&query).await?);
     let has = |privilege: &&str| held.iter().any(|held| held == privilege);
     let is_right = match level {
-        PermissionLevel::Read => has(&"SELECT") && !WRITING.iter().any(has),
-        PermissionLevel::ReadWrite => has(&"SELECT") && WRITING[..3].iter().all(has),
-        PermissionLevel::Admin => has(&"SELECT") && WRITING.iter().all(has),
+        PermissionLevel::Read => has(&"SELECT") && !WRITE_PRIVILEGES.iter().any(has),
+        PermissionLevel::ReadWrite => has(&"SELECT") && WRITE_PRIVILEGES[..3].iter().all(has),
+        PermissionLevel::Admin => has(&"SELECT") && WRITE_PRIVILEGES.iter().all(has),
     };
     if is_right { Ok(()) } else { Err(Fault::ProbeRefused.into()) }
 }

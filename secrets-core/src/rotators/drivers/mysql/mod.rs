@@ -1,7 +1,8 @@
-//! MySQL 8 and later, MariaDB 10.5 and later.
+//! Rotator for MySQL 8 and later, and MariaDB 10.5 and later.
 //!
-//! The protocol is spoken here and not by a driver: those we know give the password to whoever asks
-//! for it within TLS, proven or not, and take a server at its word for the lengths it announces.
+//! This module implements the protocol itself instead of using a driver: the known drivers send the
+//! password to any server that asks for it within TLS, verified or not, and trust the lengths that
+//! a server announces.
 
 mod change;
 mod login;
@@ -27,7 +28,7 @@ use crate::ports::rotator::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
 };
 
-/// Changes users of MySQL and MariaDB.
+/// A [`DatabaseRotator`] for MySQL and MariaDB.
 pub struct MySqlRotator {
     gate: Arc<Gate>,
     deadlines: Deadlines,
@@ -35,13 +36,13 @@ pub struct MySqlRotator {
 }
 
 impl MySqlRotator {
-    /// One that goes out by this gate.
+    /// Creates a rotator that connects through the given gate.
     #[must_use]
     pub fn new(gate: Arc<Gate>) -> Self {
         Self::with_deadlines(gate, Deadlines::default())
     }
 
-    /// One that is more or less patient.
+    /// Creates a rotator with other timeouts.
     #[must_use]
     pub fn with_deadlines(gate: Arc<Gate>, deadlines: Deadlines) -> Self {
         Self { gate, deadlines, tls: Tls::new() }
@@ -60,7 +61,7 @@ impl MySqlRotator {
         username: &str,
         password: &str,
     ) -> Result<Session, TargetError> {
-        // What would end a name in the packet cannot be one.
+        // NUL terminates names in the packet, so a name cannot contain it.
         if username.contains('\0') || target.database.contains('\0') {
             return Err(Fault::NoDatabase.into());
         }

@@ -1,24 +1,25 @@
-//! What is on the wire: packets, and what they are made of.
+//! Packets of the MySQL protocol, and decoding of their fields.
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// No packet that we ask for is longer.
-const LONGEST: usize = 1024 * 1024;
+/// Maximum length of a packet. No expected packet is longer.
+const MAX_PACKET: usize = 1024 * 1024;
 
-/// All that a connection may bring.
-const MOST: usize = 8 * 1024 * 1024;
+/// Maximum number of bytes received on a connection.
+const MAX_TOTAL: usize = 8 * 1024 * 1024;
 
 /// A connection to a server, with or without TLS.
 pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
-/// Packets to and from a server. What it sends is bounded; what comes out of turn ends it.
+/// Packet stream to a server. Limits the size of received data; a packet with a wrong sequence
+/// number is an error.
 pub(super) struct Wire<S> {
     stream: S,
-    /// The number of the next packet, whoever sends it.
+    /// Sequence number of the next packet in either direction.
     next: u8,
     total: usize,
 }
@@ -28,8 +29,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Self { stream, next: 0, total: 0 }
     }
 
-    /// The same exchange, on another stream that is made of this one. Nothing was read ahead: what
-    /// follows belongs to that one.
+    /// Continues the exchange on a stream made from this one, such as a TLS stream. No data was
+    /// read ahead, so all further data belongs to the new stream.
     pub(super) async fn onto<T>(
         self,
         make: impl AsyncFnOnce(S) -> Result<T, TargetError>,
@@ -37,7 +38,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Ok(Wire { stream: make(self.stream).await?, next: self.next, total: self.total })
     }
 
-    /// Begins a new exchange, in which packets are counted anew.
+    /// Starts a new exchange: resets the sequence number.
     pub(super) fn begin(&mut self) {
         self.next = 0;
     }
@@ -48,7 +49,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         let [a, b, c, number] = header;
         let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
         self.total = self.total.saturating_add(length + header.len());
-        if number != self.next || length == 0 || length > LONGEST || self.total > MOST {
+        if number != self.next || length == 0 || length > MAX_PACKET || self.total > MAX_TOTAL {
             return Err(Fault::Protocol);
         }
         let mut packet = vec![0; length];
@@ -59,7 +60,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 
     pub(super) async fn write(&mut self, packet: &[u8]) -> Result<(), Fault> {
         let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
-        if packet.len() > LONGEST {
+        if packet.len() > MAX_PACKET {
             return Err(Fault::Protocol);
         }
         let [a, b, c, _] = length.to_le_bytes();
@@ -71,7 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 }
 
-/// The parts of a packet, one after the other. What is not there is an error.
+/// Decoder for the fields of a packet. A missing field is an error.
 pub(super) struct Parts<'a>(&'a [u8]);
 
 impl<'a> Parts<'a> {
@@ -89,12 +90,12 @@ impl<'a> Parts<'a> {
         Ok(taken)
     }
 
-    /// A number of so many bytes, the lowest first.
+    /// Reads a little-endian integer of the given number of bytes.
     pub(super) fn number(&mut self, bytes: usize) -> Result<u64, Fault> {
         Ok(self.take(bytes)?.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// A number of as many bytes as its first says.
+    /// Reads a length-encoded integer.
     pub(super) fn counted_number(&mut self) -> Result<u64, Fault> {
         match self.number(1)? {
             small @ 0..=0xfa => Ok(small),
@@ -105,13 +106,13 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Bytes after their number.
+    /// Reads a length-encoded string.
     pub(super) fn counted(&mut self) -> Result<&'a [u8], Fault> {
         let count = self.counted_number()?;
         self.take(usize::try_from(count).map_err(|_| Fault::Protocol)?)
     }
 
-    /// Bytes up to a NUL, or to the end.
+    /// Reads bytes up to a NUL or the end of the packet.
     pub(super) fn terminated(&mut self) -> &'a [u8] {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
         let (taken, rest) = self.0.split_at(end);
@@ -119,7 +120,7 @@ impl<'a> Parts<'a> {
         taken
     }
 
-    /// Goes past the mark of a value that is NULL, if that is next.
+    /// Skips the NULL marker of a column value. Returns true if the marker was next.
     pub(super) fn skip_null(&mut self) -> bool {
         let rest = self.0.strip_prefix(&[0xfb]);
         self.0 = rest.unwrap_or(self.0);

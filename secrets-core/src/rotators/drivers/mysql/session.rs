@@ -1,4 +1,4 @@
-//! Statements, and what they answer.
+//! Statements and their results.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
 
-/// More columns than we ever ask for.
-const MOST_COLUMNS: u64 = 64;
+/// Maximum number of columns. No statement here returns more.
+const MAX_COLUMNS: u64 = 64;
 
-/// The rows of an answer, as texts. What is no UTF-8 is nothing.
+/// Rows of a result, with values as text. A NULL or a value that is not UTF-8 is `None`.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 const QUIT: u8 = 1;
 const QUERY: u8 = 3;
 
-/// A connection that is logged in.
+/// A logged-in connection.
 pub(crate) struct Session {
     wire: Wire<Box<dyn Transport>>,
     pub(super) server: Server,
@@ -38,7 +38,7 @@ impl Session {
         Self { wire, server, work, stage }
     }
 
-    /// A statement that changes nothing that matters, or not yet.
+    /// Runs a statement before the commit and returns its rows.
     pub(crate) async fn run(&mut self, statement: &str) -> Result<Rows, TargetError> {
         let work = self.work;
         work.statement(async {
@@ -48,24 +48,25 @@ impl Session {
         .await
     }
 
-    /// A statement without which one can do as well. Whether it was done.
+    /// Runs an optional statement. Returns true if the statement succeeded.
     pub(super) async fn try_run(&mut self, statement: &str) -> Result<bool, TargetError> {
         match self.run(statement).await {
             Ok(_) => Ok(true),
-            // Only what the server itself refused leaves a connection to go on with.
+            // The connection stays usable only if the server itself reported the error.
             Err(error) if error.state.is_some() => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// A question with one value for an answer.
-    pub(super) async fn value(&mut self, question: &str) -> Result<Option<String>, TargetError> {
-        let mut rows = self.run(question).await?;
+    /// Runs a query that returns a single value.
+    pub(super) async fn value(&mut self, query: &str) -> Result<Option<String>, TargetError> {
+        let mut rows = self.run(query).await?;
         let row = rows.pop().ok_or(Fault::Protocol)?;
         Ok(row.into_iter().next().flatten())
     }
 
-    /// The statement that makes the change. Where no answer comes, what became of it is not known.
+    /// Runs the statement that makes the change effective. Without an answer, the outcome is
+    /// unknown.
     pub(super) async fn commit(&mut self, statement: &str) -> Result<(), TargetError> {
         failpoint::reached("K3").await;
         let work = self.work;
@@ -77,7 +78,7 @@ impl Session {
         .await
     }
 
-    /// Takes leave, as servers note who does not.
+    /// Closes the connection with `COM_QUIT`; servers log connections that end without it.
     pub(crate) async fn close(mut self) {
         self.wire.begin();
         timeout(Duration::from_millis(500), self.wire.write(&[QUIT])).await.ok();
@@ -97,9 +98,9 @@ impl Session {
             0xff => return Err(self.refusal(&packet)?),
             _ => {}
         }
-        // It asking for a file of ours is no number either.
+        // A request for a local file (`0xfb`) is not a valid column count either.
         let columns = parts.counted_number()?;
-        if columns > MOST_COLUMNS || !parts.is_empty() {
+        if columns > MAX_COLUMNS || !parts.is_empty() {
             return Err(Fault::Protocol.into());
         }
         for _ in 0..columns {
@@ -133,7 +134,8 @@ impl Session {
     }
 }
 
-/// Nobody knows whether a statement that was sent was done.
+/// Converts an error after sending the commit: unless the server reported an error, the outcome is
+/// unknown.
 fn interrupted(error: TargetError) -> TargetError {
     if error.state.is_some() { error } else { Fault::Interrupted.into() }
 }

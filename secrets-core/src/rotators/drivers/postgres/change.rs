@@ -1,8 +1,8 @@
-//! Changing a user.
+//! Changes to users of PostgreSQL.
 //!
-//! User, password, privileges and fence change together or not at all: on PostgreSQL all of that is
-//! transactional. The fence is the comment of the role, `kv:<rotation>:<sequence>`; a role without
-//! one of ours is not touched.
+//! User, password, privileges and fencing token are changed in one transaction. The fencing token
+//! is stored in the comment of the role, `kv:<rotation>:<sequence>`; a role without such a comment
+//! of this rotation is not touched.
 
 use std::fmt::Write as _;
 
@@ -17,16 +17,17 @@ use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
 use crate::rotators::drivers::quoting::{Ident, Literal};
 
-/// Settings without which statements may end up in the server's logs. What stands there then is
-/// a verifier and not the password, but it need not stand there.
-const QUIET: &[(&str, &str)] = &[
+/// Settings that keep statements out of the server's logs. A statement usually contains a verifier
+/// and not the password, but the verifier should not be logged either.
+const NO_LOGGING: &[(&str, &str)] = &[
     ("log_statement", "none"),
     ("log_min_error_statement", "panic"),
     ("log_min_duration_statement", "-1"),
     ("log_duration", "off"),
 ];
 
-/// Makes and changes what is asked for; `proven` is whether a certificate told who the server is.
+/// Creates the roles if missing, grants the privileges and sets the password. `proven` is true if
+/// the server was verified by its certificate.
 pub(super) async fn apply(
     peer: &Peer,
     work: Work,
@@ -40,17 +41,17 @@ pub(super) async fn apply(
     {
         return Err(Fault::Identity.into());
     }
-    make_roles(&transaction, apply).await?;
+    create_roles(&transaction, apply).await?;
     Level::of(apply.level).grant(&transaction, &apply.group).await?;
     let sent_in_clear = set_password(&transaction, apply, proven).await?;
     for name in [&apply.group, &apply.login.username] {
-        mark(&transaction, apply.fence, name).await?;
+        set_fence(&transaction, apply.fence, name).await?;
     }
     transaction.commit().await?;
     Ok(Applied { identity, sent_in_clear })
 }
 
-/// Shuts a user out.
+/// Disables login for a user.
 pub(super) async fn lock(
     peer: &Peer,
     work: Work,
@@ -62,53 +63,53 @@ pub(super) async fn lock(
         return Ok(());
     }
     transaction.run(&format!("ALTER ROLE {} NOLOGIN", Ident::pg(username)?)).await?;
-    mark(&transaction, fence, username).await?;
+    set_fence(&transaction, fence, username).await?;
     transaction.commit().await
 }
 
-/// A transaction that is alone in changing the users of this rotation.
+/// Begins a transaction and takes the advisory lock of the rotation.
 async fn begin(peer: &Peer, work: Work, fence: Fence) -> Result<Transaction<'_>, TargetError> {
     let transaction = Transaction::begin(peer, work, Stage::Work(Who::Admin)).await?;
-    quieten(&transaction).await?;
+    disable_logging(&transaction).await?;
     let key = fence.rotation.to_string();
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended('kv:' || $1, 0))";
     transaction.rows(lock, &[(&key, Type::TEXT)]).await?;
     Ok(transaction)
 }
 
-/// As far as the administrator may: most may not.
-async fn quieten(transaction: &Transaction<'_>) -> Result<(), TargetError> {
+/// Turns off statement logging, if permitted. Most administrators lack the privilege.
+async fn disable_logging(transaction: &Transaction<'_>) -> Result<(), TargetError> {
     let mut statements = String::new();
-    for (name, value) in QUIET {
+    for (name, value) in NO_LOGGING {
         write!(statements, "SET LOCAL {name} = '{value}';").map_err(|_| Fault::Protocol)?;
     }
     transaction.try_run(&statements).await?.ok();
     Ok(())
 }
 
-/// What the cluster calls itself, if it says.
+/// Reads the cluster's system identifier; `None` if the administrator lacks the privilege.
 async fn identity(transaction: &Transaction<'_>) -> Result<Option<String>, TargetError> {
-    let may = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')";
-    if !column::<bool>(&transaction.row(may, &[]).await?, 0)? {
+    let is_permitted = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')";
+    if !column::<bool>(&transaction.row(is_permitted, &[]).await?, 0)? {
         return Ok(None);
     }
-    let ask = "SELECT system_identifier::text FROM pg_control_system()";
-    column(&transaction.row(ask, &[]).await?, 0).map(Some)
+    let query = "SELECT system_identifier::text FROM pg_control_system()";
+    column(&transaction.row(query, &[]).await?, 0).map(Some)
 }
 
-/// Whether a role is there; refused if it may not be changed by this attempt.
+/// True if the role exists. Fails if this attempt may not change the role.
 async fn exists(
     transaction: &Transaction<'_>,
     fence: Fence,
     name: &str,
 ) -> Result<bool, TargetError> {
-    let ask = "SELECT shobj_description(oid, 'pg_authid'), rolsuper \
+    let query = "SELECT shobj_description(oid, 'pg_authid'), rolsuper \
         FROM pg_roles WHERE rolname = $1";
-    let Some(row) = transaction.rows(ask, &[(&name, Type::TEXT)]).await?.pop() else {
+    let Some(row) = transaction.rows(query, &[(&name, Type::TEXT)]).await?.pop() else {
         return Ok(false);
     };
     match sequence_in(column(&row, 0)?, fence) {
-        // Nobody of ours made it, or somebody made something else of it.
+        // The role was not created by this rotation, or was made a superuser since.
         None => Err(Fault::Privilege.into()),
         Some(_) if column(&row, 1)? => Err(Fault::Privilege.into()),
         Some(sequence) if sequence > fence.sequence => Err(Fault::Fenced.into()),
@@ -116,21 +117,25 @@ async fn exists(
     }
 }
 
-/// The sequence that a comment tells, if it is one of this rotation's.
+/// Parses the sequence number in a role comment; `None` if the comment is not of this rotation.
 fn sequence_in(comment: Option<&str>, fence: Fence) -> Option<u64> {
     let rest = comment?.strip_prefix("kv:")?;
     let (rotation, sequence) = rest.split_once(':')?;
     (rotation == fence.rotation.to_string()).then(|| sequence.parse().ok())?
 }
 
-async fn mark(transaction: &Transaction<'_>, fence: Fence, name: &str) -> Result<(), TargetError> {
+async fn set_fence(
+    transaction: &Transaction<'_>,
+    fence: Fence,
+    name: &str,
+) -> Result<(), TargetError> {
     let comment = Literal::pg(&format!("kv:{}:{}", fence.rotation, fence.sequence));
     transaction.run(&format!("COMMENT ON ROLE {} IS {comment}", Ident::pg(name)?)).await
 }
 
-/// Makes what is missing. What the user makes belongs to the group, so that both users of the
-/// rotation own it.
-async fn make_roles(transaction: &Transaction<'_>, apply: &Apply) -> Result<(), TargetError> {
+/// Creates missing roles. Objects that the user creates belong to the group, so that both users of
+/// the rotation own them.
+async fn create_roles(transaction: &Transaction<'_>, apply: &Apply) -> Result<(), TargetError> {
     let (g, u) = (Ident::pg(&apply.group)?, Ident::pg(&apply.login.username)?);
     if !exists(transaction, apply.fence, &apply.group).await? {
         transaction.run(&format!("CREATE ROLE {g} NOLOGIN")).await?;
@@ -138,13 +143,13 @@ async fn make_roles(transaction: &Transaction<'_>, apply: &Apply) -> Result<(), 
     if !exists(transaction, apply.fence, &apply.login.username).await? {
         transaction.run(&format!("CREATE ROLE {u} NOLOGIN INHERIT")).await?;
     }
-    let ask = "SELECT pg_has_role($1, $2, 'MEMBER'), EXISTS (SELECT FROM pg_db_role_setting s \
+    let query = "SELECT pg_has_role($1, $2, 'MEMBER'), EXISTS (SELECT FROM pg_db_role_setting s \
         WHERE s.setdatabase = 0 AND s.setrole = $1::regrole \
           AND ('role=' || $3) = ANY (s.setconfig))";
     let (name, of) = (&apply.login.username, &apply.group);
     let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] =
         [(&name, Type::TEXT), (&of, Type::TEXT), (&of, Type::TEXT)];
-    let found = transaction.row(ask, &parameters).await?;
+    let found = transaction.row(query, &parameters).await?;
     if !column::<bool>(&found, 0)? {
         transaction.run(&format!("GRANT {g} TO {u}")).await?;
     }
@@ -154,8 +159,9 @@ async fn make_roles(transaction: &Transaction<'_>, apply: &Apply) -> Result<(), 
     Ok(())
 }
 
-/// Sets the password by its verifier, which is of no use to who reads it. Only where a module of the
-/// server insists on the password itself it is sent, to a server that proved who it is; true then.
+/// Sets the password as a SCRAM verifier, from which the password cannot be read. If a module of
+/// the server requires the password itself, it is sent to a verified server only. Returns true if
+/// the password itself was sent.
 async fn set_password(
     transaction: &Transaction<'_>,
     apply: &Apply,

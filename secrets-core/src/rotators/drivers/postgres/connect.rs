@@ -1,4 +1,4 @@
-//! Connecting and logging in.
+//! Connection, TLS handshake and login.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,10 +23,10 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::faults::{Stage, of_state};
 use crate::rotators::drivers::tls::{fault_of, server_name};
 
-/// `SSLRequest`: its length and its number.
+/// `SSLRequest` message: its length and its request code.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
-/// Whose login, and how.
+/// Login credentials.
 #[derive(Clone, Copy)]
 pub(crate) struct Credentials<'a> {
     pub who: Who,
@@ -34,23 +34,23 @@ pub(crate) struct Credentials<'a> {
     pub password: &'a str,
 }
 
-/// What moves what a client sends and gets. Ends with the connection.
+/// Future that drives the I/O of a connection. Completes when the connection ends.
 pub(crate) type Driver = Fuse<Pin<Box<dyn Future<Output = ()> + Send>>>;
 
-/// A server that let us in.
+/// Client of a logged-in connection.
 pub(crate) struct Peer {
     pub client: Client,
     pub(super) seen: Arc<Seen>,
 }
 
-/// A connection that is logged in.
+/// A logged-in connection, and the future that drives it.
 pub(crate) struct Session {
     pub peer: Peer,
     pub driver: Driver,
 }
 
 impl Session {
-    /// Takes leave, as servers note who does not.
+    /// Closes the connection with `Terminate`; servers log connections that end without it.
     pub(crate) async fn close(self) {
         drop(self.peer);
         if !self.driver.is_terminated() {
@@ -59,17 +59,17 @@ impl Session {
     }
 }
 
-/// Does what needs the connection to be driven.
+/// Runs `work` while driving the connection.
 pub(crate) async fn drive<T>(driver: &mut Driver, work: impl Future<Output = T>) -> T {
     match select(pin!(work), driver).await {
         Either::Left((outcome, _)) => outcome,
-        // The work finds out by itself that nobody answers any more.
+        // The connection has ended, so the work fails by itself.
         Either::Right(((), work)) => work.await,
     }
 }
 
 impl PostgresRotator {
-    /// Logs in. Nobody who proves nothing learns the password.
+    /// Logs in. A server that is not verified never receives the password.
     pub(crate) async fn connect(
         &self,
         target: &Target,
@@ -82,8 +82,8 @@ impl PostgresRotator {
         };
         let seen = Arc::new(Seen::default());
         let outcome = self.attempt(target, credentials, trust, &seen).await;
-        // A server that lets everybody in proves nothing, so nothing is changed there. That a user's
-        // login succeeds is what is to be found out.
+        // A server that asks for no password proves nothing, so no changes are made there. For a
+        // rotated user, however, only the success of the login matters.
         if outcome.is_err() && seen.let_in() && credentials.who == Who::User {
             return self.attempt(target, credentials, Trust::Open, &Arc::default()).await;
         }
@@ -112,7 +112,7 @@ impl PostgresRotator {
         self.deadlines.login(login).await
     }
 
-    /// Agrees on TLS, where there is to be any, before anything else is said.
+    /// Runs the TLS handshake, if TLS is required, before any other message.
     async fn protect(
         &self,
         target: &Target,
@@ -132,7 +132,7 @@ impl PostgresRotator {
         let name = server_name(&target.host)?;
         let config = self.tls.config(target)?;
         stream.write_all(&SSL_REQUEST).await.map_err(unreachable)?;
-        // One byte and no more: what follows must come through TLS (CVE-2021-23222).
+        // Exactly one byte: further data must come through TLS (CVE-2021-23222).
         match stream.read_u8().await.map_err(unreachable)? {
             b'S' => {}
             b'N' => return Err(Fault::TlsNotOffered.into()),
@@ -156,20 +156,20 @@ fn config(target: &Target, credentials: Credentials<'_>, trust: Trust) -> Config
         .password(credentials.password)
         .dbname(&target.database)
         .application_name("secrets")
-        // TLS is agreed on already; so the driver does not ask for it.
+        // TLS is already established, so the driver must not request it.
         .ssl_mode(SslMode::Require)
         .ssl_negotiation(SslNegotiation::Direct)
         .channel_binding(binding);
     config
 }
 
-/// Drives a connection to its end. What the server tells beside its answers is dropped unread: the
-/// driver's own loop would log it.
+/// Drives a connection to its end. Notices and notifications are dropped, because the driver's own
+/// loop would log them.
 async fn driven(mut connection: Connection<Guard, Guard>) {
     while let Some(Ok(_)) = poll_fn(|cx| connection.poll_message(cx)).await {}
 }
 
-/// What an error of the driver means.
+/// Maps an error from the driver.
 pub(super) fn fault_in(error: &tokio_postgres::Error, seen: &Seen, stage: Stage) -> TargetError {
     if let Some(fault) = seen.refused() {
         return fault.into();
@@ -177,7 +177,7 @@ pub(super) fn fault_in(error: &tokio_postgres::Error, seen: &Seen, stage: Stage)
     if let Some(state) = error.code() {
         return of_state(state.code(), stage);
     }
-    // The driver says of most things that the connection was closed: by itself, often.
+    // The driver reports most errors as a closed connection, even if the driver closed it.
     if seen.has_ended() {
         return Fault::Unreachable.into();
     }

@@ -1,45 +1,46 @@
-//! What a server of PostgreSQL may say.
+//! Checks of the messages from a PostgreSQL server: size limits and permitted authentication.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::ports::rotator::Fault;
 
-/// No frame that we ask for is longer.
-const LONGEST: usize = 1024 * 1024;
+/// Maximum length of a message. No expected message is longer.
+const MAX_MESSAGE: usize = 1024 * 1024;
 
-/// All that a connection may bring: catalogues of many schemas, but no endless rows or notices.
-const MOST: usize = 8 * 1024 * 1024;
+/// Maximum number of bytes received on a connection: enough for catalogues with many schemas, but
+/// not for endless rows or notices.
+const MAX_TOTAL: usize = 8 * 1024 * 1024;
 
-/// And in how many frames: short ones are work as well.
-const MOST_FRAMES: usize = 20_000;
+/// Maximum number of messages on a connection, because short messages cost time too.
+const MAX_MESSAGES: usize = 20_000;
 
-/// No message of an authentication is longer.
-const LONGEST_AUTHENTICATION: usize = 8 * 1024;
+/// Maximum length of an authentication message.
+const MAX_AUTHENTICATION: usize = 8 * 1024;
 
-/// Each iteration is work for us, and the server says how many (RFC 5802, 9). Servers use 4096; the
-/// driver takes no more than this either.
-const MOST_ITERATIONS: u64 = 100_000;
+/// Maximum SCRAM iteration count. The server chooses the count, and every iteration costs the
+/// client time (RFC 5802, 9). Servers use 4096; the driver has the same maximum.
+const MAX_ITERATIONS: u64 = 100_000;
 
-/// The tag of every message of an authentication.
+/// Tag of authentication messages.
 const AUTHENTICATION: u8 = b'R';
 
-/// What is known of a server, and so what it may ask for.
+/// Trust in a server, which decides the authentication requests that are permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// A certificate proved who it is: it may ask for the password itself, or for nothing.
-    Proven,
-    /// It speaks TLS, and may be anybody. It may ask for a proof of the password that is bound to
-    /// the channel: only a server that knows the password and has both ends of it can use that.
-    Bound,
-    /// It does not speak TLS, where the operator allows that. It may ask for a proof, or for
+    /// Verified by a certificate. The server may ask for any proof, for the password itself, or for
     /// nothing.
+    Proven,
+    /// TLS without verification. The server may only ask for a proof of the password with channel
+    /// binding, which an attacker between client and server cannot use.
+    Bound,
+    /// No TLS, permitted by the operator. The server may ask for a proof, or for nothing.
     Plain,
-    /// It let us in before without asking, and must do so again.
+    /// The server asked for no authentication before, and must do so again.
     Open,
 }
 
-/// What was seen of a server.
+/// Observations about a connection, shared between the guard and the client.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     refused: OnceLock<Fault>,
@@ -48,17 +49,17 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Why it was not listened to any longer.
+    /// Returns the reason for which a message was refused, if any.
     pub(super) fn refused(&self) -> Option<Fault> {
         self.refused.get().copied()
     }
 
-    /// Whether it asked for nothing.
+    /// True if the server asked for no authentication.
     pub(super) fn let_in(&self) -> bool {
         self.let_in.load(Ordering::Relaxed)
     }
 
-    /// Whether it went away.
+    /// True if the connection has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
@@ -68,19 +69,19 @@ impl Seen {
     }
 
     pub(super) fn refuse(&self, fault: Fault) {
-        // The first is the reason of all others.
+        // The first reason caused all later ones.
         self.refused.set(fault).ok();
     }
 }
 
-/// Reads along what a server sends, and says when to stop.
+/// Parser that checks all data from a server.
 #[derive(Debug)]
 pub(super) struct Frames {
     trust: Trust,
     header: Vec<u8>,
-    /// What is still to come of the frame.
+    /// Number of bytes left in the current message.
     left: usize,
-    /// The frame, if it is of an authentication.
+    /// Body of the current message, if it is an authentication message.
     message: Vec<u8>,
     total: usize,
     count: usize,
@@ -93,10 +94,10 @@ impl Frames {
         Self { trust, header, left: 0, message, total: 0, count: 0, asked: false }
     }
 
-    /// Looks at the next bytes. An error means that nobody may see them.
+    /// Checks the next bytes. After an error these bytes must not be passed on.
     pub(super) fn read(&mut self, mut bytes: &[u8], seen: &Seen) -> Result<(), Fault> {
         self.total = self.total.saturating_add(bytes.len());
-        if self.total > MOST {
+        if self.total > MAX_TOTAL {
             return Err(Fault::Protocol);
         }
         while !bytes.is_empty() {
@@ -119,13 +120,13 @@ impl Frames {
         Ok(())
     }
 
-    /// A tag, and a length that counts itself.
+    /// Decodes a message header: a tag, and a length that includes itself.
     fn begin(&mut self) -> Result<(), Fault> {
         let [_, a, b, c, d] = self.header[..] else { return Err(Fault::Protocol) };
         let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
-        let most = if self.is_authentication() { LONGEST_AUTHENTICATION } else { LONGEST };
+        let max = if self.is_authentication() { MAX_AUTHENTICATION } else { MAX_MESSAGE };
         self.count += 1;
-        if !(4..=most).contains(&length) || self.count > MOST_FRAMES {
+        if !(4..=max).contains(&length) || self.count > MAX_MESSAGES {
             return Err(Fault::Protocol);
         }
         self.left = length - 4;
@@ -149,7 +150,7 @@ impl Frames {
         verdict
     }
 
-    /// The protocol's manual, "Message Formats", `Authentication…`.
+    /// Checks an authentication message (PostgreSQL manual, "Message Formats", `Authentication…`).
     fn authentication(&mut self, seen: &Seen) -> Result<(), Fault> {
         let (kind, body) = self.message.split_first_chunk().ok_or(Fault::Protocol)?;
         match i32::from_be_bytes(*kind) {
@@ -168,21 +169,22 @@ impl Frames {
                 self.asked = true;
                 if binds || self.trust != Trust::Bound { Ok(()) } else { Err(self.unproven()) }
             }
-            11 if iterations(body).is_some_and(|count| count <= MOST_ITERATIONS) => Ok(()),
-            // That the server knows the password as well.
+            11 if iterations(body).is_some_and(|count| count <= MAX_ITERATIONS) => Ok(()),
+            // The server's proof that it knows the password too.
             12 if body.starts_with(b"v=") => Ok(()),
             11 | 12 => Err(Fault::Protocol),
             _ => Err(Fault::Unsupported),
         }
     }
 
-    /// With TLS a certificate would help; without there is nothing that would.
+    /// Returns the fault for an unverified server. With TLS, a trusted certificate would help;
+    /// without TLS, nothing would.
     fn unproven(&self) -> Fault {
         if self.trust == Trust::Bound { Fault::TlsUntrusted } else { Fault::Protocol }
     }
 }
 
-/// The `i=` of what a server says first (RFC 5802, 7).
+/// Parses the iteration count `i=` of the server-first-message (RFC 5802, 7).
 fn iterations(body: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(body).ok()?;
     text.split(',').find_map(|part| part.strip_prefix("i="))?.parse().ok()
@@ -203,7 +205,7 @@ mod tests {
 
     fn verdict(trust: Trust, bytes: &[u8]) -> Result<(), Fault> {
         let (seen, mut frames) = (Seen::default(), Frames::new(trust));
-        // Byte by byte, as a slow server would.
+        // One byte at a time, as from a slow server.
         bytes.iter().try_for_each(|byte| frames.read(&[*byte], &seen))
     }
 

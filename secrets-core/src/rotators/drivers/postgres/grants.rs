@@ -1,10 +1,10 @@
-//! What the group may do in the database.
+//! Privileges of the group in the database.
 //!
-//! Existing tables, sequences and schemas are granted on each time; what the administrator makes
-//! later is granted by default privileges. Nothing is granted that is held already, so that a
-//! rotation changes the catalogue only where the level or the tables did. `admin` may make tables
-//! and do everything to their rows, but change or drop only those that the group made: PostgreSQL
-//! leaves that to owners.
+//! Every rotation grants privileges on existing schemas, tables and sequences. Default privileges
+//! cover objects that the administrator creates later. Privileges that the group already holds are
+//! not granted again, so a rotation changes the catalogue only if the level or the tables changed.
+//! The level `admin` can create tables and change all rows, but can alter or drop only tables that
+//! the group owns: PostgreSQL permits this to owners only.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,13 @@ use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::quoting::Ident;
 
-/// Who grants in this database, one after the other: two at once would change the same rows of the
-/// catalogue, which PostgreSQL refuses.
+/// Advisory lock that serializes grants in a database. Concurrent grants would change the same
+/// catalogue rows, which fails in PostgreSQL.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended('kv:grants', 0))";
 
-/// What a group lacks in each schema, or has beyond its level. `$1` the group, `$2` whether it may
-/// create, `$3` and `$4` what it is to have on tables and on sequences.
-const NEEDS: &str = "SELECT n.nspname::text, \
+/// Query for missing and excess privileges of a group in each schema. `$1` is the group, `$2` is
+/// true if it may create objects, `$3` and `$4` are its privileges on tables and on sequences.
+const PRIVILEGE_DIFFERENCES: &str = "SELECT n.nspname::text, \
       NOT has_schema_privilege(g.oid, n.oid, 'USAGE') \
         OR $2 AND NOT has_schema_privilege(g.oid, n.oid, 'CREATE'), \
       NOT $2 AND EXISTS (SELECT FROM aclexplode(n.nspacl) a \
@@ -41,13 +41,13 @@ const NEEDS: &str = "SELECT n.nspname::text, \
     FROM pg_namespace n, pg_roles g \
     WHERE g.rolname = $1 AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 
-/// What a group has by default on what the administrator makes.
+/// Query for a group's default privileges on objects that the administrator creates.
 const DEFAULTS: &str = "SELECT d.defaclobjtype::text, a.privilege_type \
     FROM pg_default_acl d, aclexplode(d.defaclacl) a, pg_roles g \
     WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND d.defaclnamespace = 0 \
       AND a.grantee = g.oid AND g.rolname = $1";
 
-/// Whether the group may connect, and what the database is called where it is.
+/// Query for the current database name, and if the group may connect to it.
 const DATABASE: &str = "SELECT current_database()::text, \
     has_database_privilege(g.oid, current_database(), 'CONNECT') \
     FROM pg_roles g WHERE g.rolname = $1";
@@ -86,7 +86,7 @@ impl Level {
         }
     }
 
-    /// Gives the group exactly this.
+    /// Grants the group exactly the privileges of this level.
     pub(super) async fn grant(
         &self,
         transaction: &Transaction<'_>,
@@ -99,7 +99,7 @@ impl Level {
         for statement in self.statements(transaction, group).await? {
             transaction.run(&statement).await?;
         }
-        // A grant that grants nothing is only a warning to the server.
+        // The server only warns about a grant that has no effect, so the result is checked again.
         if self.statements(transaction, group).await?.is_empty() {
             Ok(())
         } else {
@@ -107,7 +107,7 @@ impl Level {
         }
     }
 
-    /// What is to be done for it; nothing if it is so.
+    /// Returns the statements needed to reach this level; empty if nothing needs to change.
     async fn statements(
         &self,
         transaction: &Transaction<'_>,
@@ -138,7 +138,7 @@ impl Level {
             (&self.tables, Type::TEXT_ARRAY),
             (&self.sequences, Type::TEXT_ARRAY),
         ];
-        for row in transaction.rows(NEEDS, &parameters).await? {
+        for row in transaction.rows(PRIVILEGE_DIFFERENCES, &parameters).await? {
             let schema = Ident::pg(column(&row, 0)?)?;
             let usage = if self.creates { "USAGE, CREATE" } else { "USAGE" };
             let on_schema = format!("SCHEMA {schema}");

@@ -1,4 +1,4 @@
-//! What stands between the driver and the server.
+//! Connection wrapper that checks the server's messages before the driver sees them.
 
 use std::cell::Cell;
 use std::future::{Ready, ready};
@@ -17,12 +17,12 @@ pub(super) trait Transport: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 
-/// A connection of which the driver sees only what [`Frames`] lets pass.
+/// A connection that passes only data accepted by [`Frames`] to the driver.
 pub(super) struct Guard {
     inner: Box<dyn Transport>,
     frames: Frames,
     seen: Arc<Seen>,
-    /// What a proof is bound to. Asked for once.
+    /// Channel binding data. The driver takes it once.
     binding: Cell<Option<ChannelBinding>>,
 }
 
@@ -87,7 +87,7 @@ impl TlsStream for Guard {
     }
 }
 
-/// Tells the driver that TLS, where there is any, is agreed on already.
+/// TLS connector for the driver that does nothing: the TLS handshake, if any, is already done.
 pub(super) struct Agreed;
 
 impl TlsConnect<Guard> for Agreed {

@@ -1,4 +1,4 @@
-//! Looking without changing anything.
+//! Read-only checks of privileges.
 
 use tokio_postgres::types::{ToSql, Type};
 
@@ -10,8 +10,8 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
 
-/// Whether the server is old, is a standby, and whether the administrator may make roles and pass on
-/// what everybody does not have anyway.
+/// Query with three results: the server version is supported; the server is a standby; the
+/// administrator may create roles and grant all privileges that are not granted to everyone.
 const ADMINISTRATOR: &str = "SELECT \
     current_setting('server_version_num')::int >= 110000, \
     pg_is_in_recovery(), \
@@ -27,8 +27,9 @@ const ADMINISTRATOR: &str = "SELECT \
                 AND NOT has_table_privilege('public', c.oid, 'SELECT') \
                 AND NOT has_table_privilege(c.oid, 'SELECT WITH GRANT OPTION'))))";
 
-/// Whether this is the user's session; whether there is no table, or one with which what `$1` says
-/// can be done; whether there is a schema to make one in; whether a privilege to write was granted.
+/// Query with four results: the session user; there is no table, or at least one with all
+/// privileges in `$1`; there is a schema in which the user may create objects; a write privilege
+/// was granted.
 const USER: &str = "WITH t AS (SELECT c.oid, c.relacl, c.relowner FROM pg_class c, pg_namespace n \
       WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p') \
         AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema') \
@@ -42,14 +43,14 @@ const USER: &str = "WITH t AS (SELECT c.oid, c.relacl, c.relowner FROM pg_class 
           AND t.relowner <> a.grantee \
           AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'))";
 
-/// Whether the administrator could do what is asked of them.
+/// Checks that the administrator has the required privileges.
 pub(super) async fn test(peer: &Peer, work: Work) -> Result<(), TargetError> {
     let transaction = Transaction::begin(peer, work, Stage::Work(Who::Admin)).await?;
     let found = transaction.row(ADMINISTRATOR, &[]).await?;
     if !column::<bool>(&found, 0)? {
         return Err(Fault::Unsupported.into());
     }
-    // Nothing can be changed there now.
+    // Users cannot be changed on a standby.
     if column(&found, 1)? {
         return Err(Fault::Unreachable.into());
     }
@@ -59,8 +60,8 @@ pub(super) async fn test(peer: &Peer, work: Work) -> Result<(), TargetError> {
     transaction.run("ROLLBACK").await
 }
 
-/// Whether the user who is logged in may do what the level says, and no more than reading where it
-/// says reading. Judged by the catalogue, so that no table is touched.
+/// Checks that the logged-in user has the privileges of the level, and no write privileges if the
+/// level is read. The check reads only the catalogue and touches no table.
 pub(super) async fn verify(
     peer: &Peer,
     work: Work,
@@ -68,13 +69,13 @@ pub(super) async fn verify(
     level: PermissionLevel,
 ) -> Result<(), TargetError> {
     let transaction = Transaction::begin(peer, work, Stage::Work(Who::User)).await?;
-    let wanted: &[&str] = match level {
+    let required: &[&str] = match level {
         PermissionLevel::Read => &["SELECT"],
         PermissionLevel::ReadWrite | PermissionLevel::Admin => {
             &["SELECT", "INSERT", "UPDATE", "DELETE"]
         }
     };
-    let parameter: (&(dyn ToSql + Sync), Type) = (&wanted, Type::TEXT_ARRAY);
+    let parameter: (&(dyn ToSql + Sync), Type) = (&required, Type::TEXT_ARRAY);
     let found = transaction.row(USER, &[parameter]).await?;
     let is_user = column::<&str>(&found, 0)? == username;
     let is_enough = column(&found, 1)? && (level != PermissionLevel::Admin || column(&found, 2)?);

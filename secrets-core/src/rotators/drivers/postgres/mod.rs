@@ -1,4 +1,4 @@
-//! PostgreSQL, 11 and later.
+//! Rotator for PostgreSQL 11 and later.
 
 mod change;
 mod connect;
@@ -21,10 +21,11 @@ use crate::failpoint;
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Applied, Apply, DatabaseRotator, Fence, Login, Target, TargetError};
 
-/// Changes users of PostgreSQL.
+/// A [`DatabaseRotator`] for PostgreSQL.
 ///
-/// Passwords are set as SCRAM verifiers, made here: no statement has one in it. Every change is one
-/// transaction with its fence in it.
+/// Passwords are set as SCRAM verifiers computed by the client, so that statements do not contain
+/// the password, unless the server requires it. Every change is one transaction, which includes the
+/// fencing token.
 pub struct PostgresRotator {
     gate: Arc<Gate>,
     deadlines: Deadlines,
@@ -32,13 +33,13 @@ pub struct PostgresRotator {
 }
 
 impl PostgresRotator {
-    /// One that goes out by this gate.
+    /// Creates a rotator that connects through the given gate.
     #[must_use]
     pub fn new(gate: Arc<Gate>) -> Self {
         Self::with_deadlines(gate, Deadlines::default())
     }
 
-    /// One that is more or less patient.
+    /// Creates a rotator with other timeouts.
     #[must_use]
     pub fn with_deadlines(gate: Arc<Gate>, deadlines: Deadlines) -> Self {
         Self { gate, deadlines, tls: Tls::new() }

@@ -1,4 +1,4 @@
-//! One transaction on a target.
+//! Transactions on a target.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,8 +13,8 @@ use crate::ports::rotator::{Fault, TargetError};
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::{Stage, of_state};
 
-/// What every transaction begins with. The names are those of the catalogue and of nothing that
-/// somebody has put before it.
+/// Statements at the start of every transaction. The search path contains only `pg_catalog`, so
+/// that no other object can shadow a system name.
 const BEGIN: &str = "BEGIN; \
     SET LOCAL statement_timeout = '10s'; \
     SET LOCAL lock_timeout = '5s'; \
@@ -23,14 +23,14 @@ const BEGIN: &str = "BEGIN; \
     SET LOCAL standard_conforming_strings = on; \
     SET LOCAL client_min_messages = error";
 
-/// A transaction; undone by the server if it is not committed.
+/// A transaction. The server rolls it back unless it is committed.
 pub(super) struct Transaction<'a> {
     peer: &'a Peer,
     work: Work,
     stage: Stage,
 }
 
-/// A parameter and its type, so that no statement has to be prepared first.
+/// A parameter with its type, so that statements need not be prepared first.
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl<'a> Transaction<'a> {
@@ -44,7 +44,7 @@ impl<'a> Transaction<'a> {
         Ok(transaction)
     }
 
-    /// Statements without results.
+    /// Runs statements without results.
     pub(super) async fn run(&self, statements: &str) -> Result<(), TargetError> {
         let answer = async {
             self.peer.client.batch_execute(statements).await.map_err(|error| self.fault(&error))
@@ -52,29 +52,30 @@ impl<'a> Transaction<'a> {
         self.work.statement(answer).await
     }
 
-    /// A question.
+    /// Runs a query and returns its rows.
     pub(super) async fn rows(
         &self,
-        question: &str,
+        query: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, TargetError> {
         let answer = async {
-            let rows = self.peer.client.query_typed(question, parameters).await;
+            let rows = self.peer.client.query_typed(query, parameters).await;
             rows.map_err(|error| self.fault(&error))
         };
         self.work.statement(answer).await
     }
 
-    /// A question with one row for an answer.
+    /// Runs a query that returns a single row.
     pub(super) async fn row(
         &self,
-        question: &str,
+        query: &str,
         parameters: &[Parameter<'_>],
     ) -> Result<Row, TargetError> {
-        self.rows(question, parameters).await?.pop().ok_or(Fault::Protocol.into())
+        self.rows(query, parameters).await?.pop().ok_or(Fault::Protocol.into())
     }
 
-    /// Statements without which one can do as well. What fails is undone by itself.
+    /// Runs optional statements in a savepoint. The outer error means that the connection failed;
+    /// after an inner error the statements are rolled back and the transaction continues.
     pub(super) async fn try_run(
         &self,
         statements: &str,
@@ -83,20 +84,20 @@ impl<'a> Transaction<'a> {
         let outcome = self.run(statements).await;
         match &outcome {
             Ok(()) => self.run("RELEASE SAVEPOINT kv").await?,
-            // Only what the server itself refused leaves a connection to go on with.
+            // The connection stays usable only if the server itself reported the error.
             Err(error) if error.state.is_some() => self.run("ROLLBACK TO SAVEPOINT kv").await?,
             Err(_) => return outcome.map(Ok),
         }
         Ok(outcome)
     }
 
-    /// Makes it so. Where no answer comes, what became of it is not known.
+    /// Commits the transaction. Without an answer, the outcome is unknown.
     pub(super) async fn commit(self) -> Result<(), TargetError> {
         failpoint::reached("K3").await;
         let answer = async {
             let mut answer = pin!(self.peer.client.batch_execute("COMMIT"));
             let sent = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
-            // The connection is driven beside this, and sends it now.
+            // Yields so that the connection, which is driven concurrently, sends the statement.
             tokio::task::yield_now().await;
             failpoint::reached("K4").await;
             let outcome = match sent {
@@ -116,7 +117,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// The value of a column. A server that sends another type is none.
+/// Reads the value of a column. An unexpected type is a protocol violation.
 pub(super) fn column<'a, T: tokio_postgres::types::FromSql<'a>>(
     row: &'a Row,
     index: usize,

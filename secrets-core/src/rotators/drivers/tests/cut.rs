@@ -1,4 +1,4 @@
-//! Connections that wait, or end at the worst time.
+//! Connections that block, or end at the worst moment.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::servers::{all, apply};
 use crate::model::rotations::{PermissionLevel, SslMode};
 use crate::ports::rotator::{Fault, Target};
 
-/// Cuts a connection, without TLS, when the client says this: before the server hears it or before
-/// the client hears the answer.
+/// Starts a proxy that cuts the connection when the client sends `word`: before the server receives
+/// it, or before the client receives the answer.
 async fn cut_at(port: u16, word: &'static [u8], is_heard: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let between = listener.local_addr().unwrap().port();
@@ -27,7 +27,7 @@ async fn cut_at(port: u16, word: &'static [u8], is_heard: bool) -> u16 {
                             server.write_all(&said[..count]).await.unwrap();
                         }
                         if has_word {
-                            // It may finish what it has heard.
+                            // Gives the server time to finish the statement.
                             tokio::time::sleep(Duration::from_millis(300)).await;
                             break;
                         }
@@ -51,7 +51,7 @@ async fn a_change_without_an_answer_is_not_taken_for_one_nor_for_none() {
             let apply = apply(PermissionLevel::Read);
             let word: &[u8] = if server.is_postgres() { b"COMMIT" } else { b"ALTER USER" };
             let port = cut_at(target.port, word, is_heard).await;
-            // What tells MySQL the password in full, so that it remembers it.
+            // Sends MySQL the full password, so that the password is in its cache.
             server.rotator.test(&target).await.unwrap();
             let cut = Target { port, ssl_mode: SslMode::Disable, ..target.clone() };
 

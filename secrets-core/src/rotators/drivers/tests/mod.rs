@@ -1,4 +1,4 @@
-//! The rotators against real servers, and against servers that only pretend.
+//! Tests of the rotators against real servers and against hostile fake servers.
 
 mod cut;
 mod hostile;

@@ -1,4 +1,4 @@
-//! What every kind of server does when it is asked.
+//! Tests that apply to every kind of real server.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::rotators::drivers::{MySqlRotator, PostgresRotator};
 const LEVELS: [PermissionLevel; 3] =
     [PermissionLevel::Read, PermissionLevel::ReadWrite, PermissionLevel::Admin];
 
-/// Names that would end their quotes, or mean something else in a pattern.
+/// Database names with quotes, pattern characters and other special characters.
 const ODD_NAMES: [&str; 9] =
     ["plain", "a b", "a\"b", "a'b", "a`b", "a%b", "a_b", "ünïcode-名", r"a\b"];
 
@@ -93,7 +93,7 @@ async fn what_an_older_attempt_asks_is_refused() {
         assert_eq!(applied.fault, Fault::Fenced);
         assert_eq!(locked.unwrap_err().fault, Fault::Fenced);
         server.rotator.verify(&target, &fifth.login, fifth.level).await.unwrap();
-        // Again, and later, is fine.
+        // Repeating the same attempt and a later attempt are both accepted.
         server.rotator.apply(&target, &fifth).await.unwrap();
         server.rotator.apply(&target, &later(&fifth, 6)).await.unwrap();
         server.clear(&target, &[&fifth]).await;
@@ -125,7 +125,7 @@ async fn a_user_who_is_locked_does_not_log_in_until_the_next_password() {
         let target = server.database("lock").await;
         let first = apply(PermissionLevel::Read);
         let second = later(&first, 2);
-        // Nobody is there yet.
+        // The user does not exist yet.
         server.rotator.lock(&target, first.fence, &first.login.username).await.unwrap();
         server.rotator.apply(&target, &first).await.unwrap();
 
@@ -191,7 +191,7 @@ async fn a_server_proves_what_the_mode_asks_for() {
             assert_eq!(found, fault, "{:?} {}", target.ssl_mode, target.host);
         }
         for mode in [SslMode::Allow, SslMode::Prefer, SslMode::Require, SslMode::Disable] {
-            // It has just logged in, so that MySQL remembers the password and needs a proof alone.
+            // MySQL has cached the password of the previous login, so the hash is enough.
             server.rotator.test(&with(mode, OTHER_NAME, None)).await.unwrap();
         }
     }
@@ -230,7 +230,7 @@ async fn rotations_of_one_database_do_not_disturb_each_other() {
     }
 }
 
-/// On most services nobody is given a superuser.
+/// MariaDB accepts a password hash; MySQL is sent the password itself.
 #[tokio::test]
 async fn mariadb_is_told_a_hash() {
     for server in mysqls() {
@@ -244,7 +244,8 @@ async fn mariadb_is_told_a_hash() {
     }
 }
 
-/// What MySQL cannot know without the password itself is not given to who proves nothing.
+/// If MySQL has not cached the password, it asks for the password itself. An unverified server does
+/// not receive it.
 #[tokio::test]
 async fn an_administrator_whom_mysql_does_not_remember_is_not_named_to_anybody() {
     for server in mysqls().into_iter().filter(|server| !server.is_mariadb) {

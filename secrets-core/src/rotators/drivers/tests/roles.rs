@@ -1,4 +1,4 @@
-//! What PostgreSQL alone has: roles, owners, verifiers and an identity.
+//! Tests of PostgreSQL features: roles, ownership, verifiers and the server identity.
 
 use super::servers::{apply, later, postgres};
 use crate::model::rotations::PermissionLevel;
@@ -41,11 +41,11 @@ async fn the_administrator_stays_as_they_are() {
 async fn an_administrator_who_may_make_roles_and_owns_the_database_is_enough() {
     let server = postgres();
     let (level, maker) = (PermissionLevel::Admin, apply(PermissionLevel::Read));
-    // A name that is another one where it is not quoted.
+    // A name with upper-case letters: without quotes it would be another name.
     let owner = format!("{}-Owner", maker.login.username);
     let name = server.quoted(&owner);
     server.rotator.apply(&server.target, &maker).await.unwrap();
-    // Made like a user of ours, so that no statement has a password in it.
+    // Created as a rotated user, so that no statement contains a password.
     let rename = format!("ALTER ROLE {} RENAME TO {name}", maker.login.username);
     let target = server.database("owned").await;
     for sql in [

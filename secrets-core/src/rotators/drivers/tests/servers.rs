@@ -1,4 +1,4 @@
-//! The real servers, as the test runner starts them.
+//! Real database servers, started by the test runner.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::rotators::drivers::mysql::MySqlRotator;
 use crate::rotators::drivers::postgres::{Credentials, PostgresRotator, drive};
 use crate::rotators::drivers::quoting::Ident;
 
-/// A name that leads to this machine, and is in no certificate.
+/// Host name that resolves to this machine but is in no certificate.
 pub(super) const OTHER_NAME: &str = "other.example";
 
 /// A real server.
@@ -29,7 +29,7 @@ pub(super) struct Server {
     mysql: MySqlRotator,
 }
 
-/// Says that every name is this machine.
+/// Resolver that returns the loopback address for every name.
 struct Here;
 
 #[async_trait]
@@ -39,12 +39,12 @@ impl Resolver for Here {
     }
 }
 
-/// A gate to this machine.
+/// Creates a gate that permits connections to this machine.
 pub(super) fn gate() -> Arc<Gate> {
     Arc::new(Gate::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), Arc::new(Here)))
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+#[expect(clippy::disallowed_methods, reason = "tests are configured by environment variables only")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -84,14 +84,14 @@ pub(super) fn postgres() -> Server {
     needed("SECRETS_TEST_TARGET_POSTGRES_URL", Integration::Postgresql)
 }
 
-/// Those that speak MySQL's protocol. MySQL itself cannot be had everywhere.
+/// Returns the servers with the MySQL protocol: MariaDB, and MySQL where available.
 pub(super) fn mysqls() -> Vec<Server> {
     let mariadb = needed("SECRETS_TEST_TARGET_MARIADB_URL", Integration::Mysql);
     let mysql = server("SECRETS_TEST_TARGET_MYSQL_URL", Integration::Mysql);
     [mariadb].into_iter().chain(mysql).collect()
 }
 
-/// All there are.
+/// Returns all servers.
 pub(super) fn all() -> Vec<Server> {
     [postgres()].into_iter().chain(mysqls()).collect()
 }
@@ -101,12 +101,12 @@ impl Server {
         self.target.integration == Integration::Postgresql
     }
 
-    /// A name of a database as this server quotes it.
+    /// Quotes an identifier for this server.
     pub(super) fn quoted(&self, name: &str) -> Ident {
         if self.is_postgres() { Ident::pg(name) } else { Ident::my(name) }.unwrap()
     }
 
-    /// A new database with a table of one row, `things (id)`.
+    /// Creates a database with the table `things (id)`, which has one row.
     pub(super) async fn database(&self, name: &str) -> Target {
         let name = format!("{name}{:08x}", u32::from_be_bytes(random()));
         self.admin(&self.target, &format!("CREATE DATABASE {}", self.quoted(&name))).await.unwrap();
@@ -116,7 +116,7 @@ impl Server {
         target
     }
 
-    /// Makes away with a database, and with a rotation's users.
+    /// Drops a database and the users of rotations.
     pub(super) async fn clear(&self, target: &Target, applies: &[&Apply]) {
         let drop = format!("DROP DATABASE {}", self.quoted(&target.database));
         let force = if self.is_postgres() { " WITH (FORCE)" } else { "" };
@@ -132,7 +132,7 @@ impl Server {
         }
     }
 
-    /// The first column of what the administrator is answered.
+    /// Runs a statement as the administrator and returns the first column.
     pub(super) async fn admin(
         &self,
         target: &Target,
@@ -144,7 +144,7 @@ impl Server {
         self.run(target, credentials, sql).await
     }
 
-    /// The first column of what a user is answered.
+    /// Runs a statement as a user and returns the first column.
     pub(super) async fn user(
         &self,
         target: &Target,
@@ -184,7 +184,7 @@ impl Server {
     }
 }
 
-/// A rotation nobody else has, and a password for one of its users.
+/// Creates the parameters of a first attempt: a new rotation and a new password.
 pub(super) fn apply(level: PermissionLevel) -> Apply {
     let rotation = RotationId::from(uuid::Uuid::from_bytes(random()));
     let password = format!("kvc_{}", draw_password().reveal());
@@ -200,7 +200,7 @@ pub(super) fn apply(level: PermissionLevel) -> Apply {
     }
 }
 
-/// The same user with another password, asked for by another attempt.
+/// Creates the parameters of another attempt for the same user, with another password.
 pub(super) fn later(apply: &Apply, sequence: u64) -> Apply {
     let password = Plaintext::new(format!("kvc_{}", draw_password().reveal())).unwrap();
     let login = Login { password, ..apply.login.clone() };

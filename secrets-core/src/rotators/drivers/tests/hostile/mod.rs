@@ -1,4 +1,4 @@
-//! Servers that only pretend: each says what its script says, and keeps what it hears.
+//! Hostile fake servers: each plays a script and records the data it receives.
 
 mod mysql;
 mod postgres;
@@ -22,34 +22,34 @@ use crate::model::rotations::{Integration, SslMode};
 use crate::ports::rotator::{DatabaseRotator, Fault, Target};
 use crate::rotators::drivers::{MySqlRotator, PostgresRotator};
 
-/// What may never be heard by a server that proves nothing.
+/// Password that an unverified server must never receive.
 const PASSWORD: &str = "kvc_hostile_admin";
 
-/// What may never be repeated.
+/// Server text that must never be passed on.
 const SAID: &str = "kvc_server_said <script>alert(1)</script> \u{1b}[31m";
 
-/// What a server does next.
+/// A step of a server's script.
 #[derive(Clone)]
 enum Step {
-    /// Says this.
+    /// Sends these bytes.
     Say(Vec<u8>),
-    /// Says this again and again.
+    /// Sends these bytes again and again.
     Repeat(Vec<u8>),
-    /// Says this, a byte every 200 milliseconds.
+    /// Sends these bytes, one every 200 milliseconds.
     Drip(Vec<u8>),
-    /// Waits until something is said to it.
+    /// Waits for data from the client.
     Hear,
-    /// Hears MySQL's request for TLS, and nothing of what follows it.
+    /// Reads exactly MySQL's request for TLS, and no data after it.
     Request,
-    /// Agrees on TLS.
+    /// Accepts a TLS handshake.
     Tls,
-    /// Answers the first message of SCRAM.
+    /// Runs the SCRAM exchange.
     Scram { iterations: &'static str, signature: &'static str },
-    /// Waits for ever.
+    /// Waits forever.
     Wait,
 }
 
-/// A server and what is to come of it. At the end of its script it closes the connection.
+/// A server script and the expected fault. The server closes the connection after the script.
 struct Case {
     name: &'static str,
     mode: SslMode,
@@ -65,7 +65,7 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Plays a script, and what it says to that.
+/// Plays a script on a connection and records the received data.
 async fn play(
     stream: impl Stream + 'static,
     steps: Vec<Step>,
@@ -95,7 +95,7 @@ async fn play(
         }
         stream.flush().await?;
     }
-    // What is still being said is heard too, so that the end is an orderly one.
+    // Remaining data is read too, so that the connection is not reset.
     stream.shutdown().await?;
     tokio::time::timeout(Duration::from_millis(100), hear(&mut stream, &heard)).await.ok();
     Ok(())
@@ -112,7 +112,7 @@ async fn hear(stream: &mut Pin<Box<dyn Stream>>, heard: &Mutex<Vec<u8>>) -> io::
     Ok(buffer)
 }
 
-/// Goes on with what the client began, as a server that does not know the password.
+/// Continues the client's SCRAM exchange, as a server that does not know the password.
 async fn scram(
     stream: &mut Pin<Box<dyn Stream>>,
     heard: &Mutex<Vec<u8>>,
@@ -141,14 +141,14 @@ fn acceptor() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// What became of one case.
+/// Result of one case.
 struct Outcome {
     error: crate::ports::rotator::TargetError,
     took: Duration,
     heard: Vec<u8>,
 }
 
-/// A server that plays a script for whoever comes, and a rotator that does.
+/// A server that plays a script on every connection, and a rotator to test with it.
 struct Meeting {
     rotator: Box<dyn DatabaseRotator>,
     target: Target,
@@ -192,7 +192,7 @@ impl Drop for Meeting {
     }
 }
 
-/// Lets a rotator test a server that plays this.
+/// Runs [`DatabaseRotator::test`] against a server with this script.
 async fn meet(integration: Integration, case: &Case) -> Outcome {
     let meeting = Meeting::begin(integration, case).await;
     let begin = Instant::now();
@@ -202,27 +202,27 @@ async fn meet(integration: Integration, case: &Case) -> Outcome {
     Outcome { error, took, heard }
 }
 
-/// Meets them all at once, and looks at what is true of every one.
+/// Runs all cases concurrently and checks the properties that hold for every case.
 async fn meet_all(integration: Integration, cases: Vec<Case>) {
     let outcomes = cases.iter().map(|case| meet(integration, case));
     let outcomes = futures_util::future::join_all(outcomes).await;
     for (outcome, case) in outcomes.into_iter().zip(&cases) {
         let Outcome { error, took, heard } = outcome;
         assert_eq!(error.fault, case.fault, "{}", case.name);
-        // The eight seconds of a login, on a machine that does much else.
+        // The login timeout of eight seconds, plus time for a busy machine.
         assert!(took < Duration::from_millis(9_500), "{}: {took:?}", case.name);
         let text = format!("{error} {error:?}");
         for word in ["kvc_", "script", "\u{1b}", PASSWORD] {
             assert!(!text.contains(word), "{}: {text}", case.name);
         }
         let has_heard = |word: &[u8]| heard.windows(word.len()).any(|window| window == word);
-        assert!(!has_heard(PASSWORD.as_bytes()), "{} learnt the password", case.name);
-        // A hash that says the password as well as the password does, and the content of a file.
+        assert!(!has_heard(PASSWORD.as_bytes()), "{} received the password", case.name);
+        // An MD5 hash, which can be used like the password, and the contents of a local file.
         assert!(!has_heard(b"md5") && !has_heard(b"root:"), "{}", case.name);
     }
 }
 
-/// Two that are everywhere.
+/// Two common servers that are not databases.
 fn strangers() -> [(&'static str, Vec<u8>); 2] {
     [
         ("a web server", b"HTTP/1.1 400 Bad Request\r\nServer: kvc_server_said\r\n\r\n".to_vec()),

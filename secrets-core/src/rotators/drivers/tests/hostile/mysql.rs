@@ -1,4 +1,4 @@
-//! Servers that pretend to be MySQL or MariaDB.
+//! Hostile servers that pretend to be MySQL or MariaDB.
 
 use super::{Case, SAID, Step, case, meet_all, strangers};
 use crate::model::rotations::{Integration, SslMode};
@@ -15,7 +15,7 @@ fn packet(number: u8, body: &[u8]) -> Vec<u8> {
     [&[a, b, c, number][..], body].concat()
 }
 
-/// What a server says first.
+/// Builds the initial handshake packet.
 fn greeting(version: &str, plugin: &str, capabilities: u32) -> Vec<u8> {
     let [a, b, c, d] = capabilities.to_le_bytes();
     packet(
@@ -48,23 +48,23 @@ fn error(number: u8, code: u16, state: &str) -> Step {
     Step::Say(packet(number, &body))
 }
 
-/// A change of the way to prove the password.
+/// Builds an authentication switch request.
 fn switch(number: u8, plugin: &str) -> Vec<u8> {
     packet(number, &[&[0xfe], plugin.as_bytes(), b"\x0001234567890123456789\0"].concat())
 }
 
-/// Says this to who logged in without TLS, as packets from the second on.
+/// Builds a script for a login without TLS. `steps` begin with packet number 2.
 fn plain(plugin: &str, steps: &[Step]) -> Vec<Step> {
     [&[hello(plugin), Step::Hear][..], steps].concat()
 }
 
-/// Says this to who logged in within TLS, as packets from the third on.
+/// Builds a script for a login with TLS. `steps` begin with packet number 3.
 fn tls(plugin: &str, steps: &[Step]) -> Vec<Step> {
-    // What the client says within TLS must not be taken for what it asks for TLS with.
+    // The TLS handshake must not be read as part of the request for TLS.
     [&[hello(plugin), Step::Request, Step::Tls, Step::Hear][..], steps].concat()
 }
 
-/// Says this to the first statement, as packets from the first on.
+/// Builds a script for the first statement. `steps` begin with packet number 1.
 fn later(steps: &[Step]) -> Vec<Step> {
     plain(NATIVE, &[&[ok(2), Step::Hear][..], steps].concat())
 }

@@ -1,4 +1,4 @@
-//! Servers that pretend to be PostgreSQL.
+//! Hostile servers that pretend to be PostgreSQL.
 
 use super::{Case, Meeting, SAID, Step, case, meet_all, strangers};
 use crate::model::rotations::{Integration, PermissionLevel, SslMode};
@@ -16,7 +16,7 @@ pub(super) fn authentication(kind: u32, body: &[u8]) -> Vec<u8> {
     frame(b'R', &[&kind.to_be_bytes()[..], body].concat())
 }
 
-/// That nothing more is asked, and that it is ready.
+/// Builds `AuthenticationOk` and `ReadyForQuery`.
 pub(super) fn let_in() -> Vec<u8> {
     [authentication(0, b""), frame(b'Z', b"I")].concat()
 }
@@ -29,18 +29,18 @@ fn scram(mechanisms: &str) -> Vec<u8> {
     authentication(10, format!("{mechanisms}\0\0").as_bytes())
 }
 
-/// Says this to who logs in without TLS.
+/// Builds a script for a login without TLS.
 fn plain(steps: &[Step]) -> Vec<Step> {
     [&[Step::Hear][..], steps].concat()
 }
 
-/// Says this to who logs in within TLS.
+/// Builds a script for a login with TLS.
 fn tls(steps: &[Step]) -> Vec<Step> {
     let begin = [Step::Hear, Step::Say(b"S".to_vec()), Step::Tls, Step::Hear];
     [&begin[..], steps].concat()
 }
 
-/// Says this to the first statement.
+/// Builds a script for the first statement.
 fn later(steps: &[Step]) -> Vec<Step> {
     [&[Step::Hear, Step::Say(let_in()), Step::Hear][..], steps].concat()
 }
@@ -168,7 +168,7 @@ fn who_is_slow_or_goes() -> Vec<Case> {
     ]
 }
 
-/// What a server answers that lets everybody in and permits everything.
+/// Builds the script of a server that accepts every login and reports all privileges.
 fn permissive(username: &str) -> Vec<Step> {
     let done = |tag: &[u8]| [frame(b'C', tag), frame(b'Z', b"T")].concat();
     let column = |kind: u32, size: i16| {
@@ -196,7 +196,8 @@ fn permissive(username: &str) -> Vec<Step> {
     ])
 }
 
-/// So it is learnt that any password does.
+/// Shows that the rotated user's login is accepted on a server that asks for no password, while the
+/// administrator's is refused.
 #[tokio::test]
 async fn a_user_gets_in_where_everybody_does_and_the_administrator_does_not() {
     let case = case("open", TLS, permissive("kv_x_a"), Fault::TlsUntrusted);
