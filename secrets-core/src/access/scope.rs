@@ -11,7 +11,9 @@ use crate::model::{
     Code, EnvironmentPath, Error, MemberAccess, Permission, Plan, ProjectRef, Result, Role,
     Subject, TeamId,
 };
-use crate::store::{EnvironmentRecord, Link, ProjectRecord, Sight, Standing, TeamRecord, Wanted};
+use crate::store::{
+    EnvironmentRecord, Link, ProjectRecord, RotationPlace, Sight, Standing, TeamRecord, Wanted,
+};
 
 /// Maximum length of an inheritance chain, including the environment itself.
 pub const LONGEST_CHAIN: usize = 16;
@@ -242,6 +244,21 @@ impl<A: Access> Context<'_, A> {
             (Standing::Stranger, Who::Token(_)) => Err(OUT_OF_SCOPE),
             (Standing::Stranger | Standing::Token, _) => Err(NOT_A_MEMBER),
         }
+    }
+}
+
+impl<A: Access> Context<'_, A> {
+    /// The environment of a rotation, for work that the service does by itself. Fails for any
+    /// other caller.
+    pub(crate) fn rotation_environment(
+        &mut self,
+        place: RotationPlace,
+    ) -> Result<EnvironmentScope> {
+        let Who::System = self.caller.who else { return Err(NO_ACCESS) };
+        let key = self.keyring().project_key(&place.key).map_err(Error::internal)?;
+        let plan = self.options().plans.of_team(&place.plan);
+        let RotationPlace { project, environment, .. } = place;
+        Ok(EnvironmentScope { project, plan, environment, may_write: true, key })
     }
 }
 

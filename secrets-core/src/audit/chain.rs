@@ -58,7 +58,7 @@ pub async fn seal_audit(engine: &Engine) -> StoreResult<u64> {
         }
         let before = sealed;
         for (team, entries) in by_team {
-            match engine.seal_entries(team, &entries).await {
+            match seal_entries(engine, team, &entries).await {
                 Ok(()) => sealed += entries.len() as u64,
                 Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
                 // An error in one chain must not stop the others.
@@ -75,10 +75,14 @@ pub async fn seal_audit(engine: &Engine) -> StoreResult<u64> {
     }
 }
 
-async fn seal_entries(engine: &Engine, team: Option<TeamId>, entries: &[AuditRecord]) -> StoreResult<()> {
+async fn seal_entries(
+    engine: &Engine,
+    team: Option<TeamId>,
+    entries: &[AuditRecord],
+) -> StoreResult<()> {
     let mut tx = engine.store().begin().await?;
     let head = match tx.audit_head(team).await? {
-        Some(head) => engine.authentic_head(head)?,
+        Some(head) => authentic_head(engine, head)?,
         None => AuditHead {
             team,
             base: 0,
@@ -115,9 +119,9 @@ fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
 pub async fn prune_audit(engine: &Engine) -> StoreResult<()> {
     let heads = engine.store().read().await?.audit_heads().await?;
     for head in heads {
-        let days = engine.audit_days(head.team).await?;
+        let days = audit_days(engine, head.team).await?;
         let cutoff = engine.now() - TimeDelta::days(days);
-        match engine.prune_chain(head, cutoff).await {
+        match prune_chain(engine, head, cutoff).await {
             // Entries were sealed or pruned concurrently; the next call retries.
             Ok(()) | Err(StoreError::Stale(_)) => {}
             Err(error) => tracing::error!(
@@ -137,8 +141,12 @@ async fn audit_days(engine: &Engine, team: Option<TeamId>) -> StoreResult<i64> {
     Ok(team.map_or(YEAR, |team| engine.options().plans.of_team(&team.plan).audit_days.into()))
 }
 
-async fn prune_chain(engine: &Engine, head: AuditHead, cutoff: crate::model::Time) -> StoreResult<()> {
-    let head = engine.authentic_head(head)?;
+async fn prune_chain(
+    engine: &Engine,
+    head: AuditHead,
+    cutoff: crate::model::Time,
+) -> StoreResult<()> {
+    let head = authentic_head(engine, head)?;
     let mut tx = engine.store().begin().await?;
     let young = tx.audit_position(head.team, cutoff).await?;
     let last = young.map_or(head.position, |position| position - 1);
@@ -160,7 +168,7 @@ pub async fn verify_audit(engine: &Engine) -> StoreResult<VerifiedAudit> {
     let mut verified = VerifiedAudit::default();
     for head in reads.audit_heads().await? {
         verified.chains += 1;
-        match engine.verify_chain(&head).await? {
+        match verify_chain(engine, &head).await? {
             Ok(entries) => verified.entries += entries,
             Err(position) => {
                 verified.broken.push(BrokenChain { team: head.team, position });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::model::{Error, Permission, Plan, PlanName, Quota, Result, Subject, TeamId, Time};
 use crate::ports::payments::PaymentStatus;
 
@@ -64,7 +64,11 @@ impl Operation for GetBilling {
     }
 }
 
-pub(super) async fn billing<A: Access>(cx: &mut Context<'_, A>, team: TeamId, plan: &Plan) -> Result<Billing> {
+pub(super) async fn billing<A: Access>(
+    cx: &mut Context<'_, A>,
+    team: TeamId,
+    plan: &Plan,
+) -> Result<Billing> {
     let seats = cx.reads().team_usage(team).await?.members;
     let payments = &cx.options().payments;
     let subscription = payments.subscription(team).await?;

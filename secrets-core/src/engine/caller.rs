@@ -1,12 +1,10 @@
 //! Callers: the authenticated (or anonymous) origin of a request.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::model::{CliSessionId, EmailAddress, Error, Result, TokenId, UserId};
+use crate::model::{CliSessionId, EmailAddress, Error, Identity, Origin, Principal, Result};
 use crate::store::{TokenRecord, UserRecord};
 
 /// A caller: the verified principal, if any, and the origin of the request.
@@ -29,6 +27,8 @@ pub enum Who {
     Unsynced(Arc<Identity>),
     /// A caller without a credential.
     Anonymous,
+    /// The service itself, for work that no caller requested, such as a scheduled rotation.
+    System,
 }
 
 /// A person with an account.
@@ -62,12 +62,18 @@ impl Caller {
         Self { who: Who::Anonymous, origin }
     }
 
+    /// The service itself.
+    #[must_use]
+    pub(crate) fn system() -> Self {
+        Self { who: Who::System, origin: Origin::default() }
+    }
+
     /// CLI session used for the request, if any.
     #[must_use]
     pub fn cli_session(&self) -> Option<CliSessionId> {
         match &self.who {
             Who::Person(person) => person.session,
-            Who::Token(_) | Who::Unsynced(_) | Who::Anonymous => None,
+            Who::Token(_) | Who::Unsynced(_) | Who::Anonymous | Who::System => None,
         }
     }
 
@@ -78,7 +84,7 @@ impl Caller {
             Who::Person(person) => Ok(Principal::User(person.user.id)),
             Who::Token(token) => Ok(Principal::Token(token.id)),
             Who::Unsynced(_) => Err(unsynced()),
-            Who::Anonymous => Err(NO_CREDENTIAL),
+            Who::Anonymous | Who::System => Err(NO_CREDENTIAL),
         }
     }
 
@@ -88,7 +94,7 @@ impl Caller {
         match &self.who {
             Who::Person(person) => Some(person.user.id.uuid()),
             Who::Token(token) => Some(token.id.uuid()),
-            Who::Unsynced(_) | Who::Anonymous => None,
+            Who::Unsynced(_) | Who::Anonymous | Who::System => None,
         }
     }
 
@@ -103,7 +109,7 @@ impl Caller {
             Who::Person(person) => Ok(person),
             Who::Token(_) => Err(Error::Forbidden(PEOPLE_ONLY)),
             Who::Unsynced(_) => Err(unsynced()),
-            Who::Anonymous => Err(NO_CREDENTIAL),
+            Who::Anonymous | Who::System => Err(NO_CREDENTIAL),
         }
     }
 }
@@ -142,7 +148,7 @@ impl Callers {
             (Self::People | Self::Identities, Who::Token(_)) => Err(Error::Forbidden(PEOPLE_ONLY)),
             (Self::Tokens, Who::Person(_) | Who::Unsynced(_)) => Err(Error::Forbidden(TOKENS_ONLY)),
             (Self::Any | Self::People, Who::Unsynced(_)) => Err(unsynced()),
-            (_, Who::Anonymous) => Err(NO_CREDENTIAL),
+            (_, Who::Anonymous | Who::System) => Err(NO_CREDENTIAL),
         }
     }
 }

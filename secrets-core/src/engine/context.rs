@@ -24,7 +24,7 @@ pub struct Context<'a, A: Access> {
 
 impl<'a, A: Access> Context<'a, A> {
     /// Opens a reader or a transaction for an operation of the caller.
-    pub(super) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
+    pub(crate) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
         let session = A::open(engine.store()).await?;
         Ok(Self { caller, note: Note::default(), now: engine.now(), engine, session })
     }
@@ -70,6 +70,11 @@ impl<'a, A: Access> Context<'a, A> {
     /// Adds a detail to the audit entry. Never a secret value.
     pub fn detail(&mut self, name: &'static str, detail: impl Into<Value>) {
         self.note.details.insert(name.to_owned(), detail.into());
+    }
+
+    /// The reader or transaction, for a caller that commits it.
+    pub(crate) fn into_session(self) -> Box<A::Session> {
+        self.session
     }
 
     /// Session, audit context and start time, once the operation has run.

@@ -50,20 +50,6 @@ impl Note {
         let (actor_type, actor_name, actor_email) = actor(&caller.who);
         let (actor_name, actor_email) =
             if self.is_nameless { (None, None) } else { (actor_name, actor_email) };
-        AuditRecord {
-            actor_type: actor_type.to_owned(),
-            actor_id: caller.actor().or(self.actor),
-            actor_name,
-            actor_email,
-            address: caller.origin.address,
-            agent: caller.origin.agent.clone(),
-            request: caller.origin.request,
-            ..self.into_entry_of_system(action, now)
-        }
-    }
-
-    /// Builds the audit entry of an action performed by the service itself.
-    pub(crate) fn into_entry_of_system(self, action: &'static str, now: Time) -> AuditRecord {
         let action = self.action.unwrap_or(action);
         let kind = action.split_once('.').map_or(action, |(kind, _)| kind);
         let (resource_type, resource_id, resource_name) =
@@ -77,19 +63,19 @@ impl Note {
             project_name,
             environment,
             environment_name,
-            actor_type: "system".to_owned(),
-            actor_id: None,
-            actor_name: None,
-            actor_email: None,
+            actor_type: actor_type.to_owned(),
+            actor_id: caller.actor().or(self.actor),
+            actor_name,
+            actor_email,
             action: action.to_owned(),
             resource_type: resource_type.to_owned(),
             resource_id,
             resource_name,
             outcome: "success".to_owned(),
             metadata: Value::Object(self.details).to_string(),
-            address: None,
-            agent: None,
-            request: None,
+            address: caller.origin.address,
+            agent: caller.origin.agent.clone(),
+            request: caller.origin.request,
             created_at: now,
             seal: None,
         }
@@ -104,5 +90,6 @@ fn actor(who: &Who) -> (&'static str, Option<String>, Option<String>) {
         Who::Token(token) => ("service_token", Some(token.name.to_string()), None),
         Who::Unsynced(identity) => ("user", identity.name.clone(), identity.email.clone()),
         Who::Anonymous => ("anonymous", None, None),
+        Who::System => ("system", None, None),
     }
 }

@@ -5,10 +5,10 @@ use std::fmt;
 
 use uuid::Uuid;
 
+use super::records::value_context;
 use crate::crypto::{Keyring, KeyringError, random};
 use crate::engine::Ports;
 use crate::model::{SecretId, Subject};
-use crate::secrets;
 use crate::store::{Reads, Sample, StoreError};
 
 /// Reason why the service does not start.
@@ -118,7 +118,7 @@ fn opens(keyring: &Keyring, sample: &Sample) -> bool {
         // Sealed with an older key version, which the sample does not include.
         return sample.secret.sealed.key_version().is_some();
     }
-    let context = secrets::value_context(keyring.instance(), record.project, &sample.secret);
+    let context = value_context(keyring.instance(), record.project, &sample.secret);
     sample.secret.sealed.open(&key, &context).is_ok()
 }
 

@@ -48,7 +48,7 @@ impl Operation for WatchEnvironment {
 
 /// Loads the current revision of an environment, for host applications that notify watchers.
 /// `None` if the environment no longer exists.
-pub async fn revision(engine: &Engine, environment: EnvironmentId) -> Result<Option<Tag>> {
+pub(super) async fn revision(engine: &Engine, environment: EnvironmentId) -> Result<Option<Tag>> {
     let chain = engine.store().read().await?.chain(environment).await?;
     let revision = || chain_tag(engine.keyring(), ETAG_NAME, &chain);
     Ok((!chain.is_empty()).then(revision))

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::accept_url;
-use super::LIFETIME;
+use super::{LIFETIME, mail};
 use crate::access::{NOT_A_MEMBER, TeamScope};
 use crate::crypto::{InvitationToken, TokenMac};
 use crate::engine::{Audit, Callers, Context, Operation, Write};

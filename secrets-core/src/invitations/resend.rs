@@ -2,8 +2,8 @@
 
 use chrono::TimeDelta;
 
+use super::{LIFETIME, mail};
 use super::{invitation_of_team, invitation_token};
-use super::LIFETIME;
 use crate::crypto::TokenMac;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, InvitationId, Permission, Result, Subject, TeamId};

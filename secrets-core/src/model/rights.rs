@@ -107,7 +107,7 @@ impl MemberAccess {
     }
 
     /// True if this access level includes the permission in an environment.
-    pub(super) fn allows(self, wanted: Permission) -> bool {
+    pub(crate) fn allows(self, wanted: Permission) -> bool {
         match wanted {
             Permission::See | Permission::Read | Permission::Contribute => self >= Self::Read,
             Permission::Write => self >= Self::Write,

@@ -2,55 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rule::{Broken, Rule};
-
-/// Defines an enumeration whose variants have one name in JSON and in the store.
-macro_rules! kinds {
-    ($(#[$doc:meta])* $kind:ident, $rule:literal, $($(#[$variant_doc:meta])* $variant:ident = $name:literal $(| $alias:literal)*),+ $(,)?) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-        #[serde(try_from = "String", into = "&'static str")]
-        pub enum $kind {
-            $($(#[$variant_doc])* #[cfg_attr(feature = "openapi", schema(rename = $name))] $variant),+
-        }
-
-        impl $kind {
-            /// All variants.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// Name, as stored and as used in JSON.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
-            }
-
-            /// Parses a name.
-            #[must_use]
-            pub fn from_name(name: &str) -> Option<Self> {
-                match name {
-                    $($name $(| $alias)* => Some(Self::$variant),)+
-                    _ => None,
-                }
-            }
-        }
-
-        impl From<$kind> for &'static str {
-            fn from(kind: $kind) -> Self {
-                kind.as_str()
-            }
-        }
-
-        impl TryFrom<String> for $kind {
-            type Error = Broken;
-
-            fn try_from(text: String) -> Result<Self, Broken> {
-                const RULE: Rule = Rule::of($rule);
-                Self::from_name(&text).ok_or(RULE.broken())
-            }
-        }
-    };
-}
+use super::kinds::kinds;
+use super::{Broken, Rule};
 
 kinds! {
     /// Kind of database.

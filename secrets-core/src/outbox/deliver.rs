@@ -10,10 +10,10 @@ use crate::ports::mail::DeliveryError;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 
 /// Duration of a claim: longer than sending may take.
-const CLAIM: TimeDelta = TimeDelta::minutes(2);
+const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
 
 /// Pauses after failed attempts, in seconds. The delivery is given up after the last.
-const PAUSES: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
+const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 
 /// A delivery that no other node sends while the claim lasts.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub async fn claim_due(
     for delivery in due {
         let delivery = DeliveryRecord {
             attempts: delivery.attempts.saturating_add(1),
-            next_attempt_at: now + CLAIM,
+            next_attempt_at: now + CLAIM_DURATION,
             ..delivery
         };
         match tx.claim_delivery(&delivery).await {
@@ -75,7 +75,7 @@ pub async fn deliver(engine: &Engine, channel: &dyn Channel, claimed: Claimed) -
 pub async fn end_claims(engine: &Engine) -> StoreResult<()> {
     let now = engine.now();
     let mut tx = engine.store().begin().await?;
-    tx.hasten_deliveries(now, now + CLAIM).await?;
+    tx.hasten_deliveries(now, now + CLAIM_DURATION).await?;
     tx.commit().await
 }
 

@@ -8,7 +8,7 @@ use crate::model::{Cause, Identity};
 #[async_trait]
 pub trait IdentityVerifier: Send + Sync {
     /// Checks a token's signature, issuer, audience and lifetime.
-    async fn verify(&self, token: &str) -> std::result::Result<Identity, Unverified>;
+    async fn verify(&self, token: &str) -> Result<Identity, Unverified>;
 
     /// Adds the claims of the issuer's userinfo endpoint, if the issuer has one. Called only when a
     /// person signs in.

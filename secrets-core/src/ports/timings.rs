@@ -89,7 +89,7 @@ impl Default for Timings {
 
 impl Rotators {
     /// Selects the rotator for a target.
-    pub(super) fn of(
+    pub(crate) fn of(
         &self,
         method: ConnectionMethod,
         target: &Target,

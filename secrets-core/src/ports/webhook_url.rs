@@ -64,7 +64,7 @@ impl WebhookUrl {
 
     /// Checks the URL against the egress policy before it is stored. A host name is only checked
     /// when a connection is made.
-    pub(super) fn check(&self, policy: &EgressPolicy) -> Result<()> {
+    pub(crate) fn check(&self, policy: &EgressPolicy) -> Result<()> {
         if !self.is_encrypted() && !policy.admits_plaintext(self.host()) {
             let message =
                 "must begin with https://, except for destinations listed in SECRETS_EGRESS_ALLOW";

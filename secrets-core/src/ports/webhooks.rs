@@ -48,7 +48,7 @@ pub enum SendError {
 }
 
 impl SendError {
-    pub(super) fn reason(self) -> &'static str {
+    pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::Unreachable => "the receiver cannot be reached",
             Self::NotAllowed => "the egress policy does not allow this receiver",

@@ -7,7 +7,6 @@ mod list;
 mod restore;
 mod update;
 
-use chrono::TimeDelta;
 use serde::Serialize;
 use uuid::Uuid;
 

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-use crate::secrets::writing::touch;
 use super::Rotation;
 use super::connection::{self, Connection, ProxyConnection};
 use super::keys::{InjectedKeys, SecretMapping};
@@ -16,6 +15,7 @@ use crate::model::{
     Code, EnvironmentId, EnvironmentPath, Error, Permission, Quota, Result, RotationId,
     RotationName, Subject, Time,
 };
+use crate::secrets::writing::touch;
 use crate::store::{RotationRecord, StoreError};
 
 /// A rotation to create.
@@ -86,11 +86,11 @@ impl Operation for CreateRotation {
         let (policy, proxy) = (&cx.options().egress, self.rotation.proxy);
         let target =
             connection::target(policy, integration_type, connection_method, connection, proxy)?;
-        cx.check_rotation_quota(&scope).await?;
+        check_rotation_quota(cx, &scope).await?;
         touch(cx, &scope).await?;
 
         let (id, now) = (RotationId::draw(cx.now()), cx.now());
-        let (connection, proxy) = connection::seal(&cx.seals(&scope), id, &target)?;
+        let (connection, proxy) = connection::seal(&seals(cx, &scope), id, &target)?;
         let mut record = RotationRecord {
             integration: integration_type,
             method: connection_method,
@@ -105,7 +105,7 @@ impl Operation for CreateRotation {
             record.next_rotation_at = cx.ports().timings().next(&record, now);
         }
         record.work_at = work_at(&record, false, now);
-        cx.insert_with_keys(&record, &keys).await?;
+        insert_with_keys(cx, &record, &keys).await?;
         cx.about("rotation", id.uuid(), record.name.as_str());
         cx.detail("integration_type", record.integration.as_str());
         cx.detail("permission_level", record.level.as_str());
@@ -113,51 +113,49 @@ impl Operation for CreateRotation {
     }
 }
 
-impl Context<'_, Write> {
-    /// Fails if the plan's limit of rotations is reached.
-    async fn check_rotation_quota(&mut self, scope: &EnvironmentScope) -> Result<()> {
-        if scope.plan.limit(Quota::Rotations).is_none() {
-            return Ok(());
-        }
-        let team = scope.project.team;
-        self.tx().lock_team(team).await.map_err(|error| error.gone(Subject::Team))?;
-        let current = self.reads().count_rotations(team).await?;
-        scope.plan.admit(Quota::Rotations, current, 1)
+/// Fails if the plan's limit of rotations is reached.
+async fn check_rotation_quota(cx: &mut Context<'_, Write>, scope: &EnvironmentScope) -> Result<()> {
+    if scope.plan.limit(Quota::Rotations).is_none() {
+        return Ok(());
     }
+    let team = scope.project.team;
+    cx.tx().lock_team(team).await.map_err(|error| error.gone(Subject::Team))?;
+    let current = cx.reads().count_rotations(team).await?;
+    scope.plan.admit(Quota::Rotations, current, 1)
+}
 
-    /// Inserts the rotation and reserves its keys. Fails if a key already exists. The environment's
-    /// row must have been touched before.
-    async fn insert_with_keys(
-        &mut self,
-        record: &RotationRecord,
-        keys: &InjectedKeys,
-    ) -> Result<()> {
-        let all = keys.all();
-        let taken = self.reads().secrets(record.environment, &all).await?;
-        if let Some(secret) = taken.first() {
-            return Err(key_exists(secret.key.as_str()));
+/// Inserts the rotation and reserves its keys. Fails if a key already exists. The environment's
+/// row must have been touched before.
+async fn insert_with_keys(
+    cx: &mut Context<'_, Write>,
+    record: &RotationRecord,
+    keys: &InjectedKeys,
+) -> Result<()> {
+    let all = keys.all();
+    let taken = cx.reads().secrets(record.environment, &all).await?;
+    if let Some(secret) = taken.first() {
+        return Err(key_exists(secret.key.as_str()));
+    }
+    match cx.tx().insert_rotation(record, &all).await {
+        Err(StoreError::Duplicate(Subject::Secret)) => {
+            let managed = cx.reads().managed_keys(record.environment, &all).await?;
+            Err(key_exists(managed.first().map_or("", |key| key.as_str())))
         }
-        match self.tx().insert_rotation(record, &all).await {
-            Err(StoreError::Duplicate(Subject::Secret)) => {
-                let managed = self.reads().managed_keys(record.environment, &all).await?;
-                Err(key_exists(managed.first().map_or("", |key| key.as_str())))
-            }
-            Err(error) => Err(error
-                .taken(Error::taken("name", "is taken by another rotation of this environment"))),
-            Ok(()) => Ok(()),
+        Err(error) => {
+            Err(error
+                .taken(Error::taken("name", "is taken by another rotation of this environment")))
         }
+        Ok(()) => Ok(()),
     }
 }
 
-impl<A: Access> Context<'_, A> {
-    /// Sealer for records of an environment.
-    pub(super) fn seals<'b>(&'b self, scope: &'b EnvironmentScope) -> Seals<'b> {
-        Seals {
-            keyring: self.keyring(),
-            project: scope.project.id,
-            environment: scope.environment.id,
-            key: &scope.key,
-        }
+/// Sealer for records of an environment.
+pub(super) fn seals<'a, A: Access>(cx: &Context<'a, A>, scope: &'a EnvironmentScope) -> Seals<'a> {
+    Seals {
+        keyring: cx.keyring(),
+        project: scope.project.id,
+        environment: scope.environment.id,
+        key: &scope.key,
     }
 }
 

@@ -2,14 +2,16 @@
 
 use serde::Serialize;
 
-use crate::secrets::writing::touch;
 use super::keys::InjectedKeys;
+use super::list::named_rotation;
+use super::machine::shut_out;
 use super::rotate::no_rotators;
 use super::slot_user;
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
 use crate::model::rotations::{RotationStatus, Slot};
 use crate::model::{EnvironmentPath, Permission, Result, RotationId, Subject};
+use crate::secrets::writing::touch;
 
 /// Deletes a rotation with its history and webhooks. The users in the database remain, and the
 /// secrets remain as ordinary secrets.
@@ -66,7 +68,7 @@ impl Operation for DeleteRotation {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         touch(cx, &scope).await?;
-        let rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         let gone = |error: crate::store::StoreError| error.gone(Subject::Rotation);
         cx.tx().delete_rotation(rotation.id).await.map_err(gone)?;
         cx.about("rotation", rotation.id.uuid(), rotation.name.as_str());
@@ -88,9 +90,9 @@ impl Operation for BeginRevocation {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<BegunRevocation> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         touch(cx, &scope).await?;
-        let id = cx.named_rotation(scope.environment.id, &self.name).await?.id;
+        let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
         cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
-        let mut rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        let mut rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         let keys = InjectedKeys::from_text(&rotation.keys)?.all();
         if rotation.active_slot.is_some() {
             for secret in cx.reads().secrets(scope.environment.id, &keys).await? {
@@ -116,26 +118,24 @@ impl Task for RemoveRotation {
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<()> {
         let Self { at, name, revoke } = self;
         if revoke {
-            return engine.revoke_rotation(caller, at, name).await;
+            return revoke_rotation(engine, caller, at, name).await;
         }
         engine.perform(caller, DeleteRotation { at, name }).await
     }
 }
 
-impl Engine {
-    /// Deletes a rotation and its secrets, and locks its database users. If the database fails, the
-    /// rotation stays, disabled, and the call can be repeated.
-    pub async fn revoke_rotation(
-        &self,
-        caller: &Caller,
-        at: EnvironmentPath,
-        name: String,
-    ) -> Result<()> {
-        // Checked before anything is deleted.
-        self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-        let begun = BeginRevocation { at: at.clone(), name: name.clone() };
-        let begun = self.perform(caller, begun).await?;
-        self.shut_out(begun.rotation).await?;
-        self.perform(caller, DeleteRotation { at, name }).await
-    }
+/// Deletes a rotation and its secrets, and locks its database users. If the database fails, the
+/// rotation stays, disabled, and the call can be repeated.
+pub(super) async fn revoke_rotation(
+    engine: &Engine,
+    caller: &Caller,
+    at: EnvironmentPath,
+    name: String,
+) -> Result<()> {
+    // Checked before anything is deleted.
+    engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
+    let begun = BeginRevocation { at: at.clone(), name: name.clone() };
+    let begun = engine.perform(caller, begun).await?;
+    shut_out(engine, begun.rotation).await?;
+    engine.perform(caller, DeleteRotation { at, name }).await
 }

@@ -56,7 +56,7 @@ impl Operation for GetRotation {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Rotation> {
         let scope = cx.environment(&self.at, Permission::Read).await?;
-        Rotation::new(cx.named_rotation(scope.environment.id, &self.name).await?)
+        Rotation::new(named_rotation(cx, scope.environment.id, &self.name).await?)
     }
 }
 
@@ -69,21 +69,19 @@ impl Operation for ReadRotationHistory {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<HistoryEntry>> {
         let scope = cx.environment(&self.at, Permission::Read).await?;
-        let rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         let attempts = cx.reads().concluded_attempts(rotation.id, MAX_HISTORY).await?;
         attempts.into_iter().map(HistoryEntry::new).collect()
     }
 }
 
-impl<A: Access> Context<'_, A> {
-    /// Loads a rotation of an environment by name.
-    pub(super) async fn named_rotation(
-        &mut self,
-        environment: crate::model::EnvironmentId,
-        name: &str,
-    ) -> Result<RotationRecord> {
-        let unknown = || Error::NotFound(Subject::Rotation);
-        let name = name.parse().map_err(|_| unknown())?;
-        self.reads().rotation_named(environment, &name).await?.ok_or_else(unknown)
-    }
+/// Loads a rotation of an environment by name.
+pub(super) async fn named_rotation<A: Access>(
+    cx: &mut Context<'_, A>,
+    environment: crate::model::EnvironmentId,
+    name: &str,
+) -> Result<RotationRecord> {
+    let unknown = || Error::NotFound(Subject::Rotation);
+    let name = name.parse().map_err(|_| unknown())?;
+    cx.reads().rotation_named(environment, &name).await?.ok_or_else(unknown)
 }

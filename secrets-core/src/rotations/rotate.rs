@@ -6,7 +6,9 @@ use futures_util::future::{Either, select};
 use serde::Serialize;
 
 use super::HistoryEntry;
+use super::list::named_rotation;
 use super::machine::{Asker, plan};
+use super::machine::{claim_rotation, time_out, work};
 use super::sealing::OpenPlace;
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
@@ -52,9 +54,9 @@ impl Operation for BeginRotation {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<BegunRotation> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        let id = cx.named_rotation(scope.environment.id, &self.name).await?.id;
+        let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
         cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
-        let mut rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        let mut rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         cx.about("rotation", id.uuid(), rotation.name.as_str());
         if rotation.status == RotationStatus::Disabled {
             return Err(Error::Forbidden("this rotation is disabled: set its status to active"));
@@ -83,53 +85,54 @@ impl Task for RotateNow {
     type Output = HistoryEntry;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<HistoryEntry> {
-        engine.rotate(caller, self.at, self.name).await
+        rotate(engine, caller, self.at, self.name).await
     }
 }
 
-impl Engine {
-    /// Rotates now and returns the result, within 45 seconds. Joins an attempt that is already in
-    /// progress. A host should spawn it, so that a disconnecting client does not stop it half-way.
-    pub async fn rotate(
-        &self,
-        caller: &Caller,
-        at: EnvironmentPath,
-        name: String,
-    ) -> Result<HistoryEntry> {
-        let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-        let begun = self.perform(caller, BeginRotation { at, name }).await?;
-        let wait = Box::pin(self.wait(begun));
-        let budget = rotators.timer.sleep(rotators.timings.budget);
-        match select(wait, budget).await {
-            Either::Left((entry, _)) => entry,
-            Either::Right(((), wait)) => {
-                // Dropping the future stops the work and releases its permit.
-                drop(wait);
-                self.time_out(begun).await
-            }
+/// Rotates now and returns the result, within 45 seconds. Joins an attempt that is already in
+/// progress. A host should spawn it, so that a disconnecting client does not stop it half-way.
+pub(super) async fn rotate(
+    engine: &Engine,
+    caller: &Caller,
+    at: EnvironmentPath,
+    name: String,
+) -> Result<HistoryEntry> {
+    let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
+    let begun = engine.perform(caller, BeginRotation { at, name }).await?;
+    let wait = Box::pin(wait(engine, begun));
+    let budget = rotators.timer.sleep(rotators.timings.budget);
+    match select(wait, budget).await {
+        Either::Left((entry, _)) => entry,
+        Either::Right(((), wait)) => {
+            // Dropping the future stops the work and releases its permit.
+            drop(wait);
+            time_out(engine, begun).await
         }
     }
+}
 
-    /// Waits for the end of an attempt, and works on it if no other worker does.
-    async fn wait(&self, begun: BegunRotation) -> Result<HistoryEntry> {
-        let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-        loop {
-            if let Some(entry) = self.history_entry(begun.attempt).await? {
-                return Ok(entry);
-            }
-            match self.claim_rotation(begun.rotation, Asker::Person).await? {
-                Some(claim) => self.work(claim).await,
-                None => rotators.timer.sleep(POLL_INTERVAL).await,
-            }
+/// Waits for the end of an attempt, and works on it if no other worker does.
+async fn wait(engine: &Engine, begun: BegunRotation) -> Result<HistoryEntry> {
+    let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
+    loop {
+        if let Some(entry) = history_entry(engine, begun.attempt).await? {
+            return Ok(entry);
+        }
+        match claim_rotation(engine, begun.rotation, Asker::Person).await? {
+            Some(claim) => work(engine, claim).await,
+            None => rotators.timer.sleep(POLL_INTERVAL).await,
         }
     }
+}
 
-    /// Result of an attempt, or `None` while it is in progress.
-    pub(super) async fn history_entry(&self, attempt: AttemptId) -> Result<Option<HistoryEntry>> {
-        let attempt = self.store().read().await?.attempt(attempt).await?;
-        let attempt = attempt.ok_or(Error::NotFound(Subject::Rotation))?;
-        attempt.completed_at.is_some().then(|| HistoryEntry::new(attempt)).transpose()
-    }
+/// Result of an attempt, or `None` while it is in progress.
+pub(super) async fn history_entry(
+    engine: &Engine,
+    attempt: AttemptId,
+) -> Result<Option<HistoryEntry>> {
+    let attempt = engine.store().read().await?.attempt(attempt).await?;
+    let attempt = attempt.ok_or(Error::NotFound(Subject::Rotation))?;
+    attempt.completed_at.is_some().then(|| HistoryEntry::new(attempt)).transpose()
 }
 
 /// Error returned if no rotators are configured.

@@ -2,9 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::crypto::{
-    Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed, Undecryptable,
-};
+use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 use crate::engine::records;
 use crate::model::{AttemptId, EnvironmentId, Error, ProjectId, Result, RotationId, WebhookId};
 use crate::store::{Reads, RotationPlace};

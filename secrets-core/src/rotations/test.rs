@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::connection::{self, Connection, ProxyConnection};
+use super::list::named_rotation;
 use super::rotate::no_rotators;
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Read, Task};
@@ -100,7 +101,7 @@ impl Operation for PrepareRotationTest {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<PreparedTest> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        let rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         cx.about("rotation", rotation.id.uuid(), rotation.name.as_str());
         let keyring = cx.keyring();
         let seals = super::sealing::Seals {
@@ -138,7 +139,7 @@ impl Task for TestConnection {
     type Output = TestResult;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<TestResult> {
-        engine.test_connection(caller, self.at, self.candidate).await
+        test_connection(engine, caller, self.at, self.candidate).await
     }
 }
 
@@ -148,47 +149,45 @@ impl Task for TestRotation {
     type Output = TestResult;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<TestResult> {
-        engine.test_rotation(caller, self.at, self.name).await
+        test_rotation(engine, caller, self.at, self.name).await
     }
 }
 
-impl Engine {
-    /// Tests a connection without storing it.
-    pub async fn test_connection(
-        &self,
-        caller: &Caller,
-        at: EnvironmentPath,
-        candidate: Candidate,
-    ) -> Result<TestResult> {
-        let prepared = self.perform(caller, PrepareConnectionTest { at, candidate }).await?;
-        self.test(prepared).await
-    }
+/// Tests a connection without storing it.
+pub(super) async fn test_connection(
+    engine: &Engine,
+    caller: &Caller,
+    at: EnvironmentPath,
+    candidate: Candidate,
+) -> Result<TestResult> {
+    let prepared = engine.perform(caller, PrepareConnectionTest { at, candidate }).await?;
+    test(engine, prepared).await
+}
 
-    /// Tests the connection of a rotation.
-    pub async fn test_rotation(
-        &self,
-        caller: &Caller,
-        at: EnvironmentPath,
-        name: String,
-    ) -> Result<TestResult> {
-        let prepared = self.perform(caller, PrepareRotationTest { at, name }).await?;
-        self.test(prepared).await
-    }
+/// Tests the connection of a rotation.
+pub(super) async fn test_rotation(
+    engine: &Engine,
+    caller: &Caller,
+    at: EnvironmentPath,
+    name: String,
+) -> Result<TestResult> {
+    let prepared = engine.perform(caller, PrepareRotationTest { at, name }).await?;
+    test(engine, prepared).await
+}
 
-    async fn test(&self, prepared: PreparedTest) -> Result<TestResult> {
-        let PreparedTest { target, method } = prepared;
-        let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-        let tested = match rotators.of(method, &target) {
-            Ok(rotator) => rotator.test(&target).await,
-            Err(error) => Err(error),
-        };
-        Ok(match tested {
-            Ok(()) => {
-                TestResult { success: true, message: success_message(target.ssl_mode).to_owned() }
-            }
-            Err(error) => TestResult { success: false, message: error.to_string() },
-        })
-    }
+async fn test(engine: &Engine, prepared: PreparedTest) -> Result<TestResult> {
+    let PreparedTest { target, method } = prepared;
+    let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
+    let tested = match rotators.of(method, &target) {
+        Ok(rotator) => rotator.test(&target).await,
+        Err(error) => Err(error),
+    };
+    Ok(match tested {
+        Ok(()) => {
+            TestResult { success: true, message: success_message(target.ssl_mode).to_owned() }
+        }
+        Err(error) => TestResult { success: false, message: error.to_string() },
+    })
 }
 
 /// Message for a connection that works, with a warning if it is not fully protected.

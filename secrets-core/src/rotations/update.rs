@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::Rotation;
 use super::create::check_interval;
+use super::list::named_rotation;
 use super::schedule::work_at;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::RotationStatus;
@@ -67,7 +68,7 @@ impl Operation for UpdateRotation {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Rotation> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        let id = cx.named_rotation(scope.environment.id, &self.name).await?.id;
+        let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
         let RotationChange { rotation_interval_days, status } = self.change;
         if rotation_interval_days.is_none() && status.is_none() {
             return Err(Error::invalid("status", "or rotation_interval_days must be given"));
@@ -75,13 +76,13 @@ impl Operation for UpdateRotation {
         rotation_interval_days.map_or(Ok(()), check_interval)?;
         cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
         // Load the rotation again, now that its row is locked.
-        let mut rotation = cx.named_rotation(scope.environment.id, &self.name).await?;
+        let mut rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         if let Some(days) = rotation_interval_days {
-            cx.set_interval(&mut rotation, days);
+            set_interval(cx, &mut rotation, days);
         }
         match status {
-            Some(WantedStatus::Paused) => cx.pause(&mut rotation),
-            Some(WantedStatus::Active) => cx.resume(&mut rotation),
+            Some(WantedStatus::Paused) => pause(cx, &mut rotation),
+            Some(WantedStatus::Active) => resume(cx, &mut rotation),
             None => {}
         }
         let has_open = cx.reads().open_attempt(id).await?.is_some();
@@ -95,59 +96,57 @@ impl Operation for UpdateRotation {
     }
 }
 
-impl Context<'_, Write> {
-    /// Sets the interval, counted from the last rotation.
-    fn set_interval(&mut self, rotation: &mut RotationRecord, days: u32) {
-        rotation.interval_days = days;
-        let from = rotation.last_rotation_at.unwrap_or(rotation.created_at);
-        let next = self.ports().timings().next(rotation, from).max(self.now());
-        rotation.next_rotation_at = next;
-        if rotation.remaining.is_some() {
-            rotation.remaining = Some(seconds(next - self.now()));
-        }
+/// Sets the interval, counted from the last rotation.
+fn set_interval(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord, days: u32) {
+    rotation.interval_days = days;
+    let from = rotation.last_rotation_at.unwrap_or(rotation.created_at);
+    let next = cx.ports().timings().next(rotation, from).max(cx.now());
+    rotation.next_rotation_at = next;
+    if rotation.remaining.is_some() {
+        rotation.remaining = Some(seconds(next - cx.now()));
     }
+}
 
-    fn pause(&mut self, rotation: &mut RotationRecord) {
-        if rotation.status == RotationStatus::Paused {
-            return;
-        }
-        let left = match rotation.status {
-            RotationStatus::Active => rotation.next_rotation_at - self.now(),
-            // The retry time of a failed rotation says nothing, so a whole interval remains.
-            _ => self.ports().timings().interval(rotation),
-        };
-        rotation.remaining = Some(seconds(left));
-        rotation.status = RotationStatus::Paused;
-        self.note.action = Some("rotation.paused");
+fn pause(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
+    if rotation.status == RotationStatus::Paused {
+        return;
     }
+    let left = match rotation.status {
+        RotationStatus::Active => rotation.next_rotation_at - cx.now(),
+        // The retry time of a failed rotation says nothing, so a whole interval remains.
+        _ => cx.ports().timings().interval(rotation),
+    };
+    rotation.remaining = Some(seconds(left));
+    rotation.status = RotationStatus::Paused;
+    cx.note.action = Some("rotation.paused");
+}
 
-    fn resume(&mut self, rotation: &mut RotationRecord) {
-        let next = match rotation.status {
-            RotationStatus::Active => return,
-            RotationStatus::Paused => {
-                let left = i64::try_from(rotation.remaining.unwrap_or_default());
-                self.now() + TimeDelta::seconds(left.unwrap_or_default())
-            }
-            RotationStatus::Error | RotationStatus::Disabled => {
-                self.ports().timings().next(rotation, self.now())
-            }
-        };
-        // Resuming confirms the new server. Its identity is stored at the next rotation.
-        if rotation.error_code.as_deref() == Some("identity_changed") {
-            rotation.identity = None;
+fn resume(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
+    let next = match rotation.status {
+        RotationStatus::Active => return,
+        RotationStatus::Paused => {
+            let left = i64::try_from(rotation.remaining.unwrap_or_default());
+            cx.now() + TimeDelta::seconds(left.unwrap_or_default())
         }
-        *rotation = RotationRecord {
-            status: RotationStatus::Active,
-            error_code: None,
-            error_message: None,
-            error_since: None,
-            failures: 0,
-            remaining: None,
-            next_rotation_at: next,
-            ..rotation.clone()
-        };
-        self.note.action = Some("rotation.resumed");
+        RotationStatus::Error | RotationStatus::Disabled => {
+            cx.ports().timings().next(rotation, cx.now())
+        }
+    };
+    // Resuming confirms the new server. Its identity is stored at the next rotation.
+    if rotation.error_code.as_deref() == Some("identity_changed") {
+        rotation.identity = None;
     }
+    *rotation = RotationRecord {
+        status: RotationStatus::Active,
+        error_code: None,
+        error_message: None,
+        error_since: None,
+        failures: 0,
+        remaining: None,
+        next_rotation_at: next,
+        ..rotation.clone()
+    };
+    cx.note.action = Some("rotation.resumed");
 }
 
 fn seconds(span: TimeDelta) -> u64 {

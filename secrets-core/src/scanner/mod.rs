@@ -29,7 +29,7 @@ mod rules;
 
 pub use look::entropy;
 pub use redact::redacted;
-pub use rule::{Rule, RuleError, Severity};
+pub use rule::{Rule, RuleError};
 pub use rule_file::RuleFile;
 pub use rules::Rules;
 
@@ -37,6 +37,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Serialize;
+
+use crate::model::scans::Severity;
 
 pub(super) use self::place::{Place, Places};
 

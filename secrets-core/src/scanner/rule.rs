@@ -4,8 +4,10 @@ use std::fmt;
 use std::ops::Range;
 
 use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
 
 use super::look::{entropy, is_stand_in};
+use crate::model::scans::Severity;
 
 /// Detection rule for one kind of credential.
 pub struct Rule {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uuid::Uuid;
 
 use crate::engine::{Access, Context};
-use crate::model::scans::Severity;
+use crate::model::scans::{FindingStatus, Severity};
 use crate::model::{
-    Broken, EnvironmentId, EnvironmentPath, Error, FindingId, Permission, ProjectId, ProjectRef,
-    Result, Rule, ScanId, Time,
+    EnvironmentId, EnvironmentPath, Error, FindingId, Permission, ProjectId, ProjectRef, Result,
+    ScanId, Time,
 };
 use crate::store::{FindingRecord, SecretPlace};
 

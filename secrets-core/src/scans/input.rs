@@ -7,8 +7,8 @@ use zeroize::Zeroizing;
 
 use crate::model::names::is_invisible;
 use crate::model::object::Object;
-use crate::model::scans::Severity;
-use crate::model::{Broken, Code, Error, FieldError, ProjectRef, Result, Rule, TeamId};
+use crate::model::scans::{Severity, SourceKind};
+use crate::model::{Code, Error, FieldError, ProjectRef, Result, TeamId};
 
 /// Maximum number of files in one scan.
 const MAX_FILES: usize = 1_000;

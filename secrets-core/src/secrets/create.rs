@@ -2,17 +2,13 @@
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::writing::{admit_secrets, first_version, touch};
-use super::sealing::describe;
 use super::Secret;
 use super::change::Content;
-use crate::access::EnvironmentScope;
-use crate::crypto::{Description, Plaintext, Sealed};
+use super::sealing::describe;
+use super::writing::{admit_secrets, first_version, touch};
+use crate::crypto::{Description, Plaintext};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{
-    EnvironmentPath, Error, Permission, Quota, Result, SecretId, SecretKey, Subject,
-};
-use crate::store::{Change, SecretRecord};
+use crate::model::{EnvironmentPath, Error, Permission, Result, SecretKey, Subject};
 
 /// Fields of a new secret.
 #[derive(Debug)]

@@ -6,12 +6,11 @@ use zeroize::Zeroizing;
 use super::reading::{all_visible, values};
 use super::sealing::reveal;
 use super::tagged::view_unless_held;
-use super::{Held, Secret, Tagged, Visible, visible};
-use crate::access::{EnvironmentScope, View};
-use crate::crypto::Plaintext;
+use super::{Held, Secret, Tagged, Visible};
+use crate::access::EnvironmentScope;
 use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::formats::{Format, ObjectName};
-use crate::model::{EnvironmentPath, Result, SecretKey};
+use crate::model::{EnvironmentPath, Result};
 
 /// Exports the secrets visible in an environment, with values, sorted by key. Hidden secrets are
 /// left out.

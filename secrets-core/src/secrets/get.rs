@@ -2,12 +2,9 @@
 
 use super::reading::nearest;
 use super::sealing::reveal;
-use super::sealing::NO_SECRET;
-use super::{KeyRef, Secret, Visible, visible};
-use crate::access::EnvironmentScope;
-use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
+use super::{KeyRef, Secret};
+use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
-use crate::store::Wanted;
 
 /// Reads a secret with its value, from the environment or from the nearest ancestor that holds the
 /// key.

@@ -6,7 +6,6 @@ use uuid::{Builder, Uuid};
 
 use super::reading::own_secret;
 use super::sealing::open_value;
-use super::sealing::NO_SECRET;
 use super::{KeyRef, revealed};
 use crate::access::EnvironmentScope;
 use crate::crypto::Plaintext;

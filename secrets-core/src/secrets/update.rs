@@ -1,14 +1,13 @@
 //! Updating a secret.
 
-use super::writing::{refuse_managed, replace, touch};
+use super::change::Content;
 use super::reading::own_secret;
 use super::sealing::{describe, seal_description};
-use super::change::Content;
+use super::writing::{refuse_managed, replace, touch};
 use super::{KeyRef, Secret, SecretChange, check_version};
-use crate::access::EnvironmentScope;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
-use crate::store::{Change, SecretRecord};
+use crate::model::{EnvironmentPath, Error, Permission, Result};
+use crate::store::SecretRecord;
 
 /// Changes a secret that the environment itself holds. An inherited key is not found: create the
 /// key to override it.

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 
 use super::Service;
 use crate::access::RESTORABLE;
-use crate::engine::Note;
+use crate::engine::{Caller, Note};
 use crate::model::{Result, Time};
 use crate::store::{ProjectRecord, Purge};
 
@@ -41,7 +41,7 @@ impl Service {
                 resource: Some(("project", Some(project.id.uuid()), None)),
                 ..Note::default()
             };
-            let entry = note.into_entry_of_system("project.purged", self.now());
+            let entry = note.into_entry(&Caller::system(), "project.purged", self.now());
             tx.insert_audit(&[entry]).await?;
         }
         tx.commit().await?;

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::Service;
 use crate::crypto::{ProjectKey, Sealed};
+use crate::engine::records::{description_context, value_context};
 use crate::model::{Error, ProjectId, RotationId, SecretId};
 use crate::rotations::{Kept, OpenPlace};
-use crate::secrets::{description_context, value_context};
 use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, StoreResult};
 
 /// Result of [`Service::verify_records`].

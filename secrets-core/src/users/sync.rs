@@ -1,7 +1,7 @@
 //! Signing in.
 
-use super::locked_user;
 use super::User;
+use super::locked_user;
 use crate::engine::{Audit, Callers, Context, Operation, Who, Write};
 use crate::model::names::is_invisible;
 use crate::model::{
@@ -26,7 +26,9 @@ impl Operation for SyncUser {
         let user = match &cx.caller.who {
             Who::Person(person) => refresh(cx, person.user.id, &person.identity).await?,
             Who::Unsynced(identity) => create_account(cx, identity).await?,
-            Who::Anonymous => return Err(Error::Unauthenticated("this needs a credential")),
+            Who::Anonymous | Who::System => {
+                return Err(Error::Unauthenticated("this needs a credential"));
+            }
             Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
         };
         // No email address here: it is stored with the actor, where it can be erased.

@@ -4,6 +4,7 @@ use super::super::keys::InjectedKeys;
 use super::super::sealing::{Kept, OpenPlace};
 use super::super::webhooks::{EventData, EventPlace, announce};
 use super::super::{draw_password, slot_user};
+use super::claim::has_left;
 use super::policy::{Effect, Reason};
 use super::work::{Held, Work};
 use crate::crypto::Keyring;
@@ -91,7 +92,7 @@ impl<'w, 'a> Attempt<'w, 'a> {
     /// Resumes an open attempt.
     pub(super) async fn take_up(work: &'w mut Work<'a>, mut record: AttemptRecord) -> Held<()> {
         let has_begun = record.state != AttemptState::Planned;
-        if has_begun && !work.engine.has_left(record.rotation) {
+        if has_begun && !has_left(work.engine, record.rotation) {
             record.resumed += 1;
             let mut tx = work.begin().await?;
             tx.update_attempt(&record).await?;

@@ -1,15 +1,14 @@
 //! Checks that the served credential can still log in.
 
-use crate::secrets::sealing::open_value;
 use super::super::keys::InjectedKeys;
 use super::super::schedule::span;
 use super::super::slot_user;
 use super::work::{Held, Work};
-use crate::access::EnvironmentScope;
 use crate::engine::{Caller, Context, Read};
+use crate::model::Result;
 use crate::model::rotations::RotationStatus;
-use crate::model::{Error, Origin, Result};
 use crate::ports::rotator::{Fault, Login, Target};
+use crate::secrets::sealing::open_value;
 
 /// Error message for a served credential that the server rejects.
 const DRIFT: &str =
@@ -58,21 +57,13 @@ impl Work<'_> {
     /// Loads the served credential; `None` before the first success.
     async fn served_login(&self) -> Result<Option<Login>> {
         let Some(slot) = self.rotation.active_slot else { return Ok(None) };
-        let caller = Caller::anonymous(Origin::default());
+        let caller = Caller::system();
         let mut cx = Context::<Read>::open(self.engine, &caller).await?;
-        let place = self.place.place.clone();
-        let key = cx.keyring().project_key(&place.key).map_err(Error::internal)?;
-        let scope = EnvironmentScope {
-            plan: cx.options().plans.of_team(&place.plan),
-            project: place.project,
-            environment: place.environment,
-            may_write: false,
-            key,
-        };
+        let scope = cx.rotation_environment(self.place.place.clone())?;
         let keys = InjectedKeys::from_text(&self.rotation.keys)?;
         let found = cx.reads().secrets(scope.environment.id, &[keys.password]).await?;
         let Some(secret) = found.into_iter().next() else { return Ok(None) };
-        let password = open_value(cx, &scope, &secret).await?;
+        let password = open_value(&mut cx, &scope, &secret).await?;
         Ok(Some(Login { username: slot_user(self.rotation.id, slot), password }))
     }
 }

@@ -20,7 +20,7 @@ use crate::store::{Lease, StoreResult};
 /// Maximum number of rotations with work considered per call.
 const MAX_CANDIDATES: u32 = 64;
 
-/// A claimed rotation with work. No other node works on it while the lease lasts. [`Service::work`]
+/// A claimed rotation with work. No other node works on it while the lease lasts. [`work`]
 /// does the work.
 #[derive(Debug)]
 pub struct Claim {
@@ -28,89 +28,87 @@ pub struct Claim {
     _permit: Seat,
 }
 
-impl Engine {
-    /// Claims rotations with work: rotations that are due, attempts left unfinished, previous
-    /// credentials to lock, and served credentials to check. At most four at once per node, and one
-    /// per database host.
-    pub async fn claim_rotations(&self) -> Result<Vec<Claim>> {
-        let mut claims = Vec::new();
-        if self.ports().rotators.is_none() || !self.seats().has_room() {
-            return Ok(claims);
+/// Claims rotations with work: rotations that are due, attempts left unfinished, previous
+/// credentials to lock, and served credentials to check. At most four at once per node, and one
+/// per database host.
+pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
+    let mut claims = Vec::new();
+    if engine.ports().rotators.is_none() || !permits(engine).has_room() {
+        return Ok(claims);
+    }
+    let work = engine.store().read().await?.rotation_work(engine.now(), MAX_CANDIDATES).await?;
+    for rotation in work {
+        if !permits(engine).has_room() {
+            break;
         }
-        let work = self.store().read().await?.rotation_work(self.now(), MAX_CANDIDATES).await?;
-        for rotation in work {
-            if !self.seats().has_room() {
-                break;
-            }
-            claims.extend(self.claim_rotation(rotation, Asker::Schedule).await?);
-        }
-        Ok(claims)
+        claims.extend(claim_rotation(engine, rotation, Asker::Schedule).await?);
     }
+    Ok(claims)
+}
 
-    /// Ends all leases. Only call it while no other process uses the store.
-    pub async fn end_rotation_leases(&self) -> StoreResult<()> {
-        let mut tx = self.store().begin().await?;
-        tx.end_leases().await?;
-        tx.commit().await
-    }
+/// Ends all leases. Only call it while no other process uses the store.
+pub async fn end_rotation_leases(engine: &Engine) -> StoreResult<()> {
+    let mut tx = engine.store().begin().await?;
+    tx.end_leases().await?;
+    tx.commit().await
+}
 
-    /// Claims a rotation, if no other worker has it and a permit is available.
-    pub(in super::super) async fn claim_rotation(
-        &self,
-        rotation: RotationId,
-        asker: Asker,
-    ) -> Result<Option<Claim>> {
-        let Some(rotators) = self.ports().rotators.as_ref() else { return Ok(None) };
-        let host = self.rotation_host(rotation).await?;
-        let Some(permit) = self.seats().take(&host, asker) else { return Ok(None) };
-        let now = self.now();
-        let mut tx = self.store().begin().await?;
-        let lease = tx.take_lease(rotation, now, now + span(rotators.timings.lease)).await?;
-        tx.commit().await?;
-        Ok(lease.map(|lease| Claim { lease, _permit: permit }))
-    }
+/// Claims a rotation, if no other worker has it and a permit is available.
+pub(in crate::rotations) async fn claim_rotation(
+    engine: &Engine,
+    rotation: RotationId,
+    asker: Asker,
+) -> Result<Option<Claim>> {
+    let Some(rotators) = engine.ports().rotators.as_ref() else { return Ok(None) };
+    let host = rotation_host(engine, rotation).await?;
+    let Some(permit) = permits(engine).take(&host, asker) else { return Ok(None) };
+    let now = engine.now();
+    let mut tx = engine.store().begin().await?;
+    let lease = tx.take_lease(rotation, now, now + span(rotators.timings.lease)).await?;
+    tx.commit().await?;
+    Ok(lease.map(|lease| Claim { lease, _permit: permit }))
+}
 
-    /// Host of a rotation's database, or a text unique to the rotation if the connection cannot be
-    /// decrypted.
-    async fn rotation_host(&self, id: RotationId) -> Result<String> {
-        let fallback = || format!("rotation {id}");
-        let mut reads = self.store().read().await?;
-        let (Some(rotation), Some(place)) =
-            (reads.rotation(id).await?, reads.rotation_place(id).await?)
-        else {
-            return Ok(fallback());
-        };
-        let Ok(place) = OpenPlace::new(self.keyring(), place) else { return Ok(fallback()) };
-        let seals = place.seals(self.keyring());
-        let target = connection::open(&seals, reads.as_mut(), &rotation).await;
-        Ok(target.map_or_else(|_| fallback(), |target| target.host))
-    }
+/// Host of a rotation's database, or a text unique to the rotation if the connection cannot be
+/// decrypted.
+async fn rotation_host(engine: &Engine, id: RotationId) -> Result<String> {
+    let fallback = || format!("rotation {id}");
+    let mut reads = engine.store().read().await?;
+    let (Some(rotation), Some(place)) =
+        (reads.rotation(id).await?, reads.rotation_place(id).await?)
+    else {
+        return Ok(fallback());
+    };
+    let Ok(place) = OpenPlace::new(engine.keyring(), place) else { return Ok(fallback()) };
+    let seals = place.seals(engine.keyring());
+    let target = connection::open(&seals, reads.as_mut(), &rotation).await;
+    Ok(target.map_or_else(|_| fallback(), |target| target.host))
+}
 
-    /// Performs the next piece of work on a claimed rotation. If it is interrupted, another worker
-    /// resumes it from the stored state after the lease has ended.
-    pub async fn work(&self, claim: Claim) {
-        let Some(rotators) = self.ports().rotators.as_ref() else { return };
-        let rotation = claim.lease.rotation;
-        match self.work_once(rotators, claim.lease).await {
-            Ok(()) | Err(Halt::Lost) => {}
-            Err(Halt::Failed(error)) => {
-                let error = &error as &dyn std::error::Error;
-                tracing::error!(%rotation, error, "rotation interrupted, will be resumed");
-            }
+/// Performs the next piece of work on a claimed rotation. If it is interrupted, another worker
+/// resumes it from the stored state after the lease has ended.
+pub async fn work(engine: &Engine, claim: Claim) {
+    let Some(rotators) = engine.ports().rotators.as_ref() else { return };
+    let rotation = claim.lease.rotation;
+    match work_once(engine, rotators, claim.lease).await {
+        Ok(()) | Err(Halt::Lost) => {}
+        Err(Halt::Failed(error)) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(%rotation, error, "rotation interrupted, will be resumed");
         }
     }
+}
 
-    async fn work_once(&self, rotators: &Rotators, lease: Lease) -> Held<()> {
-        let Some(mut work) = Work::open(self, rotators, lease).await? else { return Ok(()) };
-        let done = work.next_step().await;
-        if let Err(Halt::Failed(_)) = done {
-            self.mark_unfinished(lease.rotation);
-        }
-        let mut tx = self.store().begin().await?;
-        tx.end_lease(&work.lease).await?;
-        tx.commit().await?;
-        done
+async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> Held<()> {
+    let Some(mut work) = Work::open(engine, rotators, lease).await? else { return Ok(()) };
+    let done = work.next_step().await;
+    if let Err(Halt::Failed(_)) = done {
+        mark_unfinished(engine, lease.rotation);
     }
+    let mut tx = engine.store().begin().await?;
+    tx.end_lease(&work.lease).await?;
+    tx.commit().await?;
+    done
 }
 
 impl Work<'_> {
@@ -142,17 +140,20 @@ impl Work<'_> {
     }
 }
 
-impl Engine {
-    pub(super) fn mark_unfinished(&self, rotation: RotationId) {
-        lock(&self.shared::<Interrupted>().0).insert(rotation);
-    }
+/// Rotations whose work failed in this process, which is still running. A later attempt need not wait
+/// for their lease to end.
+#[derive(Default)]
+struct Interrupted(Mutex<BTreeSet<RotationId>>);
 
-    /// True if this process itself left the rotation unfinished, without crashing. Clears the mark.
-    pub(super) fn has_left(&self, rotation: RotationId) -> bool {
-        lock(&self.shared::<Interrupted>().0).remove(&rotation)
-    }
+fn mark_unfinished(engine: &Engine, rotation: RotationId) {
+    lock(&engine.shared::<Interrupted>().0).insert(rotation);
+}
 
-    fn seats(&self) -> Arc<super::Seats> {
-        self.shared()
-    }
+/// True if this process itself left the rotation unfinished, without crashing. Clears the mark.
+pub(super) fn has_left(engine: &Engine, rotation: RotationId) -> bool {
+    lock(&engine.shared::<Interrupted>().0).remove(&rotation)
+}
+
+fn permits(engine: &Engine) -> Arc<super::Seats> {
+    engine.shared()
 }

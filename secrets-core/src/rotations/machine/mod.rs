@@ -36,6 +36,9 @@ mod verify;
 mod work;
 
 pub(super) use attempt::plan;
-pub use claim::Claim;
-pub(in super::super) use seats::Asker;
-pub(crate) use seats::Seats;
+pub(in crate::rotations) use claim::claim_rotation;
+pub use claim::{Claim, claim_rotations, end_rotation_leases, work};
+pub(in crate::rotations) use revoke::shut_out;
+pub(in crate::rotations) use seats::Asker;
+use seats::Seats;
+pub(in crate::rotations) use time_out::{seize_lease, time_out};

@@ -1,6 +1,6 @@
 //! Failure policy: retries within an attempt, and the effect of a failed attempt on its rotation.
 
-use crate::ports::rotator::Fault;
+use crate::ports::rotator::{Fault, TargetError};
 
 /// Reaction to a fault while a password is being set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +82,8 @@ impl Reason {
     }
 }
 
-impl From<super::super::TargetError> for Reason {
-    fn from(error: super::super::TargetError) -> Self {
+impl From<TargetError> for Reason {
+    fn from(error: TargetError) -> Self {
         Self::new(error.fault.code(), error.to_string(), error.fault.effect())
     }
 }

@@ -2,31 +2,30 @@
 
 use super::super::rotate::no_rotators;
 use super::super::slot_user;
+use super::seize_lease;
 use super::work::{Halt, Work};
 use crate::engine::Engine;
 use crate::model::rotations::Slot;
 use crate::model::{Error, Result, RotationId, Subject};
 use crate::ports::rotator::Fence;
 
-impl Engine {
-    /// Locks both database users of a rotation. Takes the lease away from any other worker.
-    pub(in super::super) async fn shut_out(&self, rotation: RotationId) -> Result<()> {
-        let rotators = self.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-        let gone = || Error::NotFound(Subject::Rotation);
-        let lease = self.seize_lease(rotation).await?.ok_or_else(gone)?;
-        let mut work = Work::open(self, rotators, lease).await?.ok_or_else(gone)?;
-        let target = work.target().await?;
-        let fence = Fence { rotation, sequence: work.rotation.sequence };
-        let rotator = work.rotator(&target).map_err(|error| Error::Unavailable(error.into()))?;
-        for slot in [Slot::A, Slot::B] {
-            let username = slot_user(rotation, slot);
-            let locked = work.under_lease(rotator.lock(&target, fence, &username)).await;
-            match locked {
-                Ok(locked) => locked.map_err(|error| Error::Unavailable(error.into()))?,
-                Err(Halt::Lost) => return Err(gone()),
-                Err(Halt::Failed(error)) => return Err(error),
-            }
+/// Locks both database users of a rotation. Takes the lease away from any other worker.
+pub(in crate::rotations) async fn shut_out(engine: &Engine, rotation: RotationId) -> Result<()> {
+    let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
+    let gone = || Error::NotFound(Subject::Rotation);
+    let lease = seize_lease(engine, rotation).await?.ok_or_else(gone)?;
+    let mut work = Work::open(engine, rotators, lease).await?.ok_or_else(gone)?;
+    let target = work.target().await?;
+    let fence = Fence { rotation, sequence: work.rotation.sequence };
+    let rotator = work.rotator(&target).map_err(|error| Error::Unavailable(error.into()))?;
+    for slot in [Slot::A, Slot::B] {
+        let username = slot_user(rotation, slot);
+        let locked = work.under_lease(rotator.lock(&target, fence, &username)).await;
+        match locked {
+            Ok(locked) => locked.map_err(|error| Error::Unavailable(error.into()))?,
+            Err(Halt::Lost) => return Err(gone()),
+            Err(Halt::Failed(error)) => return Err(error),
         }
-        Ok(())
     }
+    Ok(())
 }

@@ -4,17 +4,16 @@ use std::pin::pin;
 
 use futures_util::poll;
 
-use crate::secrets::writing::write_rotated;
 use super::super::keys::InjectedKeys;
 use super::super::schedule::{span, work_at};
 use super::attempt::Attempt;
 use super::policy::{Effect, Reason};
 use super::work::{Halt, Held};
-use crate::access::EnvironmentScope;
 use crate::engine::{Caller, Context, Write};
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
-use crate::model::{Error, Origin, Subject};
+use crate::model::{Error, Subject};
+use crate::secrets::writing::write_rotated;
 use crate::store::{RotationRecord, StoreResult};
 
 /// Reason why the new credential cannot be served.
@@ -30,7 +29,7 @@ impl Attempt<'_, '_> {
     /// transaction. Rolls the attempt back if a rule forbids that.
     pub(super) async fn swap(&mut self) -> Held<()> {
         let engine = self.work.engine;
-        let caller = Caller::anonymous(Origin::default());
+        let caller = Caller::system();
         let mut cx = Context::<Write>::open(engine, &caller).await?;
         let before = (self.record.clone(), self.work.rotation.clone());
         match self.serve(&mut cx).await {
@@ -64,14 +63,7 @@ impl Attempt<'_, '_> {
         let place = place.filter(|place| !place.is_deleted).ok_or_else(gone)?;
 
         let keys = InjectedKeys::from_text(&self.work.rotation.keys).map_err(refused)?;
-        let key = cx.keyring().project_key(&place.key).map_err(|e| refused(Error::internal(e)))?;
-        let scope = EnvironmentScope {
-            plan: cx.options().plans.of_team(&place.plan),
-            project: place.project,
-            environment: place.environment,
-            may_write: true,
-            key,
-        };
+        let scope = cx.rotation_environment(place).map_err(refused)?;
         let values = keys.values(&self.target, &self.login).map_err(refused)?;
         write_rotated(cx, &scope, values).await.map_err(refused)?;
 
@@ -149,7 +141,7 @@ fn halt(error: crate::store::StoreError) -> Refused {
 /// Commits. The failpoint lets a test stop the process after the store got the commit but before it
 /// answered.
 async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
-    let (tx, ..) = cx.into_parts();
+    let tx = cx.into_session();
     let mut commit = pin!(tx.commit());
     if let std::task::Poll::Ready(done) = poll!(commit.as_mut()) {
         return done;

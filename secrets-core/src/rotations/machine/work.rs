@@ -8,8 +8,8 @@ use futures_util::future::{Either, select};
 use super::super::connection;
 use super::super::schedule::{span, work_at};
 use super::super::sealing::OpenPlace;
-use crate::engine::Engine;
 use crate::engine::Note;
+use crate::engine::{Caller, Engine};
 use crate::model::{Error, Result, Subject};
 use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
 use crate::ports::timings::Rotators;
@@ -140,7 +140,7 @@ impl<'a> Work<'a> {
         };
         let details = details.iter().map(|(name, detail)| ((*name).to_owned(), detail.clone()));
         note.details.extend(details);
-        tx.insert_audit(&[note.into_entry_of_system(action, self.engine.now())]).await
+        tx.insert_audit(&[note.into_entry(&Caller::system(), action, self.engine.now())]).await
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::Webhook;
+use super::rotation_of_webhooks;
 use super::sealing::Receiver;
 use crate::crypto::WebhookSecret;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -54,7 +55,7 @@ impl Operation for CreateWebhook {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Webhook> {
         let NewWebhook { url, events } = self.webhook;
         let (scope, rotation) =
-            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Write).await?;
+            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Write).await?;
         check_events(&events)?;
         url.check(&cx.options().egress)?;
         let held = cx.tx().lock_rotation(rotation.id).await;

@@ -1,5 +1,6 @@
 //! Deletion of webhooks.
 
+use super::{rotation_of_webhooks, webhook_of};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result, Subject, WebhookId};
 
@@ -23,8 +24,8 @@ impl Operation for DeleteWebhook {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let (_, rotation) =
-            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Write).await?;
-        let webhook = cx.webhook_of(&rotation, self.webhook).await?;
+            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Write).await?;
+        let webhook = webhook_of(cx, &rotation, self.webhook).await?;
         let held = cx.tx().lock_rotation(rotation.id).await;
         held.map_err(|error| error.gone(Subject::Rotation))?;
         let deleted = cx.tx().delete_webhook(webhook.id).await;

@@ -1,16 +1,18 @@
 //! Delivery of events to webhooks, and the effect of the outcome on the webhook.
 
+use async_trait::async_trait;
 use chrono::TimeDelta;
 use serde::Deserialize;
 
-use super::event::message_id;
+use super::event::{DELIVERY, message_id};
+use super::receivers::Receivers;
 use super::schedule::{PATIENCE, after_a_crowd, next_attempt};
 use super::sealing::Receiver;
-use crate::engine::Engine;
 use crate::engine::Note;
+use crate::engine::{Caller, Engine};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{Error, Result, Time, WebhookDeliveryId};
-use crate::outbox::settle;
+use crate::outbox::{Channel, settle};
 use crate::ports::webhooks::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
 use crate::rotations::sealing::OpenPlace;
 use crate::store::{
@@ -51,98 +53,120 @@ enum Outcome {
     Dropped,
 }
 
-impl Engine {
-    /// Sends a delivery to its webhook and records the outcome.
-    pub(crate) async fn deliver_webhook(
-        &self,
-        sender: &dyn WebhookSender,
-        claimed: &DeliveryRecord,
-    ) -> StoreResult<()> {
-        let Some(due) = self.due(claimed).await? else {
-            // The delivery was deleted or finished in the meantime.
-            return settle(self.store().begin().await?, claimed, None).await;
-        };
-        if !due.webhook.enabled || due.place.is_deleted {
-            return self.settle_webhook(claimed, due, Outcome::Dropped).await;
+/// Deliveries to webhooks.
+#[derive(Debug, Clone, Copy)]
+pub struct WebhookDeliveries;
+
+#[async_trait]
+impl Channel for WebhookDeliveries {
+    fn kind(&self) -> &'static str {
+        DELIVERY
+    }
+
+    fn max_in_flight(&self) -> usize {
+        64
+    }
+
+    fn is_available(&self, engine: &Engine) -> bool {
+        engine.ports().webhooks.is_some()
+    }
+
+    async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()> {
+        let Some(sender) = engine.ports().webhooks.as_deref() else { return Ok(()) };
+        deliver_webhook(engine, sender, delivery).await
+    }
+}
+
+/// Sends a delivery to its webhook and records the outcome.
+async fn deliver_webhook(
+    engine: &Engine,
+    sender: &dyn WebhookSender,
+    claimed: &DeliveryRecord,
+) -> StoreResult<()> {
+    let Some(due) = due(engine, claimed).await? else {
+        // The delivery was deleted or finished in the meantime.
+        return settle(engine.store().begin().await?, claimed, None).await;
+    };
+    if !due.webhook.enabled || due.place.is_deleted {
+        return settle_webhook(engine, claimed, due, Outcome::Dropped).await;
+    }
+    let outcome = match receiver(engine, &due).await {
+        Ok(receiver) => {
+            let team = due.place.project.team;
+            let Some(_permit) = engine.shared::<Receivers>().take(receiver.url.host(), team) else {
+                let later = after_a_crowd(engine.now());
+                return settle(engine.store().begin().await?, claimed, Some(later)).await;
+            };
+            let request = request(receiver, &due.delivery, engine.now());
+            Outcome::of(sender.send(&request).await)
         }
-        let outcome = match self.receiver(&due).await {
-            Ok(receiver) => {
-                let team = due.place.project.team;
-                let Some(_permit) = self.shared::<Receivers>().take(receiver.url.host(), team) else {
-                    let later = after_a_crowd(self.now());
-                    return settle(self.store().begin().await?, claimed, Some(later)).await;
-                };
-                let request = request(receiver, &due.delivery, self.now());
-                Outcome::of(sender.send(&request).await)
-            }
-            Err(Error::Unavailable(cause)) => return Err(StoreError::Unavailable(cause)),
-            Err(error) => {
-                let cause = std::error::Error::source(&error);
-                tracing::error!(webhook = %due.webhook.id, cause, "webhook record cannot be read");
-                let reason = "the stored webhook cannot be read";
-                Outcome::Failed { status: None, retry_after: None, reason }
-            }
-        };
-        self.settle_webhook(claimed, due, outcome).await
-    }
-
-    /// Deletes finished deliveries older than 30 days. The host calls it periodically.
-    pub async fn prune_webhook_deliveries(&self) -> Result<()> {
-        let mut tx = self.store().begin().await?;
-        tx.prune_webhook_deliveries(self.now() - RETENTION, MAX_PRUNED).await?;
-        Ok(tx.commit().await?)
-    }
-
-    async fn due(&self, claimed: &DeliveryRecord) -> StoreResult<Option<Due>> {
-        let Ok(sending) = serde_json::from_str::<OutboxPayload>(&claimed.payload) else {
-            return Ok(None);
-        };
-        let mut reads = self.store().read().await?;
-        let delivery = reads.webhook_delivery(sending.delivery).await?;
-        let pending = delivery.filter(|found| found.status == DeliveryStatus::Pending);
-        let Some(delivery) = pending else { return Ok(None) };
-        let Some(webhook) = reads.webhook(delivery.webhook).await? else { return Ok(None) };
-        let Some(rotation) = reads.rotation(webhook.rotation).await? else { return Ok(None) };
-        let Some(place) = reads.rotation_place(rotation.id).await? else { return Ok(None) };
-        Ok(Some(Due { rotation, place, webhook, delivery }))
-    }
-
-    async fn receiver(&self, due: &Due) -> Result<Receiver> {
-        let place = OpenPlace::new(self.keyring(), due.place.clone())?;
-        let mut reads = self.store().read().await?;
-        Receiver::open(&place.seals(self.keyring()), reads.as_mut(), &due.webhook).await
-    }
-
-    async fn settle_webhook(
-        &self,
-        claimed: &DeliveryRecord,
-        due: Due,
-        outcome: Outcome,
-    ) -> StoreResult<()> {
-        let mut tx = self.store().begin().await?;
-        // Locked, so that concurrent changes to the webhook are not lost.
-        let current = match tx.lock_rotation(due.rotation.id).await {
-            Ok(()) => current(tx.as_mut(), &due).await?,
-            Err(StoreError::Stale(_)) => None,
-            Err(error) => return Err(error),
-        };
-        let Some((before, mut delivery)) = current else {
-            return settle(tx, claimed, None).await;
-        };
-        let (mut webhook, now) = (before.clone(), self.now());
-        let again = apply(&outcome, &mut delivery, &mut webhook, now);
-        log_failure(&outcome, &delivery);
-        tx.update_webhook_delivery(&delivery).await?;
-        if webhook != before {
-            tx.update_webhook(&webhook).await?;
+        Err(Error::Unavailable(cause)) => return Err(StoreError::Unavailable(cause)),
+        Err(error) => {
+            let cause = std::error::Error::source(&error);
+            tracing::error!(webhook = %due.webhook.id, cause, "webhook record cannot be read");
+            let reason = "the stored webhook cannot be read";
+            Outcome::Failed { status: None, retry_after: None, reason }
         }
-        if before.enabled && !webhook.enabled {
-            tracing::warn!(webhook = %webhook.id, "webhook disabled: its receiver failed");
-            let note = audit_note(&due, &outcome);
-            tx.insert_audit(&[note.into_entry_of_system("webhook.disabled", now)]).await?;
-        }
-        settle(tx, claimed, again).await
+    };
+    settle_webhook(engine, claimed, due, outcome).await
+}
+
+/// Deletes finished deliveries older than 30 days. The host calls it periodically.
+pub async fn prune_deliveries(engine: &Engine) -> Result<()> {
+    let mut tx = engine.store().begin().await?;
+    tx.prune_webhook_deliveries(engine.now() - RETENTION, MAX_PRUNED).await?;
+    Ok(tx.commit().await?)
+}
+
+async fn due(engine: &Engine, claimed: &DeliveryRecord) -> StoreResult<Option<Due>> {
+    let Ok(sending) = serde_json::from_str::<OutboxPayload>(&claimed.payload) else {
+        return Ok(None);
+    };
+    let mut reads = engine.store().read().await?;
+    let delivery = reads.webhook_delivery(sending.delivery).await?;
+    let pending = delivery.filter(|found| found.status == DeliveryStatus::Pending);
+    let Some(delivery) = pending else { return Ok(None) };
+    let Some(webhook) = reads.webhook(delivery.webhook).await? else { return Ok(None) };
+    let Some(rotation) = reads.rotation(webhook.rotation).await? else { return Ok(None) };
+    let Some(place) = reads.rotation_place(rotation.id).await? else { return Ok(None) };
+    Ok(Some(Due { rotation, place, webhook, delivery }))
+}
+
+async fn receiver(engine: &Engine, due: &Due) -> Result<Receiver> {
+    let place = OpenPlace::new(engine.keyring(), due.place.clone())?;
+    let mut reads = engine.store().read().await?;
+    Receiver::open(&place.seals(engine.keyring()), reads.as_mut(), &due.webhook).await
+}
+
+async fn settle_webhook(
+    engine: &Engine,
+    claimed: &DeliveryRecord,
+    due: Due,
+    outcome: Outcome,
+) -> StoreResult<()> {
+    let mut tx = engine.store().begin().await?;
+    // Locked, so that concurrent changes to the webhook are not lost.
+    let current = match tx.lock_rotation(due.rotation.id).await {
+        Ok(()) => current(tx.as_mut(), &due).await?,
+        Err(StoreError::Stale(_)) => None,
+        Err(error) => return Err(error),
+    };
+    let Some((before, mut delivery)) = current else {
+        return settle(tx, claimed, None).await;
+    };
+    let (mut webhook, now) = (before.clone(), engine.now());
+    let again = apply(&outcome, &mut delivery, &mut webhook, now);
+    log_failure(&outcome, &delivery);
+    tx.update_webhook_delivery(&delivery).await?;
+    if webhook != before {
+        tx.update_webhook(&webhook).await?;
     }
+    if before.enabled && !webhook.enabled {
+        tracing::warn!(webhook = %webhook.id, "webhook disabled: its receiver failed");
+        let note = audit_note(&due, &outcome);
+        tx.insert_audit(&[note.into_entry(&Caller::system(), "webhook.disabled", now)]).await?;
+    }
+    settle(tx, claimed, again).await
 }
 
 /// Reloads the webhook and the delivery; `None` if either was deleted.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::event::TEST;
+use super::{rotation_of_webhooks, webhook_of};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{EnvironmentPath, Permission, Result, Time, WebhookDeliveryId, WebhookId};
@@ -52,8 +53,8 @@ impl Operation for ListDeliveries {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<WebhookDelivery>> {
         let (_, rotation) =
-            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Read).await?;
-        let webhook = cx.webhook_of(&rotation, self.webhook).await?;
+            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Read).await?;
+        let webhook = webhook_of(cx, &rotation, self.webhook).await?;
         let deliveries = cx.reads().webhook_deliveries(webhook.id, MAX_DELIVERIES).await?;
         Ok(deliveries.into_iter().map(Into::into).collect())
     }

@@ -1,6 +1,7 @@
 //! Listing of webhooks.
 
 use super::Webhook;
+use super::rotation_of_webhooks;
 use super::sealing::Receiver;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Permission, Result};
@@ -24,7 +25,7 @@ impl Operation for ListWebhooks {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Webhook>> {
         let (scope, rotation) =
-            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Read).await?;
+            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Read).await?;
         let seals = Seals {
             keyring: cx.keyring(),
             project: scope.project.id,

@@ -27,7 +27,6 @@ pub use deliver::{WebhookDeliveries, prune_deliveries};
 pub use deliveries::{ListDeliveries, WebhookDelivery};
 pub(crate) use event::{EventData, EventPlace, announce};
 pub use list::ListWebhooks;
-pub(crate) use receivers::Receivers;
 pub use redeliver::Redeliver;
 pub use test::TestWebhook;
 
@@ -39,6 +38,7 @@ use crate::model::{
     Code, EnvironmentPath, Error, Permission, Result, RotationId, RotationName, Subject, Time,
     WebhookId,
 };
+use crate::ports::webhook_url::WebhookUrl;
 use crate::store::{RotationRecord, WebhookRecord};
 
 /// A webhook of a rotation. The signing secret is only included when the webhook is created.
@@ -89,32 +89,30 @@ const DISABLED: Error = Error::Refused {
     ),
 };
 
-impl<A: Access> Context<'_, A> {
-    /// Resolves a rotation by name and authorizes the caller in its environment.
-    async fn rotation_of_webhooks(
-        &mut self,
-        at: &EnvironmentPath,
-        name: String,
-        wanted: Permission,
-    ) -> Result<(EnvironmentScope, RotationRecord)> {
-        let scope = self.environment(at, wanted).await?;
-        let unknown = || Error::NotFound(Subject::Rotation);
-        let name = RotationName::try_from(name).map_err(|_| unknown())?;
-        let found = self.reads().rotation_named(scope.environment.id, &name).await?;
-        Ok((scope, found.ok_or_else(unknown)?))
-    }
+/// Resolves a rotation by name and authorizes the caller in its environment.
+async fn rotation_of_webhooks<A: Access>(
+    cx: &mut Context<'_, A>,
+    at: &EnvironmentPath,
+    name: String,
+    wanted: Permission,
+) -> Result<(EnvironmentScope, RotationRecord)> {
+    let scope = cx.environment(at, wanted).await?;
+    let unknown = || Error::NotFound(Subject::Rotation);
+    let name = RotationName::try_from(name).map_err(|_| unknown())?;
+    let found = cx.reads().rotation_named(scope.environment.id, &name).await?;
+    Ok((scope, found.ok_or_else(unknown)?))
+}
 
-    /// Loads a webhook of the rotation.
-    async fn webhook_of(
-        &mut self,
-        rotation: &RotationRecord,
-        webhook: Option<WebhookId>,
-    ) -> Result<WebhookRecord> {
-        let unknown = || Error::NotFound(Subject::Webhook);
-        let found = self.reads().webhook(webhook.ok_or_else(unknown)?).await?;
-        let found = found.filter(|webhook| webhook.rotation == rotation.id);
-        let webhook = found.ok_or_else(unknown)?;
-        self.about("webhook", webhook.id.uuid(), rotation.name.as_str());
-        Ok(webhook)
-    }
+/// Loads a webhook of the rotation.
+async fn webhook_of<A: Access>(
+    cx: &mut Context<'_, A>,
+    rotation: &RotationRecord,
+    webhook: Option<WebhookId>,
+) -> Result<WebhookRecord> {
+    let unknown = || Error::NotFound(Subject::Webhook);
+    let found = cx.reads().webhook(webhook.ok_or_else(unknown)?).await?;
+    let found = found.filter(|webhook| webhook.rotation == rotation.id);
+    let webhook = found.ok_or_else(unknown)?;
+    cx.about("webhook", webhook.id.uuid(), rotation.name.as_str());
+    Ok(webhook)
 }

@@ -2,6 +2,7 @@
 
 use super::event::enqueue;
 use super::{DISABLED, WebhookDelivery};
+use super::{rotation_of_webhooks, webhook_of};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{
@@ -31,10 +32,10 @@ impl Operation for Redeliver {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<WebhookDelivery> {
         let (_, rotation) =
-            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Write).await?;
+            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Write).await?;
         let held = cx.tx().lock_rotation(rotation.id).await;
         held.map_err(|error| error.gone(Subject::Rotation))?;
-        let webhook = cx.webhook_of(&rotation, self.webhook).await?;
+        let webhook = webhook_of(cx, &rotation, self.webhook).await?;
         let unknown = || Error::NotFound(Subject::WebhookDelivery);
         let found = cx.reads().webhook_delivery(self.delivery.ok_or_else(unknown)?).await?;
         let found = found.filter(|delivery| delivery.webhook == webhook.id);

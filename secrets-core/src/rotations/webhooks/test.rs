@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 
 use super::event::{EventPlace, announce_test};
 use super::{DISABLED, WebhookDelivery};
+use super::{rotation_of_webhooks, webhook_of};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, WebhookId};
 
@@ -35,14 +36,14 @@ impl Operation for TestWebhook {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<WebhookDelivery> {
         let (_, rotation) =
-            cx.rotation_of_webhooks(&self.at, self.rotation, Permission::Write).await?;
+            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Write).await?;
         let held = cx.tx().lock_rotation(rotation.id).await;
         held.map_err(|error| error.gone(Subject::Rotation))?;
-        let webhook = cx.webhook_of(&rotation, self.webhook).await?;
+        let webhook = webhook_of(cx, &rotation, self.webhook).await?;
         if !webhook.enabled {
             return Err(DISABLED);
         }
-        cx.check_test_rate(webhook.id).await?;
+        check_test_rate(cx, webhook.id).await?;
 
         let now = cx.now();
         let place = cx.reads().rotation_place(rotation.id).await?;
@@ -53,17 +54,15 @@ impl Operation for TestWebhook {
     }
 }
 
-impl Context<'_, Write> {
-    async fn check_test_rate(&mut self, webhook: WebhookId) -> Result<()> {
-        let since = self.now() - TimeDelta::minutes(1);
-        let deliveries = self.reads().webhook_deliveries(webhook, DELIVERIES_SEARCHED).await?;
-        let tests = deliveries.iter().filter(|one| one.event.is_none() && one.created_at > since);
-        // Newest first, so the last counted test is the first to become older than a minute.
-        match tests.take(MAX_TESTS_PER_MINUTE).enumerate().last() {
-            Some((last, oldest)) if last + 1 == MAX_TESTS_PER_MINUTE => {
-                Err(Error::RateLimited(oldest.created_at + TimeDelta::minutes(1)))
-            }
-            _ => Ok(()),
+async fn check_test_rate(cx: &mut Context<'_, Write>, webhook: WebhookId) -> Result<()> {
+    let since = cx.now() - TimeDelta::minutes(1);
+    let deliveries = cx.reads().webhook_deliveries(webhook, DELIVERIES_SEARCHED).await?;
+    let tests = deliveries.iter().filter(|one| one.event.is_none() && one.created_at > since);
+    // Newest first, so the last counted test is the first to become older than a minute.
+    match tests.take(MAX_TESTS_PER_MINUTE).enumerate().last() {
+        Some((last, oldest)) if last + 1 == MAX_TESTS_PER_MINUTE => {
+            Err(Error::RateLimited(oldest.created_at + TimeDelta::minutes(1)))
         }
+        _ => Ok(()),
     }
 }
