@@ -155,7 +155,8 @@ fn principal(caller: &Caller) -> Principal {
     }
 }
 
-/// The credentials verified in this minute and the one before, as hashes under a key of this process.
+/// Credentials verified in the current and the previous minute, as hashes under a key of this
+/// process.
 #[derive(Default)]
 struct Verified {
     hasher: RandomState,

@@ -24,7 +24,8 @@ const FILE: &str = "/api/docs/{file}";
 /// Swagger UI files loaded by the page. They are embedded in the program.
 const SWAGGER_UI_FILES: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
-/// Name of the start script. It is a file because the content security policy forbids inline scripts.
+/// Name of the start script. It is a separate file because the content security policy forbids
+/// inline scripts.
 const START_FILE: &str = "start.js";
 
 const START_SCRIPT: &str = "SwaggerUIBundle({ url: 'v1/openapi.json', dom_id: '#interface' });\n";

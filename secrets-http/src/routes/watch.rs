@@ -184,8 +184,8 @@ async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopped| *stopped).await;
 }
 
-/// Creates an event whose ID is the revision, so that a reconnecting client sends the last revision it
-/// saw in `Last-Event-ID`.
+/// Creates an event whose ID is the revision, so that a reconnecting client sends the last revision
+/// it saw in `Last-Event-ID`.
 fn event(kind: &'static str, revision: &Tag) -> Event {
     let notice = serde_json::to_string(&Notice { kind, revision }).unwrap_or_default();
     Event::default().id(revision.as_str()).data(notice)
