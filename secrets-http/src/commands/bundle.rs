@@ -39,8 +39,8 @@ fn open(opening: &BundleOpening, clock: &dyn Clock) -> Result<(), Failure> {
         .map_err(|error| usage(format!("{}: {error}", opening.file.display())))?;
     let mut bundle = opener.open(BufReader::new(file)).map_err(|refused| failure(&refused))?;
     match opening.format {
-        // These formats write each secret independently, so the secrets are streamed and not
-        // kept in memory. The first pass checks that all of them can be written, before any is printed.
+        // These formats write each secret independently, so the secrets are streamed and not kept
+        // in memory. The first pass checks that all of them can be written, before any is printed.
         Format::Dotenv | Format::Docker | Format::Shell | Format::Yaml => {
             for_each_text(&mut bundle, opening, |_| Ok(()))?;
             bundle.rewind().map_err(|refused| failure(&refused))?;

@@ -33,7 +33,7 @@ pub(super) struct Given {
     pub(super) email: String,
 }
 
-/// Result of parsing: a command that needs settings, or value_of that is already complete.
+/// Result of parsing: a command that needs settings, or one that is already complete.
 pub(super) enum Parsed {
     Given(Given),
     Complete(super::Command),
@@ -201,7 +201,7 @@ fn given(matches: &ArgMatches) -> Given {
         ("migrate", _) => (Name::Migrate, matches),
         ("openapi", _) => (Name::OpenApi, matches),
         ("doctor", Some((_, matches))) => (Name::Doctor, matches),
-        // clap requires a subcommand, and `serve` is the only value_of left.
+        // clap requires a subcommand, and `serve` is the only one left.
         _ => (Name::Serve, matches),
     };
     Given {

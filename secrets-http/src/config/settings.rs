@@ -122,7 +122,7 @@ pub enum Database {
     Sqlite(PathBuf),
     /// PostgreSQL connection URL, which may contain a password.
     Postgres(Hidden<Zeroizing<String>>),
-    /// In memory; the data is lost when the process ends.
+    /// Memory; the data is lost when the process ends.
     Memory,
 }
 
@@ -195,8 +195,8 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         })),
         Name::Dev => {
             let (service, logs) = (service(layers)?, logs(layers)?);
-            // The development service signs tokens for any user, so it must not be reachable from
-            // other machines.
+            // `dev token` signs a token for any user without a check, so the service must not be
+            // reachable from other machines.
             if !service.listen.ip().is_loopback() {
                 let rule =
                     "`dev` listens on loopback addresses only: give --listen as 127.0.0.1:PORT";

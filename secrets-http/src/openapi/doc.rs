@@ -72,7 +72,7 @@ pub(crate) enum Form {
     Flag,
     /// Integer between these bounds, inclusive.
     Number(u32, u32),
-    /// One of these values.
+    /// Enumeration of these values.
     OneOf(&'static [&'static str]),
     /// Text that matches this regular expression.
     Pattern(&'static str),

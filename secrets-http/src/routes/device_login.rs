@@ -34,7 +34,7 @@ const SESSIONS: &str = "/api/v1/auth/cli/sessions";
 /// Device login to approve or deny.
 #[derive(Debug, Deserialize, ToSchema)]
 struct CodeBody {
-    /// User read_user_code shown by the client.
+    /// User code shown by the client.
     #[schema(value_type = String, example = "BCDF-GHJK")]
     user_code: UserCode,
 }
@@ -43,7 +43,7 @@ struct CodeBody {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes the serialized form of `Refusal`")]
 struct GrantError {
-    /// Error read_user_code.
+    /// Error code.
     error: String,
     /// Human-readable explanation.
     error_description: Option<String>,

@@ -40,7 +40,7 @@ const ROLLBACK: &str =
 const KUBERNETES_NAME_PATTERN: &str =
     "^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
 
-/// Supported formats of export_contents and of imports.
+/// Supported formats of exports and of imports.
 const EXPORT_FORMATS: &[&str] = &["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"];
 const IMPORT_FORMATS: &[&str] = &["json", "yaml", "dotenv"];
 

@@ -69,7 +69,7 @@ pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
     ]
 }
 
-/// One watch connection.
+/// Watch connection of a client.
 struct Watcher {
     api: Api,
     operation: WatchEnvironment,

@@ -1,4 +1,4 @@
-//! Answers no issuer should give.
+//! Invalid and malicious responses of an issuer.
 
 use super::*;
 
@@ -94,7 +94,7 @@ async fn an_issuer_that_is_not_there_is_named() {
     let settings = OidcSettings { expectations, jwks_url: None, timings: steady() };
 
     let Err(Unverified::Unavailable(reason)) = verifier(settings).verify("token").await else {
-        panic!("somebody answers at port 1");
+        panic!("port 1 accepts connections");
     };
 
     let reason = reason.to_string();
