@@ -81,11 +81,16 @@ impl Body {
     /// Reads the body as a URL-encoded form.
     pub async fn form<T: DeserializeOwned>(self) -> Result<T, Fault> {
         if !self.is_form() {
-            return Err(Error::invalid("Content-Type", "must be a form").into());
+            return Err(Error::invalid(
+                "Content-Type",
+                "must be application/x-www-form-urlencoded",
+            )
+            .into());
         }
         let bytes = self.read().await?;
-        serde_urlencoded::from_bytes(&bytes)
-            .map_err(|_| Error::invalid("body", "must be a form with the fields known here").into())
+        serde_urlencoded::from_bytes(&bytes).map_err(|_| {
+            Error::invalid("body", "must be a URL-encoded form with valid fields").into()
+        })
     }
 
     fn is_form(&self) -> bool {
@@ -124,7 +129,7 @@ impl Body {
             let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.stream.next())).await;
             let Ok(Ok(next)) = next else { return Err(Fault::TooSlow) };
             let Some(frame) = next else { return Ok(bytes) };
-            let frame = frame.map_err(|_| Error::invalid("body", "must arrive whole"))?;
+            let frame = frame.map_err(|_| Error::invalid("body", "must be complete"))?;
             if bytes.len() + frame.len() > self.limit {
                 return Err(Fault::TooLarge(self.limit));
             }

@@ -125,8 +125,8 @@ impl NotFetched {
 impl fmt::Display for NotFetched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooSlow => f.write_str("no complete answer in time"),
-            Self::TooLarge => f.write_str("the answer is too long"),
+            Self::TooSlow => f.write_str("timeout: no complete response"),
+            Self::TooLarge => f.write_str("the response is too large"),
             Self::Status(status) => write!(f, "answered {status}"),
             Self::Failed(error) => {
                 write!(f, "{error}")?;

@@ -52,7 +52,7 @@ const MALFORMED_FORWARDING: Error = Error::Refused {
 
 const MALFORMED_PATH: Error = Error::Refused {
     code: Code::InvalidRequest,
-    reason: Cow::Borrowed("the path must be made of plain, once-encoded segments"),
+    reason: Cow::Borrowed("the path must consist of unambiguous segments, percent-encoded once"),
 };
 
 impl Host {

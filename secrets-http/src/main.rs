@@ -1,4 +1,4 @@
-//! The program `secrets-http`.
+//! Entry point of the program `secrets-http`.
 
 use std::process::ExitCode;
 

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{Error, ServerConfig};
 pub enum BadTls {
     /// The certificates cannot be read, or the file has none.
     Certificates(&'static str),
-    /// The private key cannot be read.
+    /// The private key cannot be read, or the file has none.
     Key(&'static str),
     /// Both can be read, but do not belong together or cannot be used.
     Pair,

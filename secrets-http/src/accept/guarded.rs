@@ -51,7 +51,10 @@ impl<S> Guarded<S> {
         let write_timeout = self.write_timeout;
         let stall_timer = self.stall_timer.get_or_insert_with(|| Box::pin(sleep(write_timeout)));
         ready!(stall_timer.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, "the client does not read")))
+        Poll::Ready(Err(io::Error::new(
+            ErrorKind::TimedOut,
+            "write timeout: the client does not read",
+        )))
     }
 }
 

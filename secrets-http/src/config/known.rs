@@ -188,7 +188,7 @@ pub(super) static ALL: &[Known] = &[
         "PLAN",
         Service,
         Plain,
-        "Plan of new teams: unlimited, free, team, enterprise or one of the file's [plans] [default: unlimited]",
+        "Plan of new teams: unlimited, free, team, enterprise, or a plan defined in the [plans] of the file [default: unlimited]",
     ),
     known(
         "operators",

@@ -41,7 +41,7 @@ pub struct Settings {
     pub issuer: TokenIssuer,
     /// Certificate and key to serve `https`.
     pub tls: Option<TlsFiles>,
-    /// The log.
+    /// Log settings.
     pub logs: Logs,
 }
 
@@ -52,7 +52,7 @@ pub struct Dev {
     pub service: ServiceSettings,
     /// Directory for the database and the keys.
     pub data_dir: PathBuf,
-    /// The log.
+    /// Log settings.
     pub logs: Logs,
 }
 
@@ -70,7 +70,7 @@ pub struct DevToken {
 pub struct Migrate {
     /// Database to migrate.
     pub database: Database,
-    /// The log.
+    /// Log settings.
     pub logs: Logs,
 }
 
@@ -81,7 +81,7 @@ pub struct Doctor {
     pub database: Database,
     /// Root key of the database.
     pub root_key: Hidden<Zeroizing<[u8; 32]>>,
-    /// The log.
+    /// Log settings.
     pub logs: Logs,
 }
 

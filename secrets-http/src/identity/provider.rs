@@ -121,7 +121,9 @@ impl fmt::Display for NoAnswer {
             Self::NotFetched(url, error) => write!(f, "{url}: {error}"),
             Self::NotA(what, url) => write!(f, "{url}: not a {what}"),
             Self::BadKeySet(url, error) => write!(f, "{url}: {error}"),
-            Self::AnotherIssuer(url) => write!(f, "{url}: the document of another issuer"),
+            Self::AnotherIssuer(url) => {
+                write!(f, "{url}: the discovery document of another issuer")
+            }
             Self::BadAddress(what) => write!(f, "the issuer's {what} is not a usable URL"),
         }
     }

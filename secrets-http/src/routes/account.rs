@@ -1,4 +1,4 @@
-//! `/api/v1/account`
+//! `/api/v1/account`: the caller's account and data exports.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/audit`, `/api/v1/teams/{teamId}/audit`
+//! `/api/v1/audit`, `/api/v1/teams/{teamId}/audit`: audit logs.
 
 use std::future::ready;
 

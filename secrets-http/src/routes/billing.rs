@@ -1,4 +1,4 @@
-//! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`
+//! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`: plan usage and billing.
 
 use secrets_core::billing::{GetBilling, GetUsage, NewPlan, SetPlan};
 use warp::Filter as _;

@@ -1,4 +1,4 @@
-//! `/api/v1/auth/cli`
+//! `/api/v1/auth/cli`: device logins and command-line sessions.
 
 use secrets_core::device_login::{
     ApproveDeviceLogin, CliGrant, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin,

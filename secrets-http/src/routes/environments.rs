@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{projectId}/environments`
+//! `/api/v1/projects/{projectId}/environments`: environments of a project.
 
 use secrets_core::environments::{
     CreateEnvironment, DeleteEnvironment, EnvironmentChange, GetEnvironment, ListEnvironments,

@@ -1,4 +1,4 @@
-//! `/api/v1/eso`
+//! `/api/v1/eso`: secret values for External Secrets Operator.
 
 use std::future::ready;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/teams/{teamId}/members`
+//! `/api/v1/teams/{teamId}/members`: members of a team.
 
 use secrets_core::invitations::{InviteMember, NewInvitation};
 use secrets_core::members::{MemberChange, RemoveMember, UpdateMember};

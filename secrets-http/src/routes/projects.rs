@@ -1,4 +1,4 @@
-//! `/api/v1/projects`
+//! `/api/v1/projects`: projects.
 
 use secrets_core::projects::{
     CreateProject, DeleteProject, GetProject, ListProjects, NewProject, ProjectChange,

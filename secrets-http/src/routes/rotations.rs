@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations`
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations`: rotations of an
+//! environment.
 
 use std::future::ready;
 

@@ -1,4 +1,4 @@
-//! `/api/v1/scans`
+//! `/api/v1/scans`: scans for leaked credentials.
 
 use secrets_core::access::ProjectRef;
 use secrets_core::error::Error;

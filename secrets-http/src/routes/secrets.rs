@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/secrets`
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/secrets`: secrets of an
+//! environment.
 
 use std::future::ready;
 
@@ -77,8 +78,16 @@ fn environment_routes(api: &Api) -> Vec<Route> {
             .conflicts(),
         api.route(Method::GET, EXPORT, WithTag(Exported), export)
             .says("Export all secrets of an environment with their values")
-            .query("format", Form::OneOf(EXPORT_FORMATS), "Export format (default: a JSON list with metadata)")
-            .query("name", Form::Pattern(KUBERNETES_NAME_PATTERN), "Name of the Kubernetes Secret, for format k8s (default: the environment name)")
+            .query(
+                "format",
+                Form::OneOf(EXPORT_FORMATS),
+                "Export format (default: a JSON list with metadata)",
+            )
+            .query(
+                "name",
+                Form::Pattern(KUBERNETES_NAME_PATTERN),
+                "Name of the Kubernetes Secret (default: the environment name)",
+            )
             .gives(200, export_contents()),
         api.route(Method::POST, BUNDLE, Shape::Bare, bundle)
             .says("Export all secrets of an environment as an encrypted offline bundle")
@@ -90,8 +99,16 @@ fn environment_routes(api: &Api) -> Vec<Route> {
             .takes::<SubmittedImport>()
             .takes_texts()
             .takes_text("text/plain")
-            .query("overwrite", Form::Flag, "For a file: if true, existing secrets are updated (default: false, they are skipped)")
-            .query("format", Form::OneOf(IMPORT_FORMATS), "Format of a file (default: by media type)"),
+            .query(
+                "overwrite",
+                Form::Flag,
+                "If true, a file updates existing secrets (default: false)",
+            )
+            .query(
+                "format",
+                Form::OneOf(IMPORT_FORMATS),
+                "Format of a file (default: by media type)",
+            ),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! `/api/v1/teams`
+//! `/api/v1/teams`: teams.
 
 use secrets_core::teams::{CreateTeam, GetTeam, ListTeams, NewTeam};
 use warp::Filter as _;

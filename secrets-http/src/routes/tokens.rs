@@ -1,4 +1,4 @@
-//! `/api/v1/tokens`
+//! `/api/v1/tokens`: service tokens.
 
 use std::future::ready;
 

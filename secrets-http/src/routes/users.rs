@@ -1,4 +1,4 @@
-//! `/api/v1/auth/sync`, `/api/v1/users/me`
+//! `/api/v1/auth/sync`, `/api/v1/users/me`: sign-in and the current user.
 
 use secrets_core::users::{ReadMe, SyncUser};
 use warp::Filter as _;

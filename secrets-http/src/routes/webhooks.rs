@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks`
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks`:
+//! webhooks of a rotation.
 
 use secrets_core::rotations::webhooks::{
     CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks, NewWebhook, Redeliver, TestWebhook,
