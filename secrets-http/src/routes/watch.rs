@@ -153,7 +153,7 @@ impl Watcher {
                     Ok(change) => next = change,
                     Err(Gone) => return,
                 },
-                _ = recheck.tick() => if !self.may_go_on().await { return },
+                _ = recheck.tick() => if !self.may_continue().await { return },
                 _ = keep_alive.tick() => next = Some(Event::default().comment("")),
             }
         }
