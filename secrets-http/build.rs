@@ -1,16 +1,20 @@
-//! Tells the program when it was built: `SOURCE_DATE_EPOCH`, or else the time of the commit.
+//! Sets the build time reported by the program: `SOURCE_DATE_EPOCH`, else the time of the last
+//! commit.
 
 use std::process::Command;
 
 fn main() {
-    // What our name for another crate's type stands for, where types are described.
+    // Tells utoipa's `ToSchema` derive the type behind our alias `Time`.
     utoipa_config::Config::new().alias_for("Time", "chrono::DateTime<chrono::Utc>").write_to_file();
     println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
     println!("cargo:rerun-if-changed=../.git/HEAD");
     println!("cargo:rustc-env=SERVICE_BUILD_TIME={}", build_time());
 }
 
-#[expect(clippy::disallowed_methods, reason = "a build script is configured by variables")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "build scripts are configured by environment variables"
+)]
 fn build_time() -> String {
     let given = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
     given.or_else(commit_time).map_or_else(|| "unknown".to_owned(), rfc3339)

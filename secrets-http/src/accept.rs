@@ -1,8 +1,8 @@
-//! Accepts connections and answers the requests on them, within bounds on time, size and number.
+//! Accepts connections and serves the requests on them, with limits on time, size and number.
 //!
-//! HTTP/1.1 only. Every wait for a client has an end: for the TLS handshake, for the head of a
-//! request, for the next request, for the client to read its answer. Waiting for the *body* of a
-//! request is the business of whoever reads it.
+//! HTTP/1.1 only. Every wait for a client has a timeout: for the TLS handshake, for the head of a
+//! request, for the next request, and for the client to read its response. The code that reads the
+//! *body* of a request sets the timeout for it.
 
 mod connection;
 mod guarded;
@@ -31,31 +31,34 @@ use self::connection::Connection;
 use self::seats::Seats;
 use crate::client_address::Networks;
 
-/// How long to wait after the machine could not give us another connection.
-const PAUSE: Duration = Duration::from_millis(50);
+/// Delay before the next `accept` after it failed, for example for lack of file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// The bounds.
+/// Limits and timeouts of connections.
 #[derive(Debug, Clone)]
 pub struct AcceptOptions {
-    /// For the TLS handshake.
+    /// Timeout of the TLS handshake.
     pub handshake: Duration,
-    /// For the head of a request, from its first byte; for the first one, from the beginning.
+    /// Timeout of the head of a request, from its first byte. For the first request, from the start
+    /// of the connection.
     pub head: Duration,
-    /// For the next request on a connection.
+    /// Idle timeout between two requests on a connection.
     pub idle: Duration,
-    /// For a client to take anything of its answer.
+    /// Write timeout: maximum time without progress while a response is sent.
     pub write_stall: Duration,
-    /// For the requests under way when the service stops.
+    /// Grace period for running requests when the service stops.
     pub drain: Duration,
-    /// Header lines of a request; more of them are answered 431.
+    /// Maximum number of header lines of a request. More are answered with 431.
     pub headers: usize,
-    /// Bytes of a request's head, at least 8,192; more of them are answered 431.
+    /// Maximum size of a request's head in bytes, at least 8,192. A larger head is answered with
+    /// 431.
     pub head_bytes: usize,
-    /// Connections in all; further ones wait to be accepted.
+    /// Maximum number of connections in total. Further ones wait to be accepted.
     pub connections: usize,
-    /// Connections from one address (IPv6: one /64); further ones are closed.
+    /// Maximum number of connections per IP address (IPv6: per /64 network). Further ones are
+    /// closed.
     pub connections_per_address: usize,
-    /// Whose connections are only counted in all.
+    /// Networks exempt from the limit per address.
     pub uncounted: Networks,
 }
 
@@ -76,14 +79,14 @@ impl Default for AcceptOptions {
     }
 }
 
-/// How it ended.
+/// Result of draining the connections at shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drained {
-    /// Connections that were still busy at the deadline and were cut.
+    /// Number of connections that were still busy at the deadline and were closed.
     pub cut: usize,
 }
 
-/// Answers requests until `stop`, then closes the listener and lets those under way finish.
+/// Serves requests until `stop` completes, then closes the listener and waits for running requests.
 pub async fn run<A, F, B>(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -97,7 +100,7 @@ where
     B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
 {
     let options = Arc::new(options);
-    let room = Arc::new(Semaphore::new(options.connections));
+    let permits = Arc::new(Semaphore::new(options.connections));
     let seats = Arc::new(Seats::new(options.connections_per_address));
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
@@ -106,9 +109,9 @@ where
         let (socket, peer, permit) = tokio::select! {
             biased;
             () = &mut stop => break,
-            next = next(&listener, &room) => next,
+            next = accept_next(&listener, &permits) => next,
         };
-        // Those that ended are forgotten here, so the set never outgrows what it holds by much.
+        // Remove finished tasks, so that the set does not grow without limit.
         while connections.try_join_next().is_some() {}
         let counted = !options.uncounted.contain(peer.ip());
         let Some(seat) = seats.take(peer.ip(), counted) else { continue };
@@ -123,31 +126,32 @@ where
     drain(graceful, connections, options.drain).await
 }
 
-/// The next connection, as soon as there is room for it. Errors end a connection, never the loop.
-async fn next(
+/// Accepts the next connection, after waiting for a free permit. Errors never end the accept loop.
+async fn accept_next(
     listener: &TcpListener,
-    room: &Arc<Semaphore>,
+    permits: &Arc<Semaphore>,
 ) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
-    let permit = Arc::clone(room).acquire_owned().await.ok(); // it is never closed
-    let mut told = false;
+    // Acquiring cannot fail, because the semaphore is never closed.
+    let permit = Arc::clone(permits).acquire_owned().await.ok();
+    let mut warned = false;
     loop {
         match listener.accept().await {
             Ok((socket, peer)) => return (socket, peer, permit),
-            Err(error) if concerns_one_connection(&error) => {}
+            Err(error) if is_connection_error(&error) => {}
             Err(error) => {
-                if !told {
-                    tracing::warn!(%error, "cannot accept connections, trying on");
-                    told = true;
+                if !warned {
+                    tracing::warn!(%error, "cannot accept connections; retrying");
+                    warned = true;
                 }
-                sleep(PAUSE).await;
+                sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
 }
 
-/// Whether the client went away before it was accepted. Everything else, running out of file
-/// descriptors above all, would come again at once.
-fn concerns_one_connection(error: &io::Error) -> bool {
+/// True if the error concerns only this connection, because the client has disconnected. Any other
+/// error, such as too many open files, would recur at once.
+fn is_connection_error(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }

@@ -1,4 +1,4 @@
-//! From an endpoint to an operation and back: the one passage that every route takes.
+//! Construction of routes: from a request to an operation, and from its output to a response.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,37 +20,37 @@ use crate::openapi::Doc;
 use crate::reply::{Envelope, Render};
 use crate::router::Route;
 
-/// Makes routes.
+/// Factory of routes.
 #[derive(Clone)]
 pub struct Api {
-    /// The service behind them.
+    /// Service that performs the operations.
     pub service: Arc<Service>,
-    /// What time it is.
+    /// Clock.
     pub clock: Arc<dyn Clock>,
-    /// Under which names clients find what answers hold.
+    /// Field names that wrap the output in responses.
     pub envelope: Envelope,
-    /// For tasks that are long.
-    seats: Arc<Semaphore>,
+    /// Permits for long tasks.
+    long_tasks: Arc<Semaphore>,
 }
 
-/// How many tasks that are long run at once: as many as half the processors, within these bounds.
-/// One that derives a key takes 64 MiB.
-const SEATS: RangeInclusive<usize> = 2..=8;
+/// Bounds of the number of long tasks that run at the same time, which is half the number of CPUs.
+/// A task that derives a key uses 64 MiB of memory.
+const MAX_LONG_TASKS: RangeInclusive<usize> = 2..=8;
 
 impl Api {
-    /// What makes routes to a service.
+    /// Creates a factory of routes to a service.
     #[must_use]
     pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>, envelope: Envelope) -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
-        let seats = (processors / 2).clamp(*SEATS.start(), *SEATS.end());
-        Self { service, clock, envelope, seats: Arc::new(Semaphore::new(seats)) }
+        let long_tasks = (processors / 2).clamp(*MAX_LONG_TASKS.start(), *MAX_LONG_TASKS.end());
+        Self { service, clock, envelope, long_tasks: Arc::new(Semaphore::new(long_tasks)) }
     }
 
-    /// A route that does a task.
+    /// Creates a route that performs a task.
     ///
-    /// `request` says what a request means: it gives a future of the task, which is awaited
-    /// only for a caller of the right kind. So a body is not read before that is known, and what
-    /// is wrong with it is told after 401 and 403 of the kind of credential.
+    /// `request` parses a request into a future of the task. The future is awaited only for a
+    /// caller of a permitted kind. So the body is not read before that check, and an invalid body
+    /// is reported only after 401, and after 403 for the wrong kind of credential.
     pub fn route<T, F, W>(
         &self,
         method: Method,
@@ -74,7 +74,7 @@ impl Api {
         }
     }
 
-    /// A route for whoever likes, which does a task as nobody.
+    /// Creates a public route, which performs a task as an anonymous caller.
     pub fn public<T, F, W>(
         &self,
         method: Method,
@@ -119,7 +119,7 @@ impl Api {
             .boxed()
     }
 
-    /// Does what a request means, for this caller.
+    /// Performs the task of a request for this caller.
     pub async fn perform<T: Task>(
         &self,
         task: impl Future<Output = Result<T, Fault>> + Send,
@@ -129,18 +129,20 @@ impl Api {
         let task = task.await?;
         let service = Arc::clone(&self.service);
         let run = async move { task.run(&service, &caller).await };
-        // Spawned: a client that hangs up does not stop it half-way.
-        let done = if T::IS_LONG {
-            let seat = Arc::clone(&self.seats).acquire_owned().await.map_err(Error::internal)?;
+        // Spawned, so that the task runs to its end even if the client disconnects.
+        let handle = if T::IS_LONG {
+            let permit =
+                Arc::clone(&self.long_tasks).acquire_owned().await.map_err(Error::internal)?;
             let runtime = Handle::current();
             spawn_blocking(move || {
-                // It goes with the work: whoever hangs up does not make room for more of it.
-                let _seat = seat;
+                // Moved into the task: if the client disconnects, the permit stays in use until the
+                // work is done.
+                let _permit = permit;
                 runtime.block_on(run)
             })
         } else {
             tokio::spawn(run)
         };
-        Ok(done.await.map_err(Error::internal)??)
+        Ok(handle.await.map_err(Error::internal)??)
     }
 }

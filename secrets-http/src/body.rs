@@ -1,4 +1,4 @@
-//! Request bodies: read when they are asked for, up to a limit and a deadline.
+//! Request bodies, read on demand with a size limit and timeouts.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -15,23 +15,23 @@ use zeroize::Zeroizing;
 
 use crate::fault::Fault;
 
-/// The most a body may be, unless a route says otherwise.
+/// Default maximum size of a body, in bytes.
 pub const LIMIT: usize = 1024 * 1024;
 
-/// The most a body of many secrets may be: 100 values of 64 KiB, escaped.
+/// Maximum size of a body with many secrets, in bytes: 100 values of 64 KiB, escaped.
 pub const BULK_LIMIT: usize = 16 * 1024 * 1024;
 
-const IDLE: Duration = Duration::from_secs(10);
-const TOTAL: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A body that was not read yet.
+/// Request body that has not been read yet.
 pub struct Body {
     stream: Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>,
     headers: HeaderMap,
     limit: usize,
 }
 
-/// Gives the body of a request, for a route to read.
+/// Extracts the body of a request, for the route to read.
 pub fn body(limit: usize) -> impl Filter<Extract = (Body,), Error = Rejection> + Copy {
     warp::body::stream().and(warp::header::headers_cloned()).map(move |stream, headers| Body {
         stream: Box::pin(frames(stream)),
@@ -47,29 +47,29 @@ fn frames(
 }
 
 impl Body {
-    /// Whether the body is said to be of this media type.
+    /// True if the `Content-Type` header has this media type.
     pub fn is(&self, media_type: &str) -> bool {
         self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case(media_type))
     }
 
-    /// The body as a JSON document.
+    /// Reads the body as JSON.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, Fault> {
-        self.is_json()?;
+        self.check_json_type()?;
         Ok(document::read(&self.read().await?)?)
     }
 
-    /// The body as a JSON document; what stands for none, if there is no body.
+    /// Reads the body as JSON, or returns the default if the body is empty.
     pub async fn json_if_any<T: DeserializeOwned + Default>(self) -> Result<T, Fault> {
-        let is_json = self.is_json();
+        let json_type = self.check_json_type();
         let bytes = self.read().await?;
         if bytes.is_empty() {
             return Ok(T::default());
         }
-        is_json?;
+        json_type?;
         Ok(document::read(&bytes)?)
     }
 
-    /// The body as a JSON document or, as OAuth has it, as a form.
+    /// Reads the body as JSON or, as required by OAuth, as a URL-encoded form.
     pub async fn json_or_form<T: DeserializeOwned>(self) -> Result<T, Fault> {
         if !self.is_form() {
             return self.json().await;
@@ -77,14 +77,19 @@ impl Body {
         self.form().await
     }
 
-    /// The body as a form.
+    /// Reads the body as a URL-encoded form.
     pub async fn form<T: DeserializeOwned>(self) -> Result<T, Fault> {
         if !self.is_form() {
-            return Err(Error::invalid("Content-Type", "must be a form").into());
+            return Err(Error::invalid(
+                "Content-Type",
+                "must be application/x-www-form-urlencoded",
+            )
+            .into());
         }
         let bytes = self.read().await?;
-        serde_urlencoded::from_bytes(&bytes)
-            .map_err(|_| Error::invalid("body", "must be a form with the fields known here").into())
+        serde_urlencoded::from_bytes(&bytes).map_err(|_| {
+            Error::invalid("body", "must be a URL-encoded form with valid fields").into()
+        })
     }
 
     fn is_form(&self) -> bool {
@@ -92,7 +97,7 @@ impl Body {
         self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case(form))
     }
 
-    /// The body as text.
+    /// Reads the body as UTF-8 text.
     pub async fn text(self) -> Result<Zeroizing<String>, Fault> {
         let bytes = self.read().await?;
         let text =
@@ -100,7 +105,7 @@ impl Body {
         Ok(Zeroizing::new(text.to_owned()))
     }
 
-    fn is_json(&self) -> Result<(), Fault> {
+    fn check_json_type(&self) -> Result<(), Fault> {
         if self.media_type().is_some_and(|kind| !kind.eq_ignore_ascii_case("application/json")) {
             return Err(Error::invalid("Content-Type", "must be application/json").into());
         }
@@ -118,12 +123,12 @@ impl Body {
             return Err(Error::invalid("Content-Encoding", "must be identity").into());
         }
         let mut bytes = Zeroizing::new(Vec::new());
-        let deadline = Instant::now() + TOTAL;
+        let deadline = Instant::now() + BODY_TIMEOUT;
         loop {
-            let next = timeout_at(deadline, timeout(IDLE, self.stream.next())).await;
+            let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.stream.next())).await;
             let Ok(Ok(next)) = next else { return Err(Fault::TooSlow) };
             let Some(frame) = next else { return Ok(bytes) };
-            let frame = frame.map_err(|_| Error::invalid("body", "must arrive whole"))?;
+            let frame = frame.map_err(|_| Error::invalid("body", "must be complete"))?;
             if bytes.len() + frame.len() > self.limit {
                 return Err(Fault::TooLarge(self.limit));
             }

@@ -1,4 +1,4 @@
-//! Where a request comes from, proxies considered.
+//! Client IP address of a request, taking trusted proxies into account.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -7,46 +7,46 @@ use ipnet::IpNet;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// Some networks and addresses.
+/// Set of networks and addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
 
-/// Not a list of networks (`10.0.0.0/8`) and addresses.
+/// Error: not a list of networks (`10.0.0.0/8`) and addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotNetworks;
 
-/// A trusted proxy named something that is no address.
+/// Error: the `X-Forwarded-For` header of a trusted proxy contains something other than an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadForwarding;
 
 impl Networks {
-    /// This machine.
+    /// Loopback networks (`127.0.0.0/8` and `::1`).
     #[must_use]
     pub fn loopback() -> Self {
         let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
         Self(addresses.into_iter().zip([8, 128]).map(|(a, n)| IpNet::new_assert(a, n)).collect())
     }
 
-    /// Reads networks (`10.0.0.0/8`) and addresses, separated by commas.
+    /// Parses networks (`10.0.0.0/8`) and addresses, separated by commas.
     pub fn parse(list: &str) -> Result<Self, NotNetworks> {
         let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
         items.map(|item| network(item).ok_or(NotNetworks)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// These and those.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
         self.0.extend(&others.0);
         self
     }
 
-    /// Whether there are none.
+    /// True if the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the address is in one of them.
+    /// True if the address is in one of the networks.
     #[must_use]
     pub fn contain(&self, address: IpAddr) -> bool {
         let address = folded(address);
@@ -54,11 +54,12 @@ impl Networks {
     }
 }
 
-/// The client of a request that came from this peer, where these proxies are trusted to say so.
+/// Returns the client address of a request from `peer`, according to `X-Forwarded-For` of trusted
+/// proxies.
 ///
-/// Each proxy adds the address it was called from on the right, so the list is walked from there
-/// for as long as the one who speaks is trusted. What stands further left was written by the
-/// client and may be anything. A proxy that names nobody speaks for itself.
+/// Each proxy appends the address of its client on the right. So the list is read from right to
+/// left, as long as the address that added an entry is trusted. Entries further left were sent by
+/// the client and may be forged. If a trusted proxy sends no entry, the proxy itself is the client.
 pub fn client(
     trusted: &Networks,
     peer: IpAddr,
@@ -80,8 +81,8 @@ pub fn client(
     Ok(client)
 }
 
-/// The address under which a client's requests and connections are counted: whoever has one IPv6
-/// address has 2^64 of them.
+/// Returns the address that a client's requests and connections are counted under: for IPv6 the /64
+/// network, because a client usually has a whole /64 and could use any of its 2^64 addresses.
 #[must_use]
 pub fn rate_key(address: IpAddr) -> IpAddr {
     match folded(address) {
@@ -93,7 +94,7 @@ pub fn rate_key(address: IpAddr) -> IpAddr {
     }
 }
 
-/// An IPv4 address in IPv6 clothes (`::ffff:192.0.2.1`) is the IPv4 address.
+/// Converts an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) to the IPv4 address.
 #[must_use]
 pub fn folded(address: IpAddr) -> IpAddr {
     address.to_canonical()
@@ -103,7 +104,7 @@ fn network(item: &str) -> Option<IpNet> {
     item.parse().ok().or_else(|| Some(IpNet::from(folded(item.parse().ok()?))))
 }
 
-/// With a port or without: both are seen.
+/// Parses an entry of `X-Forwarded-For`, an address with or without a port.
 fn address(hop: &str) -> Option<IpAddr> {
     let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']')).unwrap_or(hop);
     bare.parse().ok().or_else(|| hop.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
@@ -119,7 +120,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// What is taken for the client where `10.0.0.0/8` and `fd00::/8` are trusted.
+    /// Returns the client address if `10.0.0.0/8` and `fd00::/8` are trusted.
     fn seen(peer: &str, forwarded: &[&str]) -> Result<IpAddr, BadForwarding> {
         let trusted = Networks::parse("10.0.0.0/8, fd00::/8").unwrap();
         let lines = forwarded.iter().map(|line| HeaderValue::from_str(line).unwrap());

@@ -1,4 +1,4 @@
-//! Conditions on requests: `If-Match` and `If-None-Match` (RFC 9110, section 13).
+//! Conditional requests: `If-Match` and `If-None-Match` (RFC 9110, section 13).
 
 use std::convert::Infallible;
 
@@ -13,18 +13,19 @@ use warp::reply::Response;
 use crate::openapi::Answer;
 use crate::reply::{Envelope, Render};
 
-/// The conditions of a request.
+/// Condition headers of a request.
 #[derive(Debug, Clone)]
 pub struct Conditions(HeaderMap);
 
-/// Gives the conditions of a request.
+/// Extracts the condition headers of a request.
 pub fn conditions() -> impl Filter<Extract = (Conditions,), Error = Infallible> + Copy {
     warp::header::headers_cloned().map(Conditions)
 }
 
 impl Conditions {
-    /// What the client holds already, by `If-None-Match`. The comparison is weak (13.1.2); what is
-    /// no list of tags is no condition.
+    /// Returns the ETags that the client already has, from `If-None-Match`.
+    ///
+    /// Comparison is weak (section 13.1.2). A value that is not a list of ETags is ignored.
     #[must_use]
     pub fn held(&self) -> Held {
         let mut tags = Vec::new();
@@ -38,8 +39,8 @@ impl Conditions {
         if tags.is_empty() { Held::Nothing } else { Held::Tags(tags) }
     }
 
-    /// The version that the client expects, by `If-Match` (`"3"`), or as it is stated elsewhere.
-    /// `*` expects any.
+    /// Returns the version expected by the client, from `If-Match` (`"3"`) or from `stated`, the
+    /// value in the body or query. `*` matches any version. Fails if both are given and differ.
     pub fn expected(&self, stated: Option<u32>) -> Result<Option<u32>, Error> {
         let mut values = self.0.get_all(IF_MATCH).iter();
         let Some(value) = values.next() else { return Ok(stated) };
@@ -64,7 +65,7 @@ impl Conditions {
     }
 }
 
-/// The opaque tags of a list of entity tags, up to what is none.
+/// Parses the opaque tags of a list of ETags, up to the first invalid entry.
 fn entity_tags(list: &str) -> Vec<String> {
     let mut tags = Vec::new();
     let mut rest = list;
@@ -79,7 +80,7 @@ fn entity_tags(list: &str) -> Vec<String> {
     }
 }
 
-/// An answer in this shape with its tag, or 304 for a client that holds it.
+/// Renders a response in this shape with its ETag, or 304 if the client has the current version.
 #[derive(Debug, Clone, Copy)]
 pub struct WithTag<S>(pub S);
 

@@ -1,7 +1,7 @@
-//! What the operator wants: the command line, the environment and a file, read in one place.
+//! Configuration, read from the command line, environment variables and a file.
 //!
-//! A flag goes before a variable, a variable before the file. Nothing secret is taken from the
-//! command line, where every user of the machine could read it.
+//! A flag overrides a variable, and a variable overrides the file. Secrets are not accepted on the
+//! command line, where every user of the machine could read them.
 
 mod arguments;
 mod bundle;
@@ -25,36 +25,36 @@ pub use self::settings::{
 
 use self::layers::Layers;
 
-/// What to do.
+/// Command to run, with its settings.
 #[derive(Debug)]
 pub enum Command {
-    /// Run everything from one folder, for development.
+    /// Run the service for development, with all its data in one directory.
     Dev(Box<Dev>),
-    /// Sign a token for the development service.
+    /// Sign a user token for the development service.
     DevToken(DevToken),
-    /// Serve.
+    /// Run the service.
     Serve(Box<Settings>),
-    /// Say whether `serve` would start.
+    /// Check whether `serve` would start.
     Check(Box<Settings>),
-    /// Print the document of the interface.
+    /// Print the OpenAPI document.
     OpenApi,
-    /// Look at everything that is stored.
+    /// Verify all stored data.
     Doctor(Doctor),
-    /// Bring the database up to date.
+    /// Migrate the database schema to the current version.
     Migrate(Migrate),
-    /// Open a bundle, or make keys for some.
+    /// Open a bundle, or generate a key pair for bundles.
     Bundle(Box<Bundle>),
-    /// Print this text, which was asked for: the help or the version.
+    /// Print this help or version text.
     Print(String),
 }
 
-/// The outcome of reading the configuration.
+/// Result of reading the configuration.
 #[derive(Debug)]
 pub struct Configured {
-    /// What to do.
+    /// Command to run.
     pub command: Command,
-    /// Variables that begin with `SECRETS_` and mean nothing to this version: typing errors, or
-    /// what another version offers. Worth a warning.
+    /// Variables that begin with `SECRETS_` but are not settings of this version: typing errors, or
+    /// settings of another version. The program logs a warning for each.
     pub unknown: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ pub fn read() -> Result<Configured, Failure> {
     read_from(std::env::args_os().collect(), std::env::vars_os().collect())
 }
 
-/// Reads a configuration from these arguments, the program's name first, and these variables.
+/// Reads the configuration from the given arguments (program name first) and variables.
 pub fn read_from(
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,

@@ -1,17 +1,16 @@
-//! What tests ask of a debug build: to be quick, and to stop where they say. A release build has
-//! none of it.
+//! Test hooks of debug builds: shorter timings, and failpoints. Release builds have none of them.
 
 #[cfg(debug_assertions)]
 pub use asked::{arm, timings};
 
-/// How long things take.
+/// Returns the default timings.
 #[cfg(not(debug_assertions))]
 #[must_use]
 pub fn timings() -> secrets_core::ports::timings::Timings {
     secrets_core::ports::timings::Timings::default()
 }
 
-/// Stops nowhere.
+/// Does nothing in release builds.
 #[cfg(not(debug_assertions))]
 pub fn arm() {}
 
@@ -23,18 +22,18 @@ mod asked {
     use secrets_core::failpoint::{self, After};
     use secrets_core::ports::timings::Timings;
 
-    /// Durations, as in `lease=2000,grace=500`: in milliseconds.
+    /// Variable with timings in milliseconds, such as `lease=2000,grace=500`.
     const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
-    /// Where to stop, as in `K5`; `K5:pause` goes on after a second.
+    /// Variable with the failpoint to stop at, such as `K5`. `K5:pause` continues after a second.
     const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
 
-    #[expect(clippy::disallowed_methods, reason = "no setting: release builds do not know it")]
+    #[expect(clippy::disallowed_methods, reason = "a test hook of debug builds, not a setting")]
     fn asked(variable: &str) -> String {
         std::env::var(variable).unwrap_or_default()
     }
 
-    /// How long things take: as always, but for what is asked.
+    /// Returns the default timings, changed by the variable `SECRETS_DEBUG_TIMINGS`.
     #[must_use]
     pub fn timings() -> Timings {
         let mut timings = Timings::default();
@@ -55,13 +54,13 @@ mod asked {
                 "checks" => timings.checks = [value; 4],
                 "jitter" => timings.jitter = value,
                 "day" => timings.day = value,
-                _ => tracing::warn!(name, "no such timing"),
+                _ => tracing::warn!(name, "unknown timing"),
             }
         }
         timings
     }
 
-    /// Stops where it is asked to.
+    /// Arms the failpoint named by the variable `SECRETS_DEBUG_FAILPOINT`.
     pub fn arm() {
         let asked = asked(FAILPOINT);
         match asked.split_once(':') {
@@ -72,18 +71,18 @@ mod asked {
     }
 
     fn stay(name: &str) -> After {
-        say(name);
+        print_failpoint(name);
         After::Stay
     }
 
-    /// Time for whoever watches to stop the process.
+    /// Waits a second, so that the test can kill the process, then continues.
     fn pause(name: &str) -> After {
-        say(name);
+        print_failpoint(name);
         std::thread::sleep(Duration::from_secs(1));
         After::GoOn
     }
 
-    fn say(name: &str) {
+    fn print_failpoint(name: &str) {
         let _ = writeln!(std::io::stderr(), "failpoint {name}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a request can fail by, and the answer to each.
+//! Errors of a request, and their responses.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use warp::reply::Response;
 
 use crate::reply;
 
-/// Why a request has no answer of its own: an operation's error, or one that only HTTP knows.
+/// Error of a request: the error of an operation, or an error specific to HTTP.
 #[derive(Debug)]
 pub enum Fault {
-    /// The operation did not happen.
+    /// Error of the operation.
     Operation(Error),
-    /// The path is known, the method is not.
+    /// Method not allowed for this path, with the allowed methods.
     Method(Vec<&'static str>),
-    /// The body is larger than the route takes.
+    /// Body larger than the limit of the route, in bytes.
     TooLarge(usize),
-    /// The body did not arrive in time.
+    /// Timeout while reading the body.
     TooSlow,
 }
 
-/// The error behind an answer, for the log.
+/// Error behind a response, for the log.
 #[derive(Debug, Clone)]
 pub struct Logged(pub Arc<Error>);
 
 impl Fault {
-    /// The status of the answer and its text, for a page to tell.
+    /// Returns the status and the message of the response, for HTML pages.
     pub fn told(&self) -> (StatusCode, String) {
         match self {
             Self::Operation(error) => (status(error), error.to_string()),
@@ -41,21 +41,21 @@ impl Fault {
         }
     }
 
-    /// The answer. `now` tells how long to wait where waiting helps.
+    /// Converts the error to a response. `now` is needed to compute `Retry-After`.
     pub fn into_response(self, now: Time) -> Response {
         let (status, text) = self.told();
         match self {
-            Self::Operation(error) => operation(error, now),
+            Self::Operation(error) => operation_response(error, now),
             Self::Method(allowed) => {
-                let mut response = plain(status, &text);
+                let mut response = error_response(status, &text);
                 if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
                     response.headers_mut().insert(ALLOW, allowed);
                 }
                 response
             }
-            Self::TooLarge(_) => plain(status, &text),
+            Self::TooLarge(_) => error_response(status, &text),
             Self::TooSlow => {
-                let mut response = plain(status, &text);
+                let mut response = error_response(status, &text);
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 response
             }
@@ -69,7 +69,8 @@ impl From<Error> for Fault {
     }
 }
 
-/// The status of each error; a new one does not compile without.
+/// Returns the status of an error. Has no wildcard arm, so that a new error needs a status to
+/// compile.
 #[deny(clippy::wildcard_enum_match_arm)]
 fn status(error: &Error) -> StatusCode {
     match error {
@@ -84,7 +85,7 @@ fn status(error: &Error) -> StatusCode {
     }
 }
 
-fn operation(error: Error, now: Time) -> Response {
+fn operation_response(error: Error, now: Time) -> Response {
     let status = status(&error);
     let mut response = reply::json(status, &ErrorBody::of(&error));
     let headers = response.headers_mut();
@@ -93,7 +94,7 @@ fn operation(error: Error, now: Time) -> Response {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         Error::RateLimited(until) => {
-            // Rounded up: a moment too early would be refused again.
+            // At least 1: a request that comes too early would be refused again.
             let seconds = (until.timestamp() - now.timestamp()).max(1);
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -108,8 +109,8 @@ fn operation(error: Error, now: Time) -> Response {
     response
 }
 
-/// An error that only HTTP knows.
-fn plain(status: StatusCode, error: &str) -> Response {
+/// Creates the response of an error specific to HTTP.
+fn error_response(status: StatusCode, error: &str) -> Response {
     let code = Code::InvalidRequest.as_str();
     reply::json(status, &ErrorBody { error: error.to_owned(), code, details: None, limit: None })
 }

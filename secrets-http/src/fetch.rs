@@ -1,7 +1,7 @@
-//! Requests to addresses the operator configured, which are the identity provider's.
+//! HTTP client for URLs configured by the operator: those of the identity provider.
 //!
-//! Not for addresses that tenants supply: nothing here asks where a name leads. No redirect is
-//! followed, and an answer is bounded in time and size.
+//! Not for URLs supplied by tenants, because the resolved address is not checked against the egress
+//! policy. Redirects are not followed, and responses are limited in time and size.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,44 +24,44 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 #[derive(Clone)]
 pub struct Client(legacy::Client<HttpsConnector<HttpConnector>, Empty<Bytes>>);
 
-/// What an answer may take.
+/// Limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// From the look-up of the name to the last byte.
+    /// Timeout, from name resolution to the last byte of the body.
     pub time: Duration,
-    /// Of the body.
+    /// Maximum size of the body, in bytes.
     pub bytes: usize,
 }
 
-/// Why there is no document.
+/// Error of a fetch.
 #[derive(Debug)]
 pub enum NotFetched {
-    /// It took too long.
+    /// Timeout.
     TooSlow,
-    /// It is too long.
+    /// The body exceeds the maximum size.
     TooLarge,
-    /// Another status than 200; redirects are not followed.
+    /// Status other than 200. Redirects are not followed.
     Status(StatusCode),
-    /// The request was not answered, or not to the end.
+    /// The request failed, or the response is incomplete.
     Failed(Cause),
 }
 
 impl Client {
-    /// A client that trusts the authorities the machine trusts.
+    /// Creates a client that trusts the certificate authorities of the operating system.
     pub fn new() -> Result<Self, rustls::Error> {
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls()?)
             .https_or_http()
             .enable_http1()
             .build();
-        // Requests are minutes apart: a kept connection would be a closed one.
+        // Requests are minutes apart, so the server would have closed a pooled connection.
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(0)
             .build(connector);
         Ok(Self(client))
     }
 
-    /// The document at this address; `token` goes along as a bearer credential.
+    /// Fetches the document at this URL, with `token` as bearer credential.
     pub async fn get(
         &self,
         url: &Uri,
@@ -101,15 +101,15 @@ fn request(url: &Uri, token: Option<&str>) -> Result<Request<Empty<Bytes>>, NotF
     Ok(request)
 }
 
-/// What proves to us who a server is: the authorities the machine trusts.
+/// Creates a TLS configuration that trusts the certificate authorities of the operating system.
 pub(crate) fn tls() -> Result<ClientConfig, rustls::Error> {
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?;
     let config = match config.clone().try_with_platform_verifier() {
         Ok(verified) => verified,
-        // A bare container. What is reached over `http://` must work all the same.
+        // A minimal container image. `http://` URLs must still work.
         Err(error) => {
-            tracing::warn!(%error, "no certificate authorities here, so no https:// address can be verified; install ca-certificates or set SSL_CERT_FILE");
+            tracing::warn!(%error, "no certificate authorities found, so https:// servers cannot be verified: install ca-certificates or set SSL_CERT_FILE");
             config.with_root_certificates(RootCertStore::empty())
         }
     };
@@ -125,12 +125,12 @@ impl NotFetched {
 impl fmt::Display for NotFetched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooSlow => f.write_str("no complete answer in time"),
-            Self::TooLarge => f.write_str("the answer is too long"),
+            Self::TooSlow => f.write_str("timeout: no complete response"),
+            Self::TooLarge => f.write_str("the response is too large"),
             Self::Status(status) => write!(f, "answered {status}"),
             Self::Failed(error) => {
                 write!(f, "{error}")?;
-                // hyper says what failed; why stands at the end of the chain.
+                // The message of hyper says what failed. The root cause is the last source.
                 match root(error.as_ref()) {
                     Some(cause) => write!(f, ": {cause}"),
                     None => Ok(()),

@@ -1,9 +1,9 @@
-//! Who comes in: authentication and rate limits, once for every request.
+//! Authentication and rate limiting, once per request.
 //!
 //! A request is counted once: with a valid credential against its principal, otherwise against its
-//! address. After 20 failed credentials in a minute an address is refused without a look-up, but
-//! for credentials that were verified within the last minute, so that one bad client behind an
-//! address does not shut out the good ones.
+//! IP address. After 20 failed credentials in a minute, requests from an address are refused
+//! without verifying the credential. Credentials verified in the current or the previous minute are
+//! exempt, so that one bad client behind a shared address does not block the others.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -20,19 +20,19 @@ use warp::http::header::AUTHORIZATION;
 
 use crate::client_address::rate_key;
 
-/// How many requests a minute are taken.
+/// Rate limits, in requests per minute.
 #[derive(Debug, Clone, Copy)]
 pub struct Rates {
-    /// From an address, without a valid credential; 0 takes all.
+    /// Limit per IP address for requests without a valid credential; 0 for no limit.
     pub per_address: u32,
-    /// From a principal; 0 takes all.
+    /// Limit per principal; 0 for no limit.
     pub per_principal: u32,
 }
 
-/// Failed credentials an address may send in a minute.
-const FAILURES: u32 = 20;
+/// Maximum number of failed credentials per IP address and minute.
+const MAX_FAILURES: u32 = 20;
 
-/// Verifies credentials and counts requests.
+/// Authenticates requests and applies the rate limits.
 pub struct Gate {
     service: Arc<Service>,
     clock: Arc<dyn Clock>,
@@ -42,17 +42,17 @@ pub struct Gate {
     verified: Verified,
 }
 
-/// What the gate says of a request.
+/// Result of admitting a request.
 pub struct Admission {
-    /// The caller, or why there is none.
+    /// Authenticated caller, or the error to answer with.
     pub caller: Result<Caller, Error>,
-    /// The window that counted the request, for the headers of the answer.
+    /// Rate-limit window that counted the request, for the response headers.
     pub window: Option<Window>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
 enum Principal {
-    /// Issuer and subject: a person is counted alike before and after their first sign-in.
+    /// Issuer and subject. The same before and after the first sign-in of the user.
     Person(String, String),
     Token(Uuid),
 }
@@ -61,9 +61,9 @@ const MISSING: Error = Error::Unauthenticated("missing credential: send `Authori
 const MALFORMED: Error = Error::Unauthenticated("invalid or expired credential");
 
 impl Gate {
-    /// A gate before a service.
+    /// Creates a gate for a service.
     pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>, rates: Rates) -> Self {
-        let failures = if rates.per_address == 0 { 0 } else { FAILURES };
+        let failures = if rates.per_address == 0 { 0 } else { MAX_FAILURES };
         Self {
             service,
             clock,
@@ -74,12 +74,12 @@ impl Gate {
         }
     }
 
-    /// Counts a request that needs no credential.
+    /// Counts a request to a public endpoint against its IP address.
     pub fn count(&self, address: IpAddr) -> Option<Window> {
         self.addresses.count(rate_key(address), self.clock.now())
     }
 
-    /// Says who sends a request, and counts it.
+    /// Authenticates the caller of a request, and counts the request.
     pub async fn admit(&self, headers: &HeaderMap, address: IpAddr, origin: Origin) -> Admission {
         let (now, address) = (self.clock.now(), rate_key(address));
         match self.authenticate(headers, address, origin, now).await {
@@ -102,8 +102,8 @@ impl Gate {
         now: Time,
     ) -> Result<Caller, Error> {
         let credential = credential(headers)?;
-        let barred = self.failures.look(address, now).filter(|window| !window.admitted);
-        if let Some(window) = barred
+        let exceeded = self.failures.look(address, now).filter(|window| !window.admitted);
+        if let Some(window) = exceeded
             && !self.verified.holds(credential, now)
         {
             return Err(Error::RateLimited(window.resets_at));
@@ -118,7 +118,7 @@ impl Gate {
     }
 }
 
-/// Refuses what is over its window.
+/// Fails with `RateLimited` if the request exceeds its window.
 pub fn within(window: Option<Window>) -> Result<(), Error> {
     match window {
         Some(window) if !window.admitted => Err(Error::RateLimited(window.resets_at)),
@@ -126,7 +126,8 @@ pub fn within(window: Option<Window>) -> Result<(), Error> {
     }
 }
 
-/// The credential of a request: one `Authorization` header of the scheme `Bearer` (RFC 6750).
+/// Returns the bearer credential of a request. Exactly one `Authorization` header is allowed (RFC
+/// 6750).
 pub(crate) fn credential(headers: &HeaderMap) -> Result<&str, Error> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let value = values.next().ok_or(MISSING)?;
@@ -149,12 +150,13 @@ fn principal(caller: &Caller) -> Principal {
         Who::Person(known) => person(&known.identity),
         Who::Token(token) => Principal::Token(token.id.uuid()),
         Who::Unsynced(identity) => person(identity),
-        // Without a credential nobody gets this far.
+        // Not reached: a request without a credential is refused before.
         Who::Anonymous => Principal::Token(Uuid::nil()),
     }
 }
 
-/// The credentials verified in this minute and the one before, as hashes under a key of this process.
+/// Credentials verified in the current and the previous minute, as hashes under a key of this
+/// process.
 #[derive(Default)]
 struct Verified {
     hasher: RandomState,
@@ -168,15 +170,16 @@ struct Minutes {
     previous: HashSet<u64>,
 }
 
-/// The most credentials remembered from one minute; those beyond are merely looked up.
-const REMEMBERED: usize = 100_000;
+/// Maximum number of credentials remembered per minute. Others are not exempt from the limit on
+/// failed credentials.
+const MAX_REMEMBERED: usize = 100_000;
 
 impl Verified {
     fn remember(&self, credential: &str, now: Time) {
         let hash = self.hasher.hash_one(credential);
         let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
-        minutes.turn(now);
-        if minutes.current.len() < REMEMBERED {
+        minutes.rotate_to(now);
+        if minutes.current.len() < MAX_REMEMBERED {
             minutes.current.insert(hash);
         }
     }
@@ -184,13 +187,13 @@ impl Verified {
     fn holds(&self, credential: &str, now: Time) -> bool {
         let hash = self.hasher.hash_one(credential);
         let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
-        minutes.turn(now);
+        minutes.rotate_to(now);
         minutes.current.contains(&hash) || minutes.previous.contains(&hash)
     }
 }
 
 impl Minutes {
-    fn turn(&mut self, now: Time) {
+    fn rotate_to(&mut self, now: Time) {
         let minute = now.timestamp().div_euclid(60);
         if minute == self.minute {
             return;

@@ -1,5 +1,5 @@
-//! The host: what happens to a request between the socket and its route, and to the answer on its
-//! way back.
+//! Request pipeline between the connection and the route: client address, path, rate limits and
+//! authentication; and for the response: common headers and the log line.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ use crate::path::{BadPath, self};
 use crate::router::{Found, Route, Router};
 use crate::target::Target;
 
-/// Answers requests.
+/// Handler of all requests.
 pub struct Host {
     router: Router,
     gate: Gate,
@@ -34,7 +34,8 @@ pub struct Host {
     links: Links,
 }
 
-/// What the log says of a request: the template of its route, never its path, which names keys.
+/// Request data for the log: the template of its route and the caller. Never its path, which
+/// contains secret keys.
 struct Logging {
     template: &'static str,
     caller: Option<Caller>,
@@ -49,11 +50,11 @@ const MALFORMED_FORWARDING: Error = Error::Refused {
 
 const MALFORMED_PATH: Error = Error::Refused {
     code: Code::InvalidRequest,
-    reason: Cow::Borrowed("the path must be made of plain, once-encoded segments"),
+    reason: Cow::Borrowed("the path must consist of unambiguous segments, percent-encoded once"),
 };
 
 impl Host {
-    /// A host over these routes.
+    /// Creates a host for these routes.
     pub fn new(
         router: Router,
         gate: Gate,
@@ -64,13 +65,13 @@ impl Host {
         Self { router, gate, clock, proxies, links }
     }
 
-    /// The table of routes.
+    /// Table of routes.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         self.router.routes()
     }
 
-    /// Answers a request that `peer` sent, for itself or, if it is a trusted proxy, for another.
+    /// Handles a request received from `peer`, which is the client or a trusted proxy.
     pub async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response
     where
         B: hyper::body::Body + Send + Sync + 'static,
@@ -85,7 +86,7 @@ impl Host {
             let fault = Fault::Operation(Error::internal("a request panicked"));
             (fault.into_response(self.clock.now()), None)
         });
-        self.dress(&mut response, id, window);
+        self.add_headers(&mut response, id, window);
         log(&method, &logging, &response, began, id);
         response
     }
@@ -138,14 +139,14 @@ impl Host {
                 logging.template = route.template;
                 logging.caller = Some(caller.clone());
                 let target = Target::new(parameters, request.uri().query());
-                Ok(call(route, request, target, Some(caller)).await)
+                Ok(call_route(route, request, target, Some(caller)).await)
             }
         };
         (answer.unwrap_or_else(|fault| fault.into_response(self.clock.now())), window)
     }
 
-    /// Public endpoints are counted by address. `/health` is never refused: what asks it decides
-    /// whether we live.
+    /// Handles a request to a public endpoint, counted by IP address. `/health` is counted but
+    /// never refused, because orchestrators restart a service whose health check fails.
     async fn answer_public<B>(
         &self,
         route: &Route,
@@ -165,11 +166,11 @@ impl Host {
             return (Fault::from(error).into_response(self.clock.now()), window);
         }
         request.extensions_mut().insert(origin);
-        (call(route, request, target, None).await, window)
+        (call_route(route, request, target, None).await, window)
     }
 
-    /// Adds the headers that every answer has.
-    fn dress(&self, response: &mut Response, id: RequestId, window: Option<Window>) {
+    /// Adds the headers common to all responses.
+    fn add_headers(&self, response: &mut Response, id: RequestId, window: Option<Window>) {
         const ALWAYS: [(HeaderName, &str); 5] = [
             (header::CACHE_CONTROL, "no-store"),
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -179,7 +180,7 @@ impl Host {
         ];
         let headers = response.headers_mut();
         for (name, value) in ALWAYS {
-            // A page has a policy of its own.
+            // HTML pages set their own content security policy.
             if name != header::CONTENT_SECURITY_POLICY || !headers.contains_key(&name) {
                 headers.insert(name, HeaderValue::from_static(value));
             }
@@ -203,7 +204,7 @@ impl Host {
     }
 }
 
-async fn call<B>(
+async fn call_route<B>(
     route: &Route,
     mut request: Request<B>,
     target: Target,
@@ -232,8 +233,9 @@ fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
     }
 }
 
-/// A method can be any word; the log repeats only those that we know.
-const KNOWN: [Method; 7] = [
+/// Methods written to the log as they are. A client can send any word as method; others are logged
+/// as `other`.
+const KNOWN_METHODS: [Method; 7] = [
     Method::GET,
     Method::HEAD,
     Method::POST,
@@ -243,7 +245,7 @@ const KNOWN: [Method; 7] = [
     Method::OPTIONS,
 ];
 
-/// One line for each request, of fields that hold no name, value or credential.
+/// Writes the log line of a request. Its fields contain no names, values or credentials.
 fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, id: RequestId) {
     let caller = logging.caller.as_ref();
     let kind = caller.map_or("none", |caller| match caller.who {
@@ -255,18 +257,19 @@ fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, 
     let actor = caller.and_then(Caller::actor).map(tracing::field::display);
     let (status, micros) = (response.status(), began.elapsed().as_micros());
     if status == StatusCode::INTERNAL_SERVER_ERROR || status == StatusCode::SERVICE_UNAVAILABLE {
-        let cause = response.extensions().get::<Logged>().map(|logged| causes(&logged.0));
+        let cause = response.extensions().get::<Logged>().map(|logged| error_chain(&logged.0));
         tracing::error!(request = %id, route = logging.template, status = status.as_u16(), cause, "failed");
     }
-    let method = KNOWN.iter().find(|known| *known == method).map_or("other", Method::as_str);
+    let method =
+        KNOWN_METHODS.iter().find(|known| *known == method).map_or("other", Method::as_str);
     tracing::info!(
         request = %id, method, route = logging.template, status = status.as_u16(), micros, caller = kind, actor,
         "answered"
     );
 }
 
-/// An error and what caused it, as one line.
-fn causes(error: &Error) -> String {
+/// Formats an error and its sources on one line.
+fn error_chain(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

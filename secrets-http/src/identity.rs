@@ -1,7 +1,7 @@
-//! Who is calling: the tokens of the configured issuer.
+//! Verification of user tokens (JWTs) of the configured issuer.
 //!
-//! An issuer is known by the keys it publishes ([`OidcVerifier`]), by a secret shared with it, or,
-//! in the development mode, by a key of our own ([`FixedVerifier`]).
+//! Tokens are verified with the keys published by the issuer ([`OidcVerifier`]), with a shared
+//! secret, or in development mode with a local key (both [`FixedVerifier`]).
 
 mod key_cache;
 mod oidc;
@@ -19,20 +19,20 @@ use secrets_core::jwt::{Expectations, Keys, Refusal, self};
 
 pub use self::oidc::{OidcSettings, OidcVerifier};
 
-/// How long things take and last, where keys are fetched.
+/// Timeouts and lifetimes for fetching the keys of an issuer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
-    /// For one answer of the issuer.
+    /// Timeout of one request to the issuer.
     pub fetch: Duration,
-    /// Keys of this age are fetched again, while the old ones are used on.
+    /// Age at which keys are refreshed in the background, while the old ones stay in use.
     pub refresh_after: Duration,
-    /// Keys of this age are fetched again before they are used.
+    /// Age at which keys are fetched again before use.
     pub expire_after: Duration,
-    /// Keys are used up to this age where newer ones cannot be had.
+    /// Maximum age of keys that are used while the issuer is unavailable.
     pub stale_for: Duration,
-    /// How often, at most, keys are fetched because a token names one that is not there.
+    /// Minimum interval between fetches caused by a token with an unknown key ID.
     pub search_pause: Duration,
-    /// How long a failed fetch is not repeated.
+    /// Delay before a failed fetch is retried.
     pub retry_pause: Duration,
 }
 
@@ -49,7 +49,7 @@ impl Default for Timings {
     }
 }
 
-/// Verifies tokens with a key known beforehand.
+/// Verifies tokens with a fixed key.
 pub struct FixedVerifier {
     keys: Keys,
     expectations: Expectations,
@@ -57,7 +57,7 @@ pub struct FixedVerifier {
 }
 
 impl FixedVerifier {
-    /// For tokens that meet the expectations and were signed with this key.
+    /// Creates a verifier for tokens signed with this key.
     pub fn new(keys: Keys, expectations: Expectations, clock: Arc<dyn Clock>) -> Self {
         Self { keys, expectations, clock }
     }
@@ -70,11 +70,11 @@ impl IdentityVerifier for FixedVerifier {
     }
 }
 
-/// The caller learns nothing but that. The log may say more: a new installation's most likely
-/// trouble is an audience that is not what the issuer writes.
+/// Logs the reason why a token was refused. The caller does not learn the reason; the operator
+/// needs it, most often because of a wrong audience in a new installation.
 fn refused(refusal: Refusal) -> Unverified {
     let reason = match refusal {
-        Refusal::UnknownKey => "the issuer has no such key",
+        Refusal::UnknownKey => "the issuer has no key with this ID",
         Refusal::Invalid(reason) => reason,
     };
     tracing::debug!(reason, "refused a token");

@@ -1,4 +1,4 @@
-//! What the service does without being asked.
+//! Background jobs of the service.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
-/// How often the jobs are run.
-const TICK: Duration = Duration::from_secs(10);
+/// Interval of the periodic jobs.
+const TICK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How many ticks lie between purges, and before the first.
-const PURGE: u64 = 360;
-const FIRST_PURGE: u64 = 6;
+/// Number of ticks between purges, and before the first purge.
+const PURGE_TICKS: u64 = 360;
+const FIRST_PURGE_TICK: u64 = 6;
 
-/// How often somebody looks whether there is something to send.
-const LOOK: Duration = Duration::from_secs(2);
-/// How often somebody looks whether a rotation is due.
-const LOOK_FOR_ROTATIONS: Duration = Duration::from_secs(1);
+/// Poll interval of the outbox.
+const OUTBOX_POLL_INTERVAL: Duration = Duration::from_secs(2);
+/// Poll interval for due rotations.
+const ROTATION_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// After how many seconds without a tick the jobs are taken to have stopped.
-const STALE: i64 = 60;
+/// Seconds without a tick after which the scheduler counts as stopped.
+const STALE_SECONDS: i64 = 60;
 
-/// Runs jobs, and knows whether it still does.
+/// Runs the periodic jobs, and reports whether they still run.
 #[derive(Clone)]
 pub struct Scheduler {
     clock: Arc<dyn Clock>,
@@ -36,104 +36,111 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler that counts from now.
+    /// Creates a scheduler. [`Self::is_running`] counts from now.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let last = Arc::new(AtomicI64::new(clock.now().timestamp()));
         Self { clock, last, stopped: watch::Sender::new(false) }
     }
 
-    /// Runs the jobs for ever: looks after the store, so that a fault and a clock that runs away
-    /// are in the log before somebody asks; seals what the audit log took.
+    /// Runs the periodic jobs, without end.
     ///
-    /// What was deleted or kept long enough goes for good a minute after the start, and every hour.
+    /// Every tick: checks the health of the store, so that faults and clock drift are logged early;
+    /// seals new audit log entries; deletes ended logins; writes the last-used times of tokens. A
+    /// minute after the start and then every hour: deletes expired audit log entries and webhook
+    /// deliveries, and purges deleted projects.
     pub async fn run(self, service: Arc<Service>) {
-        let mut ticks = tokio::time::interval(TICK);
+        let mut ticks = tokio::time::interval(TICK_INTERVAL);
         for tick in 0_u64.. {
             ticks.tick().await;
             service.health().await;
             report("seal the audit log", service.seal_audit().await.map(drop));
-            report("forget ended logins", service.forget_ended_logins().await);
-            report("write uses of tokens", service.write_token_uses().await);
-            if tick % PURGE == FIRST_PURGE {
+            report("delete ended logins", service.forget_ended_logins().await);
+            report("write last-used times of tokens", service.write_token_uses().await);
+            if tick % PURGE_TICKS == FIRST_PURGE_TICK {
                 report("prune the audit log", service.prune_audit().await);
                 let pruned = service.prune_webhook_deliveries().await;
-                report("prune deliveries to webhooks", pruned);
+                report("prune webhook deliveries", pruned);
                 purge(&service).await;
             }
             self.last.store(self.clock.now().timestamp(), Ordering::Relaxed);
         }
     }
 
-    /// Tells those whose answers would not end by themselves that the service stops.
+    /// Signals the shutdown to endless responses, such as watches.
     pub fn stop(&self) {
         self.stopped.send_replace(true);
     }
 
-    /// Becomes true when the service stops.
+    /// Returns a receiver that becomes `true` when the service stops.
     #[must_use]
     pub fn stopped(&self) -> watch::Receiver<bool> {
         self.stopped.subscribe()
     }
 
-    /// Whether the jobs ran lately.
+    /// True if the jobs completed a tick within the last 60 seconds.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.clock.now().timestamp() - self.last.load(Ordering::Relaxed) < STALE
+        self.clock.now().timestamp() - self.last.load(Ordering::Relaxed) < STALE_SECONDS
     }
 }
 
-/// Sends what was left to be sent one way, for ever, at most `most` at once. A job of its own for
-/// each way, and a task for each delivery: a receiver that is slow holds up nobody else.
-pub async fn deliver(service: Arc<Service>, channel: Channel, most: usize) {
-    let mut looks = tokio::time::interval(LOOK);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut under_way = JoinSet::new();
+/// Delivers the outbox entries of a channel, without end, at most `max_in_flight` at the same
+/// time.
+///
+/// Each channel has its own job, and each delivery its own task, so that a slow receiver does not
+/// delay the others.
+pub async fn deliver(service: Arc<Service>, channel: Channel, max_in_flight: usize) {
+    let mut polls = tokio::time::interval(OUTBOX_POLL_INTERVAL);
+    polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut in_flight = JoinSet::new();
     loop {
-        let room = most - under_way.len();
-        let claimed = service.claim_due(channel, room).await.unwrap_or_else(|error| {
-            report("claim what is to be sent", Err(error));
+        let capacity = max_in_flight - in_flight.len();
+        let claimed = service.claim_due(channel, capacity).await.unwrap_or_else(|error| {
+            report("claim outbox deliveries", Err(error));
             Vec::new()
         });
-        let is_full = claimed.len() == room;
+        let is_full = claimed.len() == capacity;
         for delivery in claimed {
             let service = Arc::clone(&service);
-            under_way.spawn(async move { report("send", service.deliver(delivery).await) });
+            in_flight.spawn(async move {
+                report("send an outbox delivery", service.deliver(delivery).await)
+            });
         }
-        // There may be more than there was room for.
+        // A full batch: more deliveries may be due, so poll again as soon as one finishes.
         if is_full {
-            under_way.join_next().await;
+            in_flight.join_next().await;
         } else {
-            looks.tick().await;
+            polls.tick().await;
         }
-        while under_way.try_join_next().is_some() {}
+        while in_flight.try_join_next().is_some() {}
     }
 }
 
-/// Rotates what is due, and goes on with what was left, until the service stops; what is under way
-/// then goes on after the next start. A job of its own: databases may be slow.
+/// Runs due rotations and resumes interrupted ones, until the service stops. Rotations running at
+/// the stop are resumed after the next start. A separate job, because databases may be slow.
 pub async fn rotate(service: Arc<Service>) {
-    let mut working = JoinSet::new();
-    let mut looks = tokio::time::interval(LOOK_FOR_ROTATIONS);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut running = JoinSet::new();
+    let mut polls = tokio::time::interval(ROTATION_POLL_INTERVAL);
+    polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = looks.tick() => {}
-            // There is room again.
-            Some(_) = working.join_next() => {}
+            _ = polls.tick() => {}
+            // A finished rotation frees capacity for another one.
+            Some(_) = running.join_next() => {}
         }
         match service.claim_rotations().await {
             Ok(claims) => {
                 for claim in claims {
                     let service = Arc::clone(&service);
-                    working.spawn(async move { service.work(claim).await });
+                    running.spawn(async move { service.work(claim).await });
                 }
             }
-            Err(error) => report("look for rotations", Err(error)),
+            Err(error) => report("claim due rotations", Err(error)),
         }
     }
 }
 
-/// A job that failed is tried again with the next tick.
+/// Logs the failure of a job. The job is retried at the next tick.
 pub(crate) fn report<E: Error + 'static>(job: &str, outcome: Result<(), E>) {
     if let Err(error) = outcome {
         tracing::error!(job, error = &error as &dyn Error, "a job failed");
@@ -143,7 +150,7 @@ pub(crate) fn report<E: Error + 'static>(job: &str, outcome: Result<(), E>) {
 async fn purge(service: &Service) {
     match service.purge_projects().await {
         Ok(0) => {}
-        Ok(projects) => tracing::info!(projects, "purged what was deleted long ago"),
+        Ok(projects) => tracing::info!(projects, "purged deleted projects"),
         Err(error) => report("purge projects", Err(error)),
     }
 }

@@ -1,8 +1,9 @@
 //! The REST API of secrets: warp filters over `secrets-core`.
 //!
-//! A request passes [`accept`] (connections and their deadlines), [`host`] (path, request id,
-//! headers, log), [`gate`] (who is calling, and how often), [`router`] (one table), its route in
-//! [`routes`] (what the request means) and [`api`] (the operation performed, the answer rendered).
+//! A request passes these stages: [`accept`] (connections and their timeouts), [`host`] (path,
+//! request ID, headers, log), [`gate`] (authentication and rate limits), [`router`] (table of
+//! routes), its route in [`routes`] (parsing into an operation) and [`api`] (performing the
+//! operation, rendering the response).
 
 pub mod accept;
 pub mod api;

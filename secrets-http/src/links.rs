@@ -1,4 +1,4 @@
-//! Where the links that people are given begin.
+//! Base URL of the links in responses and mail.
 
 use hyper::HeaderMap;
 use hyper::header::HOST;
@@ -7,48 +7,50 @@ use warp::{Filter, Rejection};
 
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
-/// What the operator configured, or else how a request came.
+/// Source of base URLs: the configured one, else the scheme and host of the request.
 #[derive(Debug, Clone)]
 pub struct Links {
-    /// What the operator configured.
+    /// Configured base URL.
     pub configured: Option<BaseUrl>,
-    /// Whether the server itself speaks TLS.
+    /// True if the server itself terminates TLS.
     pub is_tls: bool,
 }
 
-/// The base of one request's links; nothing where it named no host that could stand in a link.
+/// Base URL of one request's links, stored in the request's extensions. `None` if the request has
+/// no usable `Host` header.
 #[derive(Debug, Clone)]
 struct Base(Option<BaseUrl>);
 
-/// Gives the base of links that an answer may hold. Fails with 400 where nothing is configured and
-/// the request names no host.
+/// Extracts the base URL for links. Fails with 400 if none is configured and the request has no
+/// usable `Host` header.
 pub fn base_url() -> impl Filter<Extract = (Result<BaseUrl, Error>,), Error = Rejection> + Copy {
     warp::ext::get::<Base>()
         .map(|base: Base| base.0.ok_or_else(|| Error::invalid("Host", "must name this server")))
 }
 
 impl Links {
-    /// Leaves in a request what [`base_url`] finds. Only a proxy that is trusted is believed how
-    /// the client spoke to it.
+    /// Stores the base URL in the request, for [`base_url`]. `X-Forwarded-Proto` is used only if
+    /// the request came through a trusted proxy.
     pub(crate) fn leave<B>(&self, request: &mut hyper::Request<B>, is_proxied: bool) {
-        let base = self.configured.clone().or_else(|| self.seen(request.headers(), is_proxied));
+        let base =
+            self.configured.clone().or_else(|| self.from_request(request.headers(), is_proxied));
         request.extensions_mut().insert(Base(base));
     }
 
-    fn seen(&self, headers: &HeaderMap, is_proxied: bool) -> Option<BaseUrl> {
+    fn from_request(&self, headers: &HeaderMap, is_proxied: bool) -> Option<BaseUrl> {
         let own = if self.is_tls { "https" } else { "http" };
-        let scheme = match only(headers, FORWARDED_PROTO) {
+        let scheme = match single_header(headers, FORWARDED_PROTO) {
             Some("https") if is_proxied => "https",
             Some("http") if is_proxied => "http",
             _ => own,
         };
-        let host = only(headers, HOST.as_str()).filter(|host| !host.contains('/'))?;
+        let host = single_header(headers, HOST.as_str()).filter(|host| !host.contains('/'))?;
         format!("{scheme}://{host}").parse().ok()
     }
 }
 
-/// A header that is there once.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+/// Returns the value of a header that occurs exactly once.
+fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)

@@ -1,4 +1,4 @@
-//! Mail by SMTP.
+//! Sending mail by SMTP.
 
 use std::time::Duration;
 
@@ -9,40 +9,40 @@ use lettre::transport::smtp::Error;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use secrets_core::ports::mail::{DeliveryError, Email, Mailer};
 
-/// The most a server may take for each of its answers.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout of each response of the server.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The most it may take for all of them together: less than a claim of the outbox lasts.
-const TOTAL: Duration = Duration::from_mins(1);
+/// Timeout of a whole delivery. Shorter than the lease of a claimed outbox delivery.
+const DELIVERY_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Hands mail to a server.
+/// Sends mail through an SMTP server.
 pub struct SmtpMailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
 }
 
-/// Not the address of a mail server.
+/// Error: not the URL of a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadServer;
 
 impl SmtpMailer {
-    /// For a server (`smtps://USER:PASSWORD@HOST`; with STARTTLS `smtp://HOST?tls=required`) that
-    /// takes mail of this sender. Connects when there is something to send.
+    /// Creates a mailer for a server (`smtps://USER:PASSWORD@HOST`; with STARTTLS
+    /// `smtp://HOST?tls=required`) and a sender address. Connects only when mail is sent.
     pub fn new(url: &str, from: Mailbox) -> Result<Self, BadServer> {
         let builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(url).map_err(|_| BadServer)?;
-        Ok(Self { transport: builder.timeout(Some(PATIENCE)).build(), from })
+        Ok(Self { transport: builder.timeout(Some(RESPONSE_TIMEOUT)).build(), from })
     }
 
     fn message(&self, email: &Email) -> Result<Message, DeliveryError> {
         let to = email.to.as_str().parse();
-        let to = to.map_err(|_| refused("the recipient's address cannot be written in mail"))?;
+        let to = to.map_err(|_| refused("the recipient's address is not valid in mail"))?;
         Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, to))
             .subject(email.subject.as_str())
             .header(ContentType::TEXT_PLAIN)
             .body(email.text.as_str().to_owned())
-            .map_err(|_| refused("the message cannot be written as mail"))
+            .map_err(|_| refused("the message cannot be encoded as mail"))
     }
 }
 
@@ -50,10 +50,10 @@ impl SmtpMailer {
 impl Mailer for SmtpMailer {
     async fn send(&self, email: &Email) -> Result<(), DeliveryError> {
         let message = self.message(email)?;
-        match tokio::time::timeout(TOTAL, self.transport.send(message)).await {
+        match tokio::time::timeout(DELIVERY_TIMEOUT, self.transport.send(message)).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(told(&error)),
-            Err(_) => Err(DeliveryError::Failed("the mail server took too long".to_owned())),
+            Ok(Err(error)) => Err(delivery_error(&error)),
+            Err(_) => Err(DeliveryError::Failed("the mail server timed out".to_owned())),
         }
     }
 }
@@ -62,8 +62,8 @@ fn refused(reason: &str) -> DeliveryError {
     DeliveryError::Refused(reason.to_owned())
 }
 
-/// In words of our own: a server's answer usually repeats the recipient.
-fn told(error: &Error) -> DeliveryError {
+/// Converts an SMTP error without its text, which usually contains the recipient's address.
+fn delivery_error(error: &Error) -> DeliveryError {
     if let Some(code) = error.status() {
         let reason = format!("the mail server answered {code}");
         return if error.is_permanent() {
@@ -74,9 +74,9 @@ fn told(error: &Error) -> DeliveryError {
     }
     let reason = match () {
         () if error.is_timeout() => "the mail server did not answer in time",
-        () if error.is_tls() => "no secure connection to the mail server",
-        () if error.is_client() => "the mail server does not offer what is needed",
-        () if error.is_response() => "the mail server's answer makes no sense",
+        () if error.is_tls() => "cannot establish a TLS connection to the mail server",
+        () if error.is_client() => "the mail server does not support a required feature",
+        () if error.is_response() => "the mail server's response is invalid",
         () => "the mail server cannot be reached",
     };
     DeliveryError::Failed(reason.to_owned())

@@ -1,4 +1,4 @@
-//! The program `secrets-http`.
+//! Entry point of the program `secrets-http`.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,10 @@ fn main() -> ExitCode {
 fn start() -> Result<(), config::Failure> {
     let configured = config::read()?;
     let runtime = tokio::runtime::Runtime::new().map_err(|error| {
-        config::Failure::new(config::Exit::Configuration, format!("no threads: {error}"))
+        config::Failure::new(
+            config::Exit::Configuration,
+            format!("cannot start the runtime: {error}"),
+        )
     })?;
     runtime.block_on(commands::run(configured))
 }

@@ -1,20 +1,20 @@
-//! Paths, read strictly: whatever another program on the way might read differently is refused.
+//! Strict parsing of request paths. Paths that a proxy could interpret differently are refused.
 
 use percent_encoding::percent_decode_str;
 
-/// Why a path has no segments.
+/// Error of parsing a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadPath {
-    /// It can be read in more than one way, or in none: 400.
+    /// Ambiguous or invalid path: answered with 400.
     Malformed,
-    /// It ends with a slash, and no path of ours does: 404.
+    /// Path with a trailing slash, which no route has: answered with 404.
     TrailingSlash,
 }
 
-/// The segments of a path, each percent-decoded once. The root has none.
+/// Splits a path into segments, each percent-decoded once. The root path has none.
 ///
-/// A decoded segment never holds a slash, a backslash or a control character, and is neither `.`
-/// nor `..`; so it can be looked up, logged and put into another path without a second thought.
+/// A decoded segment never contains a slash, a backslash or a control character, and is neither `.`
+/// nor `..`. So it can be safely looked up, logged and put into another path.
 pub fn segments(path: &str) -> Result<Vec<String>, BadPath> {
     let rest = path.strip_prefix('/').ok_or(BadPath::Malformed)?;
     if rest.is_empty() {
@@ -29,7 +29,7 @@ pub fn segments(path: &str) -> Result<Vec<String>, BadPath> {
 }
 
 fn segment(raw: &str) -> Result<String, BadPath> {
-    if raw.is_empty() || !raw.bytes().all(may_stand) || !escapes_are_whole(raw) {
+    if raw.is_empty() || !raw.bytes().all(is_allowed) || !escapes_are_complete(raw) {
         return Err(BadPath::Malformed);
     }
     let decoded = percent_decode_str(raw).decode_utf8().map_err(|_| BadPath::Malformed)?;
@@ -40,13 +40,13 @@ fn segment(raw: &str) -> Result<String, BadPath> {
     Ok(decoded.into_owned())
 }
 
-/// Printable ASCII; a backslash is a slash to some.
-fn may_stand(byte: u8) -> bool {
+/// True for printable ASCII, except a backslash, which some programs treat as a slash.
+fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'\\'
 }
 
-/// Whether each `%` begins an escape. (The decoder would let a lone one stand for itself.)
-fn escapes_are_whole(raw: &str) -> bool {
+/// True if each `%` begins a complete escape. The decoder would accept a lone `%` as it is.
+fn escapes_are_complete(raw: &str) -> bool {
     raw.split('%').skip(1).all(|after| {
         let digits = after.as_bytes().get(..2);
         digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))

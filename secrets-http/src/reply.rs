@@ -1,4 +1,4 @@
-//! Answers.
+//! Rendering of responses.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -11,38 +11,38 @@ use warp::reply::Response;
 
 use crate::openapi::{Answer, Content, Described};
 
-/// How an operation's output is put into an answer.
+/// Shape of a response: its status, and the position of the operation's output in the body.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// 200, under a name.
+    /// 200, with the output in a field of this name.
     Named(&'static str),
-    /// 200, as it is.
+    /// 200, with the output as body.
     Bare,
-    /// 201, under a name.
+    /// 201, with the output in a field of this name.
     CreatedNamed(&'static str),
-    /// 201, as it is.
+    /// 201, with the output as body.
     Created,
     /// 204, without a body.
     Empty,
 }
 
-/// Under which names clients find what an answer holds.
+/// Field names that wrap the output in responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Envelope {
-    /// The name that the interface gives it.
+    /// Name given in the API specification, such as `secrets`.
     #[default]
     Named,
-    /// That one and `data`; a parent environment also as `inherits_from_id`. Published clients read
-    /// one or the other.
+    /// The specified name and also `data`, and a parent environment also as `inherits_from_id`.
+    /// Published clients use one or the other.
     Both,
 }
 
-/// Puts an operation's output into an answer: a [`Shape`], or a function where none fits.
+/// Renders the output of an operation as a response. Implemented by [`Shape`] and by functions.
 pub trait Render<T>: Clone + Send + Sync + 'static {
-    /// The answer that holds an output.
+    /// Renders the output.
     fn render(&self, output: &T, envelope: Envelope) -> Response;
 
-    /// What the document tells of it.
+    /// Returns the possible responses, for the OpenAPI document.
     fn answers(&self) -> Vec<Answer> {
         Vec::new()
     }
@@ -59,11 +59,13 @@ impl<T: Serialize + ToSchema> Render<T> for Shape {
         match *self {
             Self::Named(name) | Self::CreatedNamed(name) => match envelope {
                 Envelope::Named => json(self.status(), &Named(&[name], output)),
-                Envelope::Both => json(self.status(), &widened(&Named(&[name, "data"], output))),
+                Envelope::Both => {
+                    json(self.status(), &with_parent_alias(&Named(&[name, "data"], output)))
+                }
             },
             Self::Bare | Self::Created => match envelope {
                 Envelope::Named => json(self.status(), output),
-                Envelope::Both => json(self.status(), &widened(output)),
+                Envelope::Both => json(self.status(), &with_parent_alias(output)),
             },
             Self::Empty => {
                 let mut response = Response::default();
@@ -87,7 +89,7 @@ impl<T: Serialize + ToSchema> Render<T> for Shape {
 }
 
 impl Shape {
-    /// The status of the answer.
+    /// Status of the response.
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
@@ -98,9 +100,10 @@ impl Shape {
     }
 }
 
-/// An answer with a JSON body.
+/// Creates a response with a JSON body.
 pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
-    // Our types have no maps with other keys than strings and nothing else that JSON cannot hold.
+    // Serialization does not fail: the types contain nothing that JSON cannot represent, such as
+    // maps with keys other than strings.
     let body =
         serde_json::to_vec(body).unwrap_or_else(|_| br#"{"error":"internal error"}"#.to_vec());
     let mut response = Response::new(Bytes::from(body).into());
@@ -109,14 +112,14 @@ pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     response
 }
 
-/// An answer with a text for a body.
+/// Creates a response with a text body of this media type.
 pub fn text(kind: &'static str, text: String) -> Response {
     let mut response = Response::new(Bytes::from(text).into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
-/// The same under each name.
+/// Serializes the same value under each of the names.
 struct Named<'a, T>(&'a [&'static str], &'a T);
 
 impl<T: Serialize> Serialize for Named<'_, T> {
@@ -129,18 +132,18 @@ impl<T: Serialize> Serialize for Named<'_, T> {
     }
 }
 
-/// An output with the parents of its environments under their other name as well.
-fn widened(output: &impl Serialize) -> Value {
+/// Serializes an output, with `inherits_from` duplicated as `inherits_from_id`.
+fn with_parent_alias(output: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(output).unwrap_or_default();
-    widen(&mut value);
+    add_parent_alias(&mut value);
     value
 }
 
-fn widen(value: &mut Value) {
+fn add_parent_alias(value: &mut Value) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(widen),
+        Value::Array(items) => items.iter_mut().for_each(add_parent_alias),
         Value::Object(fields) => {
-            fields.values_mut().for_each(widen);
+            fields.values_mut().for_each(add_parent_alias);
             if let Some(parent) = fields.get("inherits_from").cloned() {
                 fields.insert("inherits_from_id".to_owned(), parent);
             }

@@ -1,4 +1,4 @@
-//! What rotates credentials in this process.
+//! Database rotators of this process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use secrets_core::rotators::drivers::{MySqlRotator, PostgresRotator};
 #[cfg(feature = "aws")]
 use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
 
-/// Waits by the runtime's clock.
+/// Timer of the tokio runtime.
 struct TokioTimer;
 
 #[async_trait]
@@ -23,7 +23,7 @@ impl Timer for TokioTimer {
     }
 }
 
-/// Rotators of everything we can rotate, which go through this gate.
+/// Creates the rotators of all supported databases. Direct connections go through the egress gate.
 #[must_use]
 pub fn rotators(gate: &Arc<Gate>, clock: Arc<dyn Clock>, timings: Timings) -> Rotators {
     #[cfg(feature = "aws")]

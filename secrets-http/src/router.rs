@@ -1,5 +1,5 @@
-//! The table of routes: method, template, warp filter. All that is known of the interface at run
-//! time (404, 405 with `Allow`, the template in the log) comes from it.
+//! Table of routes (method, path template, warp filter) and routing. The responses 404 and 405 with
+//! `Allow`, the template in the log and the OpenAPI document are derived from the table.
 
 use std::collections::HashMap;
 
@@ -11,25 +11,26 @@ use warp::reply::Response;
 
 use crate::openapi::Doc;
 
-/// One endpoint.
+/// Route of one endpoint.
 pub struct Route {
-    /// Its method.
+    /// HTTP method.
     pub method: Method,
-    /// Its path, with parameters in braces.
+    /// Path template, with parameters in braces.
     pub template: &'static str,
-    /// What it performs: an operation's name.
+    /// Name of the operation.
     pub operation: &'static str,
-    /// Who may call it; `None` for whoever likes.
+    /// Permitted kinds of callers; `None` for a public endpoint.
     pub callers: Option<Callers>,
-    /// What the document of the interface tells of it.
+    /// Documentation for the OpenAPI document.
     pub(crate) doc: Doc,
-    /// Whether other methods of its path are those of the parameter in its place.
+    /// True if other methods of this path are handled by the route with a parameter in the last
+    /// segment.
     pub(crate) is_beside_others: bool,
     pub(crate) filter: BoxedFilter<(Response,)>,
 }
 
 impl Route {
-    /// A public endpoint: no credential is looked at.
+    /// Creates the route of a public endpoint, which ignores credentials.
     pub(crate) fn public(
         method: Method,
         template: &'static str,
@@ -40,42 +41,42 @@ impl Route {
         Self { method, template, operation, callers: None, doc, is_beside_others, filter }
     }
 
-    /// Leaves the other methods of its path to the parameter that stands in its place elsewhere:
-    /// `POST …/secrets/bundle` hides no secret of that name.
+    /// Lets the route with a parameter in the last segment handle the other methods of this path.
+    /// So `POST …/secrets/bundle` does not hide a secret with the key `bundle`.
     pub(crate) fn beside_others(self) -> Self {
         Self { is_beside_others: true, ..self }
     }
 }
 
-/// The routes, found by path.
+/// Router: finds a route by path and method.
 pub struct Router {
     routes: Vec<Route>,
     templates: Templates<HashMap<Method, usize>>,
 }
 
-/// What a path and a method lead to.
+/// Result of finding a route.
 pub enum Found<'a> {
-    /// An endpoint, and the parameters of its path.
+    /// Route, and the parameters of the path.
     Route(&'a Route, Vec<(String, String)>),
-    /// A path that has other methods.
+    /// Method not allowed: the template of the path and its allowed methods.
     Method(&'static str, Vec<&'static str>),
-    /// Nothing.
+    /// No route with this path.
     Nothing,
 }
 
 impl Router {
-    /// A router over these routes.
+    /// Creates a router for these routes.
     ///
     /// # Errors
     ///
-    /// When two templates exclude each other, which is a mistake in our table.
+    /// Fails if two templates conflict, which is a bug in the table of routes.
     pub fn new(routes: Vec<Route>) -> Result<Self, matchit::InsertError> {
         let mut methods: HashMap<&'static str, HashMap<Method, usize>> = HashMap::new();
         for (index, route) in routes.iter().enumerate() {
             methods.entry(route.template).or_default().insert(route.method.clone(), index);
         }
         for route in routes.iter().filter(|route| route.is_beside_others) {
-            let others = methods.iter().find(|(other, _)| is_instead(other, route.template));
+            let others = methods.iter().find(|(other, _)| is_fallback_of(other, route.template));
             let others = others.map(|(_, methods)| methods.clone()).unwrap_or_default();
             let own = methods.entry(route.template).or_default();
             for (method, index) in others {
@@ -89,16 +90,18 @@ impl Router {
         Ok(Self { routes, templates })
     }
 
-    /// The table.
+    /// Table of routes.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
     }
 
-    /// What decoded segments of a path lead to. A static segment goes before a parameter.
+    /// Finds the route for the decoded segments of a path. A static segment takes precedence over a
+    /// parameter. `HEAD` is routed as `GET`.
     #[must_use]
     pub fn find(&self, method: &Method, segments: &[String]) -> Found<'_> {
-        // No decoded segment holds a `/`, so the joined path splits into the same segments again.
+        // No decoded segment contains a `/`, so the joined path splits into the same segments
+        // again.
         let path = format!("/{}", segments.join("/"));
         let Ok(found) = self.templates.at(&path) else { return Found::Nothing };
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
@@ -113,8 +116,8 @@ impl Router {
     }
 }
 
-/// What the segments of a path are called in a template. (Not what the templates found: a route may
-/// be there for another template than its own.)
+/// Assigns the segments of a path to the parameters of a template. The match of the router cannot
+/// be used, because a route may be found by another template than its own.
 fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
     let parts = template.split('/').skip(1).zip(segments);
     parts.filter_map(|(part, value)| Some((parameter(part)?.to_owned(), value.clone()))).collect()
@@ -124,8 +127,9 @@ fn parameter(part: &str) -> Option<&str> {
     part.strip_prefix('{')?.strip_suffix('}')
 }
 
-/// Whether a template has a parameter where another has a word, at the end of both.
-fn is_instead(template: &str, other: &str) -> bool {
+/// True if both templates are the same except for the last segment, which is a parameter in
+/// `template`.
+fn is_fallback_of(template: &str, other: &str) -> bool {
     match (template.rsplit_once('/'), other.rsplit_once('/')) {
         (Some((one, last)), Some((two, _))) => one == two && parameter(last).is_some(),
         _ => false,

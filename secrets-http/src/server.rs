@@ -1,4 +1,4 @@
-//! The server: a service, its routes and a listener, put together.
+//! The server: connects a service, its routes, its background jobs and a listener.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,38 +23,39 @@ use crate::reply::Envelope;
 use crate::router::Router;
 use crate::routes;
 
-/// How much mail is on its way at once.
-const MAILS: usize = 8;
+/// Maximum number of concurrent mail deliveries.
+const MAX_MAIL_DELIVERIES: usize = 8;
 
-/// How many deliveries to webhooks are on their way at once.
-const WEBHOOKS: usize = 64;
+/// Maximum number of concurrent webhook deliveries.
+const MAX_WEBHOOK_DELIVERIES: usize = 64;
 
-/// What a server is made of.
+/// HTTP server with its settings.
 pub struct Server {
-    /// The service it gives access to.
+    /// Service that performs the operations.
     pub service: Arc<Service>,
-    /// What time it is.
+    /// Clock.
     pub clock: Arc<dyn Clock>,
-    /// How many requests it takes.
+    /// Rate limits.
     pub rates: Rates,
-    /// Whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    /// Networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted.
     pub proxies: Networks,
-    /// Where links begin; where the request was sent, if that is not said.
+    /// Base URL of links. If `None`, the scheme and host of the request.
     pub public_url: Option<BaseUrl>,
-    /// Under which names clients find what answers hold.
+    /// Field names that wrap the output in responses.
     pub envelope: Envelope,
-    /// The bounds on connections.
+    /// Limits and timeouts of connections.
     pub options: AcceptOptions,
-    /// TLS, where the server speaks it itself.
+    /// TLS acceptor, if the server itself terminates TLS.
     pub tls: Option<TlsAcceptor>,
 }
 
 impl Server {
-    /// Answers requests until `stop`, then lets those under way finish.
+    /// Serves requests and runs the background jobs until `stop` completes, then waits for running
+    /// requests.
     ///
     /// # Errors
     ///
-    /// When two routes exclude each other, which is a mistake in our table.
+    /// Fails if two routes conflict, which is a bug in the table of routes.
     pub async fn run(
         self,
         listener: TcpListener,
@@ -75,9 +76,10 @@ impl Server {
         };
         let rotations = tokio::spawn(jobs::rotate(Arc::clone(&self.service)));
         let deliveries =
-            [(Channel::Mail, MAILS), (Channel::Webhooks, WEBHOOKS)].map(|(channel, most)| {
-                tokio::spawn(jobs::deliver(Arc::clone(&self.service), channel, most))
-            });
+            [(Channel::Mail, MAX_MAIL_DELIVERIES), (Channel::Webhooks, MAX_WEBHOOK_DELIVERIES)]
+                .map(|(channel, max_in_flight)| {
+                    tokio::spawn(jobs::deliver(Arc::clone(&self.service), channel, max_in_flight))
+                });
         let jobs = tokio::spawn(scheduler.run(Arc::clone(&self.service)));
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);
@@ -87,7 +89,7 @@ impl Server {
         rotations.abort();
         deliveries.iter().for_each(JoinHandle::abort);
         jobs.abort();
-        jobs::report("write uses of tokens", self.service.write_token_uses().await);
+        jobs::report("write last-used times of tokens", self.service.write_token_uses().await);
         Ok(drained)
     }
 }

@@ -1,4 +1,4 @@
-//! What a request's path and query name.
+//! Path parameters and query parameters of a request.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use secrets_core::model::{Code, EnvironmentPath, Error, FieldError, ProjectRef, 
 use uuid::Uuid;
 use warp::{Filter, Rejection};
 
-/// The decoded parameters of a path, and the query.
+/// Decoded path parameters and query parameters of a request.
 #[derive(Debug, Clone, Default)]
 pub struct Target(Arc<Parts>);
 
@@ -16,42 +16,42 @@ struct Parts {
     query: Vec<(String, String)>,
 }
 
-/// Gives the target that the router left in the request.
+/// Extracts the target that the host stored in the request.
 pub fn target() -> impl Filter<Extract = (Target,), Error = Rejection> + Copy {
     warp::ext::get::<Target>()
 }
 
 impl Target {
-    /// The target of a request.
+    /// Creates the target of a request. A malformed query counts as empty.
     pub fn new(parameters: Vec<(String, String)>, query: Option<&str>) -> Self {
-        // Form-decoded: the Kubernetes operator writes a space as `+`.
+        // Form-decoded, because External Secrets Operator encodes a space as `+`.
         let query =
             query.and_then(|query| serde_urlencoded::from_str(query).ok()).unwrap_or_default();
         Self(Arc::new(Parts { parameters, query }))
     }
 
-    /// A parameter of the path. The router filled in each that the template names.
+    /// Returns a path parameter. Empty only if the template has no such parameter.
     pub fn parameter(&self, name: &str) -> &str {
         let found = self.0.parameters.iter().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
     }
 
-    /// A parameter that is an id; what is none names nothing.
+    /// Parses a path parameter as an ID. `None` if it is not one; then no resource matches.
     pub fn id<T: From<Uuid>>(&self, name: &str) -> Option<T> {
         ids::parse(self.parameter(name)).map(Into::into)
     }
 
-    /// The project that the path names.
+    /// Returns the project given in the path.
     pub fn project(&self) -> ProjectRef {
         self.parameter("projectId").into()
     }
 
-    /// The environment that the path names.
+    /// Returns the environment given in the path.
     pub fn environment(&self) -> EnvironmentPath {
         EnvironmentPath::new(self.project(), self.parameter("environmentId"))
     }
 
-    /// A parameter of the query. Unknown ones are ignored, one given twice is refused.
+    /// Returns a query parameter. Fails if it is given twice. Unknown parameters are ignored.
     pub fn query(&self, name: &str) -> Result<Option<&str>, Error> {
         let mut values = self.queries(name);
         let first = values.next();
@@ -61,13 +61,13 @@ impl Target {
         Ok(first)
     }
 
-    /// A parameter of the query that may be given more than once.
+    /// Returns all values of a query parameter that may be repeated.
     pub fn queries(&self, name: &str) -> impl Iterator<Item = &str> {
         let parts = self.0.query.iter().filter(move |(known, _)| known == name);
         parts.map(|(_, value)| value.as_str())
     }
 
-    /// A parameter of the query that is `true` or `false`.
+    /// Parses a query parameter as `true` or `false`.
     pub fn flag(&self, name: &str) -> Result<Option<bool>, Error> {
         match self.query(name)? {
             None => Ok(None),
@@ -77,7 +77,7 @@ impl Target {
         }
     }
 
-    /// A parameter of the query that is a whole number.
+    /// Parses a query parameter as a whole number.
     pub fn number(&self, name: &str) -> Result<Option<u32>, Error> {
         let Some(text) = self.query(name)? else { return Ok(None) };
         let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -85,7 +85,7 @@ impl Target {
         number.map(Some).ok_or_else(|| Error::invalid(name, "must be a whole number"))
     }
 
-    /// Parameters of the query that must be there; all that are missing are named.
+    /// Returns required query parameters. The error lists all that are missing.
     pub fn required<const N: usize>(&self, names: [&'static str; N]) -> Result<[&str; N], Error> {
         let mut values = [""; N];
         let mut missing = Vec::new();

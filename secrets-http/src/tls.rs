@@ -1,4 +1,4 @@
-//! TLS for the listener.
+//! TLS configuration of the listener.
 
 use std::fmt;
 use std::path::Path;
@@ -11,20 +11,21 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{Error, ServerConfig};
 
-/// Why there is no TLS. Says which file is at fault, and never what is in it.
+/// Error in the TLS files. The message says which file is wrong, but contains none of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadTls {
-    /// The certificates cannot be read, or there are none.
+    /// The certificates cannot be read, or the file has none.
     Certificates(&'static str),
-    /// The private key cannot be read.
+    /// The private key cannot be read, or the file has none.
     Key(&'static str),
-    /// Each can be read, but they do not belong together or cannot be used.
+    /// Both can be read, but do not belong together or cannot be used.
     Pair,
 }
 
-/// Reads a certificate chain (the server's first) and its private key, both PEM.
+/// Creates a TLS acceptor from a certificate chain (server certificate first) and its private key,
+/// both PEM.
 ///
-/// TLS 1.2 and 1.3; HTTP/1.1 is all that is offered.
+/// Supports TLS 1.2 and 1.3. ALPN offers only HTTP/1.1.
 pub fn acceptor(certificates: &Path, key: &Path) -> Result<TlsAcceptor, BadTls> {
     let chain = chain(certificates)?;
     let key = PrivateKeyDer::from_pem_file(key).map_err(|error| BadTls::Key(reason(&error)))?;
@@ -37,7 +38,11 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, BadTls> {
     let unreadable = |error| BadTls::Certificates(reason(&error));
     let chain: Vec<_> =
         CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(unreadable)?;
-    if chain.is_empty() { Err(BadTls::Certificates("holds none")) } else { Ok(chain) }
+    if chain.is_empty() {
+        Err(BadTls::Certificates("contains no matching PEM section"))
+    } else {
+        Ok(chain)
+    }
 }
 
 fn config(
@@ -54,7 +59,7 @@ fn reason(error: &tokio_rustls::rustls::pki_types::pem::Error) -> &'static str {
     use tokio_rustls::rustls::pki_types::pem::Error;
     match error {
         Error::Io(_) => "cannot be opened",
-        Error::NoItemsFound => "holds none",
+        Error::NoItemsFound => "contains no matching PEM section",
         _ => "is not PEM",
     }
 }
@@ -62,8 +67,8 @@ fn reason(error: &tokio_rustls::rustls::pki_types::pem::Error) -> &'static str {
 impl fmt::Display for BadTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Certificates(reason) => write!(f, "the file of TLS certificates {reason}"),
-            Self::Key(reason) => write!(f, "the file of the TLS key {reason}"),
+            Self::Certificates(reason) => write!(f, "the TLS certificate file {reason}"),
+            Self::Key(reason) => write!(f, "the TLS key file {reason}"),
             Self::Pair => f.write_str("the TLS certificate and key do not belong together"),
         }
     }
@@ -90,10 +95,14 @@ mod tests {
     fn what_is_wrong_with_the_files_is_said() {
         let cases = [
             ("certificate.pem", "key.pem", ""),
-            ("missing.pem", "key.pem", "the file of TLS certificates cannot be opened"),
-            ("key.pem", "key.pem", "the file of TLS certificates holds none"),
-            ("certificate.pem", "missing.pem", "the file of the TLS key cannot be opened"),
-            ("certificate.pem", "certificate.pem", "the file of the TLS key holds none"),
+            ("missing.pem", "key.pem", "the TLS certificate file cannot be opened"),
+            ("key.pem", "key.pem", "the TLS certificate file contains no matching PEM section"),
+            ("certificate.pem", "missing.pem", "the TLS key file cannot be opened"),
+            (
+                "certificate.pem",
+                "certificate.pem",
+                "the TLS key file contains no matching PEM section",
+            ),
             (
                 "certificate.pem",
                 "other_key.pem",

@@ -1,7 +1,7 @@
-//! Those who watch environments, and what tells them of changes.
+//! Registry of the watched environments, and notification of their watchers.
 //!
-//! One task for each environment that is watched looks every two seconds how what it shows stands,
-//! however many watch it; that works across nodes, and needs nothing but the store.
+//! One task per watched environment polls its revision every two seconds, for all its watchers.
+//! This works across nodes, and needs only the store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,60 +14,61 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
-/// How often the store is asked.
-const POLL: Duration = Duration::from_secs(2);
+/// Poll interval of a watched environment.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The most who watch at a time, in one process.
-const WATCHERS: usize = 100;
+/// Maximum number of concurrent watchers per process.
+const MAX_WATCHERS: usize = 100;
 
-/// The most of them who are the same principal.
-const WATCHERS_PER_PRINCIPAL: usize = 5;
+/// Maximum number of concurrent watchers per principal.
+const MAX_WATCHERS_PER_PRINCIPAL: usize = 5;
 
-/// How long somebody who watches too much is told to wait, in seconds.
-const PAUSE: i64 = 60;
+/// `Retry-After` for a principal with too many watchers, in seconds.
+const RETRY_SECONDS: i64 = 60;
 
-/// Those who watch.
+/// Registry of watched environments and their watchers.
 pub struct Watches {
     service: Arc<Service>,
     clock: Arc<dyn Clock>,
     environments: Mutex<HashMap<EnvironmentId, Revision>>,
-    /// How many each principal has.
+    /// Number of watchers per principal.
     seats: Mutex<HashMap<Uuid, usize>>,
 }
 
-/// How an environment stands; `None` once it is gone.
+/// Revision of an environment; `None` before the first poll, and after the environment is deleted.
 type Revision = watch::Sender<Option<Tag>>;
 
-/// The right to watch, until it is dropped.
+/// Permit to watch. Dropping it releases the permit.
 pub struct Seat {
     watches: Arc<Watches>,
     principal: Uuid,
 }
 
 impl Watches {
-    /// Nobody.
+    /// Creates an empty registry.
     pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>) -> Self {
         Self { service, clock, environments: Mutex::default(), seats: Mutex::default() }
     }
 
-    /// Takes a seat for a principal, if there is one.
+    /// Acquires a watch permit for a principal. Fails at the limit per process or per principal.
     pub fn sit(self: &Arc<Self>, principal: Uuid) -> Result<Seat, Error> {
-        let mut seats = locked(&self.seats);
-        if seats.values().sum::<usize>() >= WATCHERS {
-            return Err(Error::Unavailable("too many watch environments".into()));
+        let mut seats = lock(&self.seats);
+        if seats.values().sum::<usize>() >= MAX_WATCHERS {
+            return Err(Error::Unavailable("too many watchers".into()));
         }
         let taken = seats.entry(principal).or_default();
-        if *taken >= WATCHERS_PER_PRINCIPAL {
-            let until = self.clock.now() + chrono::TimeDelta::seconds(PAUSE);
+        if *taken >= MAX_WATCHERS_PER_PRINCIPAL {
+            let until = self.clock.now() + chrono::TimeDelta::seconds(RETRY_SECONDS);
             return Err(Error::RateLimited(until));
         }
         *taken += 1;
         Ok(Seat { watches: Arc::clone(self), principal })
     }
 
-    /// What tells of the changes of an environment from now on.
+    /// Subscribes to the revision of an environment. Starts a polling task for the first
+    /// subscriber.
     pub fn follow(self: &Arc<Self>, environment: EnvironmentId) -> watch::Receiver<Option<Tag>> {
-        let mut environments = locked(&self.environments);
+        let mut environments = lock(&self.environments);
         if let Some(revision) = environments.get(&environment) {
             return revision.subscribe();
         }
@@ -77,44 +78,45 @@ impl Watches {
         follower
     }
 
-    /// Looks how an environment stands until nobody wants to know, or it is gone.
+    /// Polls the revision of an environment until it has no subscribers, or until it is deleted.
     async fn poll(self: Arc<Self>, environment: EnvironmentId, revision: Revision) {
-        let mut ticks = interval(POLL);
+        let mut ticks = interval(POLL_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if self.forget(environment, |revision| revision.receiver_count() == 0) {
+            if self.remove_if(environment, |revision| revision.receiver_count() == 0) {
                 return;
             }
-            // What fails is looked at again; the scheduler tells of a store that does not answer.
+            // Retry at the next tick. The scheduler logs it if the store does not respond.
             let Ok(now) = self.service.revision(environment).await else { continue };
             let is_gone = now.is_none();
             revision.send_if_modified(|known| {
-                let is_other = is_gone || *known != now;
+                let is_changed = is_gone || *known != now;
                 *known = now;
-                is_other
+                is_changed
             });
             if is_gone {
-                self.forget(environment, |_| true);
+                self.remove_if(environment, |_| true);
                 return;
             }
         }
     }
 
-    /// Forgets an environment if nobody follows it; whoever comes later begins anew.
-    fn forget(&self, environment: EnvironmentId, may: impl Fn(&Revision) -> bool) -> bool {
-        let mut environments = locked(&self.environments);
-        let is_free = environments.get(&environment).is_none_or(may);
-        if is_free {
+    /// Removes an environment from the registry if `may` permits it, and returns whether it is
+    /// gone. A later subscriber starts a new polling task.
+    fn remove_if(&self, environment: EnvironmentId, may: impl Fn(&Revision) -> bool) -> bool {
+        let mut environments = lock(&self.environments);
+        let is_removed = environments.get(&environment).is_none_or(may);
+        if is_removed {
             environments.remove(&environment);
         }
-        is_free
+        is_removed
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut seats = locked(&self.watches.seats);
+        let mut seats = lock(&self.watches.seats);
         if let Some(taken) = seats.get_mut(&self.principal) {
             *taken -= 1;
             if *taken == 0 {
@@ -124,6 +126,6 @@ impl Drop for Seat {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,8 @@
-//! Deliveries to webhooks, by HTTP.
+//! Webhook deliveries over HTTP.
 //!
-//! Where they go is said by tenants, so nothing is dialled but by the [`Gate`]. No redirect is
-//! followed, no proxy is asked, no connection is kept.
+//! Tenants choose the URLs, so all connections go through the [`Gate`], which applies the egress
+//! policy (protection against SSRF). Redirects are not followed, proxies are not used, and
+//! connections are not reused.
 
 #[cfg(test)]
 mod tests;
@@ -31,32 +32,33 @@ use tokio_rustls::rustls::{self, ClientConfig};
 
 use crate::fetch;
 
-/// The most a delivery may take, from the look-up of the name to the last byte.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// Timeout of a delivery, from name resolution to the last byte of the response.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How much of an answer is read, so that who writes it is not cut off. It is thrown away.
-const ANSWER: usize = 65_536;
+/// Maximum number of bytes read from a response body. The body is discarded; reading it lets the
+/// receiver finish its response.
+const MAX_BODY_BYTES: usize = 65_536;
 
-/// How long the head of an answer may be.
-const HEAD: usize = 65_536;
+/// Maximum size of the head of a response, in bytes.
+const MAX_HEAD_BYTES: usize = 65_536;
 
-/// Sends deliveries over connections that the gate makes.
+/// Sends webhook deliveries over connections made by the egress gate.
 pub struct HyperSender {
     gate: Gate,
     tls: TlsConnector,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl HyperSender {
-    /// A sender that trusts the authorities the machine trusts.
+    /// Creates a sender that trusts the certificate authorities of the operating system.
     pub fn new(gate: Gate) -> Result<Self, rustls::Error> {
         Ok(Self::trusting(gate, fetch::tls()?))
     }
 
-    /// A sender that knows by this what proves who a server is.
+    /// Creates a sender with this TLS configuration.
     #[must_use]
     pub fn trusting(gate: Gate, tls: ClientConfig) -> Self {
-        Self { gate, tls: TlsConnector::from(Arc::new(tls)), patience: PATIENCE }
+        Self { gate, tls: TlsConnector::from(Arc::new(tls)), timeout: DELIVERY_TIMEOUT }
     }
 
     async fn exchange(
@@ -66,7 +68,7 @@ impl HyperSender {
     ) -> Result<WebhookAnswer, SendError> {
         let url = &request.url;
         let message = message(request).ok_or(SendError::Unreachable)?;
-        let dialled = self.gate.dial(url.host(), url.port(), self.patience).await;
+        let dialled = self.gate.dial(url.host(), url.port(), self.timeout).await;
         let stream = dialled.map_err(|refused| match refused {
             Refused::NotAllowed => SendError::NotAllowed,
             Refused::Unreachable => SendError::Unreachable,
@@ -81,7 +83,8 @@ impl HyperSender {
         talk(stream, message, end).await
     }
 
-    /// What was allowed when the webhook was made may not be any more.
+    /// Checks that the policy permits an unencrypted connection to this peer. The policy or the DNS
+    /// record may have changed since the webhook was created.
     fn admit_plaintext(&self, url: &WebhookUrl, stream: &TcpStream) -> Result<(), SendError> {
         let peer = stream.peer_addr().map_err(|_| SendError::Unreachable)?;
         let is_permitted = self.gate.policy().permits_plaintext(url.host(), peer.ip());
@@ -92,7 +95,7 @@ impl HyperSender {
 #[async_trait]
 impl WebhookSender for HyperSender {
     async fn send(&self, request: &WebhookRequest) -> Result<WebhookAnswer, SendError> {
-        let end = Instant::now() + self.patience;
+        let end = Instant::now() + self.timeout;
         let answer = timeout_at(end, self.exchange(request, end)).await;
         answer.unwrap_or(Err(SendError::TimedOut))
     }
@@ -109,27 +112,27 @@ fn message(request: &WebhookRequest) -> Option<Request<Full<Bytes>>> {
     message.body(Full::new(request.body.clone().into())).ok()
 }
 
-/// Sends a message and reads the answer, of which the status and one header count.
+/// Sends a message and returns the status and `Retry-After` header of the response.
 async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send>(
     stream: S,
     message: Request<Full<Bytes>>,
     end: Instant,
 ) -> Result<WebhookAnswer, SendError> {
     let mut client = http1::Builder::new();
-    client.max_buf_size(HEAD);
+    client.max_buf_size(MAX_HEAD_BYTES);
     let (mut requests, connection) =
         client.handshake(TokioIo::new(stream)).await.map_err(|_| SendError::Unreachable)?;
     let exchange = pin!(async {
         let response = requests.send_request(message).await;
         let response = response.map_err(|_| SendError::Unreachable)?;
         let answer = answer(&response);
-        // The answer is known; what is left of it changes nothing.
-        let _ = timeout_at(end, skip(response.into_body())).await;
+        // The result is known, so an error while reading the body is ignored.
+        let _ = timeout_at(end, discard_body(response.into_body())).await;
         Ok(answer)
     });
     match select(exchange, pin!(connection)).await {
         Either::Left((answer, _)) => answer,
-        // The receiver has closed the connection; what it said before is still to be read.
+        // The receiver has closed the connection, but its response may still be buffered.
         Either::Right((_, exchange)) => exchange.await,
     }
 }
@@ -142,11 +145,11 @@ fn answer(response: &Response<Incoming>) -> WebhookAnswer {
     }
 }
 
-async fn skip(mut body: Incoming) {
+async fn discard_body(mut body: Incoming) {
     let mut read = 0;
     while let Some(Ok(frame)) = body.frame().await {
         read += frame.data_ref().map_or(0, Bytes::len);
-        if read > ANSWER {
+        if read > MAX_BODY_BYTES {
             break;
         }
     }

@@ -17,7 +17,7 @@ async fn a_path_that_could_be_read_in_two_ways_is_400(app: App) {
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
     let jwt = app.jwt("alice");
     let body = json!({
-        "error": "the path must be made of plain, once-encoded segments",
+        "error": "the path must consist of unambiguous segments, percent-encoded once",
         "code": "invalid_request",
     });
     let tricks = [

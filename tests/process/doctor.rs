@@ -45,7 +45,7 @@ async fn a_database_that_nobody_changed_is_found_well() {
     let ended = verify("doctor_well", &database);
 
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("secrets: 2 with 4 records open"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("2 secrets with 4 records decrypted"), "{}", ended.stdout);
     assert!(ended.stdout.contains("7 entries in 1 chains"), "{}", ended.stdout);
 }
 
@@ -57,7 +57,7 @@ async fn an_older_version_that_was_changed_is_found() {
     let ended = verify("doctor_version", &database);
 
     assert_eq!(ended.code, Some(65), "{}", ended.stdout);
-    assert!(ended.stdout.contains(": a record does not open"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(": a record cannot be decrypted"), "{}", ended.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,8 +81,8 @@ async fn a_project_without_a_key_is_found_and_the_rest_is_looked_at() {
     let ended = verify("doctor_key", &database);
 
     assert_eq!(ended.code, Some(65), "{} {}", ended.stdout, ended.stderr);
-    assert!(ended.stdout.contains("secrets: 7 with 7 records open"), "{}", ended.stdout);
-    assert!(ended.stdout.contains(": a record does not open"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("7 secrets with 7 records decrypted"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(": a record cannot be decrypted"), "{}", ended.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -93,5 +93,5 @@ async fn an_entry_of_the_log_that_was_changed_is_found() {
     let ended = verify("doctor_log", &database);
 
     assert_eq!(ended.code, Some(65), "{}", ended.stdout);
-    assert!(ended.stdout.contains("changed at position 3"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("broken at position 3"), "{}", ended.stdout);
 }

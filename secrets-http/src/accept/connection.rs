@@ -1,4 +1,4 @@
-//! One connection, from its handshake to its end.
+//! A single connection, from the TLS handshake to its end.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ use super::AcceptOptions;
 use super::guarded::{Guarded, Received};
 use super::head_timer::HeadTimer;
 
-/// What a connection needs to be served.
+/// Connection to serve, with its options and request handler.
 pub(super) struct Connection<A> {
     peer: SocketAddr,
     tls: Option<TlsAcceptor>,
@@ -46,21 +46,26 @@ where
         Self { peer, tls, options, answer, received: Received::default() }
     }
 
-    /// Answers its requests until the client or `watcher` wants no more.
+    /// Serves requests until the client closes the connection or `watcher` signals a shutdown.
     pub(super) async fn serve(self, socket: TcpStream, watcher: Watcher) {
-        // An answer is written at once; there is nothing to gain by waiting for more.
+        // Each response is written in one piece, so delaying small packets has no benefit.
         let _ = socket.set_nodelay(true);
-        // Below TLS, so that its handshake and its records are guarded like everything else.
+        // Wrap the socket below TLS, so that the limits also apply to the handshake and the
+        // records.
         let socket = Guarded::new(socket, self.received.clone(), self.options.write_stall);
-        let Some(tls) = &self.tls else { return self.speak(socket, watcher).await };
+        let Some(tls) = &self.tls else { return self.serve_http(socket, watcher).await };
         match timeout(self.options.handshake, tls.accept(socket)).await {
-            Ok(Ok(stream)) => self.speak(stream, watcher).await,
+            Ok(Ok(stream)) => self.serve_http(stream, watcher).await,
             Ok(Err(error)) => tracing::debug!(%error, peer = %self.peer, "TLS handshake failed"),
-            Err(_) => tracing::debug!(peer = %self.peer, "TLS handshake took too long"),
+            Err(_) => tracing::debug!(peer = %self.peer, "TLS handshake timed out"),
         }
     }
 
-    async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + 'static, watcher: Watcher) {
+    async fn serve_http(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+        watcher: Watcher,
+    ) {
         let service = service_fn(|request| self.respond(request));
         let connection = self.http().serve_connection(TokioIo::new(stream), service);
         if let Err(error) = watcher.watch(connection).await {
@@ -80,20 +85,21 @@ where
         http
     }
 
-    /// Upgrades need no refusal: one that is not answered with 101 has not happened.
+    /// Handles a request. Upgrade requests need no special case: without a 101 response there is no
+    /// upgrade.
     async fn respond(
         &self,
         request: Request<Incoming>,
     ) -> Result<Response<Either<B, Full<Bytes>>>, Infallible> {
-        // There is nothing to connect to, and such a request has no path to look at.
+        // This server is no proxy, and a CONNECT request has no path to route by.
         if request.method() == Method::CONNECT {
-            return Ok(no_tunnel().map(Either::Right));
+            return Ok(method_not_allowed().map(Either::Right));
         }
         Ok((self.answer)(request, self.peer).await.map(Either::Left))
     }
 }
 
-fn no_tunnel() -> Response<Full<Bytes>> {
+fn method_not_allowed() -> Response<Full<Bytes>> {
     let body = r#"{"error":"method not allowed","code":"method_not_allowed"}"#;
     let mut response = Response::new(Full::from(body));
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;

@@ -1,4 +1,4 @@
-//! A stream that gives up on a peer who does not read.
+//! Stream wrapper with a write timeout and a counter of received bytes.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// How many bytes a connection has received so far, for others to look at.
+/// Shared counter of the bytes received on a connection.
 #[derive(Clone, Default)]
 pub(super) struct Received(Arc<AtomicU64>);
 
@@ -24,34 +24,37 @@ impl Received {
     }
 }
 
-/// A stream that counts what it receives, and fails when nothing of what is to be sent has been
-/// taken for some time. Any progress gives the peer the whole time again.
+/// Stream that counts received bytes, and fails with `TimedOut` if a write makes no progress for
+/// `write_timeout`. Any progress restarts the timeout.
 pub(super) struct Guarded<S> {
     stream: S,
     received: Received,
-    patience: Duration,
-    /// Runs while a write is stuck.
-    stuck: Option<Pin<Box<Sleep>>>,
+    write_timeout: Duration,
+    /// Timer that runs while a write is pending.
+    stall_timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Guarded<S> {
-    pub(super) fn new(stream: S, received: Received, patience: Duration) -> Self {
-        Self { stream, received, patience, stuck: None }
+    pub(super) fn new(stream: S, received: Received, write_timeout: Duration) -> Self {
+        Self { stream, received, write_timeout, stall_timer: None }
     }
 
-    fn unless_stuck(
+    fn check_progress(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
         if written.is_ready() {
-            self.stuck = None;
+            self.stall_timer = None;
             return written;
         }
-        let patience = self.patience;
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(sleep(patience)));
-        ready!(stuck.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, "the client does not read")))
+        let write_timeout = self.write_timeout;
+        let stall_timer = self.stall_timer.get_or_insert_with(|| Box::pin(sleep(write_timeout)));
+        ready!(stall_timer.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(
+            ErrorKind::TimedOut,
+            "write timeout: the client does not read",
+        )))
     }
 }
 
@@ -75,7 +78,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.unless_stuck(cx, written)
+        self.check_progress(cx, written)
     }
 
     fn poll_write_vectored(
@@ -84,7 +87,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.unless_stuck(cx, written)
+        self.check_progress(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,9 +1,9 @@
-//! The one timer hyper has for a connection, made into two.
+//! Separate timeouts for an idle connection and for the head of a request.
 //!
-//! hyper starts its timer when it begins to wait for the head of a request, and drops it when the
-//! head is complete. So the same few seconds would bound how long a connection may rest between
-//! two requests and how long a client may take to write one. Here the wait is long until the first
-//! byte has come and short from then on; the first request of a connection is due at once.
+//! hyper has only one timer for both: it starts the timer when it begins to wait for the head of a
+//! request, and drops it when the head is complete. This timer uses the long idle timeout until the
+//! first byte has arrived, and the short head timeout from then on. The first request of a
+//! connection has no idle timeout.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use tokio::time;
 
 use super::guarded::Received;
 
-/// A connection's timer.
+/// Timer of one connection.
 pub(super) struct HeadTimer {
     received: Received,
     idle: Duration,
@@ -44,7 +44,7 @@ impl Timer for HeadTimer {
         self.wait(self.now() + duration, true)
     }
 
-    /// hyper asks for a head's time from now.
+    /// hyper calls this with the head timeout from now.
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
         if self.is_later.swap(true, Ordering::Relaxed) {
             self.wait(self.now() + self.idle, false)
@@ -58,11 +58,11 @@ impl Timer for HeadTimer {
     }
 }
 
-/// The wait for one head. hyper polls it after every read that did not complete the head.
+/// Wait for one request head. hyper polls it after every read that did not complete the head.
 struct Waiting {
     timer: Pin<Box<time::Sleep>>,
     received: Received,
-    /// What had been received when the wait began.
+    /// Number of bytes received when the wait began.
     before: u64,
     head: Duration,
     began: bool,

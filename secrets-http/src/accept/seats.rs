@@ -1,4 +1,4 @@
-//! How many connections an address has.
+//! Limit on the number of connections per IP address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -6,30 +6,32 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::client_address::rate_key;
 
-/// Who has how many connections, and how many one may have.
+/// Number of connections per address, and its maximum.
 pub(super) struct Seats {
-    most: usize,
-    taken: Mutex<HashMap<IpAddr, usize>>,
+    max: usize,
+    counts: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// A connection's place, free again when it is dropped.
+/// Permit of one connection. Dropping it releases the permit.
 pub(super) struct Seat(Option<(Arc<Seats>, IpAddr)>);
 
 impl Seats {
-    pub(super) fn new(most: usize) -> Self {
-        Self { most, taken: Mutex::default() }
+    pub(super) fn new(max: usize) -> Self {
+        Self { max, counts: Mutex::default() }
     }
 
-    /// A place for a connection from this address, if it may have another.
+    /// Acquires a permit for a connection from this address, or returns `None` at the limit.
+    ///
+    /// Connections that are not `counted` always get a permit.
     pub(super) fn take(self: &Arc<Self>, address: IpAddr, counted: bool) -> Option<Seat> {
         if !counted {
             return Some(Seat(None));
         }
         let key = rate_key(address);
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = taken.entry(key).or_default();
-        if *count >= self.most {
-            tracing::debug!(%address, "has too many connections");
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(key).or_default();
+        if *count >= self.max {
+            tracing::debug!(%address, "refused a connection: too many from this address");
             return None;
         }
         *count += 1;
@@ -40,12 +42,12 @@ impl Seats {
 impl Drop for Seat {
     fn drop(&mut self) {
         let Some((seats, key)) = self.0.take() else { return };
-        let mut taken = seats.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = taken.get_mut(&key) {
+        let mut counts = seats.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&key) {
             *count -= 1;
-            // Or every address that ever called would be remembered.
+            // Remove the entry, so that the map does not grow with every address ever seen.
             if *count == 0 {
-                taken.remove(&key);
+                counts.remove(&key);
             }
         }
     }
@@ -77,6 +79,6 @@ mod tests {
 
         drop(seats.take("192.0.2.1".parse().unwrap(), true));
 
-        assert!(seats.taken.lock().unwrap().is_empty());
+        assert!(seats.counts.lock().unwrap().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Real sockets, shortened times.
+//! Tests over real sockets, with short timeouts.
 
 use std::io;
 use std::time::Instant;
@@ -16,7 +16,7 @@ mod ending;
 mod over_tls;
 mod waiting;
 
-/// Short enough to wait for, and far enough apart to be told from each other.
+/// Options with timeouts short enough for tests, and far enough apart to be distinguished.
 fn short() -> AcceptOptions {
     AcceptOptions {
         handshake: Duration::from_millis(300),
@@ -28,7 +28,7 @@ fn short() -> AcceptOptions {
     }
 }
 
-/// A server that answers every path, and a few in a particular way.
+/// Test server that answers every path, and a few paths specially.
 struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
@@ -72,7 +72,7 @@ async fn answer(request: Request<Incoming>, peer: SocketAddr) -> Response<Full<B
     Response::new(Full::from("hello"))
 }
 
-/// More than all the buffers between two sockets hold.
+/// Size of a response larger than all the buffers between two sockets.
 const LARGE: usize = 32 * 1024 * 1024;
 
 struct Client(TcpStream);
@@ -82,13 +82,13 @@ impl Client {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// Sends a request and returns the answer, the connection remaining open.
+    /// Sends a request and returns the response. The connection stays open.
     async fn get(&mut self, path: &str) -> String {
         self.send(&format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n")).await;
         self.answer().await
     }
 
-    /// Reads until an answer with the usual body is complete, or the connection ends.
+    /// Reads until a response with the usual body is complete, or the connection ends.
     async fn answer(&mut self) -> String {
         let mut answer = Vec::new();
         let mut byte = [0; 1];
@@ -98,12 +98,12 @@ impl Client {
         String::from_utf8(answer).unwrap()
     }
 
-    /// All that comes until the server closes the connection, and how long that took.
+    /// Reads until the server closes the connection. Returns the data and the elapsed time.
     async fn rest(&mut self) -> (String, Duration) {
         let start = Instant::now();
         let mut rest = Vec::new();
         let ended = timeout(Duration::from_secs(20), self.0.read_to_end(&mut rest)).await;
-        // A connection that is cut while something is unread ends with a reset.
+        // A connection closed with unread data ends with a reset.
         let is_reset = |error: &io::Error| error.kind() == ErrorKind::ConnectionReset;
         let ended = ended.expect("the server keeps the connection open");
         assert!(ended.is_ok() || ended.is_err_and(|error| is_reset(&error)));

@@ -1,4 +1,4 @@
-//! `bundle open` and `bundle keygen`: what needs no service.
+//! `bundle open` and `bundle keygen`: offline commands that need no service.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write as _};
@@ -13,8 +13,8 @@ use zeroize::Zeroizing;
 use super::say;
 use crate::config::{Bundle, BundleOpening, Exit, Failure, UnlockFile};
 
-/// The most bytes of a file that holds a key or a passphrase.
-const KEY_FILE: u64 = 8_192;
+/// Maximum number of bytes read from a file with a key or a passphrase.
+const MAX_KEY_FILE_BYTES: u64 = 8_192;
 
 type Source = BufReader<File>;
 
@@ -38,23 +38,24 @@ fn open(opening: &BundleOpening, clock: &dyn Clock) -> Result<(), Failure> {
         .map_err(|error| usage(format!("{}: {error}", opening.file.display())))?;
     let mut bundle = opener.open(BufReader::new(file)).map_err(|refused| failure(&refused))?;
     match opening.format {
-        // Made of lines: what each secret is does not hang on the others, so that none need be
-        // kept. Before the first is printed, all are found to fit.
+        // These formats write each secret independently, so the secrets are streamed and not kept
+        // in memory. The first pass checks that all of them can be written, before any is printed.
         Format::Dotenv | Format::Docker | Format::Shell | Format::Yaml => {
-            each(&mut bundle, opening, |_| Ok(()))?;
+            for_each_text(&mut bundle, opening, |_| Ok(()))?;
             bundle.rewind().map_err(|refused| failure(&refused))?;
-            let count = each(&mut bundle, opening, print)?;
-            if count == 0 { whole(&[], opening) } else { Ok(()) }
+            let count = for_each_text(&mut bundle, opening, print)?;
+            if count == 0 { print_all(&[], opening) } else { Ok(()) }
         }
         Format::Json | Format::Csv | Format::Kubernetes => {
             let secrets = bundle.map(|secret| secret.map(pair)).collect::<Result<Vec<_>, _>>();
-            whole(&secrets.map_err(|refused| failure(&refused))?, opening)
+            print_all(&secrets.map_err(|refused| failure(&refused))?, opening)
         }
     }
 }
 
-/// Writes each secret by itself, and counts them.
-fn each(
+/// Formats each secret separately, passes its text to `done`, and returns the number of
+/// secrets.
+fn for_each_text(
     opened: &mut Opened<Source>,
     opening: &BundleOpening,
     mut done: impl FnMut(&str) -> Result<(), Failure>,
@@ -62,15 +63,16 @@ fn each(
     let mut count = 0;
     for secret in opened {
         let secret = secret.map(pair).map_err(|refused| failure(&refused))?;
-        let text = opening.format.write(&[secret], &opening.name).map_err(|keys| unfit(&keys))?;
+        let text =
+            opening.format.write(&[secret], &opening.name).map_err(|keys| format_error(&keys))?;
         done(&text)?;
         count += 1;
     }
     Ok(count)
 }
 
-fn whole(secrets: &[(SecretKey, Plaintext)], opening: &BundleOpening) -> Result<(), Failure> {
-    let text = opening.format.write(secrets, &opening.name).map_err(|keys| unfit(&keys))?;
+fn print_all(secrets: &[(SecretKey, Plaintext)], opening: &BundleOpening) -> Result<(), Failure> {
+    let text = opening.format.write(secrets, &opening.name).map_err(|keys| format_error(&keys))?;
     print(&text)
 }
 
@@ -85,30 +87,31 @@ fn print(text: &str) -> Result<(), Failure> {
 
 fn unlock(file: &UnlockFile) -> Result<Unlock, Failure> {
     let (path, unlock) = match file {
-        UnlockFile::Key(path) => (path, line(path, true)?.parse().map(Unlock::Key)),
-        UnlockFile::Private(path) => (path, line(path, true)?.parse().map(Unlock::Private)),
+        UnlockFile::Key(path) => (path, read_line(path, true)?.parse().map(Unlock::Key)),
+        UnlockFile::Private(path) => (path, read_line(path, true)?.parse().map(Unlock::Private)),
         UnlockFile::Passphrase(path) => {
-            let text = line(path, false)?.as_str().to_owned();
+            let text = read_line(path, false)?.as_str().to_owned();
             (path, Passphrase::new(text).map(Unlock::Passphrase))
         }
     };
     unlock.map_err(|broken| usage(format!("{}: {broken}", path.display())))
 }
 
-/// The only line of a file, or of standard input; lines that are comments do not count where there
-/// may be some.
-fn line(path: &Path, may_have_comments: bool) -> Result<Zeroizing<String>, Failure> {
-    let mut text = Zeroizing::new(String::with_capacity(KEY_FILE.try_into().unwrap_or_default()));
+/// Reads a file, or standard input for `-`, that must contain exactly one line. Comment lines are
+/// skipped if they are allowed.
+fn read_line(path: &Path, may_have_comments: bool) -> Result<Zeroizing<String>, Failure> {
+    let mut text =
+        Zeroizing::new(String::with_capacity(MAX_KEY_FILE_BYTES.try_into().unwrap_or_default()));
     let read = if path == Path::new("-") {
-        io::stdin().take(KEY_FILE).read_to_string(&mut text)
+        io::stdin().take(MAX_KEY_FILE_BYTES).read_to_string(&mut text)
     } else {
-        File::open(path).and_then(|file| file.take(KEY_FILE).read_to_string(&mut text))
+        File::open(path).and_then(|file| file.take(MAX_KEY_FILE_BYTES).read_to_string(&mut text))
     };
     read.map_err(|error| usage(format!("{}: {error}", path.display())))?;
     let mut lines = text.lines().filter(|line| !(may_have_comments && line.starts_with('#')));
     match (lines.next(), lines.next()) {
         (Some(line), None) => Ok(Zeroizing::new(line.to_owned())),
-        _ => Err(usage(format!("{}: must have one line", path.display()))),
+        _ => Err(usage(format!("{}: must contain exactly one line", path.display()))),
     }
 }
 
@@ -116,12 +119,12 @@ fn usage(message: String) -> Failure {
     Failure::new(Exit::Usage, message)
 }
 
-fn unfit(keys: &[Unfit]) -> Failure {
-    let told = keys.iter().map(|Unfit { key, rule }| match key {
+fn format_error(keys: &[Unfit]) -> Failure {
+    let messages = keys.iter().map(|Unfit { key, rule }| match key {
         Some(key) => format!("{key} {rule}"),
         None => (*rule).to_owned(),
     });
-    usage(told.collect::<Vec<_>>().join("; "))
+    usage(messages.collect::<Vec<_>>().join("; "))
 }
 
 fn failure(refused: &Refused) -> Failure {

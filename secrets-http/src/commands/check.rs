@@ -1,4 +1,5 @@
-//! `check`: whether `serve` would start. Changes nothing but what opening the database changes.
+//! `check`: reports whether `serve` would start. Changes nothing, except that opening the
+//! database may create or migrate it.
 
 use std::sync::Arc;
 
@@ -27,9 +28,10 @@ pub(super) async fn run(
     let service = open::service(ports, settings.service.options).await?;
     let health = service.health().await;
     if !(health.database && health.encryption) {
-        let message = "the database or the encryption does not work: the log above says why";
+        let message =
+            "the database or the encryption does not work: see the log above for the cause";
         return Err(Failure::new(crate::config::Exit::Database, message));
     }
-    say("configuration, keys and database are in order");
+    say("the configuration, the keys and the database are valid");
     Ok(())
 }

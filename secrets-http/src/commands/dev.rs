@@ -1,5 +1,7 @@
-//! `dev`: everything in one folder, for development. It signs tokens for whoever asks, so it
-//! listens on this machine only.
+//! `dev`: runs the service for development, with all its data in one directory.
+//!
+//! The signing key in that directory can sign tokens for any user, so the service listens on
+//! loopback addresses only.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -22,13 +24,13 @@ use super::{open, say, serve};
 use crate::config::{Database, Dev, DevToken, Exit, Failure};
 use crate::identity::FixedVerifier;
 
-/// What webhooks and rotations may reach unless it is said: this machine.
-const LOOPBACK: &str = "127.0.0.0/8, ::1, localhost";
+/// Default destinations allowed for webhooks and rotations: this machine.
+const LOOPBACK_DESTINATIONS: &str = "127.0.0.0/8, ::1, localhost";
 
 const DATABASE: &str = "secrets.db";
 const ROOT_KEY: &str = "root.key";
 const SIGNING_KEY: &str = "signing.key";
-const PERSON: &str = "dev@example.com";
+const DEV_USER: &str = "dev@example.com";
 
 pub(super) async fn run(
     mut dev: Dev,
@@ -37,21 +39,22 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     open::log(&dev.logs, &unknown)?;
     let folder = dev.data_dir.as_path();
-    make_private_folder(folder)?;
+    create_private_directory(folder)?;
     let database = folder.join(DATABASE);
-    // A new key for data that is there would make it unreadable without a word.
+    // A new root key would silently make the existing data unreadable.
     if database.exists() && !folder.join(ROOT_KEY).exists() {
         let message =
-            format!("{} is there and its key is not: {ROOT_KEY} was lost", database.display());
+            format!("{} exists, but its root key {ROOT_KEY} is missing", database.display());
         return Err(Failure::new(Exit::OrphanData, message));
     }
-    let root = key(&folder.join(ROOT_KEY), Missing::Made)?;
-    let signer = signer(folder, Missing::Made)?;
+    let root = read_key(&folder.join(ROOT_KEY), Missing::Create)?;
+    let signer = signer(folder, Missing::Create)?;
 
-    // What is tried out first is on the same machine.
+    // During development, webhooks and databases usually are on the same machine.
     if dev.service.options.egress == EgressPolicy::default() {
-        dev.service.options.egress = EgressPolicy::parse(LOOPBACK)
-            .map_err(|_| Failure::new(Exit::Configuration, "the addresses of this machine"))?;
+        dev.service.options.egress = EgressPolicy::parse(LOOPBACK_DESTINATIONS).map_err(|_| {
+            Failure::new(Exit::Configuration, "invalid default for the allowed addresses")
+        })?;
     }
     let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
     let ports = Ports {
@@ -64,7 +67,7 @@ pub(super) async fn run(
         webhooks: Some(open::webhooks(&dev.service.options.egress)?),
     };
     let service = open::only_service(ports, dev.service.options.clone()).await?;
-    let token = sign(&signer, PERSON, clock.as_ref())?;
+    let token = sign(&signer, DEV_USER, clock.as_ref())?;
     sign_in(&service, &token).await?;
     let listener = open::listener(dev.service.listen).await?;
     let address = listener.local_addr().map_or(dev.service.listen, |address| address);
@@ -72,16 +75,16 @@ pub(super) async fn run(
     serve::until_stopped(service, listener, None, dev.service, clock).await
 }
 
-/// `dev token`: only signs. Whoever gets the token signs in with it.
+/// Runs `dev token`: signs a token and prints it. The user account is created at the first sign-in.
 pub(super) fn token(token: &DevToken, clock: &dyn Clock) -> Result<(), Failure> {
-    let signer = signer(&token.data_dir, Missing::Refused)?;
+    let signer = signer(&token.data_dir, Missing::Fail)?;
     say(&sign(&signer, &token.email, clock)?);
     Ok(())
 }
 
 fn greeting(address: &str, token: &str) -> String {
     format!(
-        "secrets is ready. {PERSON} is signed in for 24 hours. Paste this to begin:\n\n\
+        "secrets is ready. The token of {DEV_USER} is valid for 24 hours. To begin, paste:\n\n\
          export SECRETS_URL={address}\n\
          export SECRETS_TOKEN={token}\n\
          curl -s -H \"Authorization: Bearer $SECRETS_TOKEN\" $SECRETS_URL/api/v1/users/me\n"
@@ -89,11 +92,11 @@ fn greeting(address: &str, token: &str) -> String {
 }
 
 async fn sign_in(service: &Service, token: &str) -> Result<(), Failure> {
-    let failed = |error: secrets_core::model::Error| {
-        Failure::new(Exit::Database, format!("cannot sign in {PERSON}: {error}"))
+    let sign_in_error = |error: secrets_core::Error| {
+        Failure::new(Exit::Database, format!("cannot sign in {DEV_USER}: {error}"))
     };
-    let caller = service.authenticate(token, Origin::default()).await.map_err(failed)?;
-    service.perform(&caller, SyncUser).await.map_err(failed)?;
+    let caller = service.authenticate(token, Origin::default()).await.map_err(sign_in_error)?;
+    service.perform(&caller, SyncUser).await.map_err(sign_in_error)?;
     Ok(())
 }
 
@@ -102,26 +105,26 @@ fn sign(signer: &DevKey, email: &str, clock: &dyn Clock) -> Result<String, Failu
 }
 
 fn signer(folder: &Path, missing: Missing) -> Result<DevKey, Failure> {
-    let seed = key(&folder.join(SIGNING_KEY), missing)?;
+    let seed = read_key(&folder.join(SIGNING_KEY), missing)?;
     DevKey::from_seed(seed).map_err(|error| unusable_key(&error.to_string()))
 }
 
-/// What to do where there is no key yet.
+/// Action if the key file does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
-    Made,
-    Refused,
+    Create,
+    Fail,
 }
 
-/// The 32 bytes in a file, in base64; a file that only its owner can read.
-fn key(path: &Path, missing: Missing) -> Result<Zeroizing<[u8; 32]>, Failure> {
+/// Reads a key file: 32 bytes in base64. A new file is readable by its owner only.
+fn read_key(path: &Path, missing: Missing) -> Result<Zeroizing<[u8; 32]>, Failure> {
     let mut text = Zeroizing::new(String::new());
     match File::open(path) {
         Ok(mut file) => {
             file.read_to_string(&mut text).map_err(|error| unusable_file(path, &error))?;
         }
-        Err(error) if error.kind() == ErrorKind::NotFound && missing == Missing::Made => {
-            return make_key(path).map_err(|error| unusable_file(path, &error));
+        Err(error) if error.kind() == ErrorKind::NotFound && missing == Missing::Create => {
+            return create_key_file(path).map_err(|error| unusable_file(path, &error));
         }
         Err(error) => return Err(unusable_file(path, &error)),
     }
@@ -134,23 +137,24 @@ fn key(path: &Path, missing: Missing) -> Result<Zeroizing<[u8; 32]>, Failure> {
     Ok(key)
 }
 
-/// Writes a new key beside and moves it into place: a crash leaves none, not half of one.
-fn make_key(path: &Path) -> io::Result<Zeroizing<[u8; 32]>> {
+/// Creates a key file. Writes a temporary file and renames it, so that a crash leaves no partial
+/// file.
+fn create_key_file(path: &Path) -> io::Result<Zeroizing<[u8; 32]>> {
     let key = Zeroizing::new(random());
-    let half = path.with_extension("new");
-    let _ = fs::remove_file(&half);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&half)?;
+    let temporary = path.with_extension("new");
+    let _ = fs::remove_file(&temporary);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
     let text = Zeroizing::new(STANDARD.encode(key.as_slice()));
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    fs::rename(&half, path)?;
+    fs::rename(&temporary, path)?;
     if let Some(folder) = path.parent() {
         File::open(folder)?.sync_all()?;
     }
     Ok(key)
 }
 
-fn make_private_folder(path: &Path) -> Result<(), Failure> {
+fn create_private_directory(path: &Path) -> Result<(), Failure> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| unusable_file(path, &error))
 }

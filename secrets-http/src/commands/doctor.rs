@@ -1,4 +1,5 @@
-//! `doctor verify`: whether everything that is stored still opens and is as it was written.
+//! `doctor verify`: checks that every stored record can be decrypted and that the audit log is
+//! intact.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use secrets_core::engine::{Options, Ports};
 use super::{open, say};
 use crate::config::{Doctor, Exit, Failure};
 
-/// Nobody signs in to be looked at.
+/// Identity verifier that refuses every token, for commands without users.
 pub(super) struct Nobody;
 
 #[async_trait]
@@ -20,7 +21,7 @@ impl IdentityVerifier for Nobody {
     }
 }
 
-/// Says what it found and fails unless all is well. Changes nothing.
+/// Prints the findings, and fails if anything is damaged. Changes nothing.
 pub(super) async fn verify(
     doctor: Doctor,
     unknown: Vec<String>,
@@ -40,28 +41,35 @@ pub(super) async fn verify(
     let records = service.verify_records().await.map_err(|error| open::unusable(&error))?;
     let audit = service.verify_audit().await.map_err(|error| open::unusable(&error))?;
 
-    say(&format!("secrets: {} with {} records open", records.secrets, records.records));
+    say(&format!(
+        "secrets: {} secrets with {} records decrypted",
+        records.secrets, records.records
+    ));
     for secret in &records.unreadable {
-        say(&format!("secret {secret}: a record does not open"));
+        say(&format!("secret {secret}: a record cannot be decrypted"));
     }
     if records.rotations > 0 {
         let (rotations, count) = (records.rotations, records.rotation_records);
-        say(&format!("rotations: {rotations} with {count} records open"));
+        say(&format!("rotations: {rotations} rotations with {count} records decrypted"));
     }
     for rotation in &records.unreadable_rotations {
-        say(&format!("rotation {rotation}: a record does not open"));
+        say(&format!("rotation {rotation}: a record cannot be decrypted"));
     }
     say(&format!(
-        "audit log: {} entries in {} chains are as they were written, {} wait to be chained",
+        "audit log: {} entries in {} chains verified, {} entries not chained yet",
         audit.entries, audit.chains, audit.unsealed
     ));
     for chain in &audit.broken {
         let team = chain.team.map_or_else(|| "no team".to_owned(), |team| format!("team {team}"));
-        say(&format!("audit log of {team}: changed at position {}", chain.position));
+        say(&format!("audit log of {team}: chain broken at position {}", chain.position));
     }
-    let wrong = records.unreadable.len() + records.unreadable_rotations.len() + audit.broken.len();
-    if wrong == 0 {
+    let damaged =
+        records.unreadable.len() + records.unreadable_rotations.len() + audit.broken.len();
+    if damaged == 0 {
         return Ok(());
     }
-    Err(Failure::new(Exit::Tampered, format!("{wrong} of what is stored is not as it was written")))
+    Err(Failure::new(
+        Exit::Tampered,
+        format!("{damaged} secrets, rotations or audit chains are damaged or were modified"),
+    ))
 }

@@ -1,4 +1,4 @@
-//! `migrate`: brings the database up to date, and nothing else.
+//! `migrate`: migrates the database schema to the current version, and exits.
 
 use super::{open, say};
 use crate::config::{Failure, Migrate};

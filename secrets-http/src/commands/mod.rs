@@ -1,4 +1,4 @@
-//! What the program can be told to do.
+//! Commands of the program.
 
 mod bundle;
 mod check;
@@ -16,7 +16,7 @@ use secrets_core::model::{Clock, SystemClock};
 
 use crate::config::{Command, Configured, Failure};
 
-/// Does what it is told.
+/// Runs the configured command.
 pub async fn run(configured: Configured) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let unknown = configured.unknown;
@@ -36,8 +36,8 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
     }
 }
 
-/// Writes to standard output, which is where what was asked for goes.
+/// Writes a result to standard output.
 fn say(text: &str) {
-    // A reader that went away, `head` say, is no failure of ours.
+    // A closed pipe, for example to `head`, is not a failure of the command.
     let _ = writeln!(io::stdout(), "{}", text.trim_end());
 }

@@ -1,4 +1,4 @@
-//! Opening what a service stands on, with the exit code of each thing that can be wrong.
+//! Construction of the service and its ports from the settings. Each failure has its exit code.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -27,15 +27,15 @@ use crate::{debug, logs, rotators, tls};
 use crate::mail::SmtpMailer;
 use crate::webhooks::HyperSender;
 
-/// Starts the log, and says which variables mean nothing.
+/// Starts logging, and warns about unknown variables.
 pub(super) fn log(settings: &crate::config::Logs, unknown: &[String]) -> Result<(), Failure> {
     let filter = settings
         .filter
         .parse()
-        .map_err(|_| Failure::new(Exit::Configuration, "SECRETS_LOG is not a filter"))?;
+        .map_err(|_| Failure::new(Exit::Configuration, "SECRETS_LOG is not a valid log filter"))?;
     logs::start(filter, settings.format);
     for variable in unknown {
-        tracing::warn!(variable, "this variable means nothing to this version");
+        tracing::warn!(variable, "unknown environment variable: not a setting of this version");
     }
     Ok(())
 }
@@ -51,7 +51,7 @@ pub(super) async fn store(database: &Database) -> Result<Arc<dyn Store>, Failure
     opened.map_err(|error| unusable(&error))
 }
 
-/// A database that cannot be used, in one line.
+/// Creates the one-line failure for a store error.
 pub(super) fn unusable(error: &StoreError) -> Failure {
     let mut message = format!("the database cannot be used: {error}");
     if let Some(cause) = std::error::Error::source(error) {
@@ -76,7 +76,7 @@ pub(super) fn identity(
             let client = Client::new().map_err(|error| {
                 Failure::new(
                     Exit::Configuration,
-                    format!("no TLS for the identity provider: {error}"),
+                    format!("cannot set up TLS for the identity provider: {error}"),
                 )
             })?;
             Arc::new(OidcVerifier::new(settings, clock, client))
@@ -84,26 +84,27 @@ pub(super) fn identity(
     })
 }
 
-/// How mail is sent, if it is.
+/// Creates the mailer, or returns `None` if no mail server is configured.
 pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Failure> {
     let Some(MailSettings { url, from, links }) = settings else { return Ok(None) };
     let mailer = SmtpMailer::new(url.reveal(), from.clone());
-    let mailer = mailer
-        .map_err(|_| Failure::new(Exit::Configuration, "SECRETS_SMTP_URL is no mail server"))?;
+    let mailer = mailer.map_err(|_| {
+        Failure::new(Exit::Configuration, "SECRETS_SMTP_URL is not the URL of a mail server")
+    })?;
     Ok(Some(Mail { mailer: Arc::new(mailer), links: links.clone() }))
 }
 
-/// What rotates credentials.
+/// Creates the rotators.
 pub(super) fn rotators(options: &Options, clock: &Arc<dyn Clock>) -> Rotators {
     debug::arm();
     let gate = Arc::new(Gate::new(options.egress.clone()));
     rotators::rotators(&gate, Arc::clone(clock), debug::timings())
 }
 
-/// How webhooks are told: where this policy permits it.
+/// Creates the webhook sender, which connects only to destinations permitted by the policy.
 pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, Failure> {
     let sender = HyperSender::new(Gate::new(policy.clone())).map_err(|error| {
-        Failure::new(Exit::Configuration, format!("no TLS for webhooks: {error}"))
+        Failure::new(Exit::Configuration, format!("cannot set up TLS for webhooks: {error}"))
     })?;
     Ok(Arc::new(sender))
 }
@@ -125,7 +126,10 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
     })
 }
 
-/// The same over a SQLite file, which one process has: what another had begun to send is free.
+/// Opens the service over a SQLite file, which only one process uses at a time.
+///
+/// Releases the claims and leases of an earlier process, so that its deliveries and rotations
+/// continue at once.
 pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
     let service = service(ports, options).await?;
     service.end_claims().await.map_err(|error| unusable(&error))?;
@@ -136,7 +140,7 @@ pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<S
 pub(super) async fn listener(address: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(address).await.map_err(|error| {
         let reason = match error.kind() {
-            ErrorKind::AddrInUse => "it is in use".to_owned(),
+            ErrorKind::AddrInUse => "the address is in use".to_owned(),
             _ => error.to_string(),
         };
         Failure::new(Exit::Address, format!("cannot listen on {address}: {reason}"))

@@ -1,4 +1,4 @@
-//! `openapi`: prints the document of the interface.
+//! `openapi`: prints the OpenAPI document.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::openapi::document;
 use crate::reply::Envelope;
 use crate::routes;
 
-/// The document is made of the routes, and they are made for a service: here one that is empty.
+/// Generates the document from the routes. They need a service, so an empty one is created
+/// in memory.
 pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     let ports = Ports {
         store: Arc::new(MemoryStore::new()),

@@ -1,4 +1,4 @@
-//! `serve`: the service, until it is told to stop.
+//! `serve`: runs the service until it receives a signal to stop.
 
 use std::future::pending;
 use std::io::{self, Write as _};
@@ -41,13 +41,13 @@ pub(super) async fn run(
     let listener = open::listener(settings.service.listen).await?;
     if tls.is_none() && !settings.service.listen.ip().is_loopback() {
         tracing::warn!(
-            "credentials and secrets travel unencrypted: put TLS in front, or give SECRETS_TLS_CERT"
+            "credentials and secrets are sent unencrypted: use a TLS proxy, or set SECRETS_TLS_CERT"
         );
     }
     until_stopped(service, listener, tls, settings.service, clock).await
 }
 
-/// Answers requests until the process is told to end.
+/// Serves requests until the process receives a signal to stop.
 pub(super) async fn until_stopped(
     service: Arc<Service>,
     listener: TcpListener,
@@ -68,21 +68,21 @@ pub(super) async fn until_stopped(
         options: AcceptOptions { uncounted, ..AcceptOptions::default() },
         tls,
     };
-    // The listener is bound: what connects from now on is answered.
+    // The listener is bound, so connections from now on are accepted.
     let _ = writeln!(io::stderr(), "listening on {scheme}://{address}");
-    let drained = server.run(listener, told_to_stop()).await.map_err(|error| {
-        Failure::new(Exit::Configuration, format!("the table of routes is wrong: {error}"))
+    let drained = server.run(listener, stop_signal()).await.map_err(|error| {
+        Failure::new(Exit::Configuration, format!("the table of routes is invalid: {error}"))
     })?;
     tracing::info!(cut = drained.cut, "stopped");
     Ok(())
 }
 
-/// Returns on SIGTERM or SIGINT.
-async fn told_to_stop() {
+/// Waits for SIGTERM or SIGINT.
+async fn stop_signal() {
     let wait = |kind| async move {
         match signal(kind) {
             Ok(mut signal) => drop(signal.recv().await),
-            // Then only SIGKILL stops us.
+            // Without a signal handler, wait forever: the default action of the signal applies.
             Err(_) => pending().await,
         }
     };

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command-line parsing and help texts.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use super::bundle;
 use super::failure::{Exit, Failure};
 use super::known::{self, Known, Part};
 
-/// Which command it is.
+/// Name of a command that has settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Dev,
@@ -23,61 +23,63 @@ pub(super) enum Name {
     OpenApi,
 }
 
-/// What the command line says.
+/// Parsed command line.
 pub(super) struct Given {
     pub(super) name: Name,
-    /// By the names of the settings.
+    /// Values of the flags, by setting name.
     pub(super) flags: BTreeMap<String, OsString>,
     pub(super) file: Option<PathBuf>,
     pub(super) data_dir: PathBuf,
     pub(super) email: String,
 }
 
-/// A command that has settings, or one that is complete without.
+/// Result of parsing: a command that needs settings, or one that is already complete.
 pub(super) enum Parsed {
     Given(Given),
     Complete(super::Command),
 }
 
-const ABOUT: &str = "A secrets manager: encrypted secrets for teams, projects and environments";
+const ABOUT_TEXT: &str =
+    "A secrets manager: encrypted secrets for teams, projects and environments";
 
-const AFTER: &str = "\
+const EXAMPLES_AND_EXIT_CODES: &str = "\
 Examples:
   secrets-http dev
-      Try it: everything in ./.secrets, a person who is signed in, a token to paste.
+      Try the service: data in ./.secrets, a test user, and an access token to paste.
   secrets-http dev token --email bob@example.com
-      A token for a second person.
+      Sign a token for another test user.
   SECRETS_ROOT_KEY_FILE=/run/secrets/root-key \\
   secrets-http serve --database-url sqlite:///var/lib/secrets/secrets.db \\
       --jwt-issuer https://login.example.com --jwt-audience secrets
-      Serve. `openssl rand -base64 32` makes a root key; keep a copy, nothing is readable without.
+      Run the service. Create a root key with `openssl rand -base64 32` and keep a backup of it:
+      without the root key, no stored secret can be decrypted.
   secrets-http check --config /etc/secrets.toml
-      Say whether the same `serve` would start.
+      Check whether `serve` would start with the same settings.
   secrets-http doctor verify --config /etc/secrets.toml
-      Open every record, and prove that nobody changed the audit log.
+      Decrypt every record, and verify the hash chain of the audit log.
   secrets-http bundle open web.scb --key-file key.txt
-      Print the secrets of a bundle; no service is needed.
+      Print the secrets of a bundle, without connecting to a service.
 
-`secrets-http serve --help` lists what can be configured.
+`secrets-http serve --help` lists all settings.
 
 Exit codes:
-  64  the command line is wrong          69  the database cannot be used
-  65  data or a bundle was changed       73  the address is taken
-  66  there is data but no key for it    77  the key is not the one of this data
-                                         78  the configuration is wrong";
+  64  invalid command line                 69  database unavailable or unusable
+  65  data or bundle damaged or modified   73  cannot listen on the address
+  66  data exists, but not its key         77  wrong root key or bundle key
+                                           78  invalid configuration";
 
-const SETTINGS: &str = "\
-What has a variable in brackets can be given as a flag, as that variable, or in the file that
---config names, under the variable's name in lower case without SECRETS_: listen = \"[::]:8080\"
-A flag goes before a variable, a variable before the file.
+const SETTINGS_HELP: &str = "\
+A setting with a variable in brackets can be given as a flag, as that variable, or in the file named
+by --config. Its key in the file is the variable's name in lower case without SECRETS_, for example
+listen = \"[::]:8080\". A flag overrides a variable, and a variable overrides the file.
 
-Secrets are not taken as flags, which other users of the machine can see. Each has a flag and a
-variable (..._FILE) that name a file to read it from.";
+Secrets are not accepted as flags, because other users of the machine can see them. Each secret has a
+flag and a variable (..._FILE) with the path of a file that contains it.";
 
 pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     match program().try_get_matches_from(arguments) {
         Ok(matches) => Ok(match matches.subcommand() {
-            Some(("bundle", matches)) => bundle_of(matches)?,
+            Some(("bundle", matches)) => bundle_command(matches)?,
             _ => Parsed::Given(given(&matches)),
         }),
         Err(error)
@@ -93,64 +95,66 @@ pub(super) fn parse(arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     }
 }
 
-fn bundle_of(matches: &ArgMatches) -> Result<Parsed, Failure> {
+fn bundle_command(matches: &ArgMatches) -> Result<Parsed, Failure> {
     let bundle = bundle::given(matches);
-    let bundle = bundle.ok_or_else(|| Failure::new(Exit::Usage, "an argument is missing"))?;
+    let bundle =
+        bundle.ok_or_else(|| Failure::new(Exit::Usage, "a required argument is missing"))?;
     Ok(Parsed::Complete(super::Command::Bundle(Box::new(bundle))))
 }
 
 fn program() -> Command {
     Command::new("secrets-http")
         .version(env!("CARGO_PKG_VERSION"))
-        .about(ABOUT)
-        .after_help(AFTER)
+        .about(ABOUT_TEXT)
+        .after_help(EXAMPLES_AND_EXIT_CODES)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
-        .subcommand(dev())
+        .subcommand(dev_command())
         .subcommand(with_settings(
             Command::new("serve").about("Run the service"),
             &[Part::Service, Part::Storage, Part::Key, Part::Trust, Part::Log],
         ))
         .subcommand(with_settings(
-            Command::new("check").about("Say whether `serve` would start, and if not, why"),
+            Command::new("check")
+                .about("Check whether `serve` would start, and if not, report why"),
             &[Part::Service, Part::Storage, Part::Key, Part::Trust, Part::Log],
         ))
         .subcommand(
             Command::new("doctor")
-                .about("Look at what is stored")
+                .about("Verify stored data")
                 .subcommand_required(true)
                 .subcommand(with_settings(
                     Command::new("verify")
-                        .about("Open every record and check the chain of the audit log"),
+                        .about("Decrypt every record and verify the hash chain of the audit log"),
                     &[Part::Storage, Part::Key, Part::Log],
                 )),
         )
         .subcommand(bundle::command())
-        .subcommand(Command::new("openapi").about("Print the document of the interface"))
+        .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
         .subcommand(with_settings(
-            Command::new("migrate").about("Bring the database up to date"),
+            Command::new("migrate").about("Migrate the database schema to the current version"),
             &[Part::Storage, Part::Log],
         ))
 }
 
-fn dev() -> Command {
+fn dev_command() -> Command {
     let data_dir = Arg::new("data-dir")
         .long("data-dir")
         .value_name("PATH")
-        .help("Where everything is kept")
+        .help("Directory for the database and the keys")
         .default_value("./.secrets")
         .value_parser(value_parser!(PathBuf))
         .global(true);
     let email = Arg::new("email")
         .long("email")
         .value_name("E-MAIL")
-        .help("Whose token it is")
+        .help("Email address of the user")
         .required(true);
-    let token = Command::new("token").about("Sign a token for a person; it is valid for 24 hours");
+    let token = Command::new("token").about("Sign a token for a user, valid for 24 hours");
     with_settings(
         Command::new("dev")
-            .about("Run the service for development, reachable from this machine only")
+            .about("Run the service for development, on a loopback address only")
             .subcommand(token.arg(email))
             .arg(data_dir),
         &[Part::Service, Part::Log],
@@ -161,11 +165,11 @@ fn with_settings(command: Command, parts: &[Part]) -> Command {
     let config = Arg::new("config")
         .long("config")
         .value_name("PATH")
-        .help("A TOML file with settings")
+        .help("TOML file with settings")
         .value_parser(value_parser!(PathBuf));
     let settings = known::ALL.iter().filter(|known| parts.contains(&known.part));
     command
-        .after_help(SETTINGS)
+        .after_help(SETTINGS_HELP)
         .arg(config)
         .args(settings.flat_map(|known| [plain_flag(known), file_flag(known)]).flatten())
 }
@@ -177,7 +181,8 @@ fn plain_flag(known: &Known) -> Option<Arg> {
 
 fn file_flag(known: &Known) -> Option<Arg> {
     let name = known.file_name();
-    let what = if known.has_flag() { "The same, from a file" } else { known.help };
+    let what =
+        if known.has_flag() { "File with the value of the previous setting" } else { known.help };
     let help = format!("{what} [{}; {}]", known.variable(), known::variable(&name));
     known.has_file().then(|| flag(name, "PATH", help))
 }
@@ -196,15 +201,15 @@ fn given(matches: &ArgMatches) -> Given {
         ("migrate", _) => (Name::Migrate, matches),
         ("openapi", _) => (Name::OpenApi, matches),
         ("doctor", Some((_, matches))) => (Name::Doctor, matches),
-        // One is required, and there is no other.
+        // clap requires a subcommand, and `serve` is the only one left.
         _ => (Name::Serve, matches),
     };
     Given {
         name,
         flags: flags(matches),
-        file: one(matches, "config"),
-        data_dir: one(matches, "data-dir").unwrap_or_default(),
-        email: one(matches, "email").unwrap_or_default(),
+        file: value_of(matches, "config"),
+        data_dir: value_of(matches, "data-dir").unwrap_or_default(),
+        email: value_of(matches, "email").unwrap_or_default(),
     }
 }
 
@@ -212,11 +217,11 @@ fn flags(matches: &ArgMatches) -> BTreeMap<String, OsString> {
     known::ALL
         .iter()
         .flat_map(|known| [known.name.to_owned(), known.file_name()])
-        .filter_map(|name| one(matches, &name).map(|value| (name, value)))
+        .filter_map(|name| value_of(matches, &name).map(|value| (name, value)))
         .collect()
 }
 
-/// The value of an argument, where the command has such an argument.
-fn one<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
+/// Returns the value of an argument, or `None` if the command has no such argument.
+fn value_of<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
     matches.try_get_one::<T>(name).ok().flatten().cloned()
 }

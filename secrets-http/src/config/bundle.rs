@@ -1,5 +1,5 @@
-//! The command line of `bundle`. It takes nothing from variables or files of settings: it needs
-//! neither a database nor a service.
+//! Command line of `bundle`. The command needs neither a database nor a service, so it reads no
+//! variables and no configuration file.
 
 use std::path::PathBuf;
 
@@ -7,62 +7,63 @@ use clap::{Arg, ArgGroup, ArgMatches, Command, value_parser};
 use secrets_core::bundle::Signer;
 use secrets_core::formats::{Format, ObjectName};
 
-/// What to do with bundles.
+/// Subcommand of `bundle`.
 #[derive(Debug)]
 pub enum Bundle {
-    /// Print what one holds.
+    /// Print the secrets of a bundle.
     Open(BundleOpening),
-    /// Print a pair of keys.
+    /// Print a new key pair.
     KeyGen,
 }
 
-/// Which bundle to open, and how.
+/// Options of `bundle open`.
 #[derive(Debug)]
 pub struct BundleOpening {
-    /// The bundle.
+    /// Path of the bundle.
     pub file: PathBuf,
-    /// What opens it.
+    /// Key or passphrase that opens the bundle.
     pub unlock: UnlockFile,
-    /// Who must have signed it.
+    /// Required signer.
     pub signer: Option<Signer>,
-    /// The least number it may have.
+    /// Minimum sequence number (`seq`) of the bundle.
     pub at_least: u64,
-    /// As what it is printed.
+    /// Output format.
     pub format: Format,
-    /// What a Kubernetes Secret is called.
+    /// Name of the Kubernetes Secret.
     pub name: ObjectName,
 }
 
-/// The file that holds what opens a bundle; `-` is standard input.
+/// File with the key or passphrase of a bundle. `-` is standard input.
 #[derive(Debug)]
 pub enum UnlockFile {
-    /// A key.
+    /// Symmetric key.
     Key(PathBuf),
-    /// A passphrase.
+    /// Passphrase.
     Passphrase(PathBuf),
-    /// A private key.
+    /// Private key of a recipient.
     Private(PathBuf),
 }
 
-const AFTER: &str = "\
-Keys and passphrases are not taken as arguments, which other users of the machine can see: each is
-read from a file, or from standard input where that is `-`.
+const EXAMPLES: &str = "\
+Keys and passphrases are not accepted as arguments, because other users of the machine can see them.
+They are read from a file, or from standard input if the path is `-`.
 
 Examples:
   secrets-http bundle open web.scb --key-file key.txt > .env
   secrets-http bundle keygen > me.key
-      The public key is in its first line: have bundles made for it.
+      Generate a key pair. The first line has the public key, to request bundles for.
   secrets-http bundle open web.scb --private-key-file me.key --signer scbs_... --format json";
 
 pub(super) fn command() -> Command {
     Command::new("bundle")
-        .about("Open what was taken along from a service")
+        .about("Open an exported bundle, or generate keys for bundles")
         .subcommand_required(true)
         .subcommand(open())
         .subcommand(
-            Command::new("keygen").about("Print a private key, and the public key of it above"),
+            Command::new("keygen")
+                .about("Print a new private key, with its public key on the first line"),
         )
-        .after_help(AFTER)
+        .after_help(EXAMPLES)
 }
 
 fn open() -> Command {
@@ -71,13 +72,16 @@ fn open() -> Command {
         Arg::new(name).long(name).value_name("PATH").help(help).value_parser(path)
     };
     Command::new("open")
-        .about("Print the secrets of a bundle, once all of it is proven")
+        .about("Verify a bundle completely, then print its secrets")
         .arg(
-            Arg::new("FILE").help("The bundle").required(true).value_parser(value_parser!(PathBuf)),
+            Arg::new("FILE")
+                .help("Path of the bundle")
+                .required(true)
+                .value_parser(value_parser!(PathBuf)),
         )
-        .arg(file("key-file", "Holds the key, scbk_…"))
-        .arg(file("passphrase-file", "Holds the passphrase, on one line"))
-        .arg(file("private-key-file", "Holds the private key, scbx_…; needs --signer"))
+        .arg(file("key-file", "File with the bundle key (scbk_…)"))
+        .arg(file("passphrase-file", "File with the passphrase, on one line"))
+        .arg(file("private-key-file", "File with your private key (scbx_…); requires --signer"))
         .group(
             ArgGroup::new("unlock")
                 .args(["key-file", "passphrase-file", "private-key-file"])
@@ -87,21 +91,21 @@ fn open() -> Command {
             Arg::new("signer")
                 .long("signer")
                 .value_name("SIGNER")
-                .help("Who must have signed it, scbs_…")
+                .help("Signing key that the bundle must be signed with (scbs_…)")
                 .value_parser(|text: &str| text.parse::<Signer>()),
         )
         .arg(
             Arg::new("at-least")
                 .long("at-least")
                 .value_name("NUMBER")
-                .help("The `seq` of the last bundle seen: an older one is refused")
+                .help("Refuse bundles whose `seq` is lower than this number")
                 .value_parser(value_parser!(u64)),
         )
         .arg(
             Arg::new("format")
                 .long("format")
                 .value_name("FORMAT")
-                .help("dotenv, docker, shell, json, yaml, csv or k8s")
+                .help("Output format: dotenv, docker, shell, json, yaml, csv or k8s")
                 .default_value("dotenv")
                 .value_parser(|text: &str| text.parse::<Format>()),
         )
@@ -109,14 +113,14 @@ fn open() -> Command {
             Arg::new("name")
                 .long("name")
                 .value_name("NAME")
-                .help("What the Kubernetes Secret is called")
+                .help("Name of the Kubernetes Secret, for format k8s")
                 .default_value("secrets")
                 .value_parser(|text: &str| text.parse::<ObjectName>()),
         )
-        .after_help(AFTER)
+        .after_help(EXAMPLES)
 }
 
-/// What the command line says; `None` where it lacks what the parser asks for.
+/// Returns the parsed subcommand, or `None` if a required argument is missing.
 pub(super) fn given(matches: &ArgMatches) -> Option<Bundle> {
     let ("open", matches) = matches.subcommand()? else { return Some(Bundle::KeyGen) };
     let path = |name| matches.get_one::<PathBuf>(name).cloned();

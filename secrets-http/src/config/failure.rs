@@ -1,39 +1,41 @@
-//! How the program ends when it cannot go on.
+//! Fatal errors of the program, with their exit codes.
 
 use std::fmt;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Why the program ended, as its exit code says it.
+/// Exit code of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// The command line is wrong.
+    /// Invalid command line.
     Usage = 64,
-    /// Stored data was changed by somebody else (`E_TAMPERED`), or a bundle is not to be trusted.
+    /// Stored data was modified outside the service (`E_TAMPERED`), or a bundle is not trustworthy.
     Tampered = 65,
-    /// There is data and no key for it (`E_ORPHAN_DATA`).
+    /// The database holds data, but the keys to decrypt it are missing (`E_ORPHAN_DATA`).
     OrphanData = 66,
-    /// The database cannot be used.
+    /// Database unavailable or unusable.
     Database = 69,
-    /// The address to listen on is taken, or not ours.
+    /// The listen address is in use, or is not an address of this machine.
     Address = 73,
-    /// The root key is not the one of this data (`E_ROOT_KEY`), or what opens a bundle is another.
+    /// The root key does not match the stored data (`E_ROOT_KEY`), or the key does not open the
+    /// bundle.
     RootKey = 77,
-    /// The configuration is wrong.
+    /// Invalid configuration.
     Configuration = 78,
 }
 
-/// A reason to end, in one line for the operator. It never holds a value of the configuration.
+/// Error that ends the program, with a one-line message for the operator. The message never
+/// contains a configuration value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The exit code.
+    /// Exit code.
     pub code: Exit,
-    /// The reason.
+    /// Message for the operator.
     pub message: String,
 }
 
 impl Failure {
-    /// A reason of this kind.
+    /// Creates a failure with this exit code and message.
     pub fn new(code: Exit, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
@@ -42,10 +44,10 @@ impl Failure {
         Self::new(Exit::Configuration, message)
     }
 
-    /// Says so on standard error; returns what `main` is to return.
+    /// Writes the message to standard error and returns the exit code for `main`.
     #[must_use]
     pub fn report(&self) -> ExitCode {
-        // If nobody listens, the code remains.
+        // If standard error is closed, the exit code still reports the failure.
         let _ = writeln!(std::io::stderr(), "secrets-http: {self}");
         ExitCode::from(self.code as u8)
     }

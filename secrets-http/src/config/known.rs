@@ -1,44 +1,45 @@
-//! Everything that can be configured. The flags, the variables, the keys of the file and the help
-//! all come from this table.
+//! Table of all settings. The flags, the variables, the keys of the configuration file and the help
+//! text are all generated from it.
 
-/// One thing that can be configured.
+/// Definition of a setting.
 pub(super) struct Known {
-    /// The key in the file. The variable is `SECRETS_` and this in capitals, the flag `--` and
-    /// this with dashes.
+    /// Key in the configuration file. The variable is `SECRETS_` and this name in upper case; the
+    /// flag is `--` and this name with dashes.
     pub(super) name: &'static str,
-    /// What the help calls its value.
+    /// Placeholder of the value in the help text.
     pub(super) value: &'static str,
-    /// What the help says about it.
+    /// Help text.
     pub(super) help: &'static str,
-    /// Which commands want it.
+    /// Group of the setting, which determines the commands that accept it.
     pub(super) part: Part,
-    /// Where it may come from.
+    /// Sources that may give the value.
     pub(super) sources: Sources,
 }
 
-/// What a setting is about.
+/// Group of settings, accepted by the same commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// The log: every command.
+    /// Logging: all commands with settings.
     Log,
-    /// The database: `serve`, `check`, `migrate`, `doctor`.
+    /// Database: `serve`, `check`, `migrate`, `doctor`.
     Storage,
-    /// What opens it: `serve`, `check`, `doctor`.
+    /// Root key: `serve`, `check`, `doctor`.
     Key,
-    /// What `dev` brings with it: `serve`, `check`.
+    /// Identity provider and TLS, which `dev` replaces with its own: `serve`, `check`.
     Trust,
-    /// How the service behaves: `serve`, `check`, `dev`.
+    /// Behaviour of the service: `serve`, `check`, `dev`.
     Service,
 }
 
-/// Where a setting may come from.
+/// Sources that may give a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sources {
     /// Flag, variable, file.
     Plain,
-    /// The same, and each of them may name a file that holds the value.
+    /// Flag, variable, file; or in each of them the path of a file with the value.
     PlainOrFile,
-    /// Variable or file, or the name of a file that holds the value; that may be a flag.
+    /// Variable or file; or as flag, variable or file the path of a file with the value. Never the
+    /// value as a flag.
     Secret,
 }
 
@@ -55,7 +56,7 @@ impl Known {
         self.sources != Plain
     }
 
-    /// The name of its twin, which names a file.
+    /// Name of the companion setting with the path of a file that holds the value.
     pub(super) fn file_name(&self) -> String {
         format!("{}_file", self.name)
     }
@@ -82,156 +83,168 @@ const fn known(
 use Part::{Key, Log, Service, Storage, Trust};
 use Sources::{Plain, PlainOrFile, Secret};
 
-/// In the order of the help.
+/// All settings, in the order of the help text.
 pub(super) static ALL: &[Known] = &[
     known(
         "listen",
         "ADDRESS",
         Service,
         Plain,
-        "Where to listen; port 0 picks one [default: 127.0.0.1:8080]",
+        "Address and port to listen on; port 0 picks a free port [default: 127.0.0.1:8080]",
     ),
     known(
         "database_url",
         "URL",
         Storage,
         PlainOrFile,
-        "sqlite://PATH, postgres://..., or memory: (required)",
+        "Database: sqlite://PATH, postgres://..., or memory: (required)",
     ),
     known(
         "root_key",
         "KEY",
         Key,
         Secret,
-        "What protects everything: 32 bytes in base64 (required)",
+        "Root key that encrypts all other keys: 32 bytes in base64 (required)",
     ),
     known(
         "jwt_issuer",
         "ISSUER",
         Trust,
         Plain,
-        "`iss` of the tokens people sign in with (required)",
+        "Issuer of the user tokens, their `iss` claim (required)",
     ),
     known(
         "jwt_audience",
         "AUDIENCE",
         Trust,
         Plain,
-        "`aud` of these tokens, or one of them (required)",
+        "Audience of the user tokens: must be in their `aud` claim (required)",
     ),
     known(
         "jwt_jwks_url",
         "URL",
         Trust,
         Plain,
-        "Where the issuer's keys are [default: what the issuer says]",
+        "URL of the issuer's JSON Web Key Set [default: from the issuer's OpenID discovery document]",
     ),
     known(
         "jwt_hs256_secret",
         "SECRET",
         Trust,
         Secret,
-        "A secret shared with the issuer, of 32 bytes or more, instead of its keys",
+        "HS256 secret shared with the issuer, at least 32 bytes; used instead of a key set",
     ),
     known(
         "rate_limit_per_ip",
         "COUNT",
         Service,
         Plain,
-        "Requests a minute from an address without a valid credential; 0: any [default: 100]",
+        "Maximum requests per minute from an IP address without a valid credential; 0 for no limit [default: 100]",
     ),
     known(
         "rate_limit_per_principal",
         "COUNT",
         Service,
         Plain,
-        "Requests a minute from a person or token; 0: any [default: 60]",
+        "Maximum requests per minute from a user or service token; 0 for no limit [default: 60]",
     ),
     known(
         "trusted_proxies",
         "NETWORKS",
         Service,
         Plain,
-        "Networks whose X-Forwarded-For and -Proto are believed, separated by commas [default: none]",
+        "Networks of proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, separated by commas [default: none]",
     ),
     known(
         "public_url",
         "URL",
         Service,
         Plain,
-        "Where the links that people are given begin [default: where the request was sent]",
+        "Base URL of links in mail and responses [default: scheme and host of the request]",
     ),
     known(
         "envelope",
         "NAMES",
         Service,
         Plain,
-        "named, or both to give lists and objects under `data` as well [default: named]",
+        "Response envelope: named, or both to return lists and objects under `data` as well [default: named]",
     ),
     known(
         "smtp_url",
         "URL",
         Service,
         PlainOrFile,
-        "Mail server: smtps://USER:PASSWORD@HOST, or smtp://... [default: no mail is sent]",
+        "Mail server: smtps://USER:PASSWORD@HOST, or smtp://...; requires --smtp-from and --public-url [default: no mail is sent]",
     ),
     known(
         "smtp_from",
         "ADDRESS",
         Service,
         Plain,
-        "Whom mail is from, such as Secrets <secrets@example.com>",
+        "Sender of mail, such as Secrets <secrets@example.com>",
     ),
     known(
         "default_plan",
         "PLAN",
         Service,
         Plain,
-        "Plan of new teams: unlimited, free, team, enterprise or one of the file's [plans] [default: unlimited]",
+        "Plan of new teams: unlimited, free, team, enterprise, or a plan defined in the [plans] of the file [default: unlimited]",
     ),
     known(
         "operators",
         "ADDRESSES",
         Service,
         Plain,
-        "E-mail addresses of those who may put a team on another plan, separated by commas [default: none]",
+        "Email addresses of the operators, who may change the plan of a team, separated by commas [default: none]",
     ),
     known(
         "default_member_role",
         "ROLE",
         Service,
         Plain,
-        "What members may do where nobody restricted it: none, read, write or admin [default: write]",
+        "Permission of members without a permission of their own: none, read, write or admin [default: write]",
     ),
     known(
         "audit_reads",
         "ON|OFF",
         Service,
         Plain,
-        "Whether reading a value is recorded; exports always are [default: on]",
+        "Record reads of secret values in the audit log; exports are always recorded [default: on]",
     ),
     known(
         "scan_rules",
         "PATH",
         Service,
         Plain,
-        "Rules of your own for scans, as gitleaks writes them (TOML) [default: ours alone]",
+        "File with additional rules for scans, in the TOML format of gitleaks [default: built-in rules only]",
     ),
     known(
         "egress_allow",
         "NETWORKS",
         Service,
         Plain,
-        "Networks, addresses and host names where webhooks and databases may be though they are not on the internet, and without TLS, separated by commas [default: none]",
+        "Networks, IP addresses and host names that webhooks and rotations may connect to although they are not public, and without TLS, separated by commas [default: none]",
     ),
-    known("tls_cert", "PATH", Trust, Plain, "Certificate chain (PEM), to serve https"),
-    known("tls_key", "PATH", Trust, Plain, "Its private key (PEM)"),
+    known(
+        "tls_cert",
+        "PATH",
+        Trust,
+        Plain,
+        "File with the TLS certificate chain (PEM), to serve https; requires --tls-key",
+    ),
+    known(
+        "tls_key",
+        "PATH",
+        Trust,
+        Plain,
+        "File with the private key of the TLS certificate (PEM)",
+    ),
     known(
         "log",
         "FILTER",
         Log,
         Plain,
-        "What is logged: error, warn, info, debug, or target=level,... [default: info]",
+        "Log filter: error, warn, info, debug, or target=level,... [default: info]",
     ),
-    known("log_format", "FORMAT", Log, Plain, "How: text or json [default: text]"),
+    known("log_format", "FORMAT", Log, Plain, "Log format: text or json [default: text]"),
 ];

@@ -1,4 +1,4 @@
-//! Flags over variables over the file.
+//! Layers of the configuration: flags override variables, and variables override the file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -11,13 +11,13 @@ use super::failure::Failure;
 use super::known::{Known, self};
 use super::plans;
 
-/// What was given, by whom.
+/// Values of the settings by source, in order of precedence, and the plans of the file.
 pub(super) struct Layers {
     layers: [(Source, BTreeMap<String, OsString>); 3],
     plans: Vec<Plan>,
 }
 
-/// Who gave it.
+/// Source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     Flag,
@@ -25,7 +25,7 @@ enum Source {
     File(PathBuf),
 }
 
-/// A value and where it comes from. Not for printing.
+/// Value of a setting and its source. Not `Debug`, because the value may be secret.
 pub(super) struct Found {
     pub(super) value: Zeroizing<String>,
     source: Source,
@@ -34,13 +34,13 @@ pub(super) struct Found {
 }
 
 impl Layers {
-    /// Also returns the variables that look like ours and are not.
+    /// Reads the layers. Also returns the unknown variables that begin with `SECRETS_`.
     pub(super) fn new(
         flags: &BTreeMap<String, OsString>,
         variables: Vec<(OsString, OsString)>,
         file: Option<&Path>,
     ) -> Result<(Self, Vec<String>), Failure> {
-        let (variables, unknown) = ours(variables);
+        let (variables, unknown) = split_variables(variables);
         let path = file.map(Path::to_owned).unwrap_or_default();
         let (file, plans) = file.map(read_file).transpose()?.unwrap_or_default();
         let layers = [
@@ -51,12 +51,14 @@ impl Layers {
         Ok((Self { layers, plans }, unknown))
     }
 
-    /// The plans that the file describes.
+    /// Plans defined in the file.
     pub(super) fn plans(&self) -> &[Plan] {
         &self.plans
     }
 
-    /// The value of a setting, if somebody gave it.
+    /// Returns the value of a setting from the first layer that has it, or `None` if no layer does.
+    ///
+    /// Reads the value from a file if the layer has the setting's `_file` companion.
     pub(super) fn find(&self, name: &'static str) -> Result<Option<Found>, Failure> {
         let file_name = format!("{name}_file");
         for (source, values) in &self.layers {
@@ -78,19 +80,19 @@ impl Layers {
 }
 
 impl Found {
-    /// Whether it stands on the command line, for all to see.
+    /// True if the value itself is on the command line, where other users can see it.
     pub(super) fn is_public(&self) -> bool {
         self.source == Source::Flag && !self.is_contents
     }
 
-    /// A failure that says which rule the value breaks, and never what it is.
+    /// Creates a failure with the name of the setting and the violated rule, but not the value.
     pub(super) fn breaks(&self, rule: &str) -> Failure {
         Failure::configuration(format!("{} {rule}", self.source.name(self.name)))
     }
 }
 
 impl Source {
-    /// How a setting is called here; with its variable, which is how it is documented.
+    /// Name of a setting for messages: its documented variable, and its name in this source.
     fn name(&self, name: &str) -> String {
         let variable = known::variable(name);
         match self {
@@ -108,8 +110,8 @@ fn text(source: &Source, name: &str, value: &OsString) -> Result<Zeroizing<Strin
     }
 }
 
-/// A file usually ends with a line break, which is not part of what it holds. The path is not
-/// told: it may be the secret itself, given under the wrong name.
+/// Reads a value from a file, without the line break at its end. Errors do not contain the path: it
+/// may be the secret itself, given in the wrong setting.
 fn contents(source: &Source, name: &str, path: &Path) -> Result<Zeroizing<String>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         let (name, why) = (source.name(name), error.kind());
@@ -125,9 +127,11 @@ fn contents(source: &Source, name: &str, path: &Path) -> Result<Zeroizing<String
     Ok(text)
 }
 
-/// The variables that configure something, by the names of the settings; and those that seem to
-/// and do not. An empty variable is one that is not set.
-fn ours(variables: Vec<(OsString, OsString)>) -> (BTreeMap<String, OsString>, Vec<String>) {
+/// Splits the variables into settings, by setting name, and unknown variables that begin with
+/// `SECRETS_`. An empty variable counts as not set.
+fn split_variables(
+    variables: Vec<(OsString, OsString)>,
+) -> (BTreeMap<String, OsString>, Vec<String>) {
     let names = names();
     let (mut ours, mut unknown) = (BTreeMap::new(), Vec::new());
     for (variable, value) in variables {
@@ -139,28 +143,29 @@ fn ours(variables: Vec<(OsString, OsString)>) -> (BTreeMap<String, OsString>, Ve
             if !value.is_empty() {
                 ours.insert(key, value);
             }
-        } else if !of_the_orchestrator(name) {
+        } else if !is_from_kubernetes(name) {
             unknown.push(format!("SECRETS_{name}"));
         }
     }
     (ours, unknown)
 }
 
-/// Kubernetes describes a service called `secrets` to every container beside it.
-fn of_the_orchestrator(name: &str) -> bool {
+/// True for the variables that Kubernetes sets in every container of a namespace that has a service
+/// named `secrets`.
+fn is_from_kubernetes(name: &str) -> bool {
     name == "PORT" || name.starts_with("PORT_") || name.starts_with("SERVICE_")
 }
 
 fn names() -> BTreeSet<String> {
     let all = known::ALL.iter();
-    all.flat_map(|known| [Some(known.name.to_owned()), twin(known)]).flatten().collect()
+    all.flat_map(|known| [Some(known.name.to_owned()), file_name_of(known)]).flatten().collect()
 }
 
-fn twin(known: &Known) -> Option<String> {
+fn file_name_of(known: &Known) -> Option<String> {
     known.has_file().then(|| known.file_name())
 }
 
-/// Errors name a place in the file and never what stands there.
+/// Reads the configuration file. Errors contain the line or key, but never the value.
 fn read_file(path: &Path) -> Result<(BTreeMap<String, OsString>, Vec<Plan>), Failure> {
     let refused =
         |why: String| Failure::configuration(format!("the file {} {why}", path.display()));
@@ -176,9 +181,9 @@ fn read_file(path: &Path) -> Result<(BTreeMap<String, OsString>, Vec<Plan>), Fai
     let mut values = BTreeMap::new();
     for (key, value) in table {
         if !names.contains(&key) {
-            return Err(refused(format!("has a key that means nothing: {key}")));
+            return Err(refused(format!("has an unknown key: {key}")));
         }
-        let value = plain(value).ok_or_else(|| {
+        let value = setting_text(value).ok_or_else(|| {
             refused(format!("must give {key} as text, a number, true or false, or a list of texts"))
         })?;
         values.insert(key, value.into());
@@ -186,7 +191,7 @@ fn read_file(path: &Path) -> Result<(BTreeMap<String, OsString>, Vec<Plan>), Fai
     Ok((values, plans.unwrap_or_default()))
 }
 
-fn plain(value: toml::Value) -> Option<String> {
+fn setting_text(value: toml::Value) -> Option<String> {
     match value {
         toml::Value::String(text) => Some(text),
         toml::Value::Integer(number) => Some(number.to_string()),

@@ -1,4 +1,4 @@
-//! The configuration, once it is known to make sense.
+//! Validated settings of each command.
 
 use std::fmt;
 use std::fs;
@@ -26,132 +26,132 @@ use crate::identity::{OidcSettings, Timings};
 use crate::logs::LogFormat;
 use crate::reply::Envelope;
 
-/// What `serve` and `check` need.
+/// Settings of `serve` and `check`.
 #[derive(Debug)]
 pub struct Settings {
-    /// How the service behaves.
+    /// Behaviour of the service.
     pub service: ServiceSettings,
-    /// Where records are kept.
+    /// Database.
     pub database: Database,
-    /// What protects them.
+    /// Root key.
     pub root_key: Hidden<Zeroizing<[u8; 32]>>,
-    /// Whose tokens people sign in with.
+    /// Issuer of the user tokens.
     pub issuer: TokenIssuer,
-    /// To serve `https`.
+    /// Certificate and key to serve `https`.
     pub tls: Option<TlsFiles>,
-    /// The log.
+    /// Log settings.
     pub logs: Logs,
 }
 
-/// What `dev` needs.
+/// Settings of `dev`.
 #[derive(Debug)]
 pub struct Dev {
-    /// How the service behaves; it listens on this machine only.
+    /// Behaviour of the service. The listen address is a loopback address.
     pub service: ServiceSettings,
-    /// Where everything is kept.
+    /// Directory for the database and the keys.
     pub data_dir: PathBuf,
-    /// The log.
+    /// Log settings.
     pub logs: Logs,
 }
 
-/// What `dev token` needs.
+/// Settings of `dev token`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DevToken {
-    /// Where the signing key is kept.
+    /// Directory with the signing key.
     pub data_dir: PathBuf,
-    /// Whose token it is.
+    /// Email address of the user.
     pub email: String,
 }
 
-/// What `migrate` needs.
+/// Settings of `migrate`.
 #[derive(Debug)]
 pub struct Migrate {
-    /// What to bring up to date.
+    /// Database to migrate.
     pub database: Database,
-    /// The log.
+    /// Log settings.
     pub logs: Logs,
 }
 
-/// What `doctor verify` needs.
+/// Settings of `doctor verify`.
 #[derive(Debug)]
 pub struct Doctor {
-    /// What to look at.
+    /// Database to verify.
     pub database: Database,
-    /// What opens it.
+    /// Root key of the database.
     pub root_key: Hidden<Zeroizing<[u8; 32]>>,
-    /// The log.
+    /// Log settings.
     pub logs: Logs,
 }
 
-/// How the service behaves, wherever its data and its people come from.
+/// Behaviour of the service, independent of its database and identity provider.
 #[derive(Debug)]
 pub struct ServiceSettings {
-    /// Where to listen.
+    /// Listen address.
     pub listen: SocketAddr,
-    /// How often who may ask.
+    /// Rate limits.
     pub rates: Rates,
-    /// Whose word on where a request comes from is taken.
+    /// Networks of proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Networks,
-    /// Where links begin; where the request was sent, if that is not said.
+    /// Base URL of links. If `None`, the scheme and host of the request.
     pub public_url: Option<BaseUrl>,
-    /// Under which names clients find what answers hold.
+    /// Field names that wrap the output in responses.
     pub envelope: Envelope,
-    /// How mail is sent, if it is.
+    /// Mail server; no mail is sent if `None`.
     pub mail: Option<MailSettings>,
-    /// The choices core knows.
+    /// Options of `secrets-core`.
     pub options: Options,
 }
 
-/// How mail is sent.
+/// Settings for sending mail.
 #[derive(Debug)]
 pub struct MailSettings {
-    /// The server; its address may hold a password.
+    /// URL of the server, which may contain a password.
     pub url: Hidden<Zeroizing<String>>,
-    /// Whom mail is from.
+    /// Sender address.
     pub from: Mailbox,
-    /// Where links in mail begin.
+    /// Base URL of links in mail.
     pub links: BaseUrl,
 }
 
-/// Where records are kept.
+/// Database of the service.
 #[derive(Debug)]
 pub enum Database {
-    /// In this file.
+    /// SQLite file.
     Sqlite(PathBuf),
-    /// There; the address may hold a password.
+    /// PostgreSQL connection URL, which may contain a password.
     Postgres(Hidden<Zeroizing<String>>),
-    /// Nowhere: they end with the process.
+    /// Memory; the data is lost when the process ends.
     Memory,
 }
 
-/// Who signs the tokens of people.
+/// Issuer of the user tokens.
 #[derive(Debug)]
 pub enum TokenIssuer {
-    /// One that publishes its keys.
+    /// Provider that publishes its keys (OpenID Connect).
     Provider(OidcSettings),
-    /// One that shares a secret with us.
+    /// Issuer with a shared HS256 secret.
     Shared(Expectations, Key),
 }
 
-/// Where certificate chain and private key are.
+/// Paths of the certificate chain and its private key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The chain, PEM.
+    /// Certificate chain (PEM).
     pub certificates: PathBuf,
-    /// The key, PEM.
+    /// Private key (PEM).
     pub key: PathBuf,
 }
 
-/// What is logged, and how.
+/// Log settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logs {
-    /// In the syntax of `tracing_subscriber::EnvFilter`.
+    /// Log filter, in the syntax of `tracing_subscriber::EnvFilter`.
     pub filter: String,
-    /// For people or machines.
+    /// Log format.
     pub format: LogFormat,
 }
 
-/// Something that is not printed.
+/// Secret value, hidden from `Debug` output.
 pub struct Hidden<T>(T);
 
 impl<T> Hidden<T> {
@@ -159,12 +159,12 @@ impl<T> Hidden<T> {
         Self(value)
     }
 
-    /// It.
+    /// Returns a reference to the value.
     pub fn reveal(&self) -> &T {
         &self.0
     }
 
-    /// It, to keep.
+    /// Returns the value.
     pub fn into_inner(self) -> T {
         self.0
     }
@@ -176,7 +176,7 @@ impl<T> fmt::Debug for Hidden<T> {
     }
 }
 
-/// The command, with all it needs.
+/// Builds the command with its validated settings.
 pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure> {
     let data_dir = given.data_dir;
     match given.name {
@@ -193,9 +193,11 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         })),
         Name::Dev => {
             let (service, logs) = (service(layers)?, logs(layers)?);
-            // Everybody who reaches it can be anybody.
+            // `dev token` signs a token for any user without a check, so the service must not be
+            // reachable from other machines.
             if !service.listen.ip().is_loopback() {
-                let rule = "`dev` listens on this machine only: give --listen as 127.0.0.1:PORT";
+                let rule =
+                    "`dev` listens on loopback addresses only: give --listen as 127.0.0.1:PORT";
                 return Err(Failure::new(Exit::Usage, rule));
             }
             Ok(Command::Dev(Box::new(Dev { service, data_dir, logs })))
@@ -246,13 +248,14 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
     })
 }
 
-/// Where webhooks and databases may be.
+/// Reads the destinations allowed for webhooks and rotations.
 fn egress(layers: &Layers) -> Result<EgressPolicy, Failure> {
     let Some(found) = layers.find("egress_allow")? else { return Ok(EgressPolicy::default()) };
     EgressPolicy::parse(&found.value).map_err(|bad| found.breaks(&bad.to_string()))
 }
 
-/// Rules for scans, read and compiled before anything starts.
+/// Reads and compiles the additional scan rules, so that errors are found before the service
+/// starts.
 fn scan_rules(layers: &Layers) -> Result<Option<Arc<Rules>>, Failure> {
     let Some(path) = optional(layers, "scan_rules", values::path)? else { return Ok(None) };
     let wrong = |reason: String| {
@@ -270,19 +273,19 @@ fn scan_rules(layers: &Layers) -> Result<Option<Arc<Rules>>, Failure> {
 
 fn mail(layers: &Layers, links: Option<BaseUrl>) -> Result<Option<MailSettings>, Failure> {
     let from = optional(layers, "smtp_from", values::mailbox)?;
-    let Some(url) = address_with_password(layers, "smtp_url", values::mail_server)? else {
+    let Some(url) = url_with_password(layers, "smtp_url", values::mail_server)? else {
         return Ok(None);
     };
     match (from, links) {
         (Some(from), Some(links)) => Ok(Some(MailSettings { url, from, links })),
-        // A link that begins where a request was sent could lead anywhere.
+        // Mail never uses the host of a request as the base of its links: the client chooses it.
         _ => Err(Failure::configuration(
             "SECRETS_SMTP_URL needs SECRETS_SMTP_FROM, and SECRETS_PUBLIC_URL for the links in mail",
         )),
     }
 }
 
-/// The built-in plans and those of the file; new teams are on the one that is named.
+/// Returns the built-in plans and those of the file, with the default plan for new teams.
 fn plans(layers: &Layers) -> Result<Plans, Failure> {
     let plans = Plans::with(layers.plans().iter().cloned());
     let Some(found) = layers.find("default_plan")? else { return Ok(plans) };
@@ -291,12 +294,12 @@ fn plans(layers: &Layers) -> Result<Plans, Failure> {
 }
 
 fn database(layers: &Layers) -> Result<Database, Failure> {
-    let database = address_with_password(layers, "database_url", values::database)?;
+    let database = url_with_password(layers, "database_url", values::database)?;
     database.ok_or_else(|| missing("database_url"))
 }
 
-/// An address that may hold a password: then not on the command line.
-fn address_with_password<T>(
+/// Parses a URL that may contain a password. A URL with a password is refused on the command line.
+fn url_with_password<T>(
     layers: &Layers,
     name: &'static str,
     parse: impl Fn(&str) -> Result<T, Rule>,
@@ -306,7 +309,7 @@ fn address_with_password<T>(
         && values::has_password(&found.value)
     {
         return Err(found.breaks(
-            "holds a password, which other users of this machine can see there: give it as a variable or in a file",
+            "holds a password, which other users of this machine can see on the command line: give it as a variable or in a file",
         ));
     }
     optional(layers, name, parse)
@@ -321,7 +324,7 @@ fn issuer(layers: &Layers) -> Result<TokenIssuer, Failure> {
     match optional(layers, "jwt_hs256_secret", values::shared_secret)? {
         Some(key) if jwks_url.is_none() => Ok(TokenIssuer::Shared(expectations, key)),
         Some(_) => Err(Failure::configuration(
-            "SECRETS_JWT_JWKS_URL and SECRETS_JWT_HS256_SECRET are both given: an issuer has keys or shares a secret",
+            "SECRETS_JWT_JWKS_URL and SECRETS_JWT_HS256_SECRET are both given: keep one",
         )),
         None => provider(layers, expectations, jwks_url),
     }
@@ -332,7 +335,7 @@ fn provider(
     expectations: Expectations,
     jwks_url: Option<Uri>,
 ) -> Result<TokenIssuer, Failure> {
-    // Then the issuer is where its keys are asked for.
+    // Without a key set URL, discovery starts at the issuer, so the issuer must be a URL.
     if jwks_url.is_none() {
         required(layers, "jwt_issuer", values::url)?;
     }
@@ -371,12 +374,10 @@ fn missing(name: &str) -> Failure {
     let hint = match name {
         "database_url" => "give sqlite://PATH, postgres://... or memory:",
         "root_key" => {
-            "give 32 bytes in base64 (`openssl rand -base64 32` makes them), or name a file that holds them as SECRETS_ROOT_KEY_FILE"
+            "give 32 bytes in base64, created with `openssl rand -base64 32`, or set SECRETS_ROOT_KEY_FILE to a file that contains them"
         }
-        "jwt_issuer" => "give the issuer people sign in with, such as https://login.example.com",
-        "jwt_audience" => {
-            "give the audience that the issuer writes into its tokens for this service"
-        }
+        "jwt_issuer" => "give the issuer of the user tokens, such as https://login.example.com",
+        "jwt_audience" => "give the audience that the issuer puts into tokens for this service",
         _ => "it is required",
     };
     Failure::configuration(format!("{} is not set: {hint}", known::variable(name)))

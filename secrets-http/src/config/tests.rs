@@ -1,4 +1,4 @@
-//! A configuration is read from arguments, variables and a file that the test gives.
+//! Reading a configuration from arguments, variables and a file given by the test.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ mod refusals;
 const KEY: &str = "a3ZjX3Jvb3Qta2V5LW9mLXRoaXJ0eS10d28tYnl0ZXM=";
 const SECRET: &str = "kvc_a-shared-secret-of-more-than-32-bytes";
 
-/// Reads words as a command line, and `NAME=value` as variables.
+/// Reads a configuration from a command line and from variables in the form `NAME=value`.
 fn configured(line: &str, variables: &[&str]) -> Result<Configured, Failure> {
     let arguments = format!("secrets-http {line}");
     let arguments = arguments.split_whitespace().map(OsString::from).collect();
@@ -22,7 +22,7 @@ fn configured(line: &str, variables: &[&str]) -> Result<Configured, Failure> {
     read_from(arguments, variables.map(|(name, value)| (name.into(), value.into())).collect())
 }
 
-/// The least that `serve` needs.
+/// Variables required by `serve`.
 fn least() -> Vec<String> {
     vec![
         "SECRETS_DATABASE_URL=memory:".to_owned(),
@@ -32,7 +32,7 @@ fn least() -> Vec<String> {
     ]
 }
 
-/// The least with some variables set otherwise, or, where the value is empty, not set.
+/// The required variables with some of them replaced, or unset if the value is empty.
 fn least_but<'a>(least: &'a [String], others: &[&'a str]) -> Vec<&'a str> {
     let name = |pair: &str| pair.split_once('=').unwrap().0.to_owned();
     let replaced = others.iter().map(|pair| name(pair)).collect::<Vec<_>>();

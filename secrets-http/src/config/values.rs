@@ -1,4 +1,5 @@
-//! Texts and what they mean. An error is the rule, to be read after the name of the setting.
+//! Parsers of setting values. An error is the violated rule, a phrase that follows the name of the
+//! setting.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::client_address::Networks;
 use crate::logs::LogFormat;
 use crate::reply::Envelope;
 
-/// A rule that is broken.
+/// Violated rule, such as "must be on or off".
 pub(super) type Rule = &'static str;
 
 pub(super) fn listen(text: &str) -> Result<SocketAddr, Rule> {
@@ -45,7 +46,7 @@ pub(super) fn database(text: &str) -> Result<Database, Rule> {
     }
 }
 
-/// A server, as `SmtpMailer` takes it.
+/// Parses the URL of a mail server, as accepted by `SmtpMailer`.
 pub(super) fn mail_server(text: &str) -> Result<Hidden<Zeroizing<String>>, Rule> {
     AsyncSmtpTransport::<Tokio1Executor>::from_url(text)
         .map_err(|_| "must be smtps://USER:PASSWORD@HOST, or smtp://HOST?tls=required")?;
@@ -64,7 +65,7 @@ pub(super) fn mailbox(text: &str) -> Result<Mailbox, Rule> {
     text.parse().map_err(|_| "must be an address such as Secrets <secrets@example.com>")
 }
 
-/// Whether a database's or a mail server's address holds a password.
+/// True if the URL of a database or a mail server contains a password.
 pub(super) fn has_password(text: &str) -> bool {
     let authority = text.split_once("://").map_or("", |(_, rest)| rest);
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
@@ -104,7 +105,8 @@ pub(super) fn switch(text: &str) -> Result<bool, Rule> {
     }
 }
 
-/// Without credentials, which would be logged, and without a fragment, which is never sent.
+/// Parses an `http` or `https` URL without credentials, which would be logged, and without a
+/// fragment, which is never sent.
 pub(super) fn url(text: &str) -> Result<Uri, Rule> {
     let rule = "must be an address that begins with https:// or http://";
     let url: Uri = text.parse().map_err(|_| rule)?;
@@ -144,7 +146,7 @@ pub(super) fn emails(text: &str) -> Result<Vec<String>, Rule> {
     emails.collect::<Result<_, _>>().map_err(|_| rule)
 }
 
-/// The least an address must look like; whether it exists is for its owner to know.
+/// Checks only the basic form of an email address, not whether the address exists.
 pub(super) fn email(text: &str) -> Result<String, Rule> {
     match text.split_once('@') {
         Some((name, host)) if !name.is_empty() && !host.is_empty() && !text.contains(' ') => {

@@ -1,8 +1,9 @@
-//! An issuer's keys, kept and renewed.
+//! Cache of the keys of an issuer.
 //!
-//! Young keys are used; older ones are used while newer ones are fetched in the background; old
-//! ones are fetched anew first. There is one fetch at a time, whoever waits for it, and it goes on
-//! when they leave. Where newer keys cannot be had, the last ones are used on for a day.
+//! Depending on their age, keys are used as they are, used while they are refreshed in the
+//! background, or fetched again before use (see [`Timings`]). At most one fetch runs at a time. It
+//! continues if the requests that wait for it are cancelled. While the issuer is unavailable, the
+//! last keys stay in use for up to a day.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,16 +14,16 @@ use tokio::time::Instant;
 use super::Timings;
 use super::provider::{NoAnswer, Provider};
 
-/// See the module.
+/// Cache of the keys of one issuer. See the module documentation.
 pub(super) struct KeyCache {
     pub(super) provider: Provider,
     timings: Timings,
     state: Mutex<State>,
-    /// Held during a fetch.
-    flight: tokio::sync::Mutex<()>,
+    /// Locked during a fetch.
+    fetching: tokio::sync::Mutex<()>,
 }
 
-/// Keys, and which ones: for asking whether there are newer ones.
+/// Keys and the time of their fetch, which identifies this version of the key set.
 pub(super) struct Snapshot {
     pub(super) keys: Arc<KeySet>,
     taken: Instant,
@@ -31,22 +32,22 @@ pub(super) struct Snapshot {
 #[derive(Default)]
 struct State {
     last: Option<Last>,
-    /// When and why the last fetch failed, if it did.
+    /// Time and reason of the last failure, if the last fetch failed.
     failure: Option<(Instant, String)>,
-    /// When keys were last fetched because one was not there.
+    /// Time of the last fetch caused by an unknown key ID.
     searched: Option<Instant>,
-    /// How many fetches have ended.
+    /// Number of completed fetches.
     fetches: u64,
     is_refreshing: bool,
 }
 
-/// The keys of the last fetch that succeeded.
+/// Keys of the last successful fetch.
 struct Last {
     keys: Arc<KeySet>,
     fetched: Instant,
 }
 
-/// What to do for somebody who wants keys.
+/// Next action for a request that needs keys.
 enum Step {
     Use(Snapshot),
     Refresh(Snapshot),
@@ -56,11 +57,11 @@ enum Step {
 
 impl KeyCache {
     pub(super) fn new(provider: Provider, timings: Timings) -> Self {
-        let (state, flight) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { provider, timings, state, flight }
+        let (state, fetching) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { provider, timings, state, fetching }
     }
 
-    /// The keys to use.
+    /// Returns the current keys. Fetches them first if necessary.
     pub(super) async fn current(self: &Arc<Self>) -> Result<Snapshot, Unverified> {
         let (step, fetches) = {
             let mut state = self.state();
@@ -80,8 +81,8 @@ impl KeyCache {
         }
     }
 
-    /// Newer keys than these, which lack the one that is wanted; `None` where there are none, as
-    /// far as can be told without asking the issuer too often.
+    /// Returns keys newer than `seen`, in which the wanted key is missing. Returns `None` if the
+    /// issuer was already asked for a missing key within `search_pause`.
     pub(super) async fn newer(
         self: &Arc<Self>,
         seen: &Snapshot,
@@ -94,7 +95,7 @@ impl KeyCache {
             if state.searched.is_some_and(|time| time.elapsed() < self.timings.search_pause) {
                 return Ok(None);
             }
-            if let Some(reason) = state.failed_lately(&self.timings) {
+            if let Some(reason) = state.recent_failure(&self.timings) {
                 return Err(reason);
             }
             state.fetches
@@ -102,7 +103,7 @@ impl KeyCache {
         self.fetched(fetches).await;
 
         let mut state = self.state();
-        // What an old set lacks may be in the new one that could not be had.
+        // The fetch failed, so the missing key may exist: report unavailable, not invalid.
         if let Some(reason) = state.unavailable() {
             return Err(reason);
         }
@@ -110,16 +111,17 @@ impl KeyCache {
         state.usable(&self.timings).map(Some)
     }
 
-    /// Waits for a fetch, which does not depend on being waited for.
+    /// Waits for a fetch. The fetch runs in its own task, and continues if the waiting is
+    /// cancelled.
     async fn fetched(self: &Arc<Self>, seen: u64) {
         let fetch = tokio::spawn(Arc::clone(self).fetch(seen));
-        // It does not panic; if it did, nothing was learnt.
+        // An error means that the task panicked; then the state is unchanged.
         let _ = fetch.await;
     }
 
-    /// Fetches, unless somebody has since `seen` fetches had ended.
+    /// Fetches the keys, unless another fetch has completed since `seen` was read.
     async fn fetch(self: Arc<Self>, seen: u64) {
-        let _flight = self.flight.lock().await;
+        let _fetching = self.fetching.lock().await;
         if self.state().fetches != seen {
             return;
         }
@@ -135,17 +137,17 @@ impl KeyCache {
 impl State {
     fn step(&mut self, timings: &Timings) -> Step {
         let Some(last) = &self.last else {
-            return self.failed_lately(timings).map_or(Step::Fetch, Step::GiveUp);
+            return self.recent_failure(timings).map_or(Step::Fetch, Step::GiveUp);
         };
         let age = last.fetched.elapsed();
         let keys = last.snapshot();
         if age < timings.refresh_after {
             return Step::Use(keys);
         }
-        // Nobody waits for an issuer that is known to be away.
+        // Do not wait for an issuer whose last fetch failed, as long as stale keys are usable.
         let may_wait = self.failure.is_none();
         let is_usable = age < timings.expire_after || !may_wait && age < timings.stale_for;
-        match self.failed_lately(timings) {
+        match self.recent_failure(timings) {
             Some(reason) if !is_usable => Step::GiveUp(reason),
             Some(_) => Step::Use(keys),
             None if !is_usable => Step::Fetch,
@@ -173,15 +175,15 @@ impl State {
         }
     }
 
-    /// The last keys, however they are.
+    /// Returns the last keys, even if they are stale, up to the age `stale_for`.
     fn usable(&self, timings: &Timings) -> Result<Snapshot, Unverified> {
         match &self.last {
             Some(last) if last.fetched.elapsed() < timings.stale_for => Ok(last.snapshot()),
-            _ => Err(self.unavailable().unwrap_or_else(|| unavailable("there are no keys"))),
+            _ => Err(self.unavailable().unwrap_or_else(|| unavailable("no usable keys"))),
         }
     }
 
-    fn failed_lately(&self, timings: &Timings) -> Option<Unverified> {
+    fn recent_failure(&self, timings: &Timings) -> Option<Unverified> {
         let (time, _) = self.failure.as_ref()?;
         if time.elapsed() < timings.retry_pause { self.unavailable() } else { None }
     }

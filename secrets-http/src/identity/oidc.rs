@@ -1,4 +1,4 @@
-//! The tokens of an OpenID provider.
+//! Verification of tokens of an OpenID provider.
 
 use std::sync::Arc;
 
@@ -13,17 +13,18 @@ use super::provider::Provider;
 use super::{Timings, refused};
 use crate::fetch::{Client, Limits};
 
-/// Far more than fifty keys take.
-const LONGEST_DOCUMENT: usize = 256 * 1024;
+/// Maximum size of a document of the provider, in bytes. Far more than the fifty keys allowed in a
+/// key set need.
+const MAX_DOCUMENT_BYTES: usize = 256 * 1024;
 
-/// Which provider it is.
+/// Settings of an OpenID provider.
 #[derive(Debug, Clone)]
 pub struct OidcSettings {
-    /// Issuer and audience of its tokens.
+    /// Expected issuer and audience of tokens.
     pub expectations: Expectations,
-    /// Where its keys are, unless it is to be asked.
+    /// URL of the key set. If `None`, taken from the discovery document.
     pub jwks_url: Option<Uri>,
-    /// Other ones than usual are for tests.
+    /// Timings. Only tests change the default.
     pub timings: Timings,
 }
 
@@ -35,15 +36,15 @@ pub struct OidcVerifier {
 }
 
 impl OidcVerifier {
-    /// Fetches nothing yet.
+    /// Creates a verifier. Keys are fetched when first needed.
     pub fn new(settings: OidcSettings, clock: Arc<dyn Clock>, client: Client) -> Self {
         let OidcSettings { expectations, jwks_url, timings } = settings;
-        let limits = Limits { time: timings.fetch, bytes: LONGEST_DOCUMENT };
+        let limits = Limits { time: timings.fetch, bytes: MAX_DOCUMENT_BYTES };
         let provider = Provider { client, issuer: expectations.issuer.clone(), jwks_url, limits };
         Self { cache: Arc::new(KeyCache::new(provider, timings)), expectations, clock }
     }
 
-    /// Fetches the keys if that has not happened, and says how many can be used.
+    /// Fetches the keys if they are not cached yet. Returns the number of usable keys.
     pub async fn warm(&self) -> Result<usize, Unverified> {
         self.cache.current().await.map(|snapshot| snapshot.keys.len())
     }
@@ -76,7 +77,7 @@ impl IdentityVerifier for OidcVerifier {
             Ok(Some(profile)) => profile.complete(identity),
             Ok(None) => identity,
             Err(error) => {
-                tracing::warn!(%error, "cannot ask the issuer who somebody is");
+                tracing::warn!(%error, "cannot fetch the user profile from the issuer");
                 identity
             }
         }

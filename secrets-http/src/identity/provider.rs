@@ -1,4 +1,4 @@
-//! An OpenID provider's endpoints.
+//! Client for the endpoints of an OpenID provider: discovery, key set and userinfo.
 
 use std::fmt;
 
@@ -11,31 +11,32 @@ use serde_json::{Map, Value};
 
 use crate::fetch::{Client, Limits, NotFetched};
 
-/// The issuer, as far as it can be asked something.
+/// OpenID provider, addressed by its issuer URL.
 pub(super) struct Provider {
     pub(super) client: Client,
     pub(super) issuer: String,
-    /// Where the keys are, unless the issuer is to be asked.
+    /// URL of the key set. If `None`, taken from the discovery document.
     pub(super) jwks_url: Option<Uri>,
     pub(super) limits: Limits,
 }
 
-/// Why a provider's answer is of no use.
+/// Error of a request to a provider.
 #[derive(Debug)]
 pub(super) enum NoAnswer {
-    /// There was none.
+    /// The document was not fetched.
     NotFetched(Uri, NotFetched),
-    /// It is not what belongs at that address.
+    /// The response is not the kind of document expected at this URL.
     NotA(&'static str, Uri),
-    /// It is no key set.
+    /// The response is not a valid key set.
     BadKeySet(Uri, BadKeySet),
-    /// The document is about another issuer.
+    /// The discovery document belongs to another issuer.
     AnotherIssuer(Uri),
-    /// The document sends us to an address that is none, or less safe than its own.
+    /// The discovery document contains an invalid URL, or an `http` URL although the issuer uses
+    /// `https`.
     BadAddress(&'static str),
 }
 
-/// The part of the discovery document that is of interest.
+/// Discovery document, reduced to the fields in use.
 #[derive(Deserialize)]
 struct Discovery {
     issuer: String,
@@ -44,7 +45,7 @@ struct Discovery {
 }
 
 impl Provider {
-    /// The keys, as they are now.
+    /// Fetches the current key set.
     pub(super) async fn key_set(&self) -> Result<KeySet, NoAnswer> {
         let url = match &self.jwks_url {
             Some(url) => url.clone(),
@@ -54,8 +55,8 @@ impl Provider {
         KeySet::parse(&document).map_err(|error| NoAnswer::BadKeySet(url, error))
     }
 
-    /// What the userinfo endpoint says about the one whose token this is. `None` where there is no
-    /// such endpoint, or it speaks of somebody else.
+    /// Fetches the profile of the token's user from the userinfo endpoint. Returns `None` if there
+    /// is no such endpoint, or if its response has another subject.
     pub(super) async fn profile(
         &self,
         token: &str,
@@ -64,19 +65,20 @@ impl Provider {
         let Some(url) = self.discover().await?.userinfo_endpoint else { return Ok(None) };
         let url = self.address("userinfo_endpoint", &url)?;
         let answer = self.get(&url, Some(token)).await?;
-        let about: Map<String, Value> = object(&answer, "userinfo answer", &url)?;
+        let about: Map<String, Value> = parse_object(&answer, "userinfo answer", &url)?;
         if about.get("sub").and_then(Value::as_str) != Some(&identity.subject) {
-            tracing::warn!(%url, "the userinfo endpoint speaks of somebody else");
+            tracing::warn!(%url, "the userinfo response has another subject than the token");
             return Ok(None);
         }
-        object(&answer, "userinfo answer", &url).map(Some)
+        parse_object(&answer, "userinfo answer", &url).map(Some)
     }
 
     async fn discover(&self) -> Result<Discovery, NoAnswer> {
         let base = self.issuer.strip_suffix('/').unwrap_or(&self.issuer);
         let url = format!("{base}/.well-known/openid-configuration");
         let url = self.address("issuer", &url)?;
-        let document: Discovery = object(&self.get(&url, None).await?, "discovery document", &url)?;
+        let document: Discovery =
+            parse_object(&self.get(&url, None).await?, "discovery document", &url)?;
         if document.issuer == self.issuer {
             Ok(document)
         } else {
@@ -89,7 +91,8 @@ impl Provider {
         document.map_err(|error| NoAnswer::NotFetched(url.clone(), error))
     }
 
-    /// An issuer that is reached safely does not send us, and a token, where it is not safe.
+    /// Parses a URL from the discovery document. Refuses `http` if the issuer uses `https`, so that
+    /// neither keys nor tokens are sent unencrypted.
     fn address(&self, what: &'static str, text: &str) -> Result<Uri, NoAnswer> {
         let url: Uri = text.parse().map_err(|_| NoAnswer::BadAddress(what))?;
         let safe = match url.scheme_str() {
@@ -101,7 +104,11 @@ impl Provider {
     }
 }
 
-fn object<T: DeserializeOwned>(json: &[u8], what: &'static str, url: &Uri) -> Result<T, NoAnswer> {
+fn parse_object<T: DeserializeOwned>(
+    json: &[u8],
+    what: &'static str,
+    url: &Uri,
+) -> Result<T, NoAnswer> {
     let object = serde_json::from_slice(json).ok().map(Value::Object);
     object
         .and_then(|object| serde_json::from_value(object).ok())
@@ -114,8 +121,10 @@ impl fmt::Display for NoAnswer {
             Self::NotFetched(url, error) => write!(f, "{url}: {error}"),
             Self::NotA(what, url) => write!(f, "{url}: not a {what}"),
             Self::BadKeySet(url, error) => write!(f, "{url}: {error}"),
-            Self::AnotherIssuer(url) => write!(f, "{url}: the document of another issuer"),
-            Self::BadAddress(what) => write!(f, "the issuer's {what} is not an address to use"),
+            Self::AnotherIssuer(url) => {
+                write!(f, "{url}: the discovery document of another issuer")
+            }
+            Self::BadAddress(what) => write!(f, "the issuer's {what} is not a usable URL"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A provider on a real socket that can be told to be slow, wrong or away.
+//! Tests with a provider on a real socket, which can be slow, wrong or unavailable.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ mod userinfo;
 
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 
-/// Far enough apart to be told from each other on a busy machine.
+/// Timings short enough for tests, and far enough apart to be distinguished on a busy machine.
 fn short() -> Timings {
     Timings {
         fetch: Duration::from_millis(400),
@@ -44,7 +44,7 @@ fn short() -> Timings {
     }
 }
 
-/// Timings under which keys are fetched once, unless something goes wrong.
+/// Timings with which keys are fetched once, unless a fetch fails.
 fn steady() -> Timings {
     Timings { fetch: Duration::from_millis(400), ..Timings::default() }
 }
@@ -53,7 +53,7 @@ fn now() -> Time {
     DateTime::from_timestamp(1_800_000_000, 0).unwrap()
 }
 
-/// The provider: what it answers at which path, and how often it was asked.
+/// Test provider, with its responses and the number of requests by path.
 #[derive(Clone, Default)]
 struct Issuer(Arc<Mutex<Answers>>);
 
@@ -67,7 +67,7 @@ struct Answers {
 }
 
 impl Issuer {
-    /// One that publishes the first of our keys.
+    /// Starts a provider that publishes the key of seed 1.
     async fn start() -> Self {
         Self::start_with(None).await
     }
@@ -121,7 +121,7 @@ impl Issuer {
         self.put("/keys", StatusCode::OK, json!({ "keys": keys }).to_string());
     }
 
-    /// From now on, and until keys are published again.
+    /// Makes key requests fail until keys are published again.
     fn fail(&self) {
         self.put("/keys", StatusCode::INTERNAL_SERVER_ERROR, "no");
     }
@@ -143,7 +143,7 @@ impl Issuer {
         Arc::new(verifier(settings))
     }
 
-    /// A token signed with the key of this seed.
+    /// Signs a token with the key of this seed.
     fn token(&self, seed: u8) -> String {
         self.token_with(seed, "email", json!(null))
     }

@@ -1,11 +1,11 @@
-//! What the document tells of a route beyond its row in the table.
+//! Documentation of a route for the OpenAPI document: summary, parameters, bodies and responses.
 
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::router::Route;
 
-/// What the document tells of a route.
+/// Documentation of one route.
 #[derive(Debug, Clone, Default)]
 pub struct Doc {
     pub(super) summary: &'static str,
@@ -13,34 +13,34 @@ pub struct Doc {
     pub(super) bodies: Vec<Content>,
     pub(super) is_body_optional: bool,
     pub(super) query: Vec<Query>,
-    /// Whether a second record of the same name, or another version, can refuse it.
+    /// True if the route can answer 409 (duplicate name or version mismatch).
     pub(super) conflicts: bool,
-    /// Whether it looks for something that its path does not name.
+    /// True if the route can answer 404 although its path has no parameter.
     pub(super) looks_up: bool,
 }
 
-/// An answer that is no error.
+/// Successful response (2xx or 304).
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub(super) status: u16,
     pub(super) contents: Vec<Content>,
 }
 
-/// A body and its media type.
+/// Media type and schema of a body.
 #[derive(Debug, Clone)]
 pub struct Content {
     pub(crate) media: &'static str,
     pub(crate) described: Described,
 }
 
-/// A type, and those it is made of.
+/// JSON schema of a type, with the schemas of the types it references.
 #[derive(Debug, Clone)]
 pub struct Described {
     pub(super) schema: Value,
     pub(super) named: Vec<(String, Value)>,
 }
 
-/// A parameter of the query.
+/// Query parameter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Query {
     pub(super) name: &'static str,
@@ -49,34 +49,34 @@ pub(super) struct Query {
     pub(super) is_required: bool,
 }
 
-/// What a parameter's text must be.
+/// Format of a path or query parameter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Form {
-    /// Anything.
+    /// Any text.
     Text,
-    /// A UUID.
+    /// UUID.
     Id,
-    /// A project's id or slug.
+    /// Project ID or slug.
     Project,
-    /// An environment's id or name.
+    /// Environment ID or name.
     Environment,
-    /// A secret's key.
+    /// Secret key.
     Key,
-    /// A rotation's name.
+    /// Rotation name.
     Rotation,
-    /// An address of the internet.
+    /// IPv4 or IPv6 address.
     Address,
-    /// A time (RFC 3339).
+    /// Timestamp (RFC 3339).
     Time,
     /// `true` or `false`.
     Flag,
-    /// A whole number within these bounds.
+    /// Integer between these bounds, inclusive.
     Number(u32, u32),
-    /// One of these.
+    /// Enumeration of these values.
     OneOf(&'static [&'static str]),
-    /// What this regular expression matches.
+    /// Text that matches this regular expression.
     Pattern(&'static str),
-    /// Any number of these.
+    /// Up to 20 texts that each match this regular expression.
     Many(&'static str),
 }
 
@@ -118,14 +118,14 @@ impl Form {
 }
 
 impl Doc {
-    /// Of a route that gives these answers.
+    /// Documentation of a route with these responses.
     pub(crate) fn of(answers: Vec<Answer>) -> Self {
         Self { answers, ..Self::default() }
     }
 }
 
 impl Described {
-    /// A type of ours.
+    /// Schema of a Rust type.
     #[must_use]
     pub fn of<T: ToSchema>() -> Self {
         let mut parts = Vec::new();
@@ -134,7 +134,7 @@ impl Described {
             parts.into_iter().map(|(name, schema)| (name, value(&schema))).collect();
         let schema = value(&T::schema());
         let name = T::name().into_owned();
-        // Lists and options have no name of their own.
+        // Lists and options have no component name: their schema is inlined.
         if ["Vec", "Option", "TupleUnit", "String"].contains(&name.as_str()) {
             return Self { schema, named };
         }
@@ -142,13 +142,13 @@ impl Described {
         Self { schema: json!({ "$ref": format!("#/components/schemas/{name}") }), named }
     }
 
-    /// Whatever JSON holds.
+    /// Schema of an arbitrary JSON object.
     #[must_use]
     pub fn anything() -> Self {
         Self { schema: json!({ "type": "object" }), named: Vec::new() }
     }
 
-    /// An object of texts.
+    /// Schema of an object whose values are strings.
     #[must_use]
     pub fn texts() -> Self {
         let schema = json!({
@@ -158,14 +158,14 @@ impl Described {
         Self { schema, named: Vec::new() }
     }
 
-    /// Either.
+    /// Schema that matches `self` or `other`.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         self.named.extend(other.named);
         Self { schema: json!({ "anyOf": [self.schema, other.schema] }), named: self.named }
     }
 
-    /// It, as the one field of an object.
+    /// Schema of an object with `self` as its only field.
     #[must_use]
     pub fn under(self, name: &str) -> Self {
         let schema = json!({
@@ -176,13 +176,13 @@ impl Described {
 }
 
 impl Content {
-    /// A type of ours as JSON.
+    /// JSON body with this schema.
     #[must_use]
     pub fn json(described: Described) -> Self {
         Self { media: "application/json", described }
     }
 
-    /// Text of this media type.
+    /// Text body with this media type.
     #[must_use]
     pub fn text(media: &'static str) -> Self {
         let schema = json!({ "type": "string" });
@@ -191,7 +191,7 @@ impl Content {
 }
 
 impl Answer {
-    /// An answer with any of these bodies.
+    /// Response with any one of these bodies.
     #[must_use]
     pub fn new(status: u16, contents: Vec<Content>) -> Self {
         Self { status, contents }
@@ -199,28 +199,28 @@ impl Answer {
 }
 
 impl Route {
-    /// What it does, in a few words.
+    /// Sets the summary: an imperative phrase of at most 80 characters, without a full stop.
     #[must_use]
     pub(crate) fn says(mut self, summary: &'static str) -> Self {
         self.doc.summary = summary;
         self
     }
 
-    /// The JSON it takes.
+    /// Adds a required JSON body of type `T`.
     #[must_use]
     pub(crate) fn takes<T: ToSchema>(mut self) -> Self {
         self.doc.bodies.push(Content::json(Described::of::<T>()));
         self
     }
 
-    /// The JSON it takes where there is any.
+    /// Adds an optional JSON body of type `T`.
     #[must_use]
     pub(crate) fn may_take<T: ToSchema>(mut self) -> Self {
         self.doc.is_body_optional = true;
         self.takes::<T>()
     }
 
-    /// An object of texts in JSON that it takes instead, and the same in YAML.
+    /// Adds an object of strings, in JSON or YAML, as an alternative body.
     #[must_use]
     pub(crate) fn takes_texts(mut self) -> Self {
         for body in self.doc.bodies.iter_mut().filter(|body| body.media == "application/json") {
@@ -230,7 +230,7 @@ impl Route {
         self
     }
 
-    /// The same as a form.
+    /// Adds a form-encoded body of type `T` as an alternative.
     #[must_use]
     pub(crate) fn takes_form<T: ToSchema>(mut self) -> Self {
         let media = "application/x-www-form-urlencoded";
@@ -238,14 +238,14 @@ impl Route {
         self
     }
 
-    /// Text that it takes instead.
+    /// Adds a text body as an alternative.
     #[must_use]
     pub(crate) fn takes_text(mut self, media: &'static str) -> Self {
         self.doc.bodies.push(Content::text(media));
         self
     }
 
-    /// What it gives, where its shape does not tell.
+    /// Sets the response for a status, in place of the response derived from the shape.
     #[must_use]
     pub(crate) fn gives(mut self, status: u16, contents: Vec<Content>) -> Self {
         self.doc.answers.retain(|answer| answer.status != status);
@@ -253,28 +253,28 @@ impl Route {
         self
     }
 
-    /// A parameter of the query that may be there.
+    /// Adds an optional query parameter.
     #[must_use]
     pub(crate) fn query(mut self, name: &'static str, form: Form, about: &'static str) -> Self {
         self.doc.query.push(Query { name, about, form, is_required: false });
         self
     }
 
-    /// A parameter of the query that must be there.
+    /// Adds a required query parameter.
     #[must_use]
     pub(crate) fn needs(mut self, name: &'static str, form: Form, about: &'static str) -> Self {
         self.doc.query.push(Query { name, about, form, is_required: true });
         self
     }
 
-    /// It can be refused with 409.
+    /// Documents that the route can answer 409.
     #[must_use]
     pub(crate) fn conflicts(mut self) -> Self {
         self.doc.conflicts = true;
         self
     }
 
-    /// It can be refused with 404, though its path names nothing.
+    /// Documents that the route can answer 404 although its path has no parameter.
     #[must_use]
     pub(crate) fn looks_up(mut self) -> Self {
         self.doc.looks_up = true;
@@ -283,6 +283,6 @@ impl Route {
 }
 
 fn value(schema: &impl serde::Serialize) -> Value {
-    // A schema is made of what JSON holds.
+    // A schema contains only types that JSON can represent, so this does not fail.
     serde_json::to_value(schema).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The document itself.
+//! Generation of the OpenAPI document from the table of routes.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,18 @@ use super::doc::{Content, Described, Form};
 use super::example;
 use crate::router::Route;
 
-const ABOUT: &str = "Encrypted secrets for teams, projects and environments. Every answer carries \
-`X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; an error is an object with \
-`error`, `code` and, where fields are wrong, `details`.";
+const ABOUT: &str = "Encrypted secrets for teams, projects and environments. Unless rate limits are \
+switched off, responses have the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and \
+`X-RateLimit-Reset`. The body of an error is an object with `error` (the message), `code` and, for \
+invalid fields, `details`.";
 
-/// The `OpenAPI` 3.1 document of these routes. Pages for people are not part of it.
+/// Generates the `OpenAPI` 3.1 document of these routes. HTML pages are left out.
 #[must_use]
 pub fn document(routes: &[Route]) -> Value {
     let mut named = Map::new();
-    let error = keep(&mut named, &Described::of::<ErrorBody>());
+    let error = register(&mut named, &Described::of::<ErrorBody>());
     let mut paths = BTreeMap::<&str, Map<String, Value>>::new();
-    for route in routes.iter().filter(|route| is_of_interface(route)) {
+    for route in routes.iter().filter(|route| is_documented(route)) {
         let operation = operation(route, &mut named, &error);
         let method = route.method.as_str().to_ascii_lowercase();
         paths.entry(route.template).or_default().insert(method, operation);
@@ -28,7 +29,7 @@ pub fn document(routes: &[Route]) -> Value {
     let bearer = json!({
         "type": "http", "scheme": "bearer",
         "description": "A token of the identity provider (JWT), a service token (`env_…`) or the \
-                        credential of a command line (`cli_…`)",
+                        token of a command-line session (`cli_…`)",
     });
     json!({
         "openapi": "3.1.0",
@@ -43,7 +44,7 @@ pub fn document(routes: &[Route]) -> Value {
     })
 }
 
-fn is_of_interface(route: &Route) -> bool {
+fn is_documented(route: &Route) -> bool {
     route.template.starts_with("/api/v1") || route.template == "/health"
 }
 
@@ -57,7 +58,7 @@ fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Va
     if route.callers.is_none() {
         operation["security"] = json!([]);
     }
-    if let Some(kinds) = who(route.callers) {
+    if let Some(kinds) = describe_callers(route.callers) {
         operation["description"] = json!(kinds);
     }
     if !route.doc.bodies.is_empty() {
@@ -66,21 +67,23 @@ fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Va
     operation
 }
 
-fn who(callers: Option<Callers>) -> Option<&'static str> {
+fn describe_callers(callers: Option<Callers>) -> Option<&'static str> {
     match callers? {
         Callers::Anyone | Callers::Known => None,
-        Callers::Any => Some("For people and service tokens."),
-        Callers::People => Some("For people."),
-        Callers::Tokens => Some("For service tokens."),
-        Callers::Identities => Some("For people, with an account or without."),
+        Callers::Any => Some("Requires a user credential or a service token."),
+        Callers::People => Some("Requires a user credential."),
+        Callers::Tokens => Some("Requires a service token."),
+        Callers::Identities => {
+            Some("Requires a user credential. The user need not have an account yet.")
+        }
     }
 }
 
 fn parameters(route: &Route) -> Vec<Value> {
     let in_path = route.template.split(['{', '}']).skip(1).step_by(2).map(|name| {
         json!({
-            "name": name, "in": "path", "required": true, "description": of_path(name),
-            "schema": form_in_path(name).schema(),
+            "name": name, "in": "path", "required": true, "description": describe_path_parameter(name),
+            "schema": path_parameter_form(name).schema(),
         })
     });
     let in_query = route.doc.query.iter().map(|query| {
@@ -92,19 +95,19 @@ fn parameters(route: &Route) -> Vec<Value> {
     in_path.chain(in_query).collect()
 }
 
-fn of_path(name: &str) -> &'static str {
+fn describe_path_parameter(name: &str) -> &'static str {
     match name {
-        "projectId" => "A project's id or slug",
-        "environmentId" => "An environment's id or name",
-        "key" => "A secret's key",
-        "rotationName" => "A rotation's name",
-        "token" => "An invitation's token",
-        "userCode" => "The code that a command line shows",
-        _ => "An id",
+        "projectId" => "Project ID or slug",
+        "environmentId" => "Environment ID or name",
+        "key" => "Secret key",
+        "rotationName" => "Rotation name",
+        "token" => "Invitation token",
+        "userCode" => "User code shown by the command-line client",
+        _ => "Resource ID",
     }
 }
 
-fn form_in_path(name: &str) -> Form {
+fn path_parameter_form(name: &str) -> Form {
     match name {
         "projectId" => Form::Project,
         "environmentId" => Form::Environment,
@@ -119,22 +122,22 @@ fn form_in_path(name: &str) -> Form {
 fn responses(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Value {
     let mut responses = Map::new();
     for answer in &route.doc.answers {
-        let mut response = json!({ "description": meaning(answer.status) });
+        let mut response = json!({ "description": describe_status(answer.status) });
         if !answer.contents.is_empty() {
             response["content"] = contents(&answer.contents, named);
         }
         responses.insert(answer.status.to_string(), response);
     }
-    for status in refusals(route) {
+    for status in error_statuses(route) {
         let content = json!({ "application/json": { "schema": error } });
-        let response = json!({ "description": meaning(status), "content": content });
+        let response = json!({ "description": describe_status(status), "content": content });
         responses.entry(status.to_string()).or_insert(response);
     }
     Value::Object(responses)
 }
 
-/// The errors that a route can answer with.
-fn refusals(route: &Route) -> Vec<u16> {
+/// Returns the error statuses of a route.
+fn error_statuses(route: &Route) -> Vec<u16> {
     let mut statuses = vec![400, 429, 500, 503];
     if route.callers.is_some() {
         statuses.extend([401, 403]);
@@ -151,29 +154,29 @@ fn refusals(route: &Route) -> Vec<u16> {
     statuses
 }
 
-fn meaning(status: u16) -> &'static str {
+fn describe_status(status: u16) -> &'static str {
     match status {
-        200 => "Done",
-        201 => "Made",
-        204 => "Done; there is nothing to tell",
-        304 => "What the client holds is still good",
-        400 => "The request breaks a rule, which is named",
-        401 => "No credential, or one that proves nothing",
-        403 => "The caller may not",
-        404 => "There is no such thing",
-        409 => "Something of that name is there already, or is at another version",
-        413 => "The body is too large",
-        429 => "Too many requests, or the plan has no room",
-        500 => "A fault of the service, such as a record that cannot be decrypted",
-        503 => "Not now; try again later",
-        _ => "An answer",
+        200 => "Success",
+        201 => "Created",
+        204 => "Success, without a body",
+        304 => "Not modified: the client already has the current version",
+        400 => "Invalid request; the error says what is wrong",
+        401 => "Missing or invalid credential",
+        403 => "The caller does not have the required permission",
+        404 => "Resource not found",
+        409 => "Conflict: the resource already exists, or has another version than expected",
+        413 => "Request body too large",
+        429 => "Rate limit or plan limit exceeded",
+        500 => "Internal error, for example a record that cannot be decrypted",
+        503 => "Service unavailable; try again later",
+        _ => "Response",
     }
 }
 
 fn contents(contents: &[Content], named: &mut Map<String, Value>) -> Value {
     let mut all = Map::new();
     for content in contents {
-        let schema = keep(named, &content.described);
+        let schema = register(named, &content.described);
         let mut entry = json!({ "schema": schema });
         if content.media != "text/event-stream" {
             entry["example"] = example::of(&schema, named);
@@ -183,10 +186,14 @@ fn contents(contents: &[Content], named: &mut Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// Keeps the types that a schema names, and gives the schema.
-fn keep(named: &mut Map<String, Value>, described: &Described) -> Value {
+/// Adds the types referenced by a schema to the components, and returns the schema.
+fn register(named: &mut Map<String, Value>, described: &Described) -> Value {
     for (name, schema) in &described.named {
-        debug_assert_eq!(named.get(name).unwrap_or(schema), schema, "two types are called {name}");
+        debug_assert_eq!(
+            named.get(name).unwrap_or(schema),
+            schema,
+            "two different types have the name {name}"
+        );
         named.entry(name.clone()).or_insert_with(|| schema.clone());
     }
     described.schema.clone()

@@ -1,16 +1,16 @@
-//! Examples, made of schemas: every field filled with what its type could hold.
+//! Example values, generated from schemas. Every field gets a value of its type.
 
 use serde_json::{Map, Value, json};
 
-/// How deep an example goes, so that no circle of types makes it endless.
-const DEPTH: usize = 8;
+/// Maximum nesting of an example. Recursive types end here.
+const MAX_DEPTH: usize = 8;
 
-/// A value that a schema admits.
+/// Generates a value that is valid for the schema.
 pub(super) fn of(schema: &Value, named: &Map<String, Value>) -> Value {
-    filled(schema, named, "", DEPTH)
+    build(schema, named, "", MAX_DEPTH)
 }
 
-fn filled(schema: &Value, named: &Map<String, Value>, field: &str, depth: usize) -> Value {
+fn build(schema: &Value, named: &Map<String, Value>, field: &str, depth: usize) -> Value {
     if depth == 0 {
         return Value::Null;
     }
@@ -20,44 +20,44 @@ fn filled(schema: &Value, named: &Map<String, Value>, field: &str, depth: usize)
     if let Some(name) = schema["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return named
             .get(name)
-            .map_or(Value::Null, |schema| filled(schema, named, field, depth - 1));
+            .map_or(Value::Null, |schema| build(schema, named, field, depth - 1));
     }
     if let Some(parts) = schema["allOf"].as_array() {
-        let parts = parts.iter().map(|part| filled(part, named, field, depth - 1));
+        let parts = parts.iter().map(|part| build(part, named, field, depth - 1));
         let fields = parts.filter_map(|part| part.as_object().cloned()).flatten();
         return Value::Object(fields.collect());
     }
     if let Some(kinds) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {
         let kind = kinds.iter().find(|kind| kind["type"] != "null");
-        return kind.map_or(Value::Null, |kind| filled(kind, named, field, depth - 1));
+        return kind.map_or(Value::Null, |kind| build(kind, named, field, depth - 1));
     }
     if let Some(first) = schema["enum"].as_array().and_then(|known| known.first()) {
         return first.clone();
     }
-    plain(schema, named, field, depth)
+    build_by_type(schema, named, field, depth)
 }
 
-fn plain(schema: &Value, named: &Map<String, Value>, field: &str, depth: usize) -> Value {
+fn build_by_type(schema: &Value, named: &Map<String, Value>, field: &str, depth: usize) -> Value {
     // An optional field has two types, the first of which is not null.
     let kind = schema["type"].as_str().or(schema["type"][0].as_str());
     match kind.unwrap_or_default() {
         "object" => {
             let properties = schema["properties"].as_object().into_iter().flatten();
             let fields = properties
-                .map(|(name, schema)| (name.clone(), filled(schema, named, name, depth - 1)));
+                .map(|(name, schema)| (name.clone(), build(schema, named, name, depth - 1)));
             Value::Object(fields.collect())
         }
-        "array" => json!([filled(&schema["items"], named, field, depth - 1)]),
+        "array" => json!([build(&schema["items"], named, field, depth - 1)]),
         "integer" | "number" => {
             schema.get("minimum").filter(|least| **least != json!(0)).cloned().unwrap_or(json!(1))
         }
         "boolean" => json!(false),
-        "string" => text(schema, field),
+        "string" => build_string(schema, field),
         _ => Value::Null,
     }
 }
 
-fn text(schema: &Value, field: &str) -> Value {
+fn build_string(schema: &Value, field: &str) -> Value {
     json!(match (schema["format"].as_str(), field) {
         (Some("uuid"), _) => "0191d0a0-5b1c-7c3e-9d2f-3a4b5c6d7e8f",
         (Some("date-time"), _) => "2026-11-21T12:00:10Z",

@@ -1,5 +1,5 @@
-//! The document of the interface (`OpenAPI` 3.1), made of the table of routes and of the types that
-//! requests and answers are made of.
+//! The `OpenAPI` 3.1 document of the API, generated from the table of routes and the types of
+//! requests and responses.
 
 mod doc;
 mod document;

@@ -1,4 +1,4 @@
-//! `/api/v1/account`
+//! `/api/v1/account`: the caller's account and data exports.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use crate::target::target;
 const ACCOUNT: &str = "/api/v1/account";
 const EXPORT: &str = "/api/v1/account/data-export";
 
-/// How often a person may export in an hour, from this node.
-const EXPORTS: u32 = 5;
+/// Maximum number of exports per user and hour. Counted separately by each node.
+const MAX_EXPORTS_PER_HOUR: u32 = 5;
 
-/// What exports have in common.
+/// State shared by the two export endpoints.
 #[derive(Clone)]
 struct Exports {
     clock: Arc<dyn Clock>,
@@ -35,16 +35,18 @@ struct Exports {
 }
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let exports =
-        Exports { clock: Arc::clone(&api.clock), people: Arc::new(RateLimiter::hourly(EXPORTS)) };
+    let exports = Exports {
+        clock: Arc::clone(&api.clock),
+        people: Arc::new(RateLimiter::hourly(MAX_EXPORTS_PER_HOUR)),
+    };
     let get = target().map(|_| known(GetAccount));
     let update =
         body(LIMIT).map(|body: Body| async { Ok(UpdateAccount { change: body.json().await? }) });
     let delete = body(LIMIT)
         .map(|body: Body| async { Ok(DeleteAccount { confirmation: body.json().await? }) });
-    let counted = exports.clone();
+    let json_exports = exports.clone();
     let export = warp::ext::get::<Caller>().map(move |caller: Caller| {
-        let exports = counted.clone();
+        let exports = json_exports.clone();
         async move {
             exports.count(&caller)?;
             Ok(ExportAccount)
@@ -56,25 +58,25 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
             async move { exports.archive(body, &caller).await }
         });
     vec![
-        api.route(Method::GET, ACCOUNT, Shape::Bare, get).says("See the account"),
+        api.route(Method::GET, ACCOUNT, Shape::Bare, get).says("Get the account"),
         api.route(Method::PATCH, ACCOUNT, Shape::Bare, update)
-            .says("Rename it")
+            .says("Update the account's display name")
             .takes::<AccountChange>(),
         api.route(Method::DELETE, ACCOUNT, Shape::Empty, delete)
-            .says("Delete it, with the teams that nobody else is in")
+            .says("Delete the account and the teams without other members")
             .takes::<Confirmation>(),
         api.route(Method::GET, EXPORT, document, export)
-            .says("Take along what is kept of one, without values")
+            .says("Export the account's data, without secret values")
             .gives(200, vec![Content::json(Described::of::<AccountData>())]),
         api.route(Method::POST, EXPORT, file, archive)
-            .says("Take along what one may read, under a passphrase")
+            .says("Export all readable secrets as a passphrase-encrypted archive")
             .takes::<NewArchive>()
             .gives(200, vec![Content::text("application/octet-stream")]),
     ]
 }
 
 impl Exports {
-    /// Counts an export of the caller's, and refuses it if it is one too many.
+    /// Counts an export by the caller. Fails with `RateLimited` above the hourly limit.
     fn count(&self, caller: &Caller) -> Result<(), Error> {
         within(self.people.count(caller.person()?.id, self.clock.now()))
     }
@@ -88,17 +90,17 @@ impl Exports {
 
 fn document(data: &AccountData) -> Response {
     let response = reply::json(StatusCode::OK, data);
-    attached(response, "attachment; filename=\"secrets-account.json\"")
+    with_disposition(response, "attachment; filename=\"secrets-account.json\"")
 }
 
 fn file(archive: &AccountArchive) -> Response {
     let mut response = Response::new(archive.0.clone().into());
     let kind = HeaderValue::from_static("application/octet-stream");
     response.headers_mut().insert(CONTENT_TYPE, kind);
-    attached(response, "attachment; filename=\"secrets-account.scx\"")
+    with_disposition(response, "attachment; filename=\"secrets-account.scx\"")
 }
 
-fn attached(mut response: Response, disposition: &'static str) -> Response {
+fn with_disposition(mut response: Response, disposition: &'static str) -> Response {
     response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static(disposition));
     response
 }

@@ -1,4 +1,4 @@
-//! `/api/v1/audit`, `/api/v1/teams/{teamId}/audit`
+//! `/api/v1/audit`, `/api/v1/teams/{teamId}/audit`: audit logs.
 
 use std::future::ready;
 
@@ -15,9 +15,10 @@ use crate::reply;
 use crate::router::Route;
 use crate::target::{Target, target};
 
-const OF_TEAM: &str = "/api/v1/teams/{teamId}/audit";
+const TEAM_AUDIT: &str = "/api/v1/teams/{teamId}/audit";
 
-/// Leads to the next page where the body has no room to say so.
+/// Response header with the cursor of the next page, for formats without a place for it (NDJSON,
+/// CSV).
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
@@ -26,9 +27,10 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         target().map(|target: Target| ready(list(&target, AuditOf::Team(target.id("teamId")))));
     vec![
         documented(api.route(Method::GET, "/api/v1/audit", render, managed))
-            .says("Read the logs of the teams one runs")
-            .query("team_id", Form::Id, "Of this team"),
-        documented(api.route(Method::GET, OF_TEAM, render, of_team)).says("Read a team's log"),
+            .says("List the audit log entries of the teams the caller administers")
+            .query("team_id", Form::Id, "Only entries of this team"),
+        documented(api.route(Method::GET, TEAM_AUDIT, render, of_team))
+            .says("List the audit log entries of a team"),
     ]
 }
 
@@ -78,7 +80,7 @@ fn render(page: &AuditPage) -> Response {
     response
 }
 
-/// What both lists take and give.
+/// Adds the query parameters and response formats shared by both audit endpoints.
 fn documented(route: Route) -> Route {
     let formats = vec![
         Content::json(Described::of::<AuditPage>()),
@@ -94,25 +96,25 @@ const QUERY: [(&str, Form, &str); 16] = [
     (
         "action",
         Form::Many("^([a-z._]{1,64}|[a-z._]{0,63}[.][*])$"),
-        "Any of these actions, such as secret.read or secret.*; may be repeated",
+        "Only these actions, such as `secret.read` or `secret.*`; may be repeated",
     ),
-    ("actor_id", Form::Id, "By this user or token"),
+    ("actor_id", Form::Id, "Only entries caused by this user or service token"),
     (
         "actor_type",
         Form::OneOf(&["user", "service_token", "system", "anonymous"]),
-        "user, service_token, system or anonymous",
+        "Only entries caused by this kind of actor",
     ),
-    ("project_id", Form::Id, "Of this project"),
-    ("environment_id", Form::Id, "Of this environment"),
-    ("resource_type", Form::Text, "About this kind of thing"),
-    ("resource_id", Form::Id, "About this thing"),
-    ("key", Form::Text, "About the secret of this key"),
-    ("outcome", Form::OneOf(&["success", "denied", "failure"]), "success, denied or failure"),
-    ("ip", Form::Address, "From this address"),
-    ("from", Form::Time, "Not before; 30 days ago where nothing is said"),
-    ("to", Form::Time, "Before"),
-    ("limit", Form::Number(1, 200), "1 to 200 entries a page; 50"),
-    ("cursor", Form::Pattern("^[A-Za-z0-9_-]{32}$"), "The next_cursor of the page before"),
-    ("order", Form::OneOf(&["desc", "asc"]), "desc or asc"),
-    ("format", Form::OneOf(&["json", "ndjson", "csv"]), "json, ndjson or csv"),
+    ("project_id", Form::Id, "Only entries of this project"),
+    ("environment_id", Form::Id, "Only entries of this environment"),
+    ("resource_type", Form::Text, "Only entries about this type of resource"),
+    ("resource_id", Form::Id, "Only entries about the resource with this ID"),
+    ("key", Form::Text, "Only entries about the secret with this key"),
+    ("outcome", Form::OneOf(&["success", "denied", "failure"]), "Only entries with this outcome"),
+    ("ip", Form::Address, "Only entries with this client IP address"),
+    ("from", Form::Time, "Start of the time range, inclusive (default: 30 days ago)"),
+    ("to", Form::Time, "End of the time range, exclusive"),
+    ("limit", Form::Number(1, 200), "Maximum number of entries per page, 1 to 200 (default: 50)"),
+    ("cursor", Form::Pattern("^[A-Za-z0-9_-]{32}$"), "The `next_cursor` of the previous page"),
+    ("order", Form::OneOf(&["desc", "asc"]), "Sort order by time (default: desc)"),
+    ("format", Form::OneOf(&["json", "ndjson", "csv"]), "Response format (default: json)"),
 ];

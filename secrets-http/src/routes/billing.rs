@@ -1,4 +1,4 @@
-//! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`
+//! `/api/v1/teams/{teamId}/usage` and `/api/v1/teams/{teamId}/billing`: plan usage and billing.
 
 use secrets_core::billing::{GetBilling, GetUsage, NewPlan, SetPlan};
 use warp::Filter as _;
@@ -21,10 +21,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         Ok(SetPlan { team: target.id("teamId"), plan: body.json().await? })
     });
     vec![
-        api.route(Method::GET, USAGE, Shape::Bare, usage).says("See how much of the plan is used"),
-        api.route(Method::GET, BILLING, Shape::Bare, billing).says("See the plan"),
+        api.route(Method::GET, USAGE, Shape::Bare, usage).says("Get a team's usage of its plan"),
+        api.route(Method::GET, BILLING, Shape::Bare, billing)
+            .says("Get a team's plan and billing status"),
         api.route(Method::PUT, BILLING, Shape::Bare, set_plan)
-            .says("Put a team on a plan; for operators")
+            .says("Change a team's plan (operators only)")
             .takes::<NewPlan>(),
     ]
 }

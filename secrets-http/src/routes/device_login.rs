@@ -1,4 +1,4 @@
-//! `/api/v1/auth/cli`
+//! `/api/v1/auth/cli`: device logins and command-line sessions.
 
 use secrets_core::device_login::{ApproveDeviceLogin, CliGrant, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin, NewDeviceLogin, PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode};
 use secrets_core::model::{BaseUrl, CliSessionId, Error};
@@ -26,28 +26,28 @@ const DENY: &str = "/api/v1/auth/cli/deny";
 const REVOKE: &str = "/api/v1/auth/cli/revoke";
 const SESSIONS: &str = "/api/v1/auth/cli/sessions";
 
-/// A login that is decided about.
+/// Device login to approve or deny.
 #[derive(Debug, Deserialize, ToSchema)]
 struct CodeBody {
-    /// The code that the client shows.
+    /// User code shown by the client.
     #[schema(value_type = String, example = "BCDF-GHJK")]
     user_code: UserCode,
 }
 
-/// Why there is no session, in the way of OAuth.
+/// OAuth error response of the token endpoint (RFC 6749, section 5.2).
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what `Refusal` is written as")]
+#[expect(dead_code, reason = "only describes the serialized form of `Refusal`")]
 struct GrantError {
-    /// The reason, for machines.
+    /// Error code.
     error: String,
-    /// The reason, for people.
+    /// Human-readable explanation.
     error_description: Option<String>,
 }
 
-/// A session that is ended.
+/// Session to revoke.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 struct SessionBody {
-    /// Which one; the one that sends this where it is absent.
+    /// Session ID. If absent, the session that sends the request is revoked.
     #[schema(value_type = Option<uuid::Uuid>)]
     id: Option<CliSessionId>,
 }
@@ -61,10 +61,10 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let look_up = target().map(|target: Target| {
         known(LookUpDeviceLogin { code: UserCode::new(target.parameter("userCode")) })
     });
-    let approve =
-        body(LIMIT).map(|body: Body| async { Ok(ApproveDeviceLogin { code: code(body).await? }) });
-    let deny =
-        body(LIMIT).map(|body: Body| async { Ok(DenyDeviceLogin { code: code(body).await? }) });
+    let approve = body(LIMIT)
+        .map(|body: Body| async { Ok(ApproveDeviceLogin { code: read_user_code(body).await? }) });
+    let deny = body(LIMIT)
+        .map(|body: Body| async { Ok(DenyDeviceLogin { code: read_user_code(body).await? }) });
     let revoke = body(LIMIT).map(|body: Body| async {
         let named: SessionBody = body.json_if_any().await?;
         Ok(RevokeCliSession { session: named.id })
@@ -72,39 +72,40 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let sessions = target().map(|_| known(ListCliSessions));
     vec![
         api.public(Method::POST, START, Shape::Bare, start)
-            .says("Begin a login from a command line (RFC 8628)")
+            .says("Start a device login (RFC 8628)")
             .takes::<NewDeviceLogin>()
             .takes_form::<NewDeviceLogin>(),
-        api.public(Method::POST, POLL, granted, poll)
-            .says("Ask how the login stands")
+        api.public(Method::POST, POLL, token_response, poll)
+            .says("Poll for the access token of a device login (RFC 8628)")
             .takes::<PollDeviceLogin>()
             .takes_form::<PollDeviceLogin>()
             .gives(200, vec![Content::json(Described::of::<CliGrant>())])
             .gives(400, vec![Content::json(Described::of::<GrantError>())]),
-        api.route(Method::GET, LOOK_UP, Shape::Bare, look_up).says("See who asks"),
+        api.route(Method::GET, LOOK_UP, Shape::Bare, look_up)
+            .says("Get a pending device login by its user code"),
         api.route(Method::POST, APPROVE, Shape::Bare, approve)
-            .says("Let a command line in")
+            .says("Approve a device login")
             .looks_up()
             .takes::<CodeBody>(),
         api.route(Method::POST, DENY, Shape::Bare, deny)
-            .says("Refuse it")
+            .says("Deny a device login")
             .looks_up()
             .takes::<CodeBody>(),
         api.route(Method::POST, REVOKE, Shape::Empty, revoke)
-            .says("End a session")
+            .says("Revoke a command-line session")
             .may_take::<SessionBody>()
             .looks_up(),
         api.route(Method::GET, SESSIONS, Shape::Named("sessions"), sessions)
-            .says("List the sessions of command lines"),
+            .says("List the caller's command-line sessions"),
     ]
 }
 
-async fn code(body: Body) -> Result<UserCode, Fault> {
+async fn read_user_code(body: Body) -> Result<UserCode, Fault> {
     let CodeBody { user_code } = body.json().await?;
     Ok(user_code)
 }
 
-fn granted(outcome: &PollOutcome) -> Response {
+fn token_response(outcome: &PollOutcome) -> Response {
     let status = match outcome {
         PollOutcome::Granted(_) => StatusCode::OK,
         PollOutcome::Refused(_) => StatusCode::BAD_REQUEST,

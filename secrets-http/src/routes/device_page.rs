@@ -1,8 +1,8 @@
-//! `/device`: the page on which a person decides about a login from a command line.
+//! `/device`: the page where a user approves or denies a device login.
 //!
-//! Whoever opens it shows who they are with a token of the identity provider: in the form, or by a
-//! proxy before us that signs people in and sends the `Authorization` header. The page has no
-//! script, loads nothing, and cannot be framed.
+//! The user authenticates with a token of the identity provider, either entered in the form or sent
+//! in the `Authorization` header by a reverse proxy that signs users in. The page has no script,
+//! loads no resources, and cannot be framed.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ const PAGE: &str = "/device";
 const POLICY: &str =
     "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What the form sends.
+/// Fields of the submitted form.
 #[derive(Default, Deserialize)]
 struct Form {
     #[serde(default)]
@@ -54,15 +54,15 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .then(move |body: Body, headers: HeaderMap, origin| {
             let api = for_send.clone();
             async move {
-                if is_foreign(&headers) {
+                if is_cross_site(&headers) {
                     return page(
                         StatusCode::FORBIDDEN,
-                        "<p>This form was sent from another site.</p>",
+                        "<p>Refused: this form was submitted from another site.</p>",
                     );
                 }
                 match body.form().await {
                     Ok(form) => answer(&api, form, &headers, origin).await,
-                    Err(fault) => refused(&api, fault, ""),
+                    Err(fault) => error_page(&api, fault, ""),
                 }
             }
         });
@@ -72,9 +72,10 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-/// Where a proxy signs people in, their browser is signed in to every form that another site makes
-/// it send; browsers say so (Fetch Metadata).
-fn is_foreign(headers: &HeaderMap) -> bool {
+/// True if the form was submitted from another site (CSRF), according to Fetch Metadata.
+///
+/// Behind a proxy that signs users in, the browser is authenticated for such a request too.
+fn is_cross_site(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin")
 }
 
@@ -82,18 +83,18 @@ async fn answer(api: &Api, form: Form, headers: &HeaderMap, origin: Origin) -> R
     let typed = form.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty());
     let credential = typed.or_else(|| gate::credential(headers).ok());
     let Some(credential) = credential.filter(|_| !form.user_code.is_empty()) else {
-        return page(StatusCode::OK, &question(&form.user_code, ""));
+        return page(StatusCode::OK, &code_form(&form.user_code, ""));
     };
     let caller = match sign_in(api, credential, origin).await {
         Ok(caller) => caller,
-        Err(error) => return refused(api, error.into(), &form.user_code),
+        Err(error) => return error_page(api, error.into(), &form.user_code),
     };
     let code = UserCode::new(form.user_code.as_str());
-    let shown = match form.decision {
+    let outcome = match form.decision {
         None => {
             let operation = async { Ok(LookUpDeviceLogin { code }) };
             let found = api.perform(operation, caller).await;
-            found.map(|request| offer(&form.user_code, typed, &request))
+            found.map(|request| decision_form(&form.user_code, typed, &request))
         }
         Some(decision) => {
             let operation = async { Ok(DecideDeviceLogin { code, decision }) };
@@ -103,14 +104,16 @@ async fn answer(api: &Api, form: Form, headers: &HeaderMap, origin: Origin) -> R
             })
         }
     };
-    match shown {
+    match outcome {
         Ok(content) => page(StatusCode::OK, &content),
-        Err(fault) => refused(api, fault, &form.user_code),
+        Err(fault) => error_page(api, fault, &form.user_code),
     }
 }
 
 async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, Error> {
-    let Some(address) = origin.address else { return Err(Error::Forbidden("no address")) };
+    let Some(address) = origin.address else {
+        return Err(Error::Forbidden("the client address is unknown"));
+    };
     if !api.service.may_guess(address) {
         return Err(Error::RateLimited(api.clock.now() + chrono::TimeDelta::minutes(1)));
     }
@@ -121,62 +124,64 @@ async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, 
     outcome
 }
 
-fn refused(api: &Api, fault: Fault, user_code: &str) -> Response {
+fn error_page(api: &Api, fault: Fault, user_code: &str) -> Response {
     match fault.told() {
-        // The log is told the cause of these with the plain answer.
+        // The response of a server error also carries the cause, for the log.
         (status, _) if status.is_server_error() => fault.into_response(api.clock.now()),
-        (status, reason) => page(status, &question(user_code, &reason)),
+        (status, reason) => page(status, &code_form(user_code, &reason)),
     }
 }
 
-/// Asks for the code and for who the person is.
-fn question(user_code: &str, complaint: &str) -> String {
+/// Renders the form that asks for the user code and the access token.
+fn code_form(user_code: &str, message: &str) -> String {
     let mut content = String::new();
-    if !complaint.is_empty() {
-        let _ = write!(content, "<p role=\"alert\">{}</p>", escaped(complaint));
+    if !message.is_empty() {
+        let _ = write!(content, "<p role=\"alert\">{}</p>", escape_html(message));
     }
     let _ = write!(
         content,
         "<form method=\"post\" action=\"{PAGE}\">
-<p><label>Code shown by the command line <input name=\"user_code\" value=\"{}\" required autocomplete=\"off\"></label></p>
+<p><label>Code shown by the command-line client <input name=\"user_code\" value=\"{}\" required autocomplete=\"off\"></label></p>
 <p><label>Your access token <input name=\"access_token\" type=\"password\" required autocomplete=\"off\"></label></p>
 <p><button>Continue</button></p>
 </form>",
-        escaped(user_code)
+        escape_html(user_code)
     );
     content
 }
 
-/// Shows who asks, and asks what to say to it.
-fn offer(user_code: &str, typed: Option<&str>, request: &DeviceRequest) -> String {
-    let mut content = String::from("<p>A command line asks to act as you for 30 days.</p>\n<dl>\n");
-    let unknown = || "not said".to_owned();
+/// Renders the details of the login request, with buttons to approve or deny it.
+fn decision_form(user_code: &str, typed: Option<&str>, request: &DeviceRequest) -> String {
+    let mut content = String::from(
+        "<p>A command-line client requests access to your account for 30 days.</p>\n<dl>\n",
+    );
+    let unknown = || "unknown".to_owned();
     let name = |name: &Option<secrets_core::model::DisplayName>| {
         name.as_ref().map_or_else(unknown, ToString::to_string)
     };
     for (term, value) in [
         ("Client", name(&request.client_name)),
         ("Host", name(&request.hostname)),
-        ("System", name(&request.os)),
-        ("Address", request.ip_address.map_or_else(unknown, |address| address.to_string())),
-        ("Asked at", request.created_at.format("%Y-%m-%d %H:%M:%S UTC").to_string()),
-        ("State", request.status.to_owned()),
+        ("Operating system", name(&request.os)),
+        ("IP address", request.ip_address.map_or_else(unknown, |address| address.to_string())),
+        ("Requested at", request.created_at.format("%Y-%m-%d %H:%M:%S UTC").to_string()),
+        ("Status", request.status.to_owned()),
     ] {
-        let _ = writeln!(content, "<dt>{term}</dt><dd>{}</dd>", escaped(&value));
+        let _ = writeln!(content, "<dt>{term}</dt><dd>{}</dd>", escape_html(&value));
     }
     let token = typed.map_or_else(String::new, |token| {
-        format!("<input type=\"hidden\" name=\"access_token\" value=\"{}\">", escaped(token))
+        format!("<input type=\"hidden\" name=\"access_token\" value=\"{}\">", escape_html(token))
     });
     let _ = write!(
         content,
         "</dl>
-<p>Approve only if you started this login yourself, on that machine, just now.</p>
+<p>Approve only if you started this login yourself, on this host, just now.</p>
 <form method=\"post\" action=\"{PAGE}\">
 <input type=\"hidden\" name=\"user_code\" value=\"{}\">{token}
 <button name=\"decision\" value=\"approve\">Approve</button>
 <button name=\"decision\" value=\"deny\">Deny</button>
 </form>",
-        escaped(user_code)
+        escape_html(user_code)
     );
     content
 }
@@ -187,8 +192,8 @@ fn page(status: StatusCode, content: &str) -> Response {
 <html lang=\"en\">
 <meta charset=\"utf-8\">
 <meta name=\"viewport\" content=\"width=device-width\">
-<title>Log in a command line</title>
-<h1>Log in a command line</h1>
+<title>Command-line login</title>
+<h1>Command-line login</h1>
 {content}
 </html>
 "
@@ -201,8 +206,8 @@ fn page(status: StatusCode, content: &str) -> Response {
     response
 }
 
-/// Text as it stands in HTML, between tags or in a quoted attribute.
-fn escaped(text: &str) -> String {
+/// Escapes text for HTML, between tags or in a quoted attribute.
+fn escape_html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -223,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_others_chose_cannot_leave_its_place() {
-        let content = question("\"><script>alert('x')</script>&", "<b>");
+        let content = code_form("\"><script>alert('x')</script>&", "<b>");
 
         assert!(!content.contains("<script>") && !content.contains("<b>"), "{content}");
         assert!(content.contains("&quot;&gt;&lt;script&gt;alert(&#39;x&#39;)"), "{content}");

@@ -1,4 +1,4 @@
-//! `/api/v1/openapi.json`, `/api/docs`: the interface, for machines and for people.
+//! `/api/v1/openapi.json` and `/api/docs`: the OpenAPI document and its Swagger UI page.
 
 use std::sync::{Arc, OnceLock};
 
@@ -21,18 +21,19 @@ const DOCUMENT: &str = "/api/v1/openapi.json";
 const PAGE: &str = "/api/docs";
 const FILE: &str = "/api/docs/{file}";
 
-/// The files of Swagger UI that its page loads. They come with the program.
-const FILES: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
+/// Swagger UI files loaded by the page. They are embedded in the program.
+const SWAGGER_UI_FILES: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
-/// Our own script, because the page may run none that stands in it.
-const START: &str = "start.js";
+/// Name of the start script. It is a separate file because the content security policy forbids
+/// inline scripts.
+const START_FILE: &str = "start.js";
 
-const SCRIPT: &str = "SwaggerUIBundle({ url: 'v1/openapi.json', dom_id: '#interface' });\n";
+const START_SCRIPT: &str = "SwaggerUIBundle({ url: 'v1/openapi.json', dom_id: '#interface' });\n";
 
-const TEXT: &str = "<!doctype html>
+const PAGE_HTML: &str = "<!doctype html>
 <html lang=\"en\">
 <meta charset=\"utf-8\">
-<title>secrets: the interface</title>
+<title>secrets API reference</title>
 <link rel=\"stylesheet\" href=\"docs/swagger-ui.css\">
 <div id=\"interface\"></div>
 <script src=\"docs/swagger-ui-bundle.js\"></script>
@@ -47,15 +48,16 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
     let clock = Arc::clone(&api.clock);
     let (api, scheduler) = (api.clone(), scheduler.clone());
-    // Made when somebody asks, so that nobody waits for it at start.
-    let made = Arc::new(OnceLock::new());
+    // Built on the first request, so that it does not delay the start.
+    let cached = Arc::new(OnceLock::new());
     let describe = target().map(move |_| {
-        let text: &Bytes =
-            made.get_or_init(|| Bytes::from(document(&super::table(&api, &scheduler)).to_string()));
-        answer("application/json", text.clone())
+        let text: &Bytes = cached
+            .get_or_init(|| Bytes::from(document(&super::table(&api, &scheduler)).to_string()));
+        file_response("application/json", text.clone())
     });
     let page = target().map(|_| {
-        let mut response = answer("text/html; charset=utf-8", Bytes::from_static(TEXT.as_bytes()));
+        let mut response =
+            file_response("text/html; charset=utf-8", Bytes::from_static(PAGE_HTML.as_bytes()));
         let policy = HeaderValue::from_static(POLICY);
         response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
         response
@@ -67,7 +69,7 @@ pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
     });
     vec![
         Route::public(Method::GET, DOCUMENT, "openapi.document", describe.boxed())
-            .says("This document")
+            .says("Get this OpenAPI document")
             .gives(200, vec![Content::json(Described::anything())]),
         Route::public(Method::GET, PAGE, "openapi.page", page.boxed()),
         Route::public(Method::GET, FILE, "openapi.file", file.boxed()),
@@ -75,16 +77,16 @@ pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
 }
 
 fn file(name: &str) -> Option<Response> {
-    if name == START {
-        return Some(answer("text/javascript", Bytes::from_static(SCRIPT.as_bytes())));
+    if name == START_FILE {
+        return Some(file_response("text/javascript", Bytes::from_static(START_SCRIPT.as_bytes())));
     }
-    FILES.contains(&name).then_some(())?;
+    SWAGGER_UI_FILES.contains(&name).then_some(())?;
     let file = utoipa_swagger_ui::serve(name, Arc::new(Config::from(DOCUMENT))).ok()??;
-    let kind = if name == FILES[0] { "text/css" } else { "text/javascript" };
-    Some(answer(kind, Bytes::from(file.bytes.into_owned())))
+    let kind = if name == SWAGGER_UI_FILES[0] { "text/css" } else { "text/javascript" };
+    Some(file_response(kind, Bytes::from(file.bytes.into_owned())))
 }
 
-fn answer(kind: &'static str, body: Bytes) -> Response {
+fn file_response(kind: &'static str, body: Bytes) -> Response {
     let mut response = Response::new(body.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response

@@ -1,4 +1,4 @@
-//! `/api/v1/projects/{projectId}/environments`
+//! `/api/v1/projects/{projectId}/environments`: environments of a project.
 
 use secrets_core::environments::{
     CreateEnvironment, DeleteEnvironment, EnvironmentChange, GetEnvironment, ListEnvironments,
@@ -34,9 +34,9 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         api.route(Method::POST, ALL, Shape::Created, create)
             .says("Create an environment")
             .takes::<NewEnvironment>(),
-        api.route(Method::GET, ONE, Shape::Bare, get).says("See an environment"),
+        api.route(Method::GET, ONE, Shape::Bare, get).says("Get an environment"),
         api.route(Method::PATCH, ONE, Shape::Bare, update)
-            .says("Change an environment: its name, parent or description")
+            .says("Update an environment's name, parent or description")
             .takes::<EnvironmentChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
             .says("Delete an environment and its secrets"),

@@ -1,4 +1,4 @@
-//! `/api/v1/eso`
+//! `/api/v1/eso`: secret values for External Secrets Operator.
 
 use std::future::ready;
 
@@ -23,16 +23,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .map(|target: Target, conditions: Conditions| ready(secrets(&target, &conditions)));
     vec![
         api.route(Method::GET, "/api/v1/eso/secret", Shape::Bare, one)
-            .says("Read one value, for an operator of a container orchestrator")
+            .says("Get one secret value for External Secrets Operator")
             .looks_up()
-            .needs("project", Form::Project, "A project's id or slug")
-            .needs("env", Form::Environment, "An environment's name or id")
-            .needs("key", Form::Key, "A secret's key"),
+            .needs("project", Form::Project, "Project ID or slug")
+            .needs("env", Form::Environment, "Environment name or ID")
+            .needs("key", Form::Key, "Secret key"),
         api.route(Method::GET, "/api/v1/eso/secrets", WithTag(Shape::Bare), all)
-            .says("Read all values of an environment")
+            .says("Get all secret values of an environment for External Secrets Operator")
             .looks_up()
-            .needs("project", Form::Project, "A project's id or slug")
-            .needs("env", Form::Environment, "An environment's name or id"),
+            .needs("project", Form::Project, "Project ID or slug")
+            .needs("env", Form::Environment, "Environment name or ID"),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! Secrets to import, in whichever form they come.
+//! Parsing of the import request body, in each supported format.
 
 use secrets_core::crypto::Plaintext;
 use secrets_core::model::{Error, SecretKey};
@@ -9,10 +9,12 @@ use crate::body::Body;
 use crate::fault::Fault;
 use crate::target::Target;
 
-/// Secrets to import: a request in JSON, or, as `?format=` or the media type says, a `.env` file or
-/// a plain object in JSON or YAML, with `?overwrite=`.
+/// Reads the secrets to import from the request body.
+///
+/// The body is an import request in JSON, or a file: a `.env` file, or a plain object in JSON or
+/// YAML. `?format=`, else the media type, selects the file format; `?overwrite=` applies to files.
 pub(super) async fn read(target: &Target, body: Body) -> Result<Import, Fault> {
-    let form = form(target, &body)?;
+    let form = requested_form(target, &body)?;
     let overwrite = target.flag("overwrite")?.unwrap_or_default();
     let Some(form) = form else {
         return Ok(body.json::<SubmittedImport>().await?.try_into()?);
@@ -22,7 +24,7 @@ pub(super) async fn read(target: &Target, body: Body) -> Result<Import, Fault> {
     Ok(Import { secrets: secrets.into_iter().map(imported).collect(), overwrite })
 }
 
-fn form(target: &Target, body: &Body) -> Result<Option<Form>, Error> {
+fn requested_form(target: &Target, body: &Body) -> Result<Option<Form>, Error> {
     match target.query("format")? {
         Some(name) => {
             name.parse().map(Some).map_err(|rule: &str| Error::invalid("format", rule.to_owned()))

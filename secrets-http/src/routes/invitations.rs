@@ -1,4 +1,5 @@
-//! `/api/v1/teams/{teamId}/invitations`, `/api/v1/invitations`, and the page an invitation leads to
+//! `/api/v1/teams/{teamId}/invitations`, `/api/v1/invitations`, and the page behind the link in an
+//! invitation email.
 
 use std::future::ready;
 
@@ -17,17 +18,17 @@ use crate::reply::Shape;
 use crate::router::Route;
 use crate::target::{Target, target};
 
-const OF_TEAM: &str = "/api/v1/teams/{teamId}/invitations";
-const ONE_OF_TEAM: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}";
+const TEAM_INVITATIONS: &str = "/api/v1/teams/{teamId}/invitations";
+const TEAM_INVITATION: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}";
 const RESEND: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}/resend";
 const MINE: &str = "/api/v1/invitations";
 const ONE: &str = "/api/v1/invitations/{token}";
 const ACCEPT: &str = "/api/v1/invitations/{token}/accept";
 const PAGE: &str = "/invitations/{token}";
 
-/// What whoever follows the link of an invitation reads. It is the same for every token, good or
-/// not: who reads it has proved nothing.
-const TEXT: &str = include_str!("invitation.html");
+/// Page behind an invitation link. The same for every token, valid or not, because its reader is
+/// not authenticated.
+const PAGE_HTML: &str = include_str!("invitation.html");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let list = target().and(base_url()).map(|target, links| ready(list(&target, links)));
@@ -45,14 +46,17 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let page = target().map(|_| page());
     let sent = |(): &()| Response::default();
     vec![
-        api.route(Method::GET, OF_TEAM, Shape::Bare, list)
+        api.route(Method::GET, TEAM_INVITATIONS, Shape::Bare, list)
             .says("List the pending invitations of a team"),
-        api.route(Method::DELETE, ONE_OF_TEAM, Shape::Empty, revoke).says("Revoke an invitation"),
+        api.route(Method::DELETE, TEAM_INVITATION, Shape::Empty, revoke)
+            .says("Revoke an invitation"),
         api.route(Method::POST, RESEND, sent, resend)
-            .says("Send an invitation again, with a new token")
+            .says("Resend an invitation email with a new token")
             .gives(200, Vec::new()),
-        api.route(Method::GET, MINE, Shape::Bare, mine).says("List one's own pending invitations"),
-        api.route(Method::GET, ONE, Shape::Bare, look_up).says("See an invitation"),
+        api.route(Method::GET, MINE, Shape::Bare, mine)
+            .says("List the caller's own pending invitations"),
+        api.route(Method::GET, ONE, Shape::Bare, look_up)
+            .says("Get one of the caller's invitations by its token"),
         api.route(Method::POST, ACCEPT, Shape::Bare, accept).says("Accept an invitation"),
         Route::public(Method::GET, PAGE, "invitation.page", page.boxed()),
     ]
@@ -62,9 +66,10 @@ fn list(target: &Target, links: Result<BaseUrl, Error>) -> Result<ListInvitation
     Ok(ListInvitations { team: target.id("teamId"), links: links? })
 }
 
-/// The host's own headers keep it from loading or running anything.
+/// Serves the page. The security headers added by the host keep it from loading or running
+/// anything.
 fn page() -> Response {
-    let mut response = Response::new(TEXT.into());
+    let mut response = Response::new(PAGE_HTML.into());
     let kind = warp::http::HeaderValue::from_static("text/html; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response

@@ -1,4 +1,4 @@
-//! `/api/v1/teams/{teamId}/members`
+//! `/api/v1/teams/{teamId}/members`: members of a team.
 
 use secrets_core::invitations::{InviteMember, NewInvitation};
 use secrets_core::members::{MemberChange, RemoveMember, UpdateMember};
@@ -38,11 +38,12 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     });
     vec![
         api.route(Method::POST, ALL, Shape::Created, invite)
-            .says("Invite somebody to a team")
+            .says("Invite a user to a team by email")
             .takes::<NewInvitation>(),
         api.route(Method::PATCH, ONE, Shape::Bare, update)
-            .says("Give a member another role")
+            .says("Change a member's role")
             .takes::<MemberChange>(),
-        api.route(Method::DELETE, ONE, Shape::Empty, remove).says("Remove a member, or leave"),
+        api.route(Method::DELETE, ONE, Shape::Empty, remove)
+            .says("Remove a member from a team, or leave the team"),
     ]
 }

@@ -1,4 +1,4 @@
-//! The endpoints, a file for each resource.
+//! The endpoints, one file per resource.
 
 mod account;
 mod audit;
@@ -30,7 +30,7 @@ use crate::fault::Fault;
 use crate::jobs::Scheduler;
 use crate::router::Route;
 
-/// Every endpoint.
+/// Returns the routes of all endpoints.
 pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
     [
         public::routes(api, scheduler),
@@ -60,7 +60,7 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
     .collect()
 }
 
-/// An operation that is known without waiting for a body.
+/// Wraps an operation that is ready without reading the request body.
 fn known<O>(operation: O) -> Ready<Result<O, Fault>> {
     ready(Ok(operation))
 }

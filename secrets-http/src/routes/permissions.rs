@@ -1,5 +1,5 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/permissions`, and what concerns all
-//! environments of a project.
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/permissions`, and the permission
+//! endpoints for a whole project.
 
 use secrets_core::permissions::{
     DeletePermission, DeletePermissionDefault, GetMyPermissions, GetPermissionDefault,
@@ -42,22 +42,24 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let delete_default =
         target().map(|target: Target| known(DeletePermissionDefault { project: target.project() }));
     vec![
-        api.route(Method::GET, MINE, Shape::Bare, mine).says("See what one may do in a project"),
+        api.route(Method::GET, MINE, Shape::Bare, mine)
+            .says("Get the caller's permissions in a project"),
         api.route(Method::GET, ALL, Shape::Named("permissions"), list)
-            .says("List what members may do in an environment"),
+            .says("List the permissions set for an environment"),
         api.route(Method::PUT, ALL, Shape::Named("permissions"), put_all)
-            .says("Say what several members may do in an environment")
+            .says("Set the permissions of several members for an environment")
             .takes::<NewPermissions>(),
         api.route(Method::PUT, ONE, Shape::Bare, put)
-            .says("Say what a member may do in an environment")
+            .says("Set a member's permission for an environment")
             .takes::<NewPermission>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
-            .says("Take back what was said of a member"),
+            .says("Remove a member's permission for an environment"),
         api.route(Method::GET, DEFAULTS, Shape::Bare, get_default)
-            .says("See what members may do where nothing is said"),
+            .says("Get the default permission of a project's members"),
         api.route(Method::PUT, DEFAULTS, Shape::Bare, put_default)
-            .says("Say what members may do where nothing is said")
+            .says("Set the default permission of a project's members")
             .takes::<NewPermission>(),
-        api.route(Method::DELETE, DEFAULTS, Shape::Empty, delete_default).says("Take that back"),
+        api.route(Method::DELETE, DEFAULTS, Shape::Empty, delete_default)
+            .says("Reset the default permission of a project's members"),
     ]
 }

@@ -1,4 +1,4 @@
-//! `/api/v1/projects`
+//! `/api/v1/projects`: projects.
 
 use secrets_core::projects::{
     CreateProject, DeleteProject, GetProject, ListProjects, NewProject, ProjectChange,
@@ -31,16 +31,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         target().map(|target: Target| known(RestoreProject { project: target.project() }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("projects"), list)
-            .says("List the projects one can reach"),
+            .says("List the projects accessible to the caller"),
         api.route(Method::POST, ALL, Shape::Created, create)
-            .says("Create a project with its three environments")
+            .says("Create a project with its three default environments")
             .takes::<NewProject>(),
-        api.route(Method::GET, ONE, Shape::Bare, get).says("See a project and its environments"),
+        api.route(Method::GET, ONE, Shape::Bare, get).says("Get a project and its environments"),
         api.route(Method::PATCH, ONE, Shape::Bare, update)
-            .says("Rename a project or describe it")
+            .says("Update a project's name or description")
             .takes::<ProjectChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
-            .says("Delete a project; it can be restored for 30 days"),
+            .says("Delete a project (it can be restored for 30 days)"),
         api.route(Method::POST, RESTORE, Shape::Bare, restore).says("Restore a deleted project"),
     ]
 }

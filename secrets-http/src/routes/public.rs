@@ -1,4 +1,4 @@
-//! `/health`, `/api/v1`
+//! `/health` and `/api/v1`: health check and API version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::reply;
 use crate::router::Route;
 use crate::target::target;
 
-/// Whether the service works, and which build of it.
+/// Health and build of the service.
 #[derive(Debug, Serialize, ToSchema)]
 struct HealthResponse {
     status: &'static str,
@@ -43,11 +43,11 @@ pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
     let greet = target().map(move |_| reply::json(StatusCode::OK, &greeting));
     vec![
         Route::public(Method::GET, "/health", "health", health.boxed())
-            .says("Whether the service works")
+            .says("Check the health of the service")
             .gives(200, health_body())
             .gives(503, health_body()),
         Route::public(Method::GET, "/api/v1", "greeting", greet.boxed())
-            .says("Greet")
+            .says("Get the API name and version")
             .gives(200, vec![Content::json(Described::of::<Greeting>())]),
     ]
 }

@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations`
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations`: rotations of an
+//! environment.
 
 use std::future::ready;
 
@@ -28,80 +29,88 @@ const HISTORY: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/history";
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    of_environment(api).into_iter().chain(of_one(api)).chain(of_database(api)).collect()
+    environment_routes(api)
+        .into_iter()
+        .chain(rotation_routes(api))
+        .chain(database_routes(api))
+        .collect()
 }
 
-fn of_environment(api: &Api) -> [Route; 2] {
+fn environment_routes(api: &Api) -> [Route; 2] {
     let list = target().map(|target: Target| known(ListRotations { at: target.environment() }));
     let create = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
         Ok(CreateRotation { at: target.environment(), rotation: body.json().await? })
     });
     [
         api.route(Method::GET, ALL, Shape::Named("rotations"), list)
-            .says("List the rotations of an environment, by name"),
+            .says("List the rotations of an environment, sorted by name"),
         api.route(Method::POST, ALL, Shape::Created, create)
-            .says("Create a rotation; its database is not dialled")
+            .says("Create a rotation without connecting to its database")
             .takes::<NewRotation>(),
     ]
 }
 
-fn of_one(api: &Api) -> [Route; 4] {
+fn rotation_routes(api: &Api) -> [Route; 4] {
     let get = target().map(|target: Target| {
-        let (at, name) = named(&target);
+        let (at, name) = path_and_name(&target);
         known(GetRotation { at, name })
     });
     let update = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        let (at, name) = named(&target);
+        let (at, name) = path_and_name(&target);
         let change: RotationChange = body.json().await?;
         Ok(UpdateRotation { at, name, change })
     });
     let delete = target().map(|target: Target| ready(delete(&target)));
     let history = target().map(|target: Target| {
-        let (at, name) = named(&target);
+        let (at, name) = path_and_name(&target);
         known(ReadRotationHistory { at, name })
     });
     [
-        api.route(Method::GET, ONE, Shape::Bare, get).says("See a rotation"),
+        api.route(Method::GET, ONE, Shape::Bare, get).says("Get a rotation"),
         api.route(Method::PUT, ONE, Shape::Bare, update)
-            .says("Give a rotation another interval, pause it or let it go on")
+            .says("Change a rotation's interval, or pause or resume it")
             .takes::<RotationChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
-            .says("Delete a rotation; its users and secrets stay, unless they are revoked")
-            .query("revoke", Form::Flag, "true to delete its secrets and shut its users out"),
+            .says("Delete a rotation and optionally revoke its database users and secrets")
+            .query(
+                "revoke",
+                Form::Flag,
+                "If true, also deletes the injected secrets and disables the database users",
+            ),
         api.route(Method::GET, HISTORY, Shape::Bare, history)
-            .says("List how the last 200 attempts ended, newest first"),
+            .says("List the last 200 attempts of a rotation, newest first"),
     ]
 }
 
-/// What waits for a database: the answer may take most of a minute.
-fn of_database(api: &Api) -> [Route; 3] {
+/// Routes that wait for a database: the response may take up to a minute.
+fn database_routes(api: &Api) -> [Route; 3] {
     let test = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
         Ok(TestConnection { at: target.environment(), candidate: body.json().await? })
     });
     let test_one = target().map(|target: Target| {
-        let (at, name) = named(&target);
+        let (at, name) = path_and_name(&target);
         known(TestRotation { at, name })
     });
     let rotate = target().map(|target: Target| {
-        let (at, name) = named(&target);
+        let (at, name) = path_and_name(&target);
         known(RotateNow { at, name })
     });
     [
         api.route(Method::POST, TEST, Shape::Bare, test)
-            .says("Try a connection without keeping it")
+            .says("Test a database connection without saving it")
             .takes::<Candidate>(),
         api.route(Method::POST, TEST_ONE, Shape::Bare, test_one)
-            .says("Try the connection of a rotation"),
+            .says("Test the database connection of a rotation"),
         api.route(Method::POST, ROTATE, Shape::Bare, rotate)
-            .says("Rotate now, and learn how it ended within 45 seconds"),
+            .says("Rotate credentials now and wait up to 45 seconds for the result"),
     ]
 }
 
-fn named(target: &Target) -> (EnvironmentPath, String) {
+fn path_and_name(target: &Target) -> (EnvironmentPath, String) {
     (target.environment(), target.parameter("rotationName").to_owned())
 }
 
 fn delete(target: &Target) -> Result<RemoveRotation, Fault> {
-    let (at, name) = named(target);
+    let (at, name) = path_and_name(target);
     Ok(RemoveRotation { at, name, revoke: target.flag("revoke")?.unwrap_or_default() })
 }

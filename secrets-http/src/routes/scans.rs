@@ -1,4 +1,4 @@
-//! `/api/v1/scans`
+//! `/api/v1/scans`: scans for leaked credentials.
 
 use secrets_core::model::{Error, ProjectRef, ids};
 use secrets_core::scans::{CreateScan, DeleteScan, FindingChange, GetScan, ListScans, NewScan, ScanWithFindings, UpdateFinding};
@@ -30,19 +30,19 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let delete = target().map(|target: Target| known(DeleteScan { scan: target.id("id") }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("scans"), list)
-            .says("List scans")
-            .query("team_id", Form::Id, "Of this team")
+            .says("List the newest 100 scans")
+            .query("team_id", Form::Id, "Only scans of this team")
             .looks_up()
-            .query("project_id", Form::Project, "Of this project"),
+            .query("project_id", Form::Project, "Only scans of this project"),
         api.route(Method::POST, ALL, Shape::Created, create)
-            .says("Look for credentials in a text or files")
+            .says("Scan text or files for leaked credentials")
             .looks_up()
             .takes::<NewScan>()
             .gives(201, vec![Content::json(Described::of::<ScanWithFindings>())]),
-        api.route(Method::GET, ONE, Shape::Bare, get).says("See a scan and what it found"),
+        api.route(Method::GET, ONE, Shape::Bare, get).says("Get a scan and its findings"),
         api.route(Method::DELETE, ONE, Shape::Empty, delete).says("Delete a scan"),
         api.route(Method::PATCH, FINDING, Shape::Bare, update)
-            .says("Say what became of a finding")
+            .says("Update the status of a finding")
             .takes::<FindingChange>(),
     ]
 }

@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/secrets`
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/secrets`: secrets of an
+//! environment.
 
 use std::future::ready;
 
@@ -31,18 +32,23 @@ const HISTORY: &str =
 const ROLLBACK: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
 
-/// What a Kubernetes Secret may be called.
-const MANIFEST: &str = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
+/// Pattern of a valid name for a Kubernetes Secret.
+const KUBERNETES_NAME_PATTERN: &str =
+    "^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
 
-/// The formats of an export and of an import.
-const EXPORTED: &[&str] = &["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"];
-const IMPORTED: &[&str] = &["json", "yaml", "dotenv"];
+/// Supported formats of exports and of imports.
+const EXPORT_FORMATS: &[&str] = &["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"];
+const IMPORT_FORMATS: &[&str] = &["json", "yaml", "dotenv"];
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    of_environment(api).into_iter().chain(of_one(api)).chain(of_versions(api)).collect()
+    environment_routes(api)
+        .into_iter()
+        .chain(secret_routes(api))
+        .chain(version_routes(api))
+        .collect()
 }
 
-fn of_environment(api: &Api) -> Vec<Route> {
+fn environment_routes(api: &Api) -> Vec<Route> {
     let list = target().and(conditions()).map(|target: Target, conditions: Conditions| {
         known(ListSecrets { at: target.environment(), held: conditions.held() })
     });
@@ -60,32 +66,48 @@ fn of_environment(api: &Api) -> Vec<Route> {
     });
     vec![
         api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list)
-            .says("List the secrets an environment sees, without values"),
+            .says("List the secrets of an environment, including inherited ones, without values"),
         api.route(Method::POST, ALL, Shape::CreatedNamed("secret"), create)
             .says("Create a secret")
             .takes::<NewSecret>()
             .conflicts(),
         api.route(Method::GET, EXPORT, WithTag(Exported), export)
-            .says("Read all values an environment sees")
-            .query("format", Form::OneOf(EXPORTED), "A format; a JSON list where nothing is said")
-            .query("name", Form::Pattern(MANIFEST), "The name of the Kubernetes Secret")
-            .gives(200, exports()),
+            .says("Export all secrets of an environment with their values")
+            .query(
+                "format",
+                Form::OneOf(EXPORT_FORMATS),
+                "Export format (default: a JSON list with metadata)",
+            )
+            .query(
+                "name",
+                Form::Pattern(KUBERNETES_NAME_PATTERN),
+                "Name of the Kubernetes Secret (default: the environment name)",
+            )
+            .gives(200, export_contents()),
         api.route(Method::POST, BUNDLE, Shape::Bare, bundle)
-            .says("Take along all values an environment sees, in a file that opens without the service")
+            .says("Export all secrets of an environment as an encrypted offline bundle")
             .takes::<NewBundle>()
-            // A secret may be called `bundle`.
+            // A secret may have the key `bundle`.
             .beside_others(),
         api.route(Method::POST, BULK, Shape::Bare, import)
-            .says("Import up to 100 secrets, or none")
+            .says("Import up to 100 secrets atomically")
             .takes::<SubmittedImport>()
             .takes_texts()
             .takes_text("text/plain")
-            .query("overwrite", Form::Flag, "Of a file: whether what is there is changed")
-            .query("format", Form::OneOf(IMPORTED), "The format of a file"),
+            .query(
+                "overwrite",
+                Form::Flag,
+                "If true, a file updates existing secrets (default: false)",
+            )
+            .query(
+                "format",
+                Form::OneOf(IMPORT_FORMATS),
+                "Format of a file (default: by media type)",
+            ),
     ]
 }
 
-fn of_one(api: &Api) -> [Route; 3] {
+fn secret_routes(api: &Api) -> [Route; 3] {
     let get = target()
         .map(|target: Target| known(GetSecret { at: target.environment(), key: key(&target) }));
     let update = target().and(conditions()).and(body(LIMIT)).map(update);
@@ -93,33 +115,42 @@ fn of_one(api: &Api) -> [Route; 3] {
         .and(conditions())
         .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
     [
-        api.route(Method::GET, ONE, Shape::Named("secret"), get).says("Read a secret"),
+        api.route(Method::GET, ONE, Shape::Named("secret"), get)
+            .says("Get a secret with its value"),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update)
-            .says("Change a secret; what it held is kept")
+            .says("Update a secret (the previous value is kept in its history)")
             .takes::<SecretChange>()
             .conflicts(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
-            .says("Delete a secret for good")
+            .says("Permanently delete a secret and its history")
             .query(
                 "expected_version",
                 Form::Number(0, u32::MAX),
-                "The version the secret must have",
+                "Version that the secret must have for the deletion to happen",
             )
             .conflicts(),
     ]
 }
 
-fn of_versions(api: &Api) -> [Route; 2] {
+fn version_routes(api: &Api) -> [Route; 2] {
     let history = target().map(|target: Target| ready(history(&target)));
     let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
     [
         api.route(Method::GET, HISTORY, Shape::Named("history"), history)
-            .says("List the versions a secret has replaced")
-            .query("values", Form::Flag, "true to be given values")
-            .query("before", Form::Number(0, u32::MAX), "Versions before this one")
-            .query("limit", Form::Number(1, 100), "1 to 100 versions; 100"),
+            .says("List the previous versions of a secret, newest first")
+            .query(
+                "values",
+                Form::Flag,
+                "If true, includes the values (default: true for callers with write access)",
+            )
+            .query("before", Form::Number(0, u32::MAX), "Only versions older than this one")
+            .query(
+                "limit",
+                Form::Number(1, 100),
+                "Maximum number of versions, 1 to 100 (default: 100)",
+            ),
         api.route(Method::POST, ROLLBACK, Shape::Named("secret"), roll_back)
-            .says("Give a secret the value of an older version")
+            .says("Roll back a secret to an earlier version")
             .takes::<Rollback>()
             .conflicts(),
     ]
@@ -169,7 +200,7 @@ fn export(target: &Target, conditions: &Conditions) -> Result<ExportSecrets, Fau
     Ok(ExportSecrets { at: target.environment(), format, name, held: conditions.held() })
 }
 
-/// The list as JSON, or the bare text in its own media type.
+/// Renders an export: the list as JSON, or the plain text with the media type of its format.
 #[derive(Debug, Clone, Copy)]
 struct Exported;
 
@@ -182,7 +213,7 @@ impl Render<Export> for Exported {
     }
 }
 
-fn exports() -> Vec<Content> {
+fn export_contents() -> Vec<Content> {
     let list = Described::of::<Vec<Secret>>().under("secrets");
     let yaml = Content { media: "application/yaml", described: Described::anything() };
     let json = Content::json(list.or(Described::texts()));

@@ -1,4 +1,4 @@
-//! `/api/v1/teams`
+//! `/api/v1/teams`: teams.
 
 use secrets_core::teams::{CreateTeam, GetTeam, ListTeams, NewTeam};
 use warp::Filter as _;
@@ -18,11 +18,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let get = target().map(|target: Target| known(GetTeam { team: target.id("teamId") }));
     vec![
         api.route(Method::GET, "/api/v1/teams", Shape::Named("teams"), list)
-            .says("List one's teams"),
+            .says("List the caller's teams"),
         api.route(Method::POST, "/api/v1/teams", Shape::Created, create)
             .says("Create a team")
             .takes::<NewTeam>(),
         api.route(Method::GET, "/api/v1/teams/{teamId}", Shape::Bare, get)
-            .says("See a team and its members"),
+            .says("Get a team and its members"),
     ]
 }

@@ -1,4 +1,4 @@
-//! `/api/v1/tokens`
+//! `/api/v1/tokens`: service tokens.
 
 use std::future::ready;
 
@@ -27,12 +27,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     vec![
         api.route(Method::GET, "/api/v1/tokens", Shape::Named("tokens"), list)
             .says("List service tokens")
-            .query("team_id", Form::Id, "Of this team"),
+            .query(
+                "team_id",
+                Form::Id,
+                "Only tokens of this team (default: all teams the caller administers)",
+            ),
         api.route(Method::POST, "/api/v1/tokens", Shape::Created, create)
-            .says("Create a service token; it is shown this once")
+            .says("Create a service token (its text is returned only once)")
             .takes::<NewToken>(),
         api.route(Method::POST, "/api/v1/tokens/{id}/rotate", Shape::Bare, rotate)
-            .says("Give a service token another text; it is shown this once")
+            .says("Rotate a service token (the new text is returned only once)")
             .may_take::<TokenRotation>(),
         api.route(Method::DELETE, "/api/v1/tokens/{id}", Shape::Empty, delete)
             .says("Delete a service token"),

@@ -1,4 +1,4 @@
-//! `/api/v1/auth/sync`, `/api/v1/users/me`
+//! `/api/v1/auth/sync`, `/api/v1/users/me`: sign-in and the current user.
 
 use secrets_core::users::{ReadMe, SyncUser};
 use warp::Filter as _;
@@ -15,9 +15,9 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let me = target().map(|_| known(ReadMe));
     vec![
         api.route(Method::POST, "/api/v1/auth/sync", Shape::Bare, sync)
-            .says("Sign in: make or refresh one's account"),
+            .says("Create or refresh the caller's user account after sign-in"),
         api.route(Method::GET, "/api/v1/users/me", Shape::Bare, me)
-            .says("See who one is")
+            .says("Get the caller's user or service token")
             .looks_up(),
     ]
 }

@@ -1,5 +1,5 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/watch`: events (`text/event-stream`)
-//! that tell of changes, and never of what changed.
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/watch`: server-sent events
+//! (`text/event-stream`) that announce changes to an environment, without keys or values.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,14 +30,14 @@ use crate::watches::{Seat, Watches};
 
 const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
 
-/// How often something is sent, so that nobody on the way takes the connection for dead.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Interval of keep-alive comments, so that no proxy closes the connection as idle.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// How often it is asked whether the credential is still good and its owner may still read.
-const RECHECK: Duration = Duration::from_secs(10);
+/// Interval at which the credential and its read access are checked again.
+const RECHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How many events wait for a client that does not read.
-const WAITING: usize = 4;
+/// Maximum number of events queued for a client that does not read.
+const MAX_QUEUED_EVENTS: usize = 4;
 
 pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
     let all = Arc::new(Watches::new(Arc::clone(&api.service), Arc::clone(&api.clock)));
@@ -63,27 +63,27 @@ pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
             is_beside_others: false,
             filter: filter.boxed(),
         }
-        .says("Watch an environment: an event whenever what it sees changes")
+        .says("Watch an environment for changes (server-sent events)")
         .gives(200, vec![Content::text("text/event-stream")]),
     ]
 }
 
-/// One who watches, as long as the connection lasts.
+/// Watch connection of a client.
 struct Watcher {
     api: Api,
     operation: WatchEnvironment,
     caller: Caller,
-    /// Verified again while the watch goes on.
+    /// Bearer credential, verified again every [`RECHECK_INTERVAL`].
     credential: Zeroizing<String>,
     revisions: watch::Receiver<Option<Tag>>,
     last: Tag,
     _seat: Seat,
 }
 
-/// There is nothing more to watch.
+/// The watched environment no longer exists.
 struct Gone;
 
-/// What is sent.
+/// Data of an event.
 #[derive(Serialize)]
 struct Notice<'a> {
     #[serde(rename = "type")]
@@ -101,10 +101,11 @@ async fn begin(
     let operation = WatchEnvironment { at: target.environment() };
     let known = std::future::ready(Ok(operation.clone()));
     let Watched { environment, .. } = api.perform(known, caller.clone()).await?;
-    let principal = caller.actor().ok_or_else(|| Error::internal("a watcher without a name"))?;
+    let principal =
+        caller.actor().ok_or_else(|| Error::internal("the caller of a watch has no ID"))?;
     let seat = all.sit(principal)?;
     let revisions = all.follow(environment);
-    // Looked at once more now that changes are followed, so that none lies in between.
+    // Read the revision again after subscribing, so that no change in between is missed.
     let known = std::future::ready(Ok(operation.clone()));
     let Watched { revision, .. } = api.perform(known, caller.clone()).await?;
 
@@ -119,10 +120,10 @@ async fn begin(
 }
 
 impl Watcher {
-    /// The answer: events until the client goes away, the service stops, the environment is gone or
-    /// its watcher may not read it any more.
+    /// Starts the event stream and returns it as the response. The stream ends when the client
+    /// disconnects, the service stops, the environment is deleted or the caller loses read access.
     fn stream(self, first: Event, stopped: watch::Receiver<bool>) -> Response {
-        let (events, mut waiting) = mpsc::channel(WAITING);
+        let (events, mut waiting) = mpsc::channel(MAX_QUEUED_EVENTS);
         tokio::spawn(self.run(first, events, stopped));
         sse::reply(poll_fn(move |cx| waiting.poll_recv(cx))).into_response()
     }
@@ -134,30 +135,30 @@ impl Watcher {
         mut stopped: watch::Receiver<bool>,
     ) {
         let now = Instant::now();
-        let mut keep_alive = interval_at(now + KEEP_ALIVE, KEEP_ALIVE);
-        let mut recheck = interval_at(now + RECHECK, RECHECK);
+        let mut keep_alive = interval_at(now + KEEP_ALIVE_INTERVAL, KEEP_ALIVE_INTERVAL);
+        let mut recheck = interval_at(now + RECHECK_INTERVAL, RECHECK_INTERVAL);
         let mut next = Some(first);
         loop {
-            // A client that does not read holds up nobody but itself.
+            // A client that does not read delays only its own task, and is dropped after a while.
             if let Some(event) = next.take()
-                && events.send_timeout(Ok(event), KEEP_ALIVE).await.is_err()
+                && events.send_timeout(Ok(event), KEEP_ALIVE_INTERVAL).await.is_err()
             {
                 return;
             }
             tokio::select! {
                 () = events.closed() => return,
-                () = told_to(&mut stopped) => return,
+                () = wait_until_stopped(&mut stopped) => return,
                 changed = self.revisions.changed() => match self.change(changed.is_ok()) {
                     Ok(change) => next = change,
                     Err(Gone) => return,
                 },
-                _ = recheck.tick() => if !self.may_go_on().await { return },
+                _ = recheck.tick() => if !self.may_continue().await { return },
                 _ = keep_alive.tick() => next = Some(Event::default().comment("")),
             }
         }
     }
 
-    /// What to tell of a change, if anything.
+    /// Returns the event for a change, or `None` if the revision is the same as before.
     fn change(&mut self, is_followed: bool) -> Result<Option<Event>, Gone> {
         let revision = self.revisions.borrow_and_update().clone();
         let revision = revision.filter(|_| is_followed).ok_or(Gone)?;
@@ -168,7 +169,7 @@ impl Watcher {
         Ok(Some(event("secrets.updated", &self.last)))
     }
 
-    async fn may_go_on(&self) -> bool {
+    async fn may_continue(&self) -> bool {
         let service = &self.api.service;
         let origin = self.caller.origin.clone();
         let Ok(caller) = service.authenticate(&self.credential, origin).await else {
@@ -178,11 +179,12 @@ impl Watcher {
     }
 }
 
-async fn told_to(stop: &mut watch::Receiver<bool>) {
+async fn wait_until_stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stopped| *stopped).await;
 }
 
-/// An event under the revision it tells, so that a client that comes back says what it saw last.
+/// Creates an event whose ID is the revision, so that a reconnecting client sends the last revision
+/// it saw in `Last-Event-ID`.
 fn event(kind: &'static str, revision: &Tag) -> Event {
     let notice = serde_json::to_string(&Notice { kind, revision }).unwrap_or_default();
     Event::default().id(revision.as_str()).data(notice)

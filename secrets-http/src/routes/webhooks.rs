@@ -1,4 +1,5 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks`
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks`:
+//! webhooks of a rotation.
 
 use secrets_core::rotations::webhooks::{
     CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks, NewWebhook, Redeliver, TestWebhook,
@@ -46,16 +47,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         known(Redeliver { at, rotation, webhook, delivery })
     });
     vec![
-        api.route(Method::GET, ALL, Shape::Bare, list).says("List a rotation's webhooks"),
+        api.route(Method::GET, ALL, Shape::Bare, list).says("List the webhooks of a rotation"),
         api.route(Method::POST, ALL, Shape::Created, create)
-            .says("Create a webhook; what signs its deliveries is shown this once")
+            .says("Create a webhook (its signing secret is returned only once)")
             .takes::<NewWebhook>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete).says("Delete a webhook"),
-        api.route(Method::POST, TEST, Shape::Bare, test).says("Send a webhook a test"),
+        api.route(Method::POST, TEST, Shape::Bare, test).says("Send a test event to a webhook"),
         api.route(Method::GET, DELIVERIES, Shape::Named("deliveries"), deliveries)
-            .says("List what a webhook was told"),
+            .says("List the deliveries of a webhook"),
         api.route(Method::POST, REDELIVER, Shape::Bare, redeliver)
-            .says("Send a webhook again what it was told"),
+            .says("Resend a delivery to a webhook"),
     ]
 }
 

@@ -12,11 +12,11 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 
 use super::*;
 
-/// For `localhost` and 127.0.0.1.
+/// Certificate for `localhost` and 127.0.0.1.
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/certificate.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/key.pem");
 
-/// Every name is this machine's.
+/// Resolver that resolves every name to 127.0.0.1.
 struct Here;
 
 #[async_trait]
@@ -26,7 +26,7 @@ impl Resolver for Here {
     }
 }
 
-/// A sender that may send here, and believes these authorities.
+/// Creates a sender that may connect to 127.0.0.1, and trusts these certificate authorities.
 fn sender(roots: RootCertStore) -> HyperSender {
     let policy = EgressPolicy::parse("127.0.0.1").unwrap();
     let tls = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -48,8 +48,8 @@ fn request(url: String) -> WebhookRequest {
     WebhookRequest { url: url.try_into().unwrap(), headers, body: "{}".to_owned() }
 }
 
-/// A server that answers the first request it gets with these bytes, over and over if they never
-/// end; gives its port, and what it was sent.
+/// Starts a server that answers its first request with these bytes, followed by endless data if
+/// `endless`. Returns its port, and the request it received.
 async fn server(answer: Vec<u8>, endless: bool) -> (u16, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -184,7 +184,7 @@ async fn what_a_receiver_wants_is_handed_on() {
 async fn a_receiver_that_says_nothing_is_left_in_time() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let hasty = HyperSender { patience: Duration::from_millis(300), ..trusting() };
+    let hasty = HyperSender { timeout: Duration::from_millis(300), ..trusting() };
 
     for scheme in ["http", "https"] {
         let url = format!("{scheme}://127.0.0.1:{port}/");

@@ -1,10 +1,10 @@
-//! Nobody takes all there is.
+//! Limits on size and number.
 
 use std::process::Command;
 
 use super::*;
 
-/// How the child process of one test below knows that it is it.
+/// Environment variable that marks the child process of a test below.
 const FEW_FILES: &str = "SECRETS_TEST_FEW_FILES";
 
 fn with_headers(count: usize) -> String {
@@ -68,7 +68,7 @@ async fn an_address_has_so_many_connections() {
 
     let refused = server.connect().await.rest().await;
     drop(first);
-    // The server needs a moment to see that.
+    // Give the server time to notice the closed connection.
     sleep(Duration::from_millis(100)).await;
     let mut again = server.connect().await;
 
@@ -87,7 +87,7 @@ async fn connections_of_this_machine_are_not_counted() {
     assert_eq!(status(&second.get("/").await), "200");
 }
 
-/// Runs itself again, in a process that may open few files.
+/// Runs the test again in a child process with a low limit on open files.
 #[test]
 fn running_out_of_files_does_not_end_the_loop() {
     if std::env::var_os(FEW_FILES).is_some() {
@@ -106,8 +106,8 @@ fn running_out_of_files_does_not_end_the_loop() {
     assert!(child.status.success() && said.contains("1 passed"), "{child:?}");
 }
 
-/// The clients take every file before the server has had a turn to accept one of them: they connect
-/// without waiting, on the one thread that both have.
+/// The clients use up all file descriptors before the server accepts any of them: they connect
+/// without awaiting, on the single thread shared with the server.
 #[tokio::main(flavor = "current_thread")]
 async fn out_of_files() {
     let patient = AcceptOptions { head: Duration::from_secs(20), ..short() };
@@ -125,6 +125,6 @@ async fn out_of_files() {
     drop(clients);
     sleep(PAUSE * 2).await;
 
-    assert!(starved.is_err(), "there were files enough: {starved:?}");
+    assert!(starved.is_err(), "the file descriptors were not exhausted: {starved:?}");
     assert_eq!(status(&server.connect().await.get("/").await), "200");
 }

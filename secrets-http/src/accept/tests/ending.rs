@@ -1,4 +1,4 @@
-//! A service that stops finishes what it began, within reason.
+//! Graceful shutdown: running requests finish, within the grace period.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The same behind TLS.
+//! The same limits over TLS.
 
 use std::path::Path;
 

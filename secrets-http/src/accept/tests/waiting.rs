@@ -1,4 +1,4 @@
-//! No wait for a client is without end.
+//! Timeouts of every wait for a client.
 
 use super::*;
 

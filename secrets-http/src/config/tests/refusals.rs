@@ -1,8 +1,8 @@
-//! What is refused is named, with the rule, and never with the value.
+//! Errors name the setting and the violated rule, but never the value.
 
 use super::*;
 
-/// The refusal of `serve`.
+/// Returns the failure of `serve` with these arguments and variables.
 fn refusal(line: &str, others: &[&str]) -> Failure {
     served(line, others).map(|settings| format!("{settings:?}")).unwrap_err()
 }
@@ -125,9 +125,9 @@ fn a_file_that_cannot_be_read_is_not_named_by_what_may_be_its_contents() {
 #[test]
 fn a_file_of_settings_is_read_strictly() {
     let cases = [
-        ("rootkey = 'kvc_'", "has a key that means nothing: rootkey"),
-        ("redis_url = 'redis://kvc_'", "has a key that means nothing: redis_url"),
-        ("listen_file = 'kvc_'", "has a key that means nothing: listen_file"),
+        ("rootkey = 'kvc_'", "has an unknown key: rootkey"),
+        ("redis_url = 'redis://kvc_'", "has an unknown key: redis_url"),
+        ("listen_file = 'kvc_'", "has an unknown key: listen_file"),
         ("log = 'info'\nroot_key = kvc_", "is not TOML: line 2"),
         ("root_key = 'kvc_\n", "is not TOML: line 1"),
         ("log = 'info'\nlog = 'kvc_'", "is not TOML: line 2"),
@@ -162,7 +162,7 @@ fn dev_is_for_this_machine_only() {
     {
         let failure = configured(line, &variables).map(|_| ()).unwrap_err();
         assert_eq!(failure.code, Exit::Usage);
-        assert!(failure.message.starts_with("`dev` listens on this machine only"));
+        assert!(failure.message.starts_with("`dev` listens on loopback addresses only"));
     }
     assert!(configured("dev --listen [::1]:0", &[]).is_ok());
 }
@@ -198,7 +198,7 @@ fn a_plan_that_makes_no_sense_is_named() {
         ("[plans.small]\nmembers = 0", "plans.small.members as a whole number, 1 or more"),
         ("[plans.small]\nsecrets = -1", "plans.small.secrets as a whole number, 0 or more"),
         ("[plans.small]\nsecrets = 'kvc_'", "plans.small.secrets as a whole number, 0 or more"),
-        ("[plans.small]\nseats = 1", "a key that means nothing: plans.small.seats"),
+        ("[plans.small]\nseats = 1", "an unknown key: plans.small.seats"),
         ("[plans.'A B']\nsecrets = 1", "a plan whose name must be"),
         ("[plans]\nsmall = 1", "plans.small as a table"),
         ("plans = 1", "plans as tables: [plans.NAME]"),

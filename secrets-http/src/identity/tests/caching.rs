@@ -1,4 +1,4 @@
-//! How long keys are kept, and who asks for new ones.
+//! Lifetime of cached keys, and fetches of new ones.
 
 use futures_util::future::join_all;
 

@@ -1,4 +1,4 @@
-//! Answers no issuer should give.
+//! Invalid and malicious responses of an issuer.
 
 use super::*;
 
@@ -19,7 +19,7 @@ async fn a_document_about_another_issuer_is_not_believed() {
     let url = issuer.url();
     issuer.discovery(&json!({ "issuer": format!("{url}/"), "jwks_uri": format!("{url}/keys") }));
 
-    assert!(reason(&issuer).await.ends_with("the document of another issuer"));
+    assert!(reason(&issuer).await.ends_with("the discovery document of another issuer"));
     assert_eq!(issuer.asked("/keys"), 0);
 }
 
@@ -52,7 +52,7 @@ async fn a_document_is_at_most_256_kib() {
     let padded = |length: usize| set.clone() + &" ".repeat(length - set.len());
 
     issuer.put("/keys", StatusCode::OK, padded(256 * 1024 + 1));
-    assert!(reason(&issuer).await.ends_with("the answer is too long"));
+    assert!(reason(&issuer).await.ends_with("the response is too large"));
     issuer.put("/keys", StatusCode::OK, padded(256 * 1024));
     assert!(verdict(&issuer).await.is_ok());
 }
@@ -72,7 +72,7 @@ async fn an_answer_comes_in_time_or_not_at_all() {
     let issuer = Issuer::start().await;
     issuer.delay(steady().fetch * 2);
 
-    assert!(reason(&issuer).await.ends_with("no complete answer in time"));
+    assert!(reason(&issuer).await.ends_with("timeout: no complete response"));
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn an_issuer_that_is_not_there_is_named() {
     let settings = OidcSettings { expectations, jwks_url: None, timings: steady() };
 
     let Err(Unverified::Unavailable(reason)) = verifier(settings).verify("token").await else {
-        panic!("somebody answers at port 1");
+        panic!("port 1 accepts connections");
     };
 
     let reason = reason.to_string();

@@ -1,4 +1,4 @@
-//! An issuer whose certificate is checked.
+//! Issuer over HTTPS, whose certificate is verified.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use super::*;
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/certificate.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/testdata/key.pem");
 
-/// How the child process of one test below knows that it is it.
+/// Environment variable that marks the child process of a test below.
 const TRUSTING: &str = "SECRETS_TEST_TRUSTING";
 
 async fn secure() -> Issuer {
@@ -26,7 +26,7 @@ async fn a_certificate_nobody_vouches_for_is_refused() {
     assert_eq!(issuer.asked(DISCOVERY), 0);
 }
 
-/// Runs itself again, in a process whose machine trusts the certificate.
+/// Runs the test again in a child process that trusts the certificate.
 #[test]
 fn a_certificate_the_machine_trusts_is_accepted() {
     if std::env::var_os(TRUSTING).is_some() {
@@ -49,7 +49,7 @@ async fn trusting() {
     let issuer = secure().await;
     issuer.verifier(steady()).verify(&issuer.token(1)).await.unwrap();
 
-    // Not even a trusted issuer may send us where it is not safe.
+    // Even a trusted issuer must not redirect to an unencrypted URL.
     let elsewhere = Issuer::start().await;
     let jwks = format!("{}/keys", elsewhere.url());
     issuer.discovery(&json!({ "issuer": issuer.url(), "jwks_uri": jwks }));

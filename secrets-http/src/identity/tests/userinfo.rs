@@ -1,4 +1,4 @@
-//! What the token does not say and the issuer knows.
+//! User data from the userinfo endpoint that is missing in the token.
 
 use super::*;
 
