@@ -13,7 +13,7 @@ use secrets_core::egress::{EgressPolicy, Gate};
 use secrets_core::jwt::DevKey;
 use secrets_core::projects::{CreateProject, NewProject};
 use secrets_core::rotations::{CreateRotation, NewRotation};
-use secrets_core::ports::timings::Timings;
+use secrets_core::ports::rotators::Timings;
 use secrets_core::secrets::GetSecret;
 use secrets_core::store::MemoryStore;
 use secrets_core::users::SyncUser;

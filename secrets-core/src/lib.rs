@@ -21,6 +21,7 @@ pub mod egress;
 pub mod engine;
 pub mod environments;
 pub mod eso;
+#[doc(hidden)]
 pub mod failpoint;
 pub mod formats;
 pub mod invitations;
@@ -36,6 +37,8 @@ pub mod projects;
 pub mod registry;
 pub mod rotations;
 pub mod rotators;
+#[cfg(feature = "runtime")]
+pub mod runtime;
 pub mod scanner;
 pub mod scans;
 pub mod secrets;
@@ -46,6 +49,7 @@ pub mod teams;
 pub mod testing;
 pub mod tokens;
 pub mod users;
+pub mod workers;
 
 pub use engine::{Operation, Options, Ports, Task};
 pub use model::{Error, Result};

@@ -6,8 +6,8 @@ pub use asked::{arm, timings};
 /// Returns the default timings.
 #[cfg(not(debug_assertions))]
 #[must_use]
-pub fn timings() -> secrets_core::ports::timings::Timings {
-    secrets_core::ports::timings::Timings::default()
+pub fn timings() -> secrets_core::ports::rotators::Timings {
+    secrets_core::ports::rotators::Timings::default()
 }
 
 /// Does nothing in release builds.
@@ -20,7 +20,7 @@ mod asked {
     use std::time::Duration;
 
     use secrets_core::failpoint::{self, After};
-    use secrets_core::ports::timings::Timings;
+    use secrets_core::ports::rotators::Timings;
 
     /// Variable with timings in milliseconds, such as `lease=2000,grace=500`.
     const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";

@@ -8,7 +8,8 @@ use secrets_core::egress::Gate;
 use secrets_core::model::Clock;
 #[cfg(feature = "aws")]
 use secrets_core::ports::rotator::DatabaseRotator;
-use secrets_core::ports::timings::{Rotators, Timer, Timings};
+use secrets_core::ports::rotators::{Rotators, Timings};
+use secrets_core::ports::timer::Timer;
 use secrets_core::rotators::drivers::{MySqlRotator, PostgresRotator};
 #[cfg(feature = "aws")]
 use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};

@@ -10,7 +10,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use secrets_core::model::{BaseUrl, Clock, ManualClock, Role, ids};
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::jwt::DevKey;
-use secrets_core::ports::timings::Timings;
+use secrets_core::ports::rotators::Timings;
 use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use secrets_core::model::{Clock as _, EnvironmentPath, Origin, RotationId, ids};
 use secrets_core::rotations::HistoryEntry;
-use secrets_core::ports::timings::{Rotators, Timings};
+use secrets_core::ports::rotators::{Rotators, Timings};
 use secrets_core::store::RotationRecord;
 use secrets_core::testing::rotator::{MemoryDatabase, Script, rotators};
 use serde_json::{Value, json};

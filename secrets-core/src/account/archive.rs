@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroizing;
 
+use super::export::ExportRate;
 use crate::secrets::reading::all_visible;
 use crate::secrets::sealing::reveal;
 use crate::crypto::{Archive, ArchiveKey, Passphrase};
@@ -24,8 +25,13 @@ use crate::store::{EnvironmentRecord, ProjectRecord, Wanted};
 /// log of its team.
 #[derive(Debug)]
 pub struct ExportAccountSecrets {
-    /// Key derived from the caller's passphrase.
-    pub key: ArchiveKey,
+    /// Passphrase that encrypts the archive.
+    pub passphrase: Passphrase,
+}
+
+/// Last step of [`ExportAccountSecrets`]: reads the secrets and encrypts them.
+struct SealArchive {
+    key: ArchiveKey,
 }
 
 /// Settings for a new account archive.
@@ -86,27 +92,19 @@ impl NewArchive {
     }
 }
 
-/// Derives the key and exports the archive: [`ExportAccountSecrets`] in the form in which host
-/// applications run it.
-#[derive(Debug)]
-pub struct TakeAccountSecrets {
-    /// Passphrase that encrypts the archive.
-    pub passphrase: Passphrase,
-}
-
-impl Task for TakeAccountSecrets {
-    const NAME: &'static str = <ExportAccountSecrets as Operation>::NAME;
-    const CALLERS: Callers = <ExportAccountSecrets as Operation>::CALLERS;
-    const IS_LONG: bool = true;
+impl Task for ExportAccountSecrets {
+    const NAME: &'static str = <SealArchive as Operation>::NAME;
+    const CALLERS: Callers = <SealArchive as Operation>::CALLERS;
     type Output = AccountArchive;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<AccountArchive> {
-        let key = ArchiveKey::derive(&self.passphrase);
-        engine.perform(caller, ExportAccountSecrets { key }).await
+        engine.shared::<ExportRate>().count(caller.person()?.id, engine.now())?;
+        let key = engine.offload(move || ArchiveKey::derive(&self.passphrase)).await?;
+        engine.perform(caller, SealArchive { key }).await
     }
 }
 
-impl Operation for ExportAccountSecrets {
+impl Operation for SealArchive {
     const NAME: &'static str = "account.export_secrets";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Export("account.exported");

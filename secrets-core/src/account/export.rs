@@ -6,7 +6,8 @@ use super::AccountTeam;
 use crate::audit::AuditEntry;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::invitations::InvitationPublicInfo;
-use crate::model::{Result, Time, UserId};
+use crate::limits::RateLimiter;
+use crate::model::{Error, Result, Time, UserId};
 use crate::projects::Project;
 use crate::store::{AuditFilter, AuditScope, Membership};
 use crate::tokens::ServiceToken;
@@ -41,6 +42,28 @@ pub struct ExportAccount;
 /// Maximum number of audit log entries in the export.
 const MAX_ENTRIES: u32 = 10_000;
 
+/// Maximum number of exports of an account per hour and node, with or without secret values.
+const MAX_EXPORTS_PER_HOUR: u32 = 5;
+
+/// Counter of exports per account.
+pub(super) struct ExportRate(RateLimiter<UserId>);
+
+impl Default for ExportRate {
+    fn default() -> Self {
+        Self(RateLimiter::hourly(MAX_EXPORTS_PER_HOUR))
+    }
+}
+
+impl ExportRate {
+    /// Counts an export. Fails if the limit is reached.
+    pub(super) fn count(&self, user: UserId, now: Time) -> Result<()> {
+        match self.0.count(user, now) {
+            Some(window) if !window.admitted => Err(Error::RateLimited(window.resets_at)),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Operation for ExportAccount {
     const NAME: &'static str = "account.export";
     const CALLERS: Callers = Callers::People;
@@ -52,6 +75,7 @@ impl Operation for ExportAccount {
         let user = cx.caller.person()?.clone();
         let (principal, email) = (cx.caller.principal()?, cx.caller.somebody()?.verified_email());
         let now = cx.now();
+        cx.shared::<ExportRate>().count(user.id, now)?;
         cx.note.resource = Some(("account", Some(user.id.uuid()), None));
         cx.detail("include_secrets", false);
 

@@ -8,7 +8,7 @@ mod update;
 
 use serde::Serialize;
 
-pub use archive::{AccountArchive, ExportAccountSecrets, NewArchive, TakeAccountSecrets};
+pub use archive::{AccountArchive, ExportAccountSecrets, NewArchive};
 pub use delete::{Confirmation, DeleteAccount};
 pub use export::{AccountData, ExportAccount};
 pub use get::GetAccount;

@@ -4,12 +4,13 @@
 //! retention period ends.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::crypto::{ChainMac, Keyring, is_same};
-use crate::engine::Engine;
+use crate::engine::{Engine, Periodic, Schedule};
 use crate::model::{AuditId, TeamId};
 use crate::store::{AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult};
 
@@ -42,12 +43,26 @@ pub struct BrokenChain {
     pub position: u64,
 }
 
+/// Worker that seals the audit log.
+pub const SEAL: Periodic = Periodic {
+    name: "audit seal",
+    schedule: Schedule::every(Duration::from_secs(10)),
+    job: |engine| Box::pin(async move { Ok(seal(&engine).await.map(drop)?) }),
+};
+
+/// Worker that prunes the audit log.
+pub const PRUNE: Periodic = Periodic {
+    name: "audit prune",
+    schedule: Schedule::hourly(),
+    job: |engine| Box::pin(async move { Ok(prune(&engine).await?) }),
+};
+
 /// Seals all unsealed entries: appends each to the chain of its team. Returns the number of
 /// entries sealed.
 ///
 /// Several nodes may call this method concurrently. If two nodes seal the same chain, only the
 /// first succeeds; the other leaves the remaining entries to the next call.
-pub async fn seal_audit(engine: &Engine) -> StoreResult<u64> {
+pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     let mut sealed = 0;
     loop {
         let found = engine.store().read().await?.unsealed_audit(MAX_BATCH).await?;
@@ -116,7 +131,7 @@ fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
 
 /// Deletes entries older than the retention period of their team's plan. Entries that belong to
 /// no team are kept for a year. The remaining chain can still be verified.
-pub async fn prune_audit(engine: &Engine) -> StoreResult<()> {
+pub async fn prune(engine: &Engine) -> StoreResult<()> {
     let heads = engine.store().read().await?.audit_heads().await?;
     for head in heads {
         let days = audit_days(engine, head.team).await?;
@@ -163,7 +178,7 @@ async fn prune_chain(
 }
 
 /// Verifies every entry of every chain.
-pub async fn verify_audit(engine: &Engine) -> StoreResult<VerifiedAudit> {
+pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
     let mut reads = engine.store().read().await?;
     let mut verified = VerifiedAudit::default();
     for head in reads.audit_heads().await? {

@@ -3,7 +3,7 @@
 //!
 //! Entries form one hash chain per team. [`chain`] assigns each entry its position and a hash that
 //! includes the previous entry's hash. This happens some time after the entry was written, so that
-//! writers do not wait for each other. [`Service::verify_audit`](crate::Service::verify_audit)
+//! writers do not wait for each other. [`verify`]
 //! detects entries that were changed, removed or inserted by anything other than the service.
 
 pub mod chain;
@@ -12,6 +12,7 @@ mod format;
 mod list;
 mod query;
 
+pub use chain::{BrokenChain, PRUNE, SEAL, VerifiedAudit, prune, seal, verify};
 pub use entry::AuditEntry;
 pub use format::AuditFormat;
 pub use list::{AuditOf, AuditPage, ListAudit};

@@ -112,7 +112,7 @@ pub struct Keyring {
 
 impl Keyring {
     /// Creates an installation with new keys. The caller stores the returned records.
-    pub async fn found(
+    pub async fn create(
         root: &dyn RootKeys,
         now: Time,
     ) -> Result<(InstanceRecord, Vec<InstanceKeyRecord>, Self), KeyringError> {
@@ -154,7 +154,7 @@ impl Keyring {
 
     /// Loads the keys of an installation. Fails if the root key is wrong, or if a key row is
     /// missing or changed.
-    pub async fn open(
+    pub async fn load(
         root: &dyn RootKeys,
         record: &InstanceRecord,
         keys: &[InstanceKeyRecord],
@@ -328,14 +328,14 @@ mod tests {
     async fn a_key_row_that_is_missing_is_noticed() {
         let root = StaticRootKey::new(&Key::generate());
         let now = Time::from_timestamp(0, 0).unwrap();
-        let (record, keys, _) = Keyring::found(&root, now).await.unwrap();
+        let (record, keys, _) = Keyring::create(&root, now).await.unwrap();
 
-        assert!(Keyring::open(&root, &record, &keys).await.is_ok());
+        assert!(Keyring::load(&root, &record, &keys).await.is_ok());
         for missing in 0..keys.len() {
             let mut rest = keys.clone();
             rest.remove(missing);
 
-            let opened = Keyring::open(&root, &record, &rest).await;
+            let opened = Keyring::load(&root, &record, &rest).await;
 
             assert!(matches!(opened, Err(KeyringError::Tampered)), "{:?}", keys[missing].purpose);
         }

@@ -13,6 +13,7 @@ mod sessions;
 mod start;
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use uuid::Uuid;
@@ -24,8 +25,7 @@ pub use poll::{CliGrant, CliUser, PollDeviceLogin, PollOutcome, Refusal};
 pub use sessions::{CliSession, ListCliSessions, RevokeCliSession};
 pub use start::{DeviceLogin, NewDeviceLogin, StartDeviceLogin};
 
-use crate::engine::Engine;
-use crate::engine::{Access, Context};
+use crate::engine::{Access, Context, Engine, Periodic, Schedule};
 use crate::limits::RateLimiter;
 use crate::model::{Error, Result, Subject};
 use crate::store::{DeviceLoginRecord, StoreResult};
@@ -81,9 +81,16 @@ async fn login_of<A: Access>(cx: &mut Context<'_, A>, code: &UserCode) -> Result
     })
 }
 
+/// Worker that deletes logins and sessions that have ended.
+pub const CLEAN_UP: Periodic = Periodic {
+    name: "device logins",
+    schedule: Schedule::every(Duration::from_secs(10)),
+    job: |engine| Box::pin(async move { Ok(delete_ended(&engine).await?) }),
+};
+
 /// Deletes logins and sessions that ended more than an hour ago. During that hour, a client
 /// that polls late is told that its login expired, instead of that the login does not exist.
-pub async fn forget_ended_logins(engine: &Engine) -> StoreResult<()> {
+pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
     let mut tx = engine.store().begin().await?;
     tx.delete_ended_logins(engine.now() - TimeDelta::hours(1)).await?;
     tx.commit().await
@@ -91,14 +98,14 @@ pub async fn forget_ended_logins(engine: &Engine) -> StoreResult<()> {
 
 /// True if an IP address may try another credential in a form that accepts one.
 #[must_use]
-pub fn may_guess(engine: &Engine, address: IpAddr) -> bool {
+pub fn may_attempt(engine: &Engine, address: IpAddr) -> bool {
     let window =
         engine.shared::<LoginAttempts>().0.look(AttemptKey::Address(address), engine.now());
     window.is_none_or(|window| window.admitted)
 }
 
 /// Counts a failed attempt with an invalid credential in a form.
-pub fn guessed(engine: &Engine, address: IpAddr) {
+pub fn count_failure(engine: &Engine, address: IpAddr) {
     engine.shared::<LoginAttempts>().0.count(AttemptKey::Address(address), engine.now());
 }
 

@@ -8,12 +8,14 @@ pub(crate) mod audit_queue;
 mod caller;
 mod context;
 mod note;
+mod offload;
 mod operation;
 mod options;
 pub(crate) mod records;
 mod shared;
 mod start;
 mod task;
+mod worker;
 
 pub use caller::{Caller, Callers, Person, Who};
 pub use context::Context;
@@ -22,12 +24,14 @@ pub use operation::{Access, Audit, Operation, Read, Write};
 pub use options::{Options, Ports};
 pub use start::StartError;
 pub use task::Task;
+pub use worker::{Job, Periodic, Schedule, Worker};
 
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
 use self::audit_queue::AuditQueue;
+use self::offload::Permits;
 use self::shared::Shared;
 use crate::crypto::Keyring;
 use crate::model::{Error, Result, Time};
@@ -40,6 +44,7 @@ pub struct Engine {
     keyring: Keyring,
     audit: AuditQueue,
     shared: Shared,
+    permits: Permits,
 }
 
 impl Engine {
@@ -48,8 +53,8 @@ impl Engine {
     /// Fails, without writing anything, if the keys and the data do not belong together.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
-        let (audit, shared) = (AuditQueue::default(), Shared::default());
-        Ok(Self { ports, options, keyring, audit, shared })
+        let (audit, shared, permits) = Default::default();
+        Ok(Self { ports, options, keyring, audit, shared, permits })
     }
 
     /// Performs an operation, entirely or not at all.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use crate::crypto::RootKeys;
 use crate::egress::EgressPolicy;
-use crate::model::{BaseUrl, Clock, MemberAccess, Plans};
+use crate::model::{BaseUrl, Clock, MemberAccess, Plans, SystemClock};
 use crate::ports::identity::IdentityVerifier;
 use crate::ports::mail::Mail;
+use crate::ports::offload::{Inline, Offload};
 use crate::ports::payments::{NoProvider, PaymentProvider};
-use crate::ports::timings::{Rotators, Timings};
+use crate::ports::rotators::{Rotators, Timings};
 use crate::ports::webhooks::WebhookSender;
 use crate::scanner::Rules;
 use crate::store::Store;
@@ -22,18 +23,37 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Root key, which wraps the keys of the installation.
     pub root: Arc<dyn RootKeys>,
-    /// Verifier of the tokens that people sign in with.
-    pub identity: Arc<dyn IdentityVerifier>,
+    /// Verifier of the tokens that people sign in with. Without it, only identities that the host
+    /// has verified itself can sign in.
+    pub identity: Option<Arc<dyn IdentityVerifier>>,
     /// E-mail. Without it, the inviter is given the link of an invitation.
     pub mail: Option<Mail>,
     /// Drivers that rotate credentials. Without them, rotations do not run.
     pub rotators: Option<Rotators>,
     /// HTTP client for webhooks. Without it, deliveries wait in the outbox.
     pub webhooks: Option<Arc<dyn WebhookSender>>,
+    /// Threads for CPU-bound work.
+    pub offload: Arc<dyn Offload>,
 }
 
 impl Ports {
-    /// Durations of rotations.
+    /// A store and a root key, the system clock, and nothing else. CPU-bound work runs on the calling
+    /// thread.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, root: Arc<dyn RootKeys>) -> Self {
+        Self {
+            store,
+            clock: Arc::new(SystemClock),
+            root,
+            identity: None,
+            mail: None,
+            rotators: None,
+            webhooks: None,
+            offload: Arc::new(Inline),
+        }
+    }
+
+    /// Timeouts and intervals of rotations.
     pub(crate) fn timings(&self) -> Timings {
         self.rotators.as_ref().map_or_else(Timings::default, |rotators| rotators.timings)
     }

@@ -14,6 +14,8 @@ use crate::store::{Reads, Sample, StoreError};
 /// Reason why the service does not start.
 #[derive(Debug)]
 pub enum StartError {
+    /// No root key was given.
+    NoRootKey,
     /// The installation's keys cannot be decrypted.
     Keys(KeyringError),
     /// The database has data but no key row: it was restored without its keys.
@@ -42,7 +44,7 @@ pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
     }
     let root = ports.root.as_ref();
     let (record, keys, keyring) =
-        Keyring::found(root, ports.clock.now()).await.map_err(StartError::Keys)?;
+        Keyring::create(root, ports.clock.now()).await.map_err(StartError::Keys)?;
     let mut tx = ports.store.begin().await?;
     match tx.insert_instance(&record, &keys).await {
         Ok(()) => {}
@@ -68,7 +70,7 @@ async fn load(ports: &Ports) -> Result<Option<Keyring>, StartError> {
     let mut reads = ports.store.read().await?;
     let Some((record, keys)) = reads.instance().await? else { return Ok(None) };
     let keyring =
-        Keyring::open(ports.root.as_ref(), &record, &keys).await.map_err(StartError::Keys)?;
+        Keyring::load(ports.root.as_ref(), &record, &keys).await.map_err(StartError::Keys)?;
     try_records(&keyring, reads.as_mut()).await?;
     Ok(Some(keyring))
 }
@@ -138,6 +140,7 @@ impl From<StoreError> for StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoRootKey => f.write_str("no root key was given"),
             Self::Keys(error) => error.fmt(f),
             Self::OrphanData => f.write_str(
                 "the database holds data but no key row: it was restored without its keys",
@@ -158,7 +161,7 @@ impl std::error::Error for StartError {
         match self {
             Self::Keys(error) => Some(error),
             Self::Store(error) => Some(error),
-            Self::OrphanData | Self::Unreadable { .. } => None,
+            Self::NoRootKey | Self::OrphanData | Self::Unreadable { .. } => None,
         }
     }
 }

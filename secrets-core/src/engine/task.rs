@@ -14,10 +14,6 @@ pub trait Task: Send + Sized + 'static {
     const NAME: &'static str;
     /// Kinds of caller allowed. Checked before anything else.
     const CALLERS: Callers;
-    /// True if the task blocks its thread for long: it derives keys from passphrases (most of a
-    /// second and 64 MiB each) or searches large texts. A host should run such tasks on separate
-    /// threads, and only a few at a time.
-    const IS_LONG: bool = false;
     /// Result of a successful run.
     type Output: Serialize + Send + 'static;
 

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use crate::crypto::Tag;
-use crate::engine::Engine;
-use crate::engine::{Audit, Callers, Context, Operation, Read};
+use crate::engine::{Audit, Callers, Context, Engine, Operation, Read};
 use crate::model::{EnvironmentId, EnvironmentPath, Result};
 use crate::secrets::chain_tag;
 use crate::store::Wanted;
@@ -48,7 +47,7 @@ impl Operation for WatchEnvironment {
 
 /// Loads the current revision of an environment, for host applications that notify watchers.
 /// `None` if the environment no longer exists.
-pub(super) async fn revision(engine: &Engine, environment: EnvironmentId) -> Result<Option<Tag>> {
+pub async fn revision(engine: &Engine, environment: EnvironmentId) -> Result<Option<Tag>> {
     let chain = engine.store().read().await?.chain(environment).await?;
     let revision = || chain_tag(engine.keyring(), ETAG_NAME, &chain);
     Ok((!chain.is_empty()).then(revision))

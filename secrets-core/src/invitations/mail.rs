@@ -44,7 +44,7 @@ impl Channel for InvitationMail {
     }
 
     fn max_in_flight(&self) -> usize {
-        4
+        8
     }
 
     fn is_available(&self, engine: &Engine) -> bool {

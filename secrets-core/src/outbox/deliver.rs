@@ -1,11 +1,15 @@
 //! Delivery: claims due deliveries, sends them and records the outcome.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 
 use super::Channel;
-use crate::engine::Engine;
-use crate::model::Time;
+use crate::engine::{Engine, Job, Schedule, Worker};
+use crate::model::{Error, Time};
 use crate::ports::mail::DeliveryError;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 
@@ -18,6 +22,30 @@ const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 /// A delivery that no other node sends while the claim lasts.
 #[derive(Debug)]
 pub struct Claimed(DeliveryRecord);
+
+/// Worker that sends the deliveries of a channel.
+pub struct DeliveryWorker<C>(pub C);
+
+#[async_trait]
+impl<C: Channel + Clone + 'static> Worker for DeliveryWorker<C> {
+    fn name(&self) -> &'static str {
+        self.0.kind()
+    }
+
+    fn schedule(&self) -> Schedule {
+        let max_jobs = self.0.max_in_flight();
+        Schedule { max_jobs, ..Schedule::every(Duration::from_secs(2)) }
+    }
+
+    async fn jobs(&self, engine: &Arc<Engine>, room: usize) -> Result<Vec<Job>, Error> {
+        let claimed = claim_due(engine, &self.0, room).await?.into_iter();
+        let job = |claimed| {
+            let (engine, channel) = (Arc::clone(engine), self.0.clone());
+            Box::pin(async move { Ok(deliver(&engine, &channel, claimed).await?) }) as Job
+        };
+        Ok(claimed.map(job).collect())
+    }
+}
 
 /// Sends the due deliveries of a channel and returns their number. Several nodes may do so at once.
 pub async fn deliver_due(engine: &Engine, channel: &dyn Channel) -> StoreResult<usize> {

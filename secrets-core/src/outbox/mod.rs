@@ -7,7 +7,7 @@
 mod deliver;
 
 use async_trait::async_trait;
-pub use deliver::{Claimed, claim_due, deliver, deliver_due, end_claims};
+pub use deliver::{Claimed, DeliveryWorker, claim_due, deliver, deliver_due, end_claims};
 pub(crate) use deliver::{settle, settle_attempt};
 
 use crate::engine::{Context, Engine, Write};

@@ -2,8 +2,10 @@
 
 pub mod identity;
 pub mod mail;
+pub mod offload;
 pub mod payments;
 pub mod rotator;
-pub mod timings;
+pub mod rotators;
+pub mod timer;
 pub mod webhook_url;
 pub mod webhooks;

@@ -4,6 +4,7 @@ mod create;
 mod delete;
 mod get;
 mod list;
+mod purge;
 mod restore;
 mod update;
 
@@ -14,6 +15,7 @@ pub use create::{CreateProject, NewProject};
 pub use delete::DeleteProject;
 pub use get::{GetProject, ProjectWithEnvironments};
 pub use list::ListProjects;
+pub use purge::{PURGE, purge};
 pub use restore::RestoreProject;
 pub use update::{ProjectChange, UpdateProject};
 

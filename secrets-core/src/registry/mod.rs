@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use self::input::Input;
 use crate::account::{
-    DeleteAccount, ExportAccount, GetAccount, NewArchive, TakeAccountSecrets, UpdateAccount,
+    DeleteAccount, ExportAccount, GetAccount, NewArchive, ExportAccountSecrets, UpdateAccount,
 };
 use crate::audit::{AuditOf, AuditQuery, ListAudit};
 use crate::billing::{GetBilling, GetUsage, SetPlan};
@@ -21,7 +21,7 @@ use crate::device_login::{
     ApproveDeviceLogin, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin, PollDeviceLogin,
     RevokeCliSession, StartDeviceLogin, UserCode,
 };
-use crate::engine::{Caller, Task};
+use crate::engine::{Caller, Engine, Task};
 use crate::environments::{
     CreateEnvironment, DeleteEnvironment, GetEnvironment, ListEnvironments, UpdateEnvironment,
 };
@@ -49,7 +49,7 @@ use crate::rotations::{
 use crate::scans::{CreateScan, DeleteScan, GetScan, ListScans, UpdateFinding};
 use crate::secrets::{
     CreateSecret, DeleteSecret, ExportSecrets, GetSecret, Held, ImportSecrets, ListSecrets,
-    ReadHistory, RollBackSecret, SubmittedImport, TakeBundle, UpdateSecret,
+    ReadHistory, RollBackSecret, SubmittedImport, ExportBundle, UpdateSecret,
 };
 use crate::service::Service;
 use crate::teams::{CreateTeam, GetTeam, ListTeams};
@@ -61,26 +61,20 @@ type Called<'a> = Pin<Box<dyn Future<Output = Result<Value>> + Send + 'a>>;
 
 /// Defines the table of operations: each with the expression that builds it from the input.
 macro_rules! operations {
-    (|$input:ident, $service:ident| $($task:ident $make:tt)*) => {
+    (|$input:ident, $engine:ident| $($task:ident $make:tt)*) => {
         /// Names of all operations.
         pub const NAMES: &[&str] = &[$(<$task as Task>::NAME),*];
 
-        /// True if the named operation blocks its thread for long: see [`Task::IS_LONG`].
-        #[must_use]
-        pub fn is_long(name: &str) -> bool {
-            [$((<$task as Task>::NAME, <$task as Task>::IS_LONG)),*].contains(&(name, true))
-        }
-
         fn find<'a>(
-            service: &'a Service,
+            engine: &'a Engine,
             caller: &'a Caller,
             name: &str,
             input: Value,
         ) -> Option<Called<'a>> {
             $(if name == <$task as Task>::NAME {
-                return Some(Box::pin(perform(service, caller, input, |$input, $service| {
+                return Some(Box::pin(perform(engine, caller, input, |$input, $engine| {
                     // Not every operation needs both.
-                    let _ = (&*$input, $service);
+                    let _ = (&*$input, $engine);
                     Ok($task $make)
                 })));
             })*
@@ -92,35 +86,35 @@ macro_rules! operations {
 /// Performs the named operation for the caller. Fails with [`Error::NotFound`] if there is no such
 /// operation.
 pub async fn call(service: &Service, caller: &Caller, name: &str, input: Value) -> Result<Value> {
-    match find(service, caller, name, input) {
+    match find(service.engine(), caller, name, input) {
         Some(outcome) => outcome.await,
         None => Err(Error::NotFound(Subject::Resource)),
     }
 }
 
 async fn perform<T: Task>(
-    service: &Service,
+    engine: &Engine,
     caller: &Caller,
     input: Value,
-    make: fn(&mut Input, &Service) -> Result<T>,
+    make: fn(&mut Input, &Engine) -> Result<T>,
 ) -> Result<Value> {
     // As over HTTP: a caller who is not allowed learns nothing about the validity of the input.
     T::CALLERS.admit(caller)?;
     let mut input = Input::new(input)?;
-    let task = make(&mut input, service)?;
+    let task = make(&mut input, engine)?;
     input.end()?;
-    let output = task.run(service, caller).await?;
+    let output = task.run(engine, caller).await?;
     serde_json::to_value(output).map_err(Error::internal)
 }
 
-operations! { |input, service|
+operations! { |input, engine|
     SyncUser {}
     ReadMe {}
     GetAccount {}
     UpdateAccount { change: input.rest()? }
     DeleteAccount { confirmation: input.rest()? }
     ExportAccount {}
-    TakeAccountSecrets { passphrase: input.rest::<NewArchive>()?.passphrase()? }
+    ExportAccountSecrets { passphrase: input.rest::<NewArchive>()?.passphrase()? }
 
     ListTeams {}
     CreateTeam { team: input.rest()? }
@@ -130,9 +124,9 @@ operations! { |input, service|
     InviteMember {
         team: input.id("team")?,
         invitation: input.rest()?,
-        links: service.options().links.clone(),
+        links: engine.options().links.clone(),
     }
-    ListInvitations { team: input.id("team")?, links: service.options().links.clone() }
+    ListInvitations { team: input.id("team")?, links: engine.options().links.clone() }
     RevokeInvitation { team: input.id("team")?, invitation: input.id("invitation")? }
     ResendInvitation { team: input.id("team")?, invitation: input.id("invitation")? }
     ListMyInvitations {}
@@ -187,7 +181,7 @@ operations! { |input, service|
         at: input.environment()?,
         import: input.rest::<SubmittedImport>()?.try_into()?,
     }
-    TakeBundle { at: input.environment()?, new: input.rest()? }
+    ExportBundle { at: input.environment()?, bundle: input.rest()? }
     ReadHistory {
         at: input.environment()?,
         key: input.key()?,
@@ -263,7 +257,7 @@ operations! { |input, service|
         change: input.rest()?,
     }
 
-    StartDeviceLogin { base: service.options().links.clone(), login: input.rest()? }
+    StartDeviceLogin { base: engine.options().links.clone(), login: input.rest()? }
     PollDeviceLogin {
         grant_type: input.text_if_any("grant_type")?,
         device_code: input.text_if_any("device_code")?,

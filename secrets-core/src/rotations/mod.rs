@@ -26,7 +26,7 @@ pub use create::{CreateRotation, NewRotation};
 pub use delete::{BeginRevocation, BegunRevocation, DeleteRotation, RemoveRotation};
 pub use keys::SecretMapping;
 pub use list::{GetRotation, ListRotations, ReadRotationHistory};
-pub use machine::{Claim, claim_rotations, end_rotation_leases, work};
+pub use machine::{Claim, RotationWorker, claim_rotations, end_rotation_leases, work};
 pub use model::{HistoryEntry, Rotation};
 pub use rotate::{BeginRotation, BegunRotation, RotateNow};
 pub(crate) use sealing::{Kept, OpenPlace};

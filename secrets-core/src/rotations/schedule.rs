@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use crate::crypto::random;
 use crate::model::Time;
 use crate::model::rotations::RotationStatus;
-use crate::ports::timings::Timings;
+use crate::ports::rotators::Timings;
 use crate::store::RotationRecord;
 
 /// Maximum time in status `error`. After that, the rotation is disabled.

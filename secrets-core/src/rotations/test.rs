@@ -178,7 +178,7 @@ pub(super) async fn test_rotation(
 async fn test(engine: &Engine, prepared: PreparedTest) -> Result<TestResult> {
     let PreparedTest { target, method } = prepared;
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-    let tested = match rotators.of(method, &target) {
+    let tested = match rotators.driver(method, &target) {
         Ok(rotator) => rotator.test(&target).await,
         Err(error) => Err(error),
     };

@@ -1,8 +1,7 @@
 //! Running a whole scan: begin, search, store.
 
 use super::{BeginScan, KeepScan, NewScan, ScanWithFindings};
-use crate::engine::Engine;
-use crate::engine::{Caller, Callers, Operation, Task};
+use crate::engine::{Caller, Callers, Engine, Operation, Task};
 use crate::model::Result;
 
 /// Runs a scan and stores its findings. No transaction is open during the search.
@@ -15,11 +14,11 @@ pub struct CreateScan {
 impl Task for CreateScan {
     const NAME: &'static str = <KeepScan as Operation>::NAME;
     const CALLERS: Callers = <KeepScan as Operation>::CALLERS;
-    const IS_LONG: bool = true;
     type Output = ScanWithFindings;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<ScanWithFindings> {
         let begun = engine.perform(caller, BeginScan { scan: self.scan }).await?;
-        engine.perform(caller, KeepScan { scan: begun.work() }).await
+        let scan = engine.offload(move || begun.work()).await?;
+        engine.perform(caller, KeepScan { scan }).await
     }
 }

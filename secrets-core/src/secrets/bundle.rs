@@ -10,13 +10,12 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::reading::all_visible;
 use super::sealing::reveal;
-use super::{Held, ListSecrets, Secret};
+use super::Secret;
 use crate::bundle::{
     self, About, BundleKey, BundledSecret, NewRecipient, Recipients, Signer, SigningKey,
 };
 use crate::crypto::Plaintext;
-use crate::engine::Engine;
-use crate::engine::{Audit, Caller, Callers, Context, Operation, Read, Task};
+use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Read, Task};
 use crate::model::object::list;
 use crate::model::{Broken, EnvironmentPath, Error, Result, Rule, Time};
 use crate::store::Wanted;
@@ -46,7 +45,7 @@ pub struct Lifetime(u32);
 
 /// A bundle's recipients and derived keys, created by [`NewBundle::prepare`].
 #[derive(Debug)]
-pub struct PreparedBundle {
+struct PreparedBundle {
     recipients: Recipients,
     key: Option<BundleKey>,
     lifetime: Option<Lifetime>,
@@ -58,8 +57,20 @@ pub struct PreparedBundle {
 pub struct ExportBundle {
     /// Environment to export.
     pub at: EnvironmentPath,
-    /// Recipients, keys and lifetime of the bundle.
-    pub bundle: PreparedBundle,
+    /// Settings for the bundle.
+    pub bundle: NewBundle,
+}
+
+/// First step of [`ExportBundle`]: checks that the caller may read the environment, because
+/// deriving keys is expensive.
+struct AuthorizeExport {
+    at: EnvironmentPath,
+}
+
+/// Last step of [`ExportBundle`]: reads the secrets and encrypts them.
+struct SealBundle {
+    at: EnvironmentPath,
+    bundle: PreparedBundle,
 }
 
 /// A bundle and its metadata.
@@ -96,37 +107,38 @@ pub struct BundleFile(pub Vec<u8>);
 impl NewBundle {
     /// Derives the keys. A passphrase takes 64 MiB of memory and a large part of a second to
     /// derive.
-    pub fn prepare(self) -> Result<PreparedBundle> {
+    fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })
     }
 }
 
-/// Prepares and exports a bundle: [`ExportBundle`] in the form in which host applications run it.
-#[derive(Debug)]
-pub struct TakeBundle {
-    /// Environment to export.
-    pub at: EnvironmentPath,
-    /// Settings for the bundle.
-    pub new: NewBundle,
-}
-
-impl Task for TakeBundle {
-    const NAME: &'static str = <ExportBundle as Operation>::NAME;
-    const CALLERS: Callers = <ExportBundle as Operation>::CALLERS;
-    const IS_LONG: bool = true;
+impl Task for ExportBundle {
+    const NAME: &'static str = <SealBundle as Operation>::NAME;
+    const CALLERS: Callers = <SealBundle as Operation>::CALLERS;
     type Output = SealedBundle;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<SealedBundle> {
-        let Self { at, new } = self;
-        // Nobody has us derive keys for what they may not read.
-        engine.perform(caller, ListSecrets { at: at.clone(), held: Held::Anything }).await?;
-        let bundle = new.prepare()?;
-        engine.perform(caller, ExportBundle { at, bundle }).await
+        let Self { at, bundle } = self;
+        engine.perform(caller, AuthorizeExport { at: at.clone() }).await?;
+        let bundle = engine.offload(move || bundle.prepare()).await??;
+        engine.perform(caller, SealBundle { at, bundle }).await
     }
 }
 
-impl Operation for ExportBundle {
+impl Operation for AuthorizeExport {
+    const NAME: &'static str = <SealBundle as Operation>::NAME;
+    const CALLERS: Callers = <SealBundle as Operation>::CALLERS;
+    const AUDIT: Audit = Audit::Nothing;
+    type Access = Read;
+    type Output = ();
+
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<()> {
+        cx.view(&self.at, Wanted::Nothing).await.map(drop)
+    }
+}
+
+impl Operation for SealBundle {
     const NAME: &'static str = "secret.bundle";
     const CALLERS: Callers = Callers::Any;
     const AUDIT: Audit = Audit::Export("secrets.exported");

@@ -22,7 +22,7 @@ pub struct SecretChange {
 }
 
 /// Content of a secret's next version.
-pub(super) struct Content {
+pub(crate) struct Content {
     pub(super) value: Plaintext,
     pub(super) hidden: bool,
 }

@@ -21,9 +21,7 @@ pub(crate) mod writing;
 use serde::Serialize;
 use uuid::Uuid;
 
-pub use bundle::{
-    BundleFile, ExportBundle, Lifetime, NewBundle, PreparedBundle, SealedBundle, TakeBundle,
-};
+pub use bundle::{BundleFile, ExportBundle, Lifetime, NewBundle, SealedBundle};
 pub use change::SecretChange;
 use change::check_version;
 pub use create::{CreateSecret, NewSecret};

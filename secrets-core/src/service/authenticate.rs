@@ -8,6 +8,7 @@ use crate::engine::{Caller, Note, Person, Who};
 use crate::model::{Error, Identity, Origin, Result, Time};
 use crate::ports::identity::Unverified;
 use crate::store::{AuditRecord, TokenUse};
+use crate::users::SyncUser;
 
 /// The same text for every invalid credential, so that it does not reveal the reason.
 const INVALID: Error = Error::Unauthenticated("invalid or expired credential");
@@ -22,24 +23,24 @@ impl Service {
         if credential.starts_with("cli_") {
             return self.cli_session(credential, origin).await;
         }
-        let identity =
-            self.ports().identity.verify(credential).await.map_err(|error| match error {
-                Unverified::Invalid => INVALID,
-                Unverified::Unavailable(cause) => Error::Unavailable(cause),
-            })?;
+        let verifier = self.engine.ports().identity.as_ref().ok_or(INVALID)?;
+        let identity = verifier.verify(credential).await.map_err(|error| match error {
+            Unverified::Invalid => INVALID,
+            Unverified::Unavailable(cause) => Error::Unavailable(cause),
+        })?;
         let mut caller = self.identify(identity, origin).await?;
         if let Who::Unsynced(identity) = &mut caller.who
             && identity.email.is_none()
         {
             let known = Identity::clone(identity);
-            *identity = Arc::new(self.ports().identity.enrich(credential, known).await);
+            *identity = Arc::new(verifier.enrich(credential, known).await);
         }
         Ok(caller)
     }
 
     /// Loads the caller for an identity that the host has already verified.
     pub async fn identify(&self, identity: Identity, origin: Origin) -> Result<Caller> {
-        let mut reads = self.store().read().await?;
+        let mut reads = self.engine.store().read().await?;
         let user = reads.user_by_subject(&identity.issuer, &identity.subject).await?;
         let who = match user {
             Some(user) => Who::Person(Arc::new(Person { user, identity, session: None })),
@@ -48,14 +49,22 @@ impl Service {
         Ok(Caller { who, origin })
     }
 
+    /// Signs in a person whom the host application has authenticated itself. Creates the account and
+    /// a personal team at the first sign-in, and updates the profile at later ones.
+    pub async fn sign_in(&self, identity: Identity, origin: Origin) -> Result<Caller> {
+        let caller = self.identify(identity.clone(), origin.clone()).await?;
+        self.perform(&caller, SyncUser).await?;
+        self.identify(identity, origin).await
+    }
+
     async fn token(&self, text: &str, origin: Origin) -> Result<Caller> {
         if !TokenText::is_plausible(text) {
             return Err(INVALID);
         }
-        let mac = TokenMac::of(self.keyring(), text);
-        let mut reads = self.store().read().await?;
+        let mac = TokenMac::of(self.engine.keyring(), text);
+        let mut reads = self.engine.store().read().await?;
         let token = reads.token_by_mac(&mac).await?.ok_or(INVALID)?;
-        let now = self.now();
+        let now = self.engine.now();
         let ended = token.expires_at.is_some_and(|end| end <= now);
         let previous = token.previous.filter(|previous| now < previous.until);
         let is_known = token.mac == mac || previous.is_some_and(|previous| previous.mac == mac);
@@ -81,24 +90,18 @@ impl Service {
         let resource = ("service_token", Some(token.id.uuid()), Some(token.name.to_string()));
         let note = Note { team: Some(token.team), resource: Some(resource), ..Note::default() };
         let entry = note.into_entry(caller, "token.used_denied", now);
-        self.record(AuditRecord { outcome: "denied".to_owned(), ..entry }).await?;
+        self.engine.record(AuditRecord { outcome: "denied".to_owned(), ..entry }).await?;
         Err(Error::Elsewhere("this token may not be used from this address"))
-    }
-
-    /// Writes the pending last-used times of tokens. The host calls it periodically and before it
-    /// stops.
-    pub async fn write_token_uses(&self) -> Result<()> {
-        self.uses.write(self.store()).await.map_err(Into::into)
     }
 
     async fn cli_session(&self, text: &str, origin: Origin) -> Result<Caller> {
         if !TokenText::is_plausible(text) {
             return Err(INVALID);
         }
-        let mac = TokenMac::of(self.keyring(), text);
-        let mut reads = self.store().read().await?;
+        let mac = TokenMac::of(self.engine.keyring(), text);
+        let mut reads = self.engine.store().read().await?;
         let (session, user) = reads.cli_session(&mac).await?.ok_or(INVALID)?;
-        if session.expires_at <= self.now() || session.mac != mac {
+        if session.expires_at <= self.engine.now() || session.mac != mac {
             return Err(INVALID);
         }
         let identity = Identity {

@@ -23,15 +23,15 @@ impl Service {
         Health {
             database: self.check_store().await,
             encryption: self.check_encryption(),
-            audit: self.records(),
+            audit: self.engine.records(),
         }
     }
 
     async fn check_store(&self) -> bool {
-        match self.store().ping().await {
+        match self.engine.store().ping().await {
             Ok(None) => true,
             Ok(Some(there)) => {
-                let apart = (there - self.now()).abs();
+                let apart = (there - self.engine.now()).abs();
                 if apart > TimeDelta::seconds(30) {
                     tracing::warn!(
                         seconds = apart.num_seconds(),
@@ -55,7 +55,7 @@ impl Service {
         let context = RecordContext {
             purpose: Purpose::Value,
             hidden: false,
-            instance: self.keyring().instance(),
+            instance: self.engine.keyring().instance(),
             project: ProjectId::NIL,
             environment: None,
             object: ProjectId::NIL.uuid(),

@@ -1,40 +1,80 @@
-//! The service: the engine, with sign-in, health and verification.
+//! The service: the engine, with authentication, health and verification of all records.
 
 mod authenticate;
+mod builder;
 mod health;
-mod purge;
-mod uses;
 mod verify;
 
-use std::ops::Deref;
 use std::sync::Arc;
 
+pub use builder::Builder;
 pub use health::Health;
 pub use verify::VerifiedRecords;
 
-use self::uses::Uses;
-use crate::engine::{Engine, Options, Ports, StartError};
+use crate::model::Result;
+use crate::engine::{Caller, Engine, Operation, Options, Ports, StartError, Task};
+use crate::store::Store;
+use crate::tokens::uses::TokenUses;
 
-/// The secrets service.
+/// The secrets service: authenticates callers and performs their operations.
+///
+/// Cheap to share behind an [`Arc`]. Background work, such as sealing the audit log, runs only
+/// while the host runs the [`workers`](crate::workers).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use secrets_core::crypto::Key;
+/// use secrets_core::model::{Identity, Origin};
+/// use secrets_core::projects::ListProjects;
+/// use secrets_core::store::MemoryStore;
+/// use secrets_core::Service;
+///
+/// # futures_executor::block_on(async {
+/// let store = Arc::new(MemoryStore::new());
+/// let service = Service::builder(store).root_key(Key::generate()).build().await?;
+/// let ada = Identity::new("https://login.example.com", "ada", "ada@example.com");
+/// let caller = service.sign_in(ada, Origin::default()).await?;
+/// assert!(service.perform(&caller, ListProjects).await?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 pub struct Service {
     engine: Arc<Engine>,
-    uses: Uses,
+    uses: Arc<TokenUses>,
 }
 
 impl Service {
-    /// Opens the service over its store. Creates the installation's keys if the store is empty.
+    /// Builder of a service over a store.
+    #[must_use]
+    pub fn builder(store: Arc<dyn Store>) -> Builder {
+        Builder::new(store)
+    }
+
+    /// Opens the service. Creates the installation's keys if the store is empty.
     ///
     /// Fails, without writing anything, if the keys and the data do not belong together.
-    pub async fn open(ports: Ports, options: Options) -> Result<Self, StartError> {
+    pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let engine = Arc::new(Engine::open(ports, options).await?);
-        Ok(Self { engine, uses: Uses::default() })
+        let uses = engine.shared();
+        Ok(Self { engine, uses })
     }
-}
 
-impl Deref for Service {
-    type Target = Engine;
-
-    fn deref(&self) -> &Engine {
+    /// The engine, for background work and other functions that no caller requests.
+    #[must_use]
+    pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Performs an operation, entirely or not at all.
+    pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
+        self.engine.perform(caller, operation).await
+    }
+
+    /// Runs a task: an operation, or several with waiting in between. Spawn it, so that a client
+    /// that disconnects does not stop it half-way.
+    pub async fn run<T: Task>(&self, caller: &Caller, task: T) -> Result<T::Output> {
+        T::CALLERS.admit(caller)?;
+        task.run(&self.engine, caller).await
     }
 }

@@ -43,7 +43,7 @@ struct Keys {
 impl Service {
     /// Decrypts every record of every secret and rotation, including those of deleted projects.
     pub async fn verify_records(&self) -> StoreResult<VerifiedRecords> {
-        let mut reads = self.store().read().await?;
+        let mut reads = self.engine.store().read().await?;
         let mut verified = VerifiedRecords::default();
         let mut keys = Keys { project: ProjectId::NIL, by_version: HashMap::new() };
         let mut from = Some(SecretId::from(Uuid::nil()));
@@ -95,8 +95,8 @@ impl Service {
             Ok(None) | Err(StoreError::Broken(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let Ok(place) = OpenPlace::new(self.keyring(), place) else { return Ok(None) };
-        let seals = place.seals(self.keyring());
+        let Ok(place) = OpenPlace::new(self.engine.keyring(), place) else { return Ok(None) };
+        let seals = place.seals(self.engine.keyring());
         let mut kept = vec![(Kept::Connection(rotation.id), rotation.connection.clone())];
         kept.extend(rotation.proxy.clone().map(|proxy| (Kept::Proxy(rotation.id), proxy)));
         if let Some(attempt) = reads.open_attempt(rotation.id).await? {
@@ -129,7 +129,7 @@ impl Service {
             *keys = Keys { project: record.project, by_version: HashMap::new() };
         }
         // The sample includes the key of a deleted project too, which no other query returns.
-        keys.by_version.insert(record.version, self.keyring().project_key(record).ok());
+        keys.by_version.insert(record.version, self.engine.keyring().project_key(record).ok());
         self.opens(reads, keys, &sample.secret).await
     }
 
@@ -140,7 +140,7 @@ impl Service {
         keys: &mut Keys,
         secret: &SecretRecord,
     ) -> StoreResult<Option<u64>> {
-        let instance = self.keyring().instance();
+        let instance = self.engine.keyring().instance();
         let mut records = 0;
         if let Some(sealed) = &secret.description {
             let context = description_context(instance, keys.project, secret);
@@ -173,7 +173,7 @@ impl Service {
         let Some(version) = sealed.key_version() else { return Ok(None) };
         if !keys.by_version.contains_key(&version) {
             let record = reads.project_key(keys.project, version).await?;
-            let key = record.and_then(|record| self.keyring().project_key(&record).ok());
+            let key = record.and_then(|record| self.engine.keyring().project_key(&record).ok());
             keys.by_version.insert(version, key);
         }
         Ok(keys.by_version.get(&version).and_then(Option::as_ref))
@@ -190,44 +190,32 @@ fn after(id: Uuid) -> Option<Uuid> {
 mod tests {
     use std::sync::Arc;
 
-    use async_trait::async_trait;
 
     use super::*;
-    use crate::crypto::{Key, Plaintext, StaticRootKey};
-    use crate::engine::{Options, Ports};
-    use crate::model::{Identity, ManualClock};
-    use crate::ports::identity::{IdentityVerifier, Unverified};
+    use crate::crypto::{Key, Plaintext};
+    use crate::model::ManualClock;
     use crate::store::{AttemptRecord, MemoryStore, WebhookRecord};
     use crate::testing::fixtures::{
         at, attempt, environment, project, rotation, team, user, webhook,
     };
-
-    struct RejectAll;
-
-    #[async_trait]
-    impl IdentityVerifier for RejectAll {
-        async fn verify(&self, _: &str) -> Result<Identity, Unverified> {
-            Err(Unverified::Invalid)
-        }
-    }
 
     /// Stores a rotation and a webhook in a deleted project, with every record sealed correctly.
     async fn create_rotation(service: &Service) -> (RotationRecord, WebhookRecord) {
         let owner = user("owner");
         let team = team(&owner, "acme");
         let project = project(&team, "billing");
-        let key = service.keyring().draw_project_key(project.id);
+        let key = service.engine().keyring().draw_project_key(project.id);
         let place = environment(&project, "production");
         let mut record = rotation(&place, "orders");
-        let mut tx = service.store().begin().await.unwrap();
+        let mut tx = service.engine().store().begin().await.unwrap();
         tx.insert_user(&owner).await.unwrap();
         tx.insert_team(&team).await.unwrap();
         tx.insert_project(&project, &key).await.unwrap();
         tx.insert_environment(&place).await.unwrap();
         tx.insert_rotation(&record, &[]).await.unwrap();
         let opened = tx.rotation_place(record.id).await.unwrap().unwrap();
-        let opened = OpenPlace::new(service.keyring(), opened).unwrap();
-        let seals = opened.seals(service.keyring());
+        let opened = OpenPlace::new(service.engine().keyring(), opened).unwrap();
+        let seals = opened.seals(service.engine().keyring());
         let seal = |kept| seals.seal(kept, &Plaintext::new("kvc_kept".to_owned()).unwrap());
         record.connection = seal(Kept::Connection(record.id));
         record.proxy = Some(seal(Kept::Proxy(record.id)));
@@ -244,16 +232,9 @@ mod tests {
     }
 
     async fn service() -> Service {
-        let ports = Ports {
-            store: Arc::new(MemoryStore::new()),
-            clock: Arc::new(ManualClock::new(at(0))),
-            root: Arc::new(StaticRootKey::new(&Key::generate())),
-            identity: Arc::new(RejectAll),
-            mail: None,
-            rotators: None,
-            webhooks: None,
-        };
-        Service::open(ports, Options::default()).await.unwrap()
+        let store = Arc::new(MemoryStore::new());
+        let clock = Arc::new(ManualClock::new(at(0)));
+        Service::builder(store).root_key(Key::generate()).clock(clock).build().await.unwrap()
     }
 
     #[tokio::test]
@@ -271,7 +252,7 @@ mod tests {
     async fn a_record_of_another_place_does_not_open() {
         let service = service().await;
         let (record, created) = create_rotation(&service).await;
-        let mut tx = service.store().begin().await.unwrap();
+        let mut tx = service.engine().store().begin().await.unwrap();
         let swapped = RotationRecord { proxy: Some(created.sealed), ..record.clone() };
         tx.update_rotation(&swapped).await.unwrap();
         tx.commit().await.unwrap();

@@ -11,7 +11,9 @@ use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
 };
-use crate::ports::timings::{Rotators, Timer, Timings};
+use crate::model::rotations::Integration;
+use crate::ports::rotators::Rotators;
+use crate::ports::timer::Timer;
 
 /// Fake database server that keeps its users in memory.
 #[derive(Debug, Default)]
@@ -197,11 +199,9 @@ impl Timer for QuickTimer {
 /// faster.
 #[must_use]
 pub fn rotators(database: &Arc<MemoryDatabase>) -> Rotators {
-    Rotators {
-        postgresql: database.clone(),
-        mysql: database.clone(),
-        proxied: Some(database.clone()),
-        timer: Arc::new(QuickTimer),
-        timings: Timings::default(),
-    }
+    let rotators = Rotators::new(Arc::new(QuickTimer));
+    let rotators = Integration::ALL.iter().fold(rotators, |rotators, integration| {
+        rotators.with(*integration, database.clone())
+    });
+    Rotators { proxied: Some(database.clone()), ..rotators }
 }

@@ -4,6 +4,7 @@ mod create;
 mod delete;
 mod list;
 mod rotate;
+pub(crate) mod uses;
 
 use std::net::IpAddr;
 
@@ -13,6 +14,7 @@ pub use create::{CreateToken, ExpiryDays, Network, NewToken};
 pub use delete::DeleteToken;
 pub use list::ListTokens;
 pub use rotate::{GracePeriod, RotateToken, TokenRotation};
+pub use uses::{TOKEN_USES, write_uses};
 
 use crate::crypto::TokenText;
 use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};

@@ -10,7 +10,7 @@ use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
 use secrets_core::egress::{EgressPolicy, Gate};
 use secrets_core::jwt::Keys;
 use secrets_core::ports::mail::Mail;
-use secrets_core::ports::timings::Rotators;
+use secrets_core::ports::rotators::Rotators;
 use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::store::sql::{postgres, sqlite};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use secrets_core::ports::timings::Timings;
+use secrets_core::ports::rotators::Timings;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
 use serde_json::{Value, json};

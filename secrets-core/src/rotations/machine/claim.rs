@@ -1,8 +1,10 @@
 //! Claiming rotations with work, so that only one worker at a time works on each.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
 
 use super::super::connection;
 use super::super::schedule::span;
@@ -10,15 +12,50 @@ use super::super::sealing::OpenPlace;
 use super::attempt::Attempt;
 use super::seats::{Asker, Seat};
 use super::work::{Halt, Held, Work};
-use crate::engine::Engine;
+use crate::engine::{Engine, Job, Schedule, Worker};
 use crate::model::lock::lock;
 use crate::model::rotations::RotationStatus;
 use crate::model::{Result, RotationId};
-use crate::ports::timings::Rotators;
+use crate::ports::rotators::Rotators;
 use crate::store::{Lease, StoreResult};
+
+/// Deadline of the work on one rotation. Each call to a target ends within 30 seconds; what is cut
+/// off continues after the lease has ended.
+const MAX_WORK_TIME: Duration = Duration::from_mins(10);
 
 /// Maximum number of rotations with work considered per call.
 const MAX_CANDIDATES: u32 = 64;
+
+/// Worker that rotates due credentials and continues unfinished attempts.
+#[derive(Debug, Clone, Copy)]
+pub struct RotationWorker;
+
+#[async_trait]
+impl Worker for RotationWorker {
+    fn name(&self) -> &'static str {
+        "rotations"
+    }
+
+    fn schedule(&self) -> Schedule {
+        Schedule {
+            timeout: MAX_WORK_TIME,
+            max_jobs: MAX_CANDIDATES as usize,
+            ..Schedule::every(Duration::from_secs(1))
+        }
+    }
+
+    async fn jobs(&self, engine: &Arc<Engine>, _room: usize) -> Result<Vec<Job>> {
+        let claims = claim_rotations(engine).await?.into_iter();
+        let job = |claim| {
+            let engine = Arc::clone(engine);
+            Box::pin(async move {
+                work(&engine, claim).await;
+                Ok(())
+            }) as Job
+        };
+        Ok(claims.map(job).collect())
+    }
+}
 
 /// A claimed rotation with work. No other node works on it while the lease lasts. [`work`]
 /// does the work.

@@ -37,7 +37,7 @@ mod work;
 
 pub(super) use attempt::plan;
 pub(in crate::rotations) use claim::claim_rotation;
-pub use claim::{Claim, claim_rotations, end_rotation_leases, work};
+pub use claim::{Claim, RotationWorker, claim_rotations, end_rotation_leases, work};
 pub(in crate::rotations) use revoke::shut_out;
 pub(in crate::rotations) use seats::Asker;
 use seats::Seats;

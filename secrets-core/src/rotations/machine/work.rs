@@ -12,7 +12,7 @@ use crate::engine::Note;
 use crate::engine::{Caller, Engine};
 use crate::model::{Error, Result, Subject};
 use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
-use crate::ports::timings::Rotators;
+use crate::ports::rotators::Rotators;
 use crate::store::{Lease, RotationRecord, StoreError, StoreResult, Tx};
 
 /// Reason why work on a rotation stops early. The stored state determines how it resumes.
@@ -62,7 +62,7 @@ impl<'a> Work<'a> {
         &self,
         target: &Target,
     ) -> std::result::Result<&'a dyn DatabaseRotator, TargetError> {
-        self.rotators.of(self.rotation.method, target)
+        self.rotators.driver(self.rotation.method, target)
     }
 
     /// Begins a transaction in which the rotation's row is locked. Renews the lease and reloads the

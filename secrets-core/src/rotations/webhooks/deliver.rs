@@ -8,8 +8,7 @@ use super::event::{DELIVERY, message_id};
 use super::receivers::Receivers;
 use super::schedule::{PATIENCE, after_a_crowd, next_attempt};
 use super::sealing::Receiver;
-use crate::engine::Note;
-use crate::engine::{Caller, Engine};
+use crate::engine::{Caller, Engine, Note, Periodic, Schedule};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{Error, Result, Time, WebhookDeliveryId};
 use crate::outbox::{Channel, settle};
@@ -110,6 +109,13 @@ async fn deliver_webhook(
     };
     settle_webhook(engine, claimed, due, outcome).await
 }
+
+/// Worker that prunes deliveries to webhooks.
+pub const PRUNE: Periodic = Periodic {
+    name: "webhook prune",
+    schedule: Schedule::hourly(),
+    job: |engine| Box::pin(async move { prune_deliveries(&engine).await }),
+};
 
 /// Deletes finished deliveries older than 30 days. The host calls it periodically.
 pub async fn prune_deliveries(engine: &Engine) -> Result<()> {

@@ -23,7 +23,7 @@ use serde::Serialize;
 pub use check::{Delivered, Unproven};
 pub use create::{CreateWebhook, NewWebhook};
 pub use delete::DeleteWebhook;
-pub use deliver::{WebhookDeliveries, prune_deliveries};
+pub use deliver::{PRUNE, WebhookDeliveries, prune_deliveries};
 pub use deliveries::{ListDeliveries, WebhookDelivery};
 pub(crate) use event::{EventData, EventPlace, announce};
 pub use list::ListWebhooks;

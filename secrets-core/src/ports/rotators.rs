@@ -1,28 +1,19 @@
-//! Timeouts and intervals of rotations, and the ports they use.
+//! Drivers, timeouts and intervals of rotations.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-
 use crate::model::rotations::{ConnectionMethod, Integration};
-use crate::ports::rotator::{DatabaseRotator, Fault, Target, TargetError};
+use super::timer::Timer;
+use super::rotator::{DatabaseRotator, Fault, Target, TargetError};
 
-/// A timer.
-#[async_trait]
-pub trait Timer: Send + Sync {
-    /// Completes after the given duration.
-    async fn sleep(&self, duration: Duration);
-}
-
-/// External dependencies of rotations.
+/// Drivers that change credentials on databases, with the timer and the timings of rotations.
 #[derive(Clone)]
 pub struct Rotators {
-    /// Rotator for PostgreSQL.
-    pub postgresql: Arc<dyn DatabaseRotator>,
-    /// Rotator for MySQL and MariaDB.
-    pub mysql: Arc<dyn DatabaseRotator>,
-    /// Rotator for databases that are reached through a proxy function.
+    /// Drivers for direct connections. An integration without one cannot be rotated directly.
+    pub direct: BTreeMap<Integration, Arc<dyn DatabaseRotator>>,
+    /// Driver for databases that are reached through a proxy function.
     pub proxied: Option<Arc<dyn DatabaseRotator>>,
     /// Timer.
     pub timer: Arc<dyn Timer>,
@@ -88,18 +79,29 @@ impl Default for Timings {
 }
 
 impl Rotators {
-    /// Selects the rotator for a target.
-    pub(crate) fn of(
+    /// No drivers, with the default timings.
+    #[must_use]
+    pub fn new(timer: Arc<dyn Timer>) -> Self {
+        Self { direct: BTreeMap::new(), proxied: None, timer, timings: Timings::default() }
+    }
+
+    /// Adds or replaces the driver of an integration.
+    #[must_use]
+    pub fn with(mut self, integration: Integration, driver: Arc<dyn DatabaseRotator>) -> Self {
+        self.direct.insert(integration, driver);
+        self
+    }
+
+    /// The driver for a target and the way it is reached.
+    pub(crate) fn driver(
         &self,
         method: ConnectionMethod,
         target: &Target,
     ) -> Result<&dyn DatabaseRotator, TargetError> {
-        match (method, target.integration) {
-            (ConnectionMethod::Direct, Integration::Postgresql) => Ok(self.postgresql.as_ref()),
-            (ConnectionMethod::Direct, Integration::Mysql) => Ok(self.mysql.as_ref()),
-            (ConnectionMethod::Proxied, _) => {
-                self.proxied.as_deref().ok_or(TargetError::of(Fault::ProxyUnavailable))
-            }
-        }
+        let (driver, missing) = match method {
+            ConnectionMethod::Direct => (self.direct.get(&target.integration), Fault::Unsupported),
+            ConnectionMethod::Proxied => (self.proxied.as_ref(), Fault::ProxyUnavailable),
+        };
+        driver.map(AsRef::as_ref).ok_or(TargetError::of(missing))
     }
 }

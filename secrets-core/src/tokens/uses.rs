@@ -2,9 +2,12 @@
 //! wait for a write.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use std::time::Duration;
 
+use crate::engine::{Engine, Periodic, Schedule};
 use crate::model::TokenId;
+use crate::model::lock::lock;
 use crate::store::{Store, StoreResult, TokenRecord, TokenUse};
 
 /// Maximum number of tokens with a pending last-used time. Uses of further tokens are dropped.
@@ -12,29 +15,29 @@ const MAX_PENDING: usize = 10_000;
 
 /// Last-used times not yet written.
 #[derive(Default)]
-pub(super) struct Uses(Mutex<HashMap<TokenId, TokenUse>>);
+pub(crate) struct TokenUses(Mutex<HashMap<TokenId, TokenUse>>);
 
-impl Uses {
+impl TokenUses {
     /// Adds a use, unless the stored last use is recent enough.
-    pub(super) fn remember(&self, token: &TokenRecord, used: TokenUse) {
+    pub(crate) fn remember(&self, token: &TokenRecord, used: TokenUse) {
         if token.last_use.is_some_and(|last| used.at < last.at + TokenUse::STANDS) {
             return;
         }
-        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut remembered = lock(&self.0);
         if remembered.len() < MAX_PENDING || remembered.contains_key(&token.id) {
             remembered.insert(token.id, used);
         }
     }
 
     /// Writes the pending uses. If that fails, they stay pending.
-    pub(super) async fn write(&self, store: &dyn Store) -> StoreResult<()> {
-        let uses = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(crate) async fn write(&self, store: &dyn Store) -> StoreResult<()> {
+        let uses = std::mem::take(&mut *lock(&self.0));
         if uses.is_empty() {
             return Ok(());
         }
         let written = write(store, &uses).await;
         if written.is_err() {
-            let mut newer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut newer = lock(&self.0);
             for (token, used) in uses {
                 if newer.len() < MAX_PENDING {
                     newer.entry(token).or_insert(used);
@@ -43,6 +46,18 @@ impl Uses {
         }
         written
     }
+}
+
+/// Worker that writes the last-used times.
+pub const TOKEN_USES: Periodic = Periodic {
+    name: "token uses",
+    schedule: Schedule::every(Duration::from_secs(10)),
+    job: |engine| Box::pin(async move { Ok(write_uses(&engine).await?) }),
+};
+
+/// Writes the last-used times of tokens that are not written yet.
+pub async fn write_uses(engine: &Engine) -> StoreResult<()> {
+    engine.shared::<TokenUses>().write(engine.store()).await
 }
 
 async fn write(store: &dyn Store, uses: &HashMap<TokenId, TokenUse>) -> StoreResult<()> {

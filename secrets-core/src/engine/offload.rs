@@ -1,0 +1,40 @@
+//! Offloading: CPU-bound work, a few pieces at a time.
+
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use async_lock::Semaphore;
+use futures_channel::oneshot;
+
+use super::Engine;
+use crate::model::{Error, Result};
+
+/// Permits for CPU-bound work. As many pieces run at once as half the processors, at least 2 and at
+/// most 8: deriving a key takes 64 MiB of memory.
+pub(super) struct Permits(Arc<Semaphore>);
+
+impl Default for Permits {
+    fn default() -> Self {
+        let processors = available_parallelism().map_or(1, usize::from);
+        Self(Arc::new(Semaphore::new((processors / 2).clamp(2, 8))))
+    }
+}
+
+impl Engine {
+    /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
+    /// permit is free. The permit is held until the work ends, even if the caller goes away.
+    pub(crate) async fn offload<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let permit = self.permits.0.acquire_arc().await;
+        let (done, result) = oneshot::channel();
+        let work = move || {
+            // The receiver is gone if the caller went away.
+            drop(done.send(work()));
+            drop(permit);
+        };
+        self.ports.offload.run(Box::new(work)).await;
+        result.await.map_err(|_| Error::internal("offloaded work panicked"))
+    }
+}

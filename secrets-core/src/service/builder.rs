@@ -1,0 +1,109 @@
+//! Builder of a service.
+
+use std::sync::Arc;
+
+use super::Service;
+use crate::crypto::{Key, RootKeys, StaticRootKey};
+use crate::engine::{Options, Ports, StartError};
+use crate::model::{Clock, SystemClock};
+use crate::ports::identity::IdentityVerifier;
+use crate::ports::mail::Mail;
+use crate::ports::offload::{Inline, Offload};
+use crate::ports::rotators::Rotators;
+use crate::ports::webhooks::WebhookSender;
+use crate::store::Store;
+
+/// Ports and options of a service to open. Everything but the store and the root key has a default.
+#[must_use]
+pub struct Builder {
+    store: Arc<dyn Store>,
+    root: Option<Arc<dyn RootKeys>>,
+    clock: Arc<dyn Clock>,
+    identity: Option<Arc<dyn IdentityVerifier>>,
+    mail: Option<Mail>,
+    rotators: Option<Rotators>,
+    webhooks: Option<Arc<dyn WebhookSender>>,
+    offload: Arc<dyn Offload>,
+    options: Options,
+}
+
+impl Builder {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            root: None,
+            clock: Arc::new(SystemClock),
+            identity: None,
+            mail: None,
+            rotators: None,
+            webhooks: None,
+            offload: Arc::new(Inline),
+            options: Options::default(),
+        }
+    }
+
+    /// Sets the root key, which wraps the keys of the installation. Without the same key, nothing in
+    /// the store can be decrypted again.
+    pub fn root_key(self, key: Key) -> Self {
+        self.root(Arc::new(StaticRootKey::new(&key)))
+    }
+
+    /// Sets the root key by a service that wraps and unwraps keys, such as a KMS.
+    pub fn root(mut self, root: Arc<dyn RootKeys>) -> Self {
+        self.root = Some(root);
+        self
+    }
+
+    /// Sets the options.
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Sets the clock; the system clock by default.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets the verifier of the tokens that people sign in with.
+    pub fn identity(mut self, verifier: Arc<dyn IdentityVerifier>) -> Self {
+        self.identity = Some(verifier);
+        self
+    }
+
+    /// Sets the mailer.
+    pub fn mail(mut self, mail: Mail) -> Self {
+        self.mail = Some(mail);
+        self
+    }
+
+    /// Sets the drivers that rotate credentials.
+    pub fn rotators(mut self, rotators: Rotators) -> Self {
+        self.rotators = Some(rotators);
+        self
+    }
+
+    /// Sets the HTTP client for webhooks.
+    pub fn webhooks(mut self, sender: Arc<dyn WebhookSender>) -> Self {
+        self.webhooks = Some(sender);
+        self
+    }
+
+    /// Sets the threads for CPU-bound work; the calling thread by default.
+    pub fn offload(mut self, offload: Arc<dyn Offload>) -> Self {
+        self.offload = offload;
+        self
+    }
+
+    /// Opens the service. Creates the installation's keys if the store is empty.
+    ///
+    /// Fails, without writing anything, if there is no root key, or if the keys and the data do not
+    /// belong together.
+    pub async fn build(self) -> Result<Service, StartError> {
+        let root = self.root.ok_or(StartError::NoRootKey)?;
+        let Self { store, clock, identity, mail, rotators, webhooks, offload, .. } = self;
+        let ports = Ports { store, clock, root, identity, mail, rotators, webhooks, offload };
+        Service::open(ports, self.options).await
+    }
+}
