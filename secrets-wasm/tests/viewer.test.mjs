@@ -1,4 +1,4 @@
-// The page that opens bundles, from a disk in Chromium, as people use it.
+// The offline viewer, opened from disk in Chromium and used like a user does.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -22,7 +22,7 @@ const folder = join(pictures, "bundles");
 const page = pathToFileURL(viewer).href;
 let browser;
 
-// A file that holds a bundle.
+// Writes a bundle to a file.
 function fileOf(name, content) {
   const path = join(folder, `${name}.bundle`);
   writeFileSync(path, content);
@@ -35,7 +35,7 @@ function changedByOneBit(whole) {
   return changed;
 }
 
-// Asks a server that keeps its data in a folder of its own, until what is to be done is done.
+// Runs a function with a server that has its own data folder.
 async function withServer(use) {
   const folder = join(data, "viewer");
   rmSync(folder, { recursive: true, force: true });
@@ -77,7 +77,7 @@ before(async () => {
   files.expired = fileOf("expired", Buffer.from(vector("when it expires").bundle, "base64"));
   files.other = fileOf("other", "a letter");
   browser = await Browser.open({ folder: profile("viewer") });
-  // What is saved goes here, and nobody is asked.
+  // Downloads are saved here, without a dialog.
   const downloads = join(folder, "saved");
   rmSync(downloads, { recursive: true, force: true });
   mkdirSync(downloads);
@@ -225,7 +225,7 @@ test("another signer than the one named is refused", async () => {
 test("everything is done by keys alone", async () => {
   await browser.press("Tab");
   assert.equal(await focused(), "file");
-  // What the system's dialog would do after Enter.
+  // Stands for the file dialog, which opens after Enter.
   await browser.choose("#file", files.key);
   await browser.press("Tab");
   assert.equal(await focused(), "secret");
@@ -305,7 +305,7 @@ test("the page goes on while a passphrase is worked on, and that can be ended", 
   await browser.choose("#file", files.whole);
   await browser.click("#secret");
   await browser.type(passphrase);
-  // The longest time for which nothing on the page could happen.
+  // Longest time for which the page was blocked.
   await browser.run(() => {
     window.longest = 0;
     let last = performance.now();
@@ -360,7 +360,7 @@ test("everything has a role and a name", async () => {
   assert.ok(refused.some(({ role }) => role === "alert"), "nothing is announced");
 });
 
-// The ratio of two colours, as WCAG 2 counts it.
+// Contrast ratio of two colours, as defined by WCAG 2.
 const contrasts = () => {
   const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => {
