@@ -1,4 +1,4 @@
-//! Keeps a secret in a SQLite file and reads it back, without a server.
+//! Stores a secret in an SQLite file and reads it back, without a server.
 //!
 //! `cargo run -p secrets-examples --example embed`
 

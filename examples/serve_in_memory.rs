@@ -1,4 +1,5 @@
-//! Serves the REST API over memory, for tests of programs that use it. What it keeps ends with it.
+//! Serves the REST API with a database in memory, for tests of client programs. The data is lost
+//! when the process ends.
 //!
 //! `cargo run -p secrets-examples --example serve_in_memory`
 

@@ -194,13 +194,13 @@ test("a wrong passphrase says so, and the next one may be typed at once", async 
 
 const refusals = [
   ["a file that was cut", () => files.cut, () => passphrase, undefined, "This file was changed after it was sealed."],
-  ["a file of another kind", () => files.other, () => passphrase, undefined, "This file is not a whole bundle."],
+  ["a file of another kind", () => files.other, () => passphrase, undefined, "This file is not a complete bundle."],
   ["a bundle that expired", () => files.expired, () => vector("when it expires").unlock.text, undefined, "This bundle has expired."],
   ["a passphrase that is too short", () => files.whole, () => "short", undefined, "This is not a passphrase of a bundle."],
-  ["a key with a typing error", () => files.key, () => `${ofKey.unlock.text.slice(0, -1)}0`, undefined, "This is not a whole key."],
+  ["a key with a typing error", () => files.key, () => `${ofKey.unlock.text.slice(0, -1)}0`, undefined, "This key is not valid."],
   ["a key of another bundle", () => files.whole, () => ofKey.unlock.text, undefined, "This key does not open the bundle."],
-  ["a public key", () => files.public, () => "scbp_An9qHSnw9Uj6sfHJlA7sTPM6pviL1xhNrH2pmhGcXvn07oM4H", undefined, "This opens no bundle."],
-  ["a private key without a signer", () => files.public, () => ofPublicKey.unlock.text, undefined, "Who signed it must be named."],
+  ["a public key", () => files.public, () => "scbp_An9qHSnw9Uj6sfHJlA7sTPM6pviL1xhNrH2pmhGcXvn07oM4H", undefined, "This cannot open a bundle."],
+  ["a private key without a signer", () => files.public, () => ofPublicKey.unlock.text, undefined, "The signer is required."],
   ["a signer that is none", () => files.whole, () => passphrase, "scbs_nobody", "This is not a signer."],
 ];
 for (const [name, file, secret, signer, told] of refusals) {
@@ -219,7 +219,7 @@ test("another signer than the one named is refused", async () => {
   await browser.goTo(page);
   const other = vectors.find((it) => it.error === "untrusted" && it.signer && it.bundle);
   await open(fileOf("other-signer", Buffer.from(other.bundle, "base64")), other.unlock.text, other.signer);
-  assert.equal(await problem(), "This bundle is signed by somebody else.");
+  assert.equal(await problem(), "This bundle has another signer.");
 });
 
 test("everything is done by keys alone", async () => {
@@ -248,7 +248,7 @@ test("everything is done by keys alone", async () => {
   assert.equal(await focused(), "Copy the value of A");
   await browser.press("Shift+Tab", "Shift+Tab", "Enter");
   await browser.until(() => !document.getElementById("form").hidden);
-  assert.equal(await text("status"), "Locked. The values are forgotten.");
+  assert.equal(await text("status"), "Locked. The values were removed.");
   const markup = await browser.run(() => document.documentElement.outerHTML);
   assert.ok(!markup.includes("kvc_"), "a value is still there");
   await browser.press("Tab");
