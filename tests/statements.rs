@@ -1,7 +1,7 @@
-//! How many statements a read by the Kubernetes operator costs: two at any depth of the chain, one
-//! that says who is calling and one that brings what they see, beside the audit log's.
+//! Number of SQL statements of an ESO read: two at any depth of the chain, one to authenticate the
+//! caller and one to load the environment, besides those of the audit log.
 //!
-//! A test alone in its process, as it listens to what the SQL driver logs.
+//! This test runs alone in its process, because it records the log of the SQL driver.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 use std::fmt;
@@ -13,7 +13,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// The beginnings of the statements run since they were last taken.
+/// Beginnings of the statements since the list was last cleared.
 static STATEMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -45,8 +45,8 @@ async fn a_read_is_two_statements_at_any_depth() {
     }
 }
 
-/// What one read runs, without what writes the audit log, opens a connection and looks after the
-/// store.
+/// Returns the statements of one read, without those that write the audit log, open a connection or
+/// maintain the store.
 async fn run_by(token: &Client, path: &str) -> Vec<String> {
     // The first read prepares the statements.
     token.get(path).await.is(200);
@@ -69,7 +69,7 @@ async fn run_by(token: &Client, path: &str) -> Vec<String> {
     statements.into_iter().filter(|statement| !beside(statement)).collect()
 }
 
-/// Keeps the summary of each statement that the driver reports.
+/// Tracing layer that records the summary of each statement.
 struct Listener;
 
 impl Subscriber for Listener {
