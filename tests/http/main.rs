@@ -1,4 +1,4 @@
-//! The interface, rule by rule, over sockets and on every store.
+//! The rules of the REST API, tested over sockets with every store.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 mod account;

@@ -1,4 +1,4 @@
-//! The program itself: started, killed, started again.
+//! The server program: started, killed and started again.
 #![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
 
 mod bundle;
