@@ -1,5 +1,5 @@
-//! What comes of each failure: how often it is tried, what the history says, how the rotation is
-//! afterwards. Whatever it is, what readers are given logs in.
+//! Failures: number of retries, history entry, and state of the rotation afterwards. In every case
+//! the credential that readers get logs in.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::clock::Clock as _;
@@ -9,23 +9,23 @@ use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store};
 use serde_json::{Value, json};
 
-/// How often a new credential is tried before it is given up: within 60 seconds.
+/// Number of logins with a new credential before it is given up, within 60 seconds.
 const LOGINS: usize = 11;
 
-/// A rotation that has succeeded once.
+/// Creates a rotation that has succeeded once.
 async fn served(app: &App) -> Rotated {
     let main = Rotated::create(app, "alice").await;
     main.succeed().await;
     main
 }
 
-/// How often it was called.
+/// Number of calls to the database.
 fn count(app: &App, call: &str) -> usize {
     app.database.calls().into_iter().filter(|known| *known == call).count()
 }
 
-/// A rotation fails this way; gives how often its database was told, and the rotation afterwards.
-/// What readers are given is what they were given before, and works.
+/// Runs a rotation that fails this way. Returns the number of changes sent to the database, and the
+/// rotation afterwards. Readers must still get the previous credential, which must work.
 async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) -> (usize, Value) {
     let (before, told) = (main.served().await, count(app, "apply"));
     app.database.script("apply", scripts.iter().copied());
@@ -60,7 +60,7 @@ async fn a_database_that_cannot_be_reached_is_tried_four_times(app: App) {
     assert_eq!(tries, 4);
     let message = "the database cannot be reached: nothing answers in time, or it is at an address that may not be reached from here";
     assert_eq!(shown["error_message"], message);
-    // Five minutes, give or take a tenth.
+    // Five minutes, with a jitter of a tenth.
     let pause = until_next(&app, &shown);
     assert!((pause - TimeDelta::minutes(5)).abs() <= TimeDelta::seconds(30), "{pause}");
     main.succeed().await;
@@ -162,7 +162,7 @@ async fn a_change_whose_answer_was_lost_is_made_again_and_served(app: App) {
     app.database.script("apply", [Script::Lose(Fault::Interrupted)]);
     main.succeed().await;
     main.works(&app).await;
-    // Or it never arrived.
+    // Or the change never arrived.
     app.database.script("apply", [Script::Fail(Fault::Interrupted)]);
     main.succeed().await;
     main.works(&app).await;
@@ -217,7 +217,7 @@ async fn three_in_a_row_that_are_rolled_back_are_an_error(app: App) {
     for _ in 0..3 {
         app.database.script("verify", [Script::Fail(Fault::ProbeRefused); LOGINS]);
         assert_eq!(main.rotate().await["status"], "rolled_back");
-        // The served one was tried, and works.
+        // The served credential was checked, and works.
         statuses.push(main.shown().await["status"].clone());
     }
 

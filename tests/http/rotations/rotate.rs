@@ -1,4 +1,4 @@
-//! Rotating because somebody asks.
+//! Rotating on request.
 
 use secrets_core::rotations::Fault;
 use secrets_core::testing::rotator::Script;

@@ -1,5 +1,5 @@
-//! What the service does by itself: it rotates what is due, shuts out what had its grace, and looks
-//! whether what it serves still logs in.
+//! Scheduled work: due rotations, locking users after their grace period, and checking that the
+//! served credential still logs in.
 
 use chrono::TimeDelta;
 use secrets_core::rotations::Fault;

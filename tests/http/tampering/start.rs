@@ -1,4 +1,4 @@
-//! Starting over keys and data that do not belong together.
+//! Starting with keys and data that do not belong together.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::Victim;
 
-/// The rows of an installation.
+/// Rows of an installation.
 type Rows = (InstanceRecord, Vec<InstanceKeyRecord>);
 
 async fn another_root_key_starts_nothing_and_writes_nothing(app: App) {
@@ -106,7 +106,7 @@ async fn a_record_made_after_a_long_pause_stops_nobody_else(app: App) {
     let import = json!({ "secrets": (0..100).map(secret).collect::<Vec<_>>() });
     let path = paths::secrets(&victim.project, "production");
     victim.person.post(&format!("{path}/bulk"), &import).await.is(200);
-    // A draw by time now hits the one that follows, whatever it draws.
+    // Samples are drawn by a random time, so most draws in the pause find the record after it.
     victim.app.wait(TimeDelta::days(300));
     let late = victim.app.bearer(&victim.app.jwt("ann"));
     late.post(&path, &json!({ "key": "LATE", "value": "kvc_late" })).await.is(201);
@@ -131,7 +131,7 @@ secrets_tests::on_every_store!(
     data_without_the_row_of_the_installation_start_nothing,
 );
 
-/// Why the service does not start.
+/// Returns the error of a service that does not start.
 async fn refusal(ports: Ports) -> StartError {
     Service::open(ports, Options::default()).await.err().unwrap()
 }
@@ -146,7 +146,7 @@ async fn insert(store: &dyn Store, (instance, keys): &Rows) {
     tx.commit().await.unwrap();
 }
 
-/// The rows of an installation, each time with one thing another.
+/// Returns variants of the rows of an installation, each with one change.
 fn tampered(instance: &InstanceRecord, keys: &[InstanceKeyRecord]) -> Vec<(String, Rows)> {
     let whole = || (instance.clone(), keys.to_vec());
     let changed = |what: &str, change: &dyn Fn(&mut Rows)| {
