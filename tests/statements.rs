@@ -2,7 +2,7 @@
 //! caller and one to load the environment, besides those of the audit log.
 //!
 //! This test runs alone in its process, because it records the log of the SQL driver.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::fmt;
 use std::sync::Mutex;

@@ -12,7 +12,7 @@ pub(crate) type Variables = BTreeMap<String, Value>;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[expect(dead_code, reason = "for those who read the file")]
+    #[expect(dead_code, reason = "documentation within the data files")]
     about: String,
     #[serde(default = "alice_alone")]
     people: Vec<String>,
@@ -142,7 +142,7 @@ fn text_filled(text: &str, variables: &Variables) -> Value {
         if MATCHES.contains(&name) {
             return text.into();
         }
-        return variables.get(name).unwrap_or_else(|| panic!("nothing is called {name}")).clone();
+        return variables.get(name).unwrap_or_else(|| panic!("unknown variable {name}")).clone();
     }
     let mut filled = String::new();
     let mut rest = text;
@@ -154,13 +154,13 @@ fn text_filled(text: &str, variables: &Variables) -> Value {
         } else if let Some((name, after)) =
             after.strip_prefix('{').and_then(|it| it.split_once('}'))
         {
-            match variables.get(name).unwrap_or_else(|| panic!("nothing is called {name}")) {
+            match variables.get(name).unwrap_or_else(|| panic!("unknown variable {name}")) {
                 Value::String(text) => filled.push_str(text),
                 other => filled.push_str(&other.to_string()),
             }
             rest = after;
         } else {
-            panic!("a dollar sign alone: {text}");
+            panic!("a single dollar sign: {text}");
         }
     }
     filled.push_str(rest);

@@ -1,5 +1,5 @@
 //! The behavioural cases (see README.md in this folder), run with the registry and over HTTP.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod case;
 mod host;

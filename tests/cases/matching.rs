@@ -11,7 +11,7 @@ use crate::host::Failure;
 pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<String> {
     match (expected, given) {
         (Value::String(text), _) if text == "$any" => {
-            given.is_null().then(|| format!("{place}: there is none"))
+            given.is_null().then(|| format!("{place}: missing"))
         }
         (Value::String(text), Value::String(given)) if text == "$uuid" => {
             given.parse::<Uuid>().err().map(|_| format!("{place}: {given} is no UUID"))
@@ -19,7 +19,7 @@ pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<S
         (Value::String(text), Value::String(given)) if text == "$time" => {
             DateTime::parse_from_rfc3339(given)
                 .err()
-                .map(|_| format!("{place}: {given} is no time"))
+                .map(|_| format!("{place}: {given} is not a time"))
         }
         (Value::Object(expected), Value::Object(given)) => {
             expected.iter().find_map(|(name, expected)| {

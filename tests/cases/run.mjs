@@ -79,7 +79,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 function mismatch(expected, given, place) {
   if (expected === "$any") return given === null && `${place}: there is none`;
   if (expected === "$uuid") return !UUID.test(given) && `${place}: ${given} is no UUID`;
-  if (expected === "$time") return !TIME.test(given) && `${place}: ${given} is no time`;
+  if (expected === "$time") return !TIME.test(given) && `${place}: ${given} is not a time`;
   if (isObject(expected) && isObject(given)) {
     return first(Object.entries(expected), ([name, wanted]) => {
       const there = Object.hasOwn(given, name);

@@ -1,5 +1,5 @@
 //! Precision and recall of scans, measured on labelled lines.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,11 @@ fn the_corpus_is_large_and_hard_and_knows_every_rule() {
 }
 
 #[test]
-#[expect(clippy::cast_precision_loss, clippy::print_stdout, reason = "small numbers, to be read")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::print_stdout,
+    reason = "small numbers, printed for people"
+)]
 fn precision_and_recall_are_at_least_95_percent() {
     let lines = lines();
 

@@ -1,6 +1,6 @@
 //! Exports are read back by their intended readers: shells, and common packages for Node.js and
 //! Python. Each reader gets one file with every value that its format can represent.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -109,7 +109,7 @@ fn field(operation: &str, parameter: &str) -> &'static str {
         ("key", _) => "key",
         ("token", _) | ("id", "token") => "token",
         ("id", "scan" | "finding") => "scan",
-        other => panic!("{other:?}: what is it called?"),
+        other => panic!("{other:?}: unknown parameter"),
     }
 }
 

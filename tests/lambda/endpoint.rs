@@ -75,7 +75,7 @@ impl Endpoint {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|_| {
-                panic!("no Python with its packages: use ./tests/run, which installs them")
+                panic!("no Python with the required packages: use ./tests/run, which installs them")
             });
         let mut line = String::new();
         BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -143,7 +143,7 @@ impl Looking {
             br#""shut out""# => Seen::ShutOut,
             br#""refused""# => Seen::Refused,
             br#""done""# => Seen::Done,
-            _ => panic!("nothing was seen"),
+            _ => panic!("no result"),
         }
     }
 }
@@ -166,7 +166,7 @@ impl Drop for Endpoint {
 /// Server that the test runner started, with the administrator's default database.
 pub(crate) fn server(kind: Kind) -> Target {
     let url = variable(kind.variable()).unwrap_or_else(|| {
-        panic!("{} names no server: use ./tests/run, which starts one", kind.variable())
+        panic!("{} is not set: use ./tests/run, which starts the server", kind.variable())
     });
     // SCHEME://USER:PASSWORD@HOST:PORT/DATABASE, created by the test runner.
     let (_, rest) = url.split_once("://").unwrap();
@@ -195,7 +195,7 @@ pub(crate) fn proxy(function: &str, secret: &str) -> Proxy {
     Proxy::parse(lambda_arn, REGION.to_owned(), secret).unwrap()
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+#[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

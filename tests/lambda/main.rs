@@ -1,6 +1,6 @@
 //! Rotation through an AWS Lambda function: the published function, behind an endpoint with the API
 //! of AWS, with real databases.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod endpoint;
 

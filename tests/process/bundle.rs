@@ -182,7 +182,7 @@ fn peak(name: &str, bytes: usize) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let rest = printed.read_to_end(&mut Vec::new()).unwrap();
     assert!(child.wait().unwrap().success());
-    assert!(rest > 100_000, "it had ended before");
+    assert!(rest > 100_000, "the program had ended before");
     fs::remove_dir_all(folder).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     peak.trim().trim_end_matches(" kB").parse().unwrap()

@@ -1,5 +1,5 @@
 //! The server program: started, killed and started again.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod bundle;
 mod doctor;

@@ -169,7 +169,7 @@ impl Running {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(began.elapsed() < patience, "it did not stop");
+            assert!(began.elapsed() < patience, "the program did not stop in time");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

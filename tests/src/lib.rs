@@ -1,6 +1,6 @@
 //! Harness of the integration tests: a server with any store, clients for people and tokens that
 //! call it over sockets, and their replies.
-#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a panic fails the test")]
 
 mod app;
 mod audit;

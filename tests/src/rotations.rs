@@ -151,7 +151,7 @@ impl Rotated {
             }
         };
         tokio::select! {
-            entry = self.rotate_alone(app) => panic!("it ended: {entry:?}"),
+            entry = self.rotate_alone(app) => panic!("the rotation ended: {entry:?}"),
             () = is_told => {}
         }
     }

@@ -33,7 +33,7 @@ impl App {
     /// Runs SQL statements on the database. Fails for a store in memory.
     pub async fn sql(&self, statements: &'static str) {
         match self.kind {
-            Kind::Memory => panic!("a store in memory has no database"),
+            Kind::Memory => panic!("a store in memory has no SQL database"),
             Kind::Sqlite => {
                 let options = SqliteConnectOptions::new().filename(&self.location);
                 let mut connection = options.connect().await.unwrap();

@@ -91,7 +91,7 @@ impl Target {
     fn needed(dialect: Dialect) -> Self {
         let variable = dialect.variable();
         Self::find(dialect).unwrap_or_else(|| {
-            panic!("{variable} names no server: use ./tests/run, which starts one")
+            panic!("{variable} is not set: use ./tests/run, which starts the server")
         })
     }
 
@@ -234,7 +234,7 @@ impl Dialect {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+#[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

@@ -49,9 +49,7 @@ impl Watch {
     /// the end.
     pub async fn next(&mut self, seconds: u64) -> Option<String> {
         let within = Duration::from_secs(seconds);
-        timeout(within, self.block())
-            .await
-            .unwrap_or_else(|_| panic!("nothing came: {}", self.text))
+        timeout(within, self.block()).await.unwrap_or_else(|_| panic!("no event: {}", self.text))
     }
 
     /// Parses a block of the stream as an event.

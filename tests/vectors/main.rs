@@ -1,6 +1,6 @@
 //! The golden vectors of this folder, checked with the crates: valid vectors open and are
 //! reproduced exactly, invalid vectors are refused.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod bundle;
 mod proxy;

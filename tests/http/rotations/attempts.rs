@@ -82,7 +82,7 @@ async fn a_client_that_hangs_up_stops_nothing(kind: Kind) {
     app.database.script("apply", [Script::Hang]);
 
     tokio::select! {
-        _ = main.rotate() => panic!("it was answered"),
+        _ = main.rotate() => panic!("the request was answered"),
         () = called(&app, "apply") => {}
     }
 

@@ -195,7 +195,7 @@ async fn a_credential_that_does_not_work_is_shut_out_again(app: App) {
     assert_eq!([&shown["status"], &shown["error_message"]], ["active", message]);
     assert_eq!(main.served().await, before);
     main.works(&app).await;
-    assert!(app.database.is_shut_out(&other), "the new user still gets in");
+    assert!(app.database.is_shut_out(&other), "the new user can still log in");
     let entry = app.entry(&main.person.team, "rotation.rolled_back").await;
     let details: Value = serde_json::from_str(&entry.metadata).unwrap();
     assert_eq!(details["code"], "not_verified");

@@ -63,11 +63,11 @@ async fn the_previous_credential_works_for_a_day_and_no_longer(app: App) {
 
     app.wait(TimeDelta::hours(24) - TimeDelta::seconds(1));
     main.settle(&app).await;
-    assert!(app.database.admits(&previous.0, &previous.1), "its grace is a day");
+    assert!(app.database.admits(&previous.0, &previous.1), "its grace period is a day");
     app.wait(TimeDelta::seconds(1));
     main.settle(&app).await;
 
-    assert!(!app.database.admits(&previous.0, &previous.1), "its grace has ended");
+    assert!(!app.database.admits(&previous.0, &previous.1), "its grace period has ended");
     main.use_by(&app).await;
     main.works(&app).await;
     let entry = app.entry(&main.person.team, "rotation.retired").await;

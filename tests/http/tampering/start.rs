@@ -66,7 +66,7 @@ async fn data_without_the_row_of_the_installation_start_nothing(kind: Kind) {
 
     assert!(matches!(error, StartError::OrphanData), "{error}");
     let mut reads = held.store.read().await.unwrap();
-    assert!(reads.instance().await.unwrap().is_none(), "no key is made where data are");
+    assert!(reads.instance().await.unwrap().is_none(), "no key is created if there is data");
 }
 
 async fn records_of_which_none_opens_start_nothing(app: App) {

@@ -12,7 +12,7 @@ use super::world::{Open, SECRETS, World, until};
 
 /// Number of kills at each step; an environment variable sets a higher number.
 fn rounds() -> usize {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+    #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
     let asked = std::env::var("SECRETS_TEST_KILL_ROUNDS").ok();
     asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(3)
 }
@@ -96,7 +96,10 @@ async fn recover(world: &mut World, samplers: &[Sampler], round: usize) {
         assert_ne!(before, after);
         let target = &rotated.database.target;
         assert!(target.logs_in(&after.username, &after.password).await);
-        assert!(target.logs_in(&before.username, &before.password).await, "within its grace");
+        assert!(
+            target.logs_in(&before.username, &before.password).await,
+            "within its grace period"
+        );
     }
     open.program.kill();
 }

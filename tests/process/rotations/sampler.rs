@@ -59,7 +59,7 @@ impl Sampler {
     pub(crate) async fn end(self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.running.await.unwrap();
-        assert!(self.logins.load(Ordering::Relaxed) > 0, "nobody has logged in");
+        assert!(self.logins.load(Ordering::Relaxed) > 0, "no login happened");
         let refused = self.refused.load(Ordering::Relaxed);
         assert_eq!(refused, 0, "a credential that was served did not log in");
     }

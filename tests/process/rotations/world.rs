@@ -163,7 +163,7 @@ pub(crate) fn until(what: &str, is_so: impl AsyncFn() -> bool) -> impl Future<Ou
     async move {
         let began = Instant::now();
         while !is_so().await {
-            assert!(began.elapsed() < Duration::from_secs(90), "not in time: {what}");
+            assert!(began.elapsed() < Duration::from_secs(90), "timeout: {what}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
