@@ -37,7 +37,7 @@ class Invalid(SecretsError):
 
 
 class Refused(SecretsError):
-    """The current state does not allow the operation, whoever the caller is."""
+    """The current state does not allow the operation, for any caller."""
 
     kind = "refused"
 

@@ -58,7 +58,7 @@ async fn what_a_node_left_in_the_middle_is_told_again_under_its_id(kind: Kind) {
 
     world.wait(CLAIM - TimeDelta::seconds(1));
     deliver(&world.app).await;
-    assert_eq!(world.receiver.taken().len(), 1, "somebody is at it");
+    assert_eq!(world.receiver.taken().len(), 1, "another node has the claim");
     world.wait(TimeDelta::seconds(1));
     world.tried(&webhook, 2).await;
 
