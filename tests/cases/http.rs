@@ -1,4 +1,4 @@
-//! Calls over HTTP, with the endpoints of the OpenAPI document.
+//! Calls over HTTP, with the endpoints of the `OpenAPI` document.
 
 use std::collections::BTreeMap;
 
