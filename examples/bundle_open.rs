@@ -1,9 +1,9 @@
-//! How long opening a bundle takes, beside plain AES-256-GCM over the same bytes in the same run:
-//! the figure that says something on any machine is the ratio.
+//! Benchmark: opening a bundle, compared with plain AES-256-GCM over the same bytes in the same
+//! run. The ratio is the figure that can be compared between machines.
 //!
-//! `cargo run --release -p secrets-examples --example bundle_open`. Each bundle is opened 21 times,
-//! with a key; medians are printed. What a passphrase costs beyond it is Argon2id, as its header
-//! says.
+//! `cargo run --release -p secrets-examples --example bundle_open`. Each bundle is opened 21 times
+//! with a key, and the medians are printed. A passphrase adds the time of Argon2id, with the
+//! parameters in the header of the bundle.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -21,7 +21,7 @@ const ROUNDS: usize = 21;
 const CHUNK: usize = 65_536 + 16;
 const NONCE: [u8; 12] = [0; 12];
 
-/// How many secrets, and how long their values are.
+/// Number of secrets and length of their values, for each bundle.
 const BUNDLES: [(usize, usize); 4] = [(1, 40), (1_000, 40), (1_000, 1_000), (800, 65_536)];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -71,7 +71,7 @@ fn sealed(
     Ok(bundle::seal(&about, &secrets, &Recipients::key(key), signing)?)
 }
 
-/// As many bytes in chunks of the same size, each with its tag.
+/// The same number of bytes, encrypted with AES-256-GCM in chunks of the same size.
 struct Plain {
     cipher: Aes256Gcm,
     chunks: Vec<(Vec<u8>, Tag)>,
@@ -88,7 +88,7 @@ impl Plain {
         Ok(Self { chunks: chunks.collect::<Result<_, Box<dyn Error>>>()?, cipher })
     }
 
-    /// Deciphers all, and says how many chunks there were.
+    /// Decrypts all chunks and returns their number.
     fn open(&self) -> usize {
         let mut buffer = vec![0; CHUNK];
         let opened = self.chunks.iter().map(|(chunk, tag)| {

@@ -1,4 +1,4 @@
-//! Keeps a secret in a SQLite file and reads it back, without a server.
+//! Stores a secret in an SQLite file and reads it back, without a server.
 //!
 //! `cargo run -p secrets-examples --example embed`
 
@@ -12,7 +12,7 @@ use secrets_core::secrets::{CreateSecret, GetSecret, NewSecret};
 use secrets_core::store::sql::sqlite;
 use secrets_core::users::SyncUser;
 use secrets_core::engine::{Options, Ports};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_http::identity::FixedVerifier;
 
 #[tokio::main]

@@ -1,4 +1,5 @@
-//! What a read costs by the registry, as bindings make it: microseconds, as JSON by store.
+//! Benchmark: one read through the registry, as the bindings do it. Prints the microseconds per
+//! read for each store, as JSON.
 //!
 //! `cargo run --release -p secrets-examples --example read_overhead [SECONDS]`
 
@@ -12,27 +13,27 @@ use secrets_core::store::sql::sqlite;
 use secrets_core::store::{MemoryStore, Store};
 use secrets_core::users::SyncUser;
 use secrets_core::engine::{Options, Ports};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::registry;
 use secrets_http::identity::FixedVerifier;
 use serde_json::json;
 
 #[tokio::main]
-#[expect(clippy::print_stdout, reason = "a program for people")]
+#[expect(clippy::print_stdout, reason = "a command-line program")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = std::env::args().nth(1).map_or(Ok(2.0), |text| text.parse::<f64>())?;
     let folder = tempfile::tempdir()?;
     let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let file = sqlite::open(&folder.path().join("secrets.db")).await?;
-    let told = json!({
+    let figures = json!({
         "memory": measure(memory, seconds).await?,
         "sqlite": measure(Arc::new(file), seconds).await?,
     });
-    println!("{told}");
+    println!("{figures}");
     Ok(())
 }
 
-/// The microseconds of one read. Whoever reads is looked up each time, as bindings do it.
+/// Measures the microseconds of one read. Each read authenticates the caller, as the bindings do.
 async fn measure(store: Arc<dyn Store>, seconds: f64) -> Result<f64, Box<dyn std::error::Error>> {
     let clock = Arc::new(SystemClock);
     let signer = DevKey::generate()?;

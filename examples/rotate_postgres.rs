@@ -1,5 +1,5 @@
-//! Rotates a user of a PostgreSQL server, without a server of ours: prints the address that an
-//! application would be given, twice.
+//! Rotates a PostgreSQL user twice, without a secrets server, and prints the connection URL that an
+//! application would read each time.
 //!
 //! ```sh
 //! DATABASE_URL=postgres://postgres:PASSWORD@127.0.0.1:5432/postgres cargo run --example rotate_postgres
@@ -18,17 +18,17 @@ use secrets_core::secrets::GetSecret;
 use secrets_core::store::MemoryStore;
 use secrets_core::users::SyncUser;
 use secrets_core::engine::{Options, Ports};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_http::identity::FixedVerifier;
 use secrets_http::rotators::rotators;
 use serde_json::json;
 
 #[tokio::main]
-#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a program for people")]
+#[expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a command-line program")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = url::Url::parse(&std::env::var("DATABASE_URL")?)?;
     let host = server.host_str().unwrap_or("127.0.0.1");
-    // The host may be reached though it is private, and without TLS.
+    // Allow connections to the host although it may be private, and without TLS.
     let egress = EgressPolicy::parse(host)?;
     let clock = Arc::new(SystemClock);
     let signer = DevKey::generate()?;

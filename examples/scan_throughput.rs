@@ -1,8 +1,8 @@
-//! How fast text is scanned, beside the plainest pass over it (counting its lines) in the same run:
-//! the figure that says something on any machine is the ratio.
+//! Benchmark: scanning text for credentials, compared with counting its lines in the same run. The
+//! ratio is the figure that can be compared between machines.
 //!
 //! `cargo run --release -p secrets-examples --example scan_throughput`. Each text is scanned five
-//! times; medians are printed.
+//! times, and the medians are printed.
 
 use std::hint::black_box;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use secrets_core::scanner::{Rules, scan};
 const MIB: usize = 1024 * 1024;
 const ROUNDS: usize = 5;
 
-/// Code without a credential, code that talks of nothing else, and one line without an end.
+/// Lines to repeat: code without keywords, code with many keywords, and text without line breaks.
 const TEXTS: [(&str, &str); 3] = [
     ("code", "let total = items.iter().map(|item| item.price * item.count).sum();\n"),
     ("keywords", "let api_key_name = config.token.secret(password, \"auth\"); // key\n"),

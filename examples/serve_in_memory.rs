@@ -1,4 +1,5 @@
-//! Serves the REST API over memory, for tests of programs that use it. What it keeps ends with it.
+//! Serves the REST API with a database in memory, for tests of client programs. The data is lost
+//! when the process ends.
 //!
 //! `cargo run -p secrets-examples --example serve_in_memory`
 
@@ -11,7 +12,7 @@ use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::jwt::DevKey;
 use secrets_core::store::MemoryStore;
 use secrets_core::engine::{Options, Ports};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_http::accept::AcceptOptions;
 use secrets_http::client_address::Networks;
 use secrets_http::gate::Rates;

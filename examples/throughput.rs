@@ -1,9 +1,10 @@
-//! How many single-secret reads a second the operator's endpoint answers, beside a bare warp
-//! "hello" in the same run: the figure that says something on any machine is the ratio.
+//! Benchmark: reads of a single secret per second at the External Secrets Operator endpoint,
+//! compared with a bare warp "hello" in the same run. The ratio is the figure that can be compared
+//! between machines.
 //!
-//! `cargo run --release -p secrets-examples --example throughput`, with the URL of a
-//! PostgreSQL database behind `--` to have that measured as well. Each case runs for 3 seconds over 64 connections,
-//! three times in turn; medians are printed.
+//! `cargo run --release -p secrets-examples --example throughput`. Append `--` and the URL of a
+//! PostgreSQL database to measure that as well. Each case runs for 3 seconds over 64 connections,
+//! three times in turn, and the medians are printed.
 
 use std::future::pending;
 use std::io::Write as _;
@@ -22,7 +23,7 @@ use secrets_core::store::{MemoryStore, Store};
 use secrets_core::tokens::{CreateToken, NewToken};
 use secrets_core::users::SyncUser;
 use secrets_core::engine::{Options, Ports};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_http::accept::{self, AcceptOptions};
 use secrets_http::client_address::Networks;
 use secrets_http::gate::Rates;
@@ -118,7 +119,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
     Ok(Case { name, address, request, rates: Vec::new() })
 }
 
-/// A project, a secret and a token that reads it.
+/// Creates a project, a secret and a token that can read the secret.
 async fn fill(service: &Service) -> Result<(String, String), Failed> {
     let alice = Identity::new("throughput", "alice", "alice@example.com");
     let newcomer = service.identify(alice.clone(), Origin::default()).await?;
@@ -142,7 +143,7 @@ async fn fill(service: &Service) -> Result<(String, String), Failed> {
 }
 
 impl Case {
-    /// Requests a second, over all connections.
+    /// Measures the requests per second over all connections.
     async fn run(&self) -> Result<f64, Failed> {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
         let mut connections = tokio::task::JoinSet::new();
@@ -167,7 +168,8 @@ impl Case {
     }
 }
 
-/// Asks again and again. All answers of a case are equally long, so only the first is looked at.
+/// Sends requests in a loop. All responses of a case have the same length, so the length is taken
+/// from the first response.
 async fn ask(
     address: SocketAddr,
     request: String,

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the package for npm: FOLDER/package, and of it FOLDER/secrets-service-VERSION.tgz; and
-# FOLDER/script, the small module for pages that load no modules.
+# Builds the npm package in FOLDER/package, packs it as FOLDER/secrets-service-VERSION.tgz, and builds
+# FOLDER/script, the small module as a classic script for pages that cannot load modules.
 #
 #     package.sh FOLDER
 #
@@ -14,13 +14,13 @@ built=$folder/$target/wasm/secrets_wasm.wasm
 generator=$CARGO_TARGET_DIR/debug/examples/bindings
 package=$folder/package
 
-# In a folder of its own, since another compiler may do it.
+# Compiles with a separate target folder, since the compiler may be another one.
 compile() (
     . "$SECRETS_TEST_TOOLS/wasm/env"
     cargo build -p secrets-wasm --profile wasm --target $target --target-dir "$folder" $wasm_flags "$@"
 )
 
-# Compiles a module and makes its bindings: module FOLDER [--script] -- FLAGS OF CARGO
+# Compiles a module and generates its bindings: module FOLDER [--script] -- CARGO FLAGS
 module() {
     into=$1 how=
     shift
@@ -31,7 +31,7 @@ module() {
 }
 
 tests/tools/wasm-toolchain.sh "$SECRETS_TEST_TOOLS/wasm"
-# The generator is built with the features of the whole workspace, because the Rust tests have been.
+# With the features of the whole workspace, so that the build of the Rust tests is reused.
 cargo build --workspace --all-features --example bindings
 rm -rf "$package" "$folder/script" "$folder"/*.tgz
 mkdir -p "$package"

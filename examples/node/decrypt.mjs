@@ -1,9 +1,9 @@
-// Opens a bundle without a server, and prints the keys that are in it.
+// Opens a bundle without a server and prints its keys.
 //
 //     npm install secrets-service
 //     node decrypt.mjs FILE [SIGNER]
 //
-// The passphrase or key is read from the standard input, so that it stands in no list of processes.
+// The passphrase or key is read from standard input, so that it does not appear in the process list.
 
 import { readFileSync } from "node:fs";
 import { openBundle } from "secrets-service/bundle";

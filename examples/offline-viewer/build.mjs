@@ -1,8 +1,9 @@
-// Puts the page together: one file that works wherever it lies, and allows itself nothing else.
+// Builds the page: one file that works from any place and is allowed to load nothing else.
 //
 //     node build.mjs MODULE TARGET
 //
-// MODULE is the folder that secrets-wasm/package.sh makes for scripts; TARGET the folder for index.html.
+// MODULE is the `script` folder that secrets-wasm/package.sh builds; TARGET is the folder for
+// index.html.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,8 +20,8 @@ const style = source("style.css");
 const script = source("page.js");
 const worker = `${readFileSync(join(module, "secrets.js"), "utf8")}\n${source("worker.js")}`;
 for (const [name, text] of Object.entries({ script, worker })) {
-  // What would end the element that holds it.
-  if (/<\/script|<!--/i.test(text)) throw new Error(`the ${name} cannot stand in a page`);
+  // Such text would end the script element.
+  if (/<\/script|<!--/i.test(text)) throw new Error(`the ${name} cannot be embedded in a page`);
 }
 
 const policy = [

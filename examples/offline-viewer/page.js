@@ -1,5 +1,5 @@
-// The page of the viewer. Values are kept in `bundle` alone, and stand in the page while they are
-// shown; `lock` forgets them.
+// User interface of the viewer. Secret values are kept only in `bundle`, and in the page while they
+// are shown; `lock` drops them.
 "use strict";
 
 (() => {
@@ -8,17 +8,17 @@
   const HIDDEN = "••••••••";
 
   let bytes, bundle, worker;
-  // Who waits for an answer; they come in the order in which they were asked for.
+  // Pending requests to the worker, which answers them in order.
   const waiting = [];
   let working = false;
 
-  // The worker and what it is made of.
+  // The worker and its module.
 
   const module = (async () => {
     const binary = Uint8Array.from(atob($("module").textContent), (letter) => letter.charCodeAt(0));
     return WebAssembly.compile(binary);
   })();
-  // Told when somebody opens a bundle.
+  // An error is reported when a bundle is opened.
   module.catch(() => {});
 
   async function start() {
@@ -51,19 +51,19 @@
     for (const { reject } of waiting.splice(0)) reject(why);
   }
 
-  // What is told.
+  // Messages.
 
   const say = (text) => ($("status").textContent = text);
 
   const PROBLEMS = {
     tampered: [
       "This file was changed after it was sealed.",
-      "Not one of its values can be trusted, so none is shown. Get the file again from where it came, or ask for a new bundle.",
+      "Its values cannot be trusted, so none is shown. Get the file again from its source, or ask for a new bundle.",
     ],
-    expired: ["This bundle has expired.", "Whoever made it said until when it may be opened. Ask for a new one."],
+    expired: ["This bundle has expired.", "Its creator set a time after which it cannot be opened. Ask for a new one."],
     stale: ["This bundle is too old.", "A newer one of the same environment has been opened. Ask for a new one."],
-    unsupported: ["This bundle is of a newer kind.", "This page cannot open it. Use a newer version of this page."],
-    internal: ["This browser cannot open it.", "Try again, or use a newer browser: the page needs WebAssembly and workers."],
+    unsupported: ["This bundle has a newer format.", "This page cannot open it. Use a newer version of this page."],
+    internal: ["This browser cannot open the bundle.", "Try again, or use a newer browser: the page needs WebAssembly and workers."],
   };
 
   function problemOf({ kind, message }, { use, signer }) {
@@ -71,14 +71,14 @@
       case "no_recipient": {
         const what = { passphrase: "passphrase", key: "key", privateKey: "private key" }[use];
         const hint = use === "passphrase" ? "Capital letters and spaces count. " : "";
-        return [`This ${what} does not open the bundle.`, `${hint}Make sure that it belongs to this very file, and that the file is whole.`];
+        return [`This ${what} does not open the bundle.`, `${hint}Make sure that it belongs to this file, and that the file is complete.`];
       }
       case "untrusted":
         return signer
-          ? ["This bundle is signed by somebody else.", "It is not from the signer that you named. Do not use it before you know why."]
-          : ["Who signed it must be named.", "Anybody can make a bundle for a private key, so the signer says whether it is genuine."];
+          ? ["This bundle has another signer.", "It is not from the signer that you named. Do not use it before you know why."]
+          : ["The signer is required.", "Anyone can make a bundle for a private key; only the signer shows whether it is genuine."];
       case "malformed":
-        return ["This file is not a whole bundle.", `It is another kind of file, or was changed or cut since it was made. (${message})`];
+        return ["This file is not a complete bundle.", `It is another kind of file, or was changed or truncated. (${message})`];
       default:
         return PROBLEMS[kind] ?? ["This bundle cannot be opened.", message];
     }
@@ -89,7 +89,7 @@
     [$(`${place}-title`).textContent, $(`${place}-text`).textContent] = problem ?? ["", ""];
   }
 
-  // A problem with one field: told, and the field is where one goes on.
+  // Shows a problem with one field and focuses the field.
   function refuse(id, title, text) {
     $(id).setAttribute("aria-invalid", "true");
     tell("problem", [title, text]);
@@ -101,7 +101,7 @@
     for (const id of ["file", "secret", "signer"]) $(id).removeAttribute("aria-invalid");
   }
 
-  // Choosing.
+  // Choosing a file.
 
   const sizeOf = (count) => (count < 10_000 ? `${count} bytes` : count < 1e7 ? `${Math.round(count / 1000)} kB` : `${Math.round(count / 1e6)} MB`);
 
@@ -124,11 +124,11 @@
   function recognise() {
     const use = useOf($("secret").value.trim());
     const told = {
-      key: "This is a bundle's key.",
-      privateKey: "This is a private key: who signed the bundle must be named below.",
-      signer: "This names a signer and opens nothing.",
-      publicKey: "This is a public key and opens nothing. The private one begins with scbx_.",
-      passphrase: "This is taken for a passphrase.",
+      key: "This is the key of a bundle.",
+      privateKey: "This is a private key: enter the signer of the bundle below.",
+      signer: "This is a signer and cannot open a bundle.",
+      publicKey: "This is a public key and cannot open a bundle. The private key begins with scbx_.",
+      passphrase: "This is used as a passphrase.",
     };
     $("secret-told").textContent = $("secret").value ? told[use] : "A key begins with scbk_, a private key with scbx_.";
     if (use === "privateKey") $("signing").open = true;
@@ -153,8 +153,8 @@
     const use = useOf(typed.trim());
     const signer = $("signer").value.trim() || undefined;
     if (!bytes) return refuse("file", "No file is chosen.", "Choose the bundle first.");
-    if (!typed) return refuse("secret", "Nothing is typed.", "Type the passphrase or key of this bundle.");
-    if (!["passphrase", "key", "privateKey"].includes(use)) return refuse("secret", "This opens no bundle.", $("secret-told").textContent);
+    if (!typed) return refuse("secret", "The passphrase or key is missing.", "Type the passphrase or key of this bundle.");
+    if (!["passphrase", "key", "privateKey"].includes(use)) return refuse("secret", "This cannot open a bundle.", $("secret-told").textContent);
     if (use === "privateKey" && !signer) {
       $("signing").open = true;
       return refuse("signer", ...problemOf({ kind: "untrusted" }, { use }));
@@ -183,12 +183,12 @@
     }
     if (error.message.startsWith("signer")) {
       $("signing").open = true;
-      return refuse("signer", "This is not a signer.", "It begins with scbs_ and must be copied whole.");
+      return refuse("signer", "This is not a signer.", "A signer begins with scbs_ and must be copied completely.");
     }
     const [title, text] =
       given.use === "passphrase"
-        ? ["This is not a passphrase of a bundle.", "It has at least 12 characters."]
-        : ["This is not a whole key.", "Letters are missing or mistyped. Copy all of it."];
+        ? ["This is not a passphrase of a bundle.", "A passphrase has at least 12 characters."]
+        : ["This key is not valid.", "Letters are missing or mistyped. Copy the whole key."];
     refuse("secret", title, text);
   }
 
@@ -214,9 +214,9 @@
     $("title").textContent = count === 1 ? "1 secret" : `${count} secrets`;
     document.title = $("title").textContent;
     $("facts").replaceChildren(
-      fact("Made", moment(bundle.created_at)),
+      fact("Created", moment(bundle.created_at)),
       fact("Expires", bundle.expires_at ? moment(bundle.expires_at) : "never"),
-      checked ? fact("Signature", "valid, by the signer you named", "good") : fact("Signature", "valid; by whom was not checked"),
+      checked ? fact("Signature", "valid, by the signer you named", "good") : fact("Signature", "valid; the signer was not checked"),
       fact("Environment", bundle.environment, "code"),
       fact("Signer", bundle.signer, "code"),
     );
@@ -226,7 +226,7 @@
     $("form").hidden = true;
     $("form").reset();
     $("opened").hidden = false;
-    say(count === 0 ? "The bundle is whole and holds no secrets." : "Values are hidden until you ask for them.");
+    say(count === 0 ? "The bundle is valid and contains no secrets." : "Values are hidden until you show them.");
     $("title").focus();
   }
 
@@ -262,7 +262,7 @@
 
   async function copyValue(secret, button) {
     const copied = await toClipboard(secret.value);
-    say(copied ? `Copied the value of ${secret.key}.` : "This browser does not let the page copy. Show the value and copy it by hand.");
+    say(copied ? `Copied the value of ${secret.key}.` : "This browser does not allow the page to copy. Show the value and copy it by hand.");
     if (!copied) return;
     button.textContent = "Copied";
     setTimeout(() => (button.textContent = "Copy"), 1500);
@@ -273,7 +273,7 @@
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // Where pages from a disk have no clipboard, the older way does.
+      // Fallback for browsers without a clipboard for pages opened from disk.
       const field = element("textarea", { className: "unseen", "aria-hidden": "true" });
       const focused = document.activeElement;
       field.value = text;
@@ -317,15 +317,15 @@
       const address = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
       element("a", { href: address, download: NAMES[format] }).click();
       setTimeout(() => URL.revokeObjectURL(address), 10_000);
-      say(`Saved as ${NAMES[format]}: whoever has that file can read the values.`);
+      say(`Saved as ${NAMES[format]}: anyone with that file can read the values.`);
     } catch ({ kind, fields = [] }) {
       if (kind === "cancelled") return;
       const keys = fields.map(({ field, message }) => `${field} ${message}`).join("; ");
-      tell("unfit", ["This format cannot hold all of these values.", `Choose JSON or YAML, which can. (${keys})`]);
+      tell("unfit", ["This format cannot represent all of these values.", `Choose JSON or YAML, which can. (${keys})`]);
     }
   }
 
-  // Forgets everything, and asks anew.
+  // Drops all data and returns to the form.
   function lock(said) {
     stop();
     bundle = bytes = undefined;
@@ -342,7 +342,7 @@
     $("show-all").setAttribute("aria-pressed", "false");
     $("show-all").textContent = "Show all values";
     document.querySelector(".drop").classList.remove("chosen");
-    $("file-told").textContent = "A bundle, as the service exports it";
+    $("file-told").textContent = "A bundle exported by the service";
     $("title").textContent = document.title = "Open a bundle";
     hideTyped(true);
     recognise();
@@ -363,9 +363,9 @@
   $("show-all").addEventListener("click", showAll);
   $("filter").addEventListener("input", filter);
   $("download").addEventListener("click", download);
-  $("lock").addEventListener("click", () => lock("Locked. The values are forgotten."));
+  $("lock").addEventListener("click", () => lock("Locked. The values were removed."));
   addEventListener("pagehide", () => lock(""));
-  // A file may be dropped anywhere; none makes the browser leave the page.
+  // A file can be dropped anywhere on the page; the browser must not navigate to it.
   addEventListener("dragover", (event) => {
     event.preventDefault();
     document.body.classList.toggle("dragging", $("opened").hidden);

@@ -1,4 +1,5 @@
-// Runs beside the page, so that deriving a key does not stop it. What it held is gone when it ends.
+// Worker that opens bundles, so that deriving a key does not block the page. Its memory is freed when
+// it is terminated.
 "use strict";
 
 onmessage = ({ data: { module, task, ...given } }) => {

@@ -1,4 +1,4 @@
-"""Keeps a secret in a SQLite file and reads it back, without a server.
+"""Stores a secret in an SQLite file and reads it back, without a server.
 
 pip install the wheel of secrets-py, then: python examples/python/embed.py
 """
@@ -19,7 +19,7 @@ with tempfile.TemporaryDirectory() as folder:
         )
         token = alice.token.create(name="job", project_ids=[project], permissions=["read"])["token"]
 
-    # Later, in another process: a machine that has a token.
+    # Later, in another process: a machine with a token.
     with Service.open(f"sqlite://{folder}/secrets.db", root_key=root_key) as service:
         machine = service.as_token(token)
         secret = machine.secret.get(project=project, environment="development", key="DATABASE_URL")

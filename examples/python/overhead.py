@@ -1,4 +1,4 @@
-"""What a read costs from Python, beside the same call from Rust.
+"""Benchmark: one read from Python, compared with the same call from Rust.
 
 python examples/python/overhead.py [SECONDS [RUST]], where RUST is the built example read_overhead.
 """
@@ -15,7 +15,7 @@ SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
 
 
 def measure(session: Session, project: str) -> float:
-    """Reads for some time, and gives the microseconds of one read."""
+    """Measures the microseconds of one read."""
     reads, began = 0, time.perf_counter()
     while time.perf_counter() - began < SECONDS:
         session.secret.get(project=project, environment="production", key="DATABASE_URL")

@@ -1,5 +1,4 @@
-"""Rotates a user of a PostgreSQL server in the background, waits for the end, and logs in as the
-user it made.
+"""Rotates a PostgreSQL user in the background, waits for the result, and logs in as the new user.
 
 DATABASE_URL=postgres://postgres:PASSWORD@127.0.0.1:5432/postgres python examples/python/rotate_and_wait.py
 """
@@ -11,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from secrets_service import Service
 
 server = urlsplit(os.environ["DATABASE_URL"])
-# The host may be reached though it is private, and without TLS.
+# Allow connections to the host although it may be private, and without TLS.
 with Service.open("memory:", allow_egress=[server.hostname or ""]) as service:
     alice = service.sign_in(issuer="my-program", subject="alice", email="alice@example.com")
     project, environment = alice.project.create(name="Web API")["slug"], "production"
@@ -33,7 +32,7 @@ with Service.open("memory:", allow_egress=[server.hostname or ""]) as service:
         },
     )
 
-    # The service rotates what is due by itself, while it is open.
+    # While the service is open, it runs due rotations by itself.
     for _ in range(60):
         rotation = alice.rotation.get(
             project=project, environment=environment, rotation="main-db"
@@ -53,7 +52,7 @@ with Service.open("memory:", allow_egress=[server.hostname or ""]) as service:
         project=project, environment=environment, key="MAIN_DB_URL"
     )["value"]
 
-    # Now, and wait for how it ends.
+    # Rotate now, and wait for the result.
     attempt = alice.rotation.rotate(
         project=project, environment=environment, rotation="main-db"
     )

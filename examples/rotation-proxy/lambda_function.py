@@ -1,12 +1,12 @@
-"""Changes the passwords of a database that only this network can reach, for a secrets service.
+"""Rotates the passwords of a database that can only be reached from this network.
 
-The service invokes it with a signed and encrypted request; the answer is signed and encrypted too,
-so that neither AWS's logs nor another function can read or pretend anything. The format is in
-`secrets-core/src/rotations/envelope.rs`, with vectors in `tests/vectors/proxy.json`.
+The secrets service invokes this function with a signed and encrypted request. The response is
+signed and encrypted too, so that AWS logs and other functions can neither read nor forge it. The
+format is in `secrets-core/src/rotations/envelope.rs`, with vectors in `tests/vectors/proxy.json`.
 
-Beyond the standard library it needs `cryptography` (which has the AES-GCM that the library lacks),
-and `pg8000` for PostgreSQL or `PyMySQL` for MySQL and MariaDB. Whatever goes wrong becomes a word
-of a closed list: a server's own text is neither returned nor logged.
+Dependencies: `cryptography` (the standard library has no AES-GCM), and `pg8000` for PostgreSQL or
+`PyMySQL` for MySQL and MariaDB. Every failure becomes a code from a closed list: the error text of
+the database server is neither returned nor logged.
 """
 
 import base64
@@ -24,9 +24,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 LIMIT = 16 * 1024
-WINDOW = 300  # seconds that the two clocks may differ
+WINDOW = 300  # maximum clock difference in seconds
 CONNECT_TIMEOUT = 5
-TIMEOUT = 10  # seconds for whatever a database is asked
+TIMEOUT = 10  # seconds for each query
 
 REQUEST_FIELDS = {
     "v": int, "kid": str, "ts": int, "nonce": str, "config": str, "seq": int, "step": str,
@@ -36,11 +36,11 @@ STEPS = ("test", "apply", "verify", "lock")
 
 
 class Refused(Exception):
-    """The request proves nothing, and gets no signed answer. The reason is for the log here."""
+    """A request that is not authentic. It gets no signed response; the reason is only logged."""
 
 
 class Fault(Exception):
-    """What went wrong, as a word of the service's list, and the SQLSTATE if there is one."""
+    """Failure of a step: a code from the service's list, and the SQLSTATE if there is one."""
 
     def __init__(self, code, state=None):
         super().__init__(code)
@@ -58,7 +58,7 @@ def lambda_handler(event, _context):
         outcome, told = "ok", perform(request, asked)
     except Fault as fault:
         outcome, told = fault.code, {"state": fault.state} if fault.state else {}
-    except Exception as error:  # The text may hold what the server said, or a password.
+    except Exception as error:  # Its text may contain server messages or a password.
         print(json.dumps({"unforeseen": type(error).__name__}))
         outcome, told = "protocol", {}
     print(json.dumps({"config": request["config"], "step": request["step"], "outcome": outcome}))
@@ -69,7 +69,7 @@ def lambda_handler(event, _context):
 
 
 def secrets():
-    """The shared secret; two, separated by a space, while it is being changed."""
+    """Shared secrets: one, or two separated by a space while the secret is being changed."""
     return [secret.encode() for secret in os.environ["SHARED_SECRET"].split()]
 
 
@@ -102,11 +102,11 @@ def decode(text):
     return data
 
 
-_seen = {}  # nonces and when to forget them; of this copy of the function only, hence the fence
+_seen = {}  # nonces with their expiry; each instance has its own, so the fence is needed too
 
 
 def open_request(event, known, now, seen=_seen):
-    """The request's fields, the secret it is signed with, and what it asks; or `Refused`."""
+    """Verifies a request. Returns its fields, the secret that signed it and the decrypted content."""
     if not isinstance(event, dict) or event.keys() != REQUEST_FIELDS.keys():
         raise Refused("fields")
     if any(type(event[name]) is not kind for name, kind in REQUEST_FIELDS.items()):
@@ -149,14 +149,14 @@ def seal_answer(request, secret, outcome, told, iv=None):
     return answer | {"outcome": outcome, "ct": ct, "sig": sig}
 
 
-# What is asked. Every step can be done again with the same arguments, and then changes nothing more.
+# Steps. Each step is idempotent: repeating it with the same arguments changes nothing more.
 
 
 def perform(request, asked):
     connection = asked["connection"]
     target = {"postgresql": Postgres, "mysql": Mysql}[connection["integration"]](connection)
     for name, form in (("username", NAME), ("group", NAME), ("password", PASSWORD)):
-        # So that nothing ever needs quoting, though it is quoted all the same.
+        # Such names never need quoting; they are quoted all the same.
         if name in asked and not re.fullmatch(form, asked[name]):
             raise Fault("protocol")
     try:
@@ -170,7 +170,7 @@ PASSWORD = "[A-Za-z0-9_-]{16,128}"
 
 
 def tls(connection):
-    """How the connection is protected: never less than `ssl_mode` says."""
+    """TLS context for the `ssl_mode` of a connection; None without TLS."""
     mode = connection["ssl_mode"]
     if mode == "disable":
         return None
@@ -185,7 +185,7 @@ def tls(connection):
 
 
 def connection_fault(error):
-    """What a connection that was not made means."""
+    """Converts a connection error into a fault."""
     if isinstance(error, ssl.SSLError):
         untrusted = isinstance(error, ssl.SSLCertVerificationError)
         return Fault("tls_untrusted" if untrusted else "protocol")
@@ -193,14 +193,14 @@ def connection_fault(error):
 
 
 class Postgres:
-    """PostgreSQL 11 or later. Privileges and objects belong to the group, a role nobody logs in as;
-    each user is in it and acts as it. All of a step is one transaction."""
+    """PostgreSQL 11 or later. Privileges and objects belong to the group, a role without login; each
+    user is a member of the group and acts as the group. A step is one transaction."""
 
     TABLES = {"read": "SELECT", "read_write": "SELECT, INSERT, UPDATE, DELETE", "admin": "ALL"}
     SEQUENCES = {"read": "SELECT", "read_write": "SELECT, USAGE", "admin": "ALL"}
     SCHEMA = {"read": "USAGE", "read_write": "USAGE", "admin": "USAGE, CREATE"}
-    # SQLSTATEs, or their classes: PostgreSQL, appendix A. XX000 is what two that change the same
-    # row of the catalogue get.
+    # SQLSTATEs or their classes (PostgreSQL documentation, appendix A). XX000 is the error when two
+    # transactions change the same catalogue row.
     FAULTS = {
         "3D000": "no_database", "42501": "privilege_missing", "0LP01": "privilege_missing",
         "22023": "password_policy", "55P03": "busy", "57014": "busy", "40P01": "busy",
@@ -218,7 +218,7 @@ class Postgres:
         if self.db:
             try:
                 self.db.close()
-            except Exception:  # It is gone already.
+            except Exception:  # Already closed.
                 pass
 
     def fault(self, error, refused="admin_rejected"):
@@ -231,7 +231,8 @@ class Postgres:
     def connect(self, user, password, refused="admin_rejected"):
         class Connection(self.pg.native.Connection):
             def handle_AUTHENTICATION_REQUEST(self, data, context):
-                # The password itself, or MD5 of it: asked by somebody who has no verifier.
+                # Refuse to send the password in clear or as MD5: a server with a SCRAM verifier
+                # asks for neither.
                 if int.from_bytes(data[:4], "big") not in (0, 10, 11, 12):
                     raise Fault("protocol")
                 super().handle_AUTHENTICATION_REQUEST(data, context)
@@ -295,8 +296,8 @@ class Postgres:
         self.schemas()
 
     def begin(self, request, username):
-        """Begins, waits for whoever else changes this rotation's users, and says whether the user
-        is there. Refuses if a later attempt has changed it."""
+        """Begins a transaction, waits for other changes to this rotation's users, and returns True
+        if the user exists. Fails if a later attempt has changed the user."""
         self.run("BEGIN")
         key = f"kv:{request['config']}"
         self.run("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0))", key=key)
@@ -308,7 +309,7 @@ class Postgres:
         return bool(rows)
 
     def commit(self, request, username):
-        """Writes the fence and commits: both or neither."""
+        """Writes the fence and commits, atomically."""
         fence = f"kv:{request['config']}:{request['seq']}"
         if not re.fullmatch("kv:[0-9a-f-]{36}:[0-9]+", fence):
             raise Fault("protocol")
@@ -335,7 +336,7 @@ class Postgres:
         return {"identity": identity} if identity else {}
 
     def be_quiet(self):
-        """Keeps the verifier out of the server's log, where the administrator may say so."""
+        """Keeps the verifier out of the server log, if the administrator may set that."""
         self.run("SAVEPOINT quiet")
         try:
             self.run("SET LOCAL log_statement = 'none'")
@@ -343,14 +344,14 @@ class Postgres:
             self.run("ROLLBACK TO SAVEPOINT quiet")
 
     def grant(self, group, level):
-        """Gives the group what the level says and no more, of what is there and of what the
-        administrator will make."""
+        """Grants the group exactly the privileges of the level, on existing objects and on objects
+        that the administrator creates later."""
         [[database, can]] = self.run(
             "SELECT quote_ident(current_database()),"
             " has_database_privilege(:group, current_database(), 'CONNECT')",
             group=group,
         )
-        # Everybody may, unless somebody took it from them.
+        # PUBLIC has this privilege unless it was revoked.
         if not can:
             self.run(f'GRANT CONNECT ON DATABASE {database} TO "{group}"')
         for schema in self.schemas():
@@ -371,7 +372,7 @@ class Postgres:
         ours = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'"
         create = "CREATE" if asked["level"] == "admin" else "USAGE"
         [[tables, schemas]] = self.run(
-            # One table at least, if there is any: others may be of owners who grant nothing.
+            # At least one table, if any exist: other tables may have owners who grant nothing.
             f"SELECT (SELECT coalesce(bool_or({may}), true) FROM pg_class c"
             f" JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND {ours}),"
             f" (SELECT bool_or(has_schema_privilege(n.oid, '{create}')) FROM pg_namespace n WHERE {ours})"
@@ -388,8 +389,8 @@ class Postgres:
 
 
 def scram(password, attempt):
-    """What PostgreSQL keeps of a password (RFC 5803). The salt is the attempt's, so that the same
-    attempt writes the same."""
+    """Password verifier that PostgreSQL stores (RFC 5803). The salt is derived from the attempt, so
+    that the same attempt writes the same verifier."""
     salt = hashlib.sha256(attempt.encode()).digest()[:16]
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, 4096)
     stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
@@ -399,16 +400,16 @@ def scram(password, attempt):
 
 
 class Mysql:
-    """MySQL 8.0.21 or later, and MariaDB 10.5 or later. The privileges are the user's own: no object
-    belongs to anybody, so there is nothing to share through a group. MariaDB keeps no attribute of a
-    user, so that only whoever changes a user at the same time is kept off there."""
+    """MySQL 8.0.21 or later, and MariaDB 10.5 or later. Privileges are granted to the user: objects
+    have no owners, so a group is not needed to share them. MariaDB has no user attributes for the
+    fence, so there only concurrent changes are prevented."""
 
     RIGHTS = {
         "read": {"SELECT", "SHOW VIEW"},
         "read_write": {"SELECT", "SHOW VIEW", "INSERT", "UPDATE", "DELETE"},
         "admin": {"SELECT", "SHOW VIEW", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP"},
     }
-    # Error numbers of both.
+    # Error numbers of MySQL and MariaDB.
     FAULTS = {
         "no_database": (1049,),
         "privilege_missing": (1044, 1142, 1143, 1211, 1227, 1370, 1410, 1698),
@@ -417,7 +418,7 @@ class Mysql:
         "interrupted": (1053, 1927, 2006, 2013, 4031),
         "unreachable": (1040, 1129, 1130, 1203, 1226),
     }
-    # Access denied, and locked, expired or without a password of its own.
+    # Access denied; account locked, password expired, or account without a password.
     REJECTED = (1045, 1698, 1820, 1862, 3118, 3878, 3955, 4151)
 
     def __init__(self, connection):
@@ -444,7 +445,7 @@ class Mysql:
 
     def connect(self, user, password, refused="admin_rejected"):
         class Never:
-            """The password itself is not sent because somebody asks for it."""
+            """Refuses to send the password in clear to a server that asks for it."""
 
             def __init__(self, _connection):
                 raise Fault("protocol")
@@ -462,7 +463,7 @@ class Mysql:
             raise self.fault(error, refused) from None
         self.version = self.run("SELECT VERSION()")[0][0]
         self.is_mariadb = "MariaDB" in self.version
-        # The one counts in milliseconds, the other in seconds.
+        # MariaDB: seconds. MySQL: milliseconds.
         limit = "max_statement_time = 10" if self.is_mariadb else "max_execution_time = 10000"
         self.run(f"SET SESSION lock_wait_timeout = 5, innodb_lock_wait_timeout = 5, {limit}")
 
@@ -490,8 +491,8 @@ class Mysql:
             raise Fault("privilege_missing")
 
     def begin(self, request, username):
-        """Keeps off whoever else changes this rotation's users, for as long as the connection
-        lives. Refuses if a later attempt has changed this one."""
+        """Locks this rotation's users against other changes, until the connection ends. Fails if a
+        later attempt has changed the user."""
         if self.run("SELECT GET_LOCK(%s, 0)", (f"kv:{request['config']}",)) != ((1,),):
             raise Fault("busy")
         if self.is_mariadb:
@@ -505,7 +506,7 @@ class Mysql:
             raise Fault("fenced")
 
     def fence(self, request):
-        """What is written with the change, by the same statement."""
+        """Clause that writes the fence in the same statement as the change."""
         return "" if self.is_mariadb else f" ATTRIBUTE '{{\"kv_seq\": {request['seq']}}}'"
 
     def apply(self, request, asked):
@@ -516,7 +517,7 @@ class Mysql:
         try:
             self.set_password(request, asked, user, in_clear)
         except Fault as fault:
-            # A policy that wants to see the password itself (1290: strict_password_validation).
+            # A policy that requires the password itself (1290: strict_password_validation).
             if in_clear or fault.code not in ("password_policy", "protocol"):
                 raise
             in_clear = True
@@ -527,7 +528,7 @@ class Mysql:
     def set_password(self, request, asked, user, in_clear):
         password = asked["password"]
         secret = f"BY '{password}'" if in_clear else f"BY PASSWORD '{native(password)}'"
-        # Shut out until it has its privileges and the fence.
+        # Locked until the user has its privileges and the fence.
         self.run(f"CREATE USER IF NOT EXISTS {user} IDENTIFIED {secret} ACCOUNT LOCK")
         self.run(f"REVOKE ALL PRIVILEGES, GRANT OPTION FROM {user}")
         level = asked["level"]
@@ -537,7 +538,7 @@ class Mysql:
         self.run(f"ALTER USER {user} IDENTIFIED {secret} ACCOUNT UNLOCK{fence}")
 
     def pattern(self, quote=""):
-        """The database's name where a name is a pattern: in grants."""
+        """Database name as a pattern for grants, with `_` and `%` escaped."""
         name = re.sub(r"([_%])", r"\\\1", self.at["database"])
         return quote + (name.replace(quote, quote * 2) if quote else name) + quote
 
@@ -559,6 +560,6 @@ class Mysql:
 
 
 def native(password):
-    """What MariaDB keeps of a password."""
+    """Password hash that MariaDB stores."""
     first = hashlib.sha1(password.encode()).digest()
     return "*" + hashlib.sha1(first).hexdigest().upper()

@@ -1,1 +1,1 @@
-//! The examples are programs: see the files beside this folder.
+//! Empty library: the examples are the programs in the parent folder.

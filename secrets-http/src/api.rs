@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 
 use secrets_core::engine::{Caller, Task};
 use secrets_core::model::{Clock, Error, Origin};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::model::Clock;
 use secrets_core::outbox::Channel;
 use tokio::sync::watch;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hyper::Request;
 use hyper::body::Incoming;
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::model::{BaseUrl, Clock};
 use secrets_core::outbox::Channel;
 use tokio::net::TcpListener;

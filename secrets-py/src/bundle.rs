@@ -1,4 +1,4 @@
-//! Bundles, opened without a service.
+//! Opening bundles without a service.
 
 use std::fs::File;
 use std::io::{BufReader, Cursor, Error as IoError, Read, Result as IoResult, Seek, SeekFrom};
@@ -17,15 +17,15 @@ use secrets_core::crypto::Passphrase;
 
 use crate::{failure, invalid};
 
-/// What a bundle is read from.
+/// Seekable byte source of a bundle.
 trait Source: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> Source for T {}
 
-/// A binary file of Python's.
+/// Python file object opened in binary mode.
 struct PythonFile(Py<PyAny>);
 
-/// A bundle that is proven to be whole; gives its secrets as they are read.
+/// Verified bundle: an iterator that decrypts the secrets as they are read.
 #[pyclass(frozen, module = "secrets_service._native")]
 pub(crate) struct Bundle {
     opened: Mutex<Option<Opened<Box<dyn Source>>>>,
@@ -35,26 +35,27 @@ pub(crate) struct Bundle {
     environment: String,
     #[pyo3(get)]
     seq: u64,
-    /// Times as text (RFC 3339).
+    /// Creation time as text (RFC 3339).
     #[pyo3(get)]
     created_at: String,
+    /// Expiry time as text (RFC 3339).
     #[pyo3(get)]
     expires_at: Option<String>,
     #[pyo3(get)]
     signer: String,
 }
 
-/// A secret: key, value, description, version, where it is from, when it changed.
-type Told = (String, String, Option<String>, u32, Option<String>, String);
+/// Secret as a Python tuple: key, value, description, version, source environment, time of change.
+type SecretTuple = (String, String, Option<String>, u32, Option<String>, String);
 
 #[pymethods]
 impl Bundle {
-    /// Opens a bundle: bytes, a path or a binary file that can seek. `unlock` is what opens it, as
-    /// its kind (`passphrase`, `key`, `private_key`) and its text; `now` is in microseconds since
-    /// 1970, the present where it is not given.
+    /// Opens a bundle from bytes, a path or a seekable binary file. `unlock` is the credential as
+    /// its kind (`passphrase`, `key`, `private_key`) and its text. `now` is in microseconds since
+    /// 1970 and defaults to the current time.
     #[staticmethod]
     #[pyo3(signature = (source, *, unlock, signer, at_least, now))]
-    #[expect(clippy::too_many_arguments, reason = "in Python they are named")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn open(
         py: Python<'_>,
         source: &Bound<'_, PyAny>,
@@ -65,14 +66,15 @@ impl Bundle {
     ) -> PyResult<Self> {
         let now = match now {
             Some(micros) => {
-                Time::from_timestamp_micros(micros).ok_or_else(|| invalid("now: is no time"))?
+                Time::from_timestamp_micros(micros).ok_or_else(|| invalid("now: out of range"))?
             }
             None => SystemClock.now(),
         };
         let signer = signer.map(|text| read(py, "signer", text)).transpose()?;
         let opener = Opener { unlock: unlocked(py, unlock)?, signer, at_least, now };
         let source = source_of(source)?;
-        // Deriving a key from a passphrase takes long, and so does reading all.
+        // Release the interpreter: deriving a key from a passphrase and reading the whole bundle
+        // take long.
         let bundle = py.detach(|| opener.open(source)).map_err(|why| refused(py, why))?;
         let about = bundle.about();
         Ok(Self {
@@ -90,38 +92,39 @@ impl Bundle {
         this
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Told>> {
-        // A file of Python's lets other threads go on while it reads: they must not wait for it.
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<SecretTuple>> {
+        // A Python file object releases the interpreter while it reads, so another thread can get
+        // here. Waiting for the lock with the interpreter held would deadlock.
         let mut opened = self.opened.try_lock().map_err(|_| in_use())?;
         match opened.as_mut().and_then(Iterator::next) {
-            Some(Ok(secret)) => Ok(Some(told(&secret))),
+            Some(Ok(secret)) => Ok(Some(to_tuple(&secret))),
             Some(Err(why)) => Err(refused(py, why)),
             None => Ok(None),
         }
     }
 
-    /// Lets go of what it is read from.
+    /// Closes the source.
     fn close(&self) -> PyResult<()> {
         drop(self.opened.try_lock().map_err(|_| in_use())?.take());
         Ok(())
     }
 }
 
-/// A new key to open bundles with, and the public one that they are made for.
+/// Generates a key pair for bundles: the private key opens them, the public key is the recipient.
 #[pyfunction]
 pub(crate) fn new_key_pair() -> (String, String) {
     let private = RecipientKey::generate();
     (private.reveal().to_string(), private.public().to_string())
 }
 
-/// The public key of a private one.
+/// Returns the public key of a private key.
 #[pyfunction]
 pub(crate) fn public_key(py: Python<'_>, private_key: &str) -> PyResult<String> {
     let private: RecipientKey = read(py, "private_key", private_key)?;
     Ok(private.public().to_string())
 }
 
-/// Which kind of key of a bundle a text is: `key`, `private_key`, `public_key` or `signer`.
+/// Kind of a bundle key given as text: `key`, `private_key`, `public_key` or `signer`.
 #[pyfunction]
 pub(crate) fn bundle_key_kind(text: &str) -> Option<&'static str> {
     if text.parse::<BundleKey>().is_ok() {
@@ -165,7 +168,7 @@ fn source_of(given: &Bound<'_, PyAny>) -> PyResult<Box<dyn Source>> {
     Ok(Box::new(BufReader::new(File::open(path)?)))
 }
 
-fn told(secret: &BundledSecret) -> Told {
+fn to_tuple(secret: &BundledSecret) -> SecretTuple {
     (
         secret.key.to_string(),
         secret.value.reveal().to_owned(),
@@ -222,5 +225,5 @@ fn text_file() -> IoError {
 }
 
 fn too_much() -> IoError {
-    IoError::other("the file gives more than it was asked for")
+    IoError::other("the file returned more bytes than requested")
 }

@@ -1,15 +1,15 @@
-//! Errors, as the exceptions of the package.
+//! Conversion of errors into the Python exceptions of the package.
 
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use secrets_core::model::{Error, ErrorBody};
 use secrets_core::engine::StartError;
 
-/// The exception of an operation that did not happen. `now` tells how long to wait where the error
-/// says until when, both in seconds since 1970.
+/// Exception for a failed operation. `now`, in seconds since 1970, is subtracted from the end of a
+/// rate limit to get the seconds to wait.
 pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
     let retry_after = match error {
-        // Rounded up: a moment too early would be refused again.
+        // At least a second: a retry that comes too early would be refused again.
         Error::RateLimited(until) => Some((until.timestamp() - now).max(1)),
         Error::Unavailable(_) => Some(5),
         _ => None,
@@ -21,13 +21,13 @@ pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
     made(py, "of_answer", (error.kind(), answer, retry_after))
 }
 
-/// The exception of a service that does not start.
+/// Exception for a service that does not start.
 pub(crate) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
     let mut message = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         let cause_text = cause.to_string();
-        // Some errors say what their cause says.
+        // Some errors already end with the text of their cause.
         if !message.ends_with(&cause_text) {
             message = format!("{message}: {cause_text}");
         }
@@ -36,7 +36,7 @@ pub(crate) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
     made(py, "NotStarted", (message,))
 }
 
-/// An exception of this class of the package.
+/// Creates an exception with the class or function `name` of `secrets_service._errors`.
 pub(crate) fn made<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) -> PyErr {
     let exception = py
         .import("secrets_service._errors")

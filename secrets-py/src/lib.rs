@@ -1,5 +1,5 @@
-//! The package `secrets_service` for Python. This crate only translates: what it does is
-//! secrets-core's.
+//! Native module of the Python package `secrets_service`. This crate only translates between
+//! Python and secrets-core.
 
 mod bundle;
 mod failure;
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 
 use self::process::Process;
 
-/// Secrets, opened by the crates that seal them.
+/// Native part of the package: the same Rust code that the service runs.
 #[pymodule]
 mod _native {
     #[pymodule_export]
@@ -30,13 +30,13 @@ mod _native {
     use super::service::{Service, Session};
 }
 
-/// Forbids the threads of this package to touch the interpreter from now on.
+/// Stops the threads of this package from entering the interpreter, which is shutting down.
 #[pyfunction]
 fn end(py: Python<'_>) {
     Process::end(py);
 }
 
-/// An argument that cannot be one.
+/// `ValueError` for an invalid argument.
 fn invalid(message: &str) -> PyErr {
     PyValueError::new_err(message.to_owned())
 }

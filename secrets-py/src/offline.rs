@@ -1,4 +1,4 @@
-//! What needs no service: formats, the scan engine, and whether tokens and webhooks look right.
+//! Functions that need no service: formats, the scan engine, token checks and webhook verification.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,16 +10,17 @@ use secrets_core::scanner::{Rules, self};
 
 use crate::{failure, invalid};
 
-/// Keys and values as Python has them.
+/// Keys and values as lists of Python tuples.
 type Pairs = Vec<(String, String)>;
 
-/// Whether a text can be a service token: says no to a typing error, without asking a server.
+/// True if a text has the form and checksum of a service token. Detects typing errors without a
+/// server.
 #[pyfunction]
 pub(crate) fn is_plausible_token(text: &str) -> bool {
     TokenText::is_plausible(text)
 }
 
-/// The secrets that a text holds.
+/// Parses the secrets in a text.
 #[pyfunction]
 pub(crate) fn parse(py: Python<'_>, text: &str, format: &str) -> PyResult<Pairs> {
     let secrets = py.detach(|| {
@@ -31,7 +32,7 @@ pub(crate) fn parse(py: Python<'_>, text: &str, format: &str) -> PyResult<Pairs>
     Ok(pairs.collect())
 }
 
-/// The text that holds secrets.
+/// Renders secrets as text.
 #[pyfunction]
 pub(crate) fn render(py: Python<'_>, secrets: Pairs, format: &str, name: &str) -> PyResult<String> {
     rendered(secrets, format, name).map_err(|error| failure::refused(py, &error, 0))
@@ -55,7 +56,7 @@ fn broken(rule: Broken, field: &str) -> Error {
     Error::Invalid(vec![rule.at(field)])
 }
 
-/// The credentials in a text, with nothing of them but their ends.
+/// Finds credentials in a text. Returns them redacted to their first and last characters.
 #[pyfunction]
 pub(crate) fn scan<'py>(
     py: Python<'py>,
@@ -80,11 +81,11 @@ pub(crate) fn scan<'py>(
     told.collect()
 }
 
-/// Refuses a delivery that was not signed with this secret within five minutes of `now`: seconds
-/// since 1970, or else the present.
+/// Verifies a webhook delivery: the signature must be made with this secret, and the timestamp
+/// within five minutes of `now`, which is in seconds since 1970 and defaults to the current time.
 #[pyfunction]
 #[pyo3(signature = (*, id, timestamp, signature, body, secret, now))]
-#[expect(clippy::too_many_arguments, reason = "in Python they are named")]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub(crate) fn verify_webhook(
     py: Python<'_>,
     id: &str,
@@ -98,7 +99,7 @@ pub(crate) fn verify_webhook(
         .map_err(|rule| failure::refused(py, &broken(rule, "secret"), 0))?;
     let now = match now {
         Some(seconds) => {
-            Time::from_timestamp(seconds, 0).ok_or_else(|| invalid("now: is no time"))?
+            Time::from_timestamp(seconds, 0).ok_or_else(|| invalid("now: out of range"))?
         }
         None => SystemClock.now(),
     };

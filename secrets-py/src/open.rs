@@ -1,4 +1,4 @@
-//! Opening what a service stands on.
+//! Opening an embedded service and its database.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use secrets_core::ports::rotators::{Rotators, Timings};
 use secrets_core::ports::timer::Timer;
 use secrets_core::rotators::drivers::{MySqlRotator, PostgresRotator};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store, StoreError};
 use zeroize::Zeroizing;
 
-/// Where records are kept.
+/// Database of an embedded service.
 pub(crate) enum Database {
-    /// In this process's memory, and nowhere else.
+    /// Memory of this process; nothing is written to disk.
     Memory,
-    /// In a file that is this process's alone.
+    /// SQLite file, used by this process alone.
     Sqlite(String),
-    /// On a server.
+    /// PostgreSQL server.
     Postgres(Zeroizing<String>),
 }
 
-/// Nobody: the program that embeds the service says itself who signs in.
-struct Nobody;
+/// Identity verifier that accepts no token: the host application signs users in itself.
+struct NoIdentityTokens;
 
-/// Waits by the runtime's clock.
+/// Timer of the tokio runtime.
 struct TokioTimer;
 
 impl Database {
-    /// The database at an address.
+    /// Parses a database address.
     pub(crate) fn at(url: &str) -> Result<Self, &'static str> {
         match url.split_once(':') {
             Some(("memory", "")) => Ok(Self::Memory),
@@ -66,7 +66,7 @@ impl Database {
     }
 }
 
-/// Opens a service whose rotations may connect to where `egress` says.
+/// Opens a service. `egress` is the policy for the connections of its rotations.
 pub(crate) async fn open(
     database: Database,
     root: Key,
@@ -77,7 +77,7 @@ pub(crate) async fn open(
         store: database.open().await?,
         clock: Arc::new(SystemClock),
         root: Arc::new(StaticRootKey::new(&root)),
-        identity: Arc::new(Nobody),
+        identity: Arc::new(NoIdentityTokens),
         mail: None,
         rotators: Some(Rotators {
             postgresql: Arc::new(PostgresRotator::new(Arc::clone(&gate))),
@@ -90,7 +90,7 @@ pub(crate) async fn open(
     };
     let service = Service::open(ports, Options { egress, ..Options::default() }).await?;
     if let Database::Sqlite(_) = database {
-        // One process has the file: what another had begun is free.
+        // Only one process uses the file, so its claims and leases are from processes that ended.
         service.end_claims().await?;
         service.end_rotation_leases().await?;
     }
@@ -98,7 +98,7 @@ pub(crate) async fn open(
 }
 
 #[async_trait]
-impl IdentityVerifier for Nobody {
+impl IdentityVerifier for NoIdentityTokens {
     async fn verify(&self, _: &str) -> Result<Identity, Unverified> {
         Err(Unverified::Invalid)
     }

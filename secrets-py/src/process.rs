@@ -1,9 +1,9 @@
-//! What operations run on in this process: one runtime for all services, which is never ended, and
-//! the gate that nobody passes once the interpreter ends.
+//! Per-process runtime of the package: one tokio runtime for all services, which is never shut
+//! down, and a gate that keeps threads out of the interpreter once it shuts down.
 //!
-//! A fork copies the memory and none of the threads. So all of it belongs to the process that made
-//! it: what a child finds of its parent is refused, and what it opens itself has a runtime of its
-//! own.
+//! A fork copies the memory but not the threads. So the runtime belongs to the process that created
+//! it: a child process cannot use the services of its parent, and the services that it opens itself
+//! get a runtime of their own.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -14,32 +14,32 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Runtime};
 
-/// How long a thread waits before it looks whether somebody interrupts the program.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which a waiting thread checks for signals, such as Ctrl-C.
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long the end of the interpreter waits for those who are just going in or out.
-const LAST: Duration = Duration::from_secs(1);
+/// Time that the shutdown of the interpreter waits for threads that are entering it.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What an operation gives, made an object where Python may be touched.
+/// Outcome of an operation. Converted to a Python object by a thread that holds the interpreter.
 pub(crate) type Outcome = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
-/// An outcome, and what is to be called with it.
-type Ended = (Outcome, Py<PyAny>);
+/// Outcome and the callback that receives it.
+type Completion = (Outcome, Py<PyAny>);
 
-/// The process that we are.
+/// State of the current process.
 pub(crate) struct Process {
     id: u32,
     runtime: Runtime,
-    ended: Sender<Ended>,
-    gate: Gate,
-    /// The one that was forked from this one.
+    completions: Sender<Completion>,
+    gate: ShutdownGate,
+    /// State of a process forked from this process.
     child: OnceLock<Box<Process>>,
 }
 
 static FIRST: OnceLock<Process> = OnceLock::new();
 
 impl Process {
-    /// The process that we are; starts its runtime where there is none yet.
+    /// Returns the state of the current process. Starts the runtime on first use.
     pub(crate) fn here() -> PyResult<&'static Self> {
         let id = std::process::id();
         let mut process = match FIRST.get() {
@@ -62,19 +62,19 @@ impl Process {
     }
 
     fn new(id: u32) -> PyResult<Self> {
-        let unusable = |error| PyRuntimeError::new_err(format!("no threads to be had: {error}"));
+        let unusable = |error| PyRuntimeError::new_err(format!("cannot start threads: {error}"));
         let runtime = Builder::new_multi_thread()
             .thread_name("secrets")
             .enable_all()
             .build()
             .map_err(unusable)?;
-        let (ended, outcomes) = mpsc::channel();
-        let teller = thread::Builder::new().name("secrets-done".to_owned());
-        teller.spawn(move || tell(&outcomes)).map_err(unusable)?;
-        Ok(Self { id, runtime, ended, gate: Gate::default(), child: OnceLock::new() })
+        let (completions, received) = mpsc::channel();
+        let notifier = thread::Builder::new().name("secrets-done".to_owned());
+        notifier.spawn(move || run_callbacks(&received)).map_err(unusable)?;
+        Ok(Self { id, runtime, completions, gate: ShutdownGate::default(), child: OnceLock::new() })
     }
 
-    /// Refuses what was forked.
+    /// Fails if this process was forked after the state was created.
     pub(crate) fn still(&self) -> PyResult<()> {
         if self.id == std::process::id() {
             return Ok(());
@@ -84,14 +84,14 @@ impl Process {
         ))
     }
 
-    /// Runs in the background, for as long as the process lives.
+    /// Spawns a background task. It may run until the process ends.
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.runtime.spawn(work));
     }
 
-    /// Runs an operation. Without `done` its end is waited for, and the wait can be interrupted;
-    /// with it, `done(result, error)` is called on another thread. The operation goes on to its end
-    /// whatever becomes of who asked.
+    /// Runs an operation. Without `done`, blocks until the operation ends; signals interrupt the
+    /// wait. With `done`, returns at once and calls `done(result, error)` on another thread. The
+    /// operation always runs to its end, even if the wait is interrupted.
     pub(crate) fn run(
         &'static self,
         py: Python<'_>,
@@ -99,18 +99,18 @@ impl Process {
         operation: impl Future<Output = Outcome> + Send + 'static,
     ) -> PyResult<Py<PyAny>> {
         self.still()?;
-        if let Some(last) = self.gate.shut_by() {
-            if last == thread::current().id() {
+        if let Some(closer) = self.gate.closed_by() {
+            if closer == thread::current().id() {
                 return Err(PyRuntimeError::new_err("the interpreter is ending"));
             }
-            // What is left then are threads that nobody waits for.
+            // Only daemon threads are left by then.
             py.detach(|| park());
         }
         let Some(done) = done else { return self.wait(py, operation)?(py) };
-        let ended = self.ended.clone();
+        let completions = self.completions.clone();
         self.spawn(async move {
-            // Nobody listens once the process ends.
-            drop(ended.send((operation.await, done)));
+            // The receiver is gone once the process ends.
+            drop(completions.send((operation.await, done)));
         });
         Ok(py.None())
     }
@@ -123,22 +123,22 @@ impl Process {
         let (sender, mut outcomes) = mpsc::sync_channel(1);
         self.spawn(async move { drop(sender.send(operation.await)) });
         loop {
-            let (received, passage);
-            (received, passage, outcomes) = py.detach(move || {
-                let received = outcomes.recv_timeout(LOOK);
-                // Who comes back after the interpreter's end would bring the process down.
-                (received, self.gate.pass_or_park(), outcomes)
+            let (received, entry);
+            (received, entry, outcomes) = py.detach(move || {
+                let received = outcomes.recv_timeout(SIGNAL_POLL_INTERVAL);
+                // A thread that enters the interpreter after its shutdown would crash the process.
+                (received, self.gate.enter_or_park(), outcomes)
             });
-            drop(passage);
+            drop(entry);
             match received {
                 Ok(outcome) => return Ok(outcome),
                 Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-                Err(RecvTimeoutError::Disconnected) => return Err(broken_off()),
+                Err(RecvTimeoutError::Disconnected) => return Err(panicked()),
             }
         }
     }
 
-    /// Lets nobody in any more. Called when the interpreter ends, by the thread that ends it.
+    /// Closes the gate. Called when the interpreter shuts down, by the thread that shuts it down.
     pub(crate) fn end(py: Python<'_>) {
         let Some(mut process) = FIRST.get() else { return };
         let id = std::process::id();
@@ -146,91 +146,94 @@ impl Process {
             let Some(child) = process.child.get() else { return };
             process = child;
         }
-        py.detach(|| process.gate.shut());
+        py.detach(|| process.gate.close());
     }
 }
 
-/// Calls what waits for outcomes, from one thread: those that are there together are told together.
-fn tell(outcomes: &Receiver<Ended>) {
-    while let Ok(first) = outcomes.recv() {
+/// Calls the callbacks of completed operations, on one thread. Outcomes that are ready at the same
+/// time share one attachment to the interpreter.
+fn run_callbacks(completions: &Receiver<Completion>) {
+    while let Ok(first) = completions.recv() {
         let Ok(process) = Process::here() else { return };
-        let passage = process.gate.pass_or_park();
-        let told = Python::try_attach(|py| {
+        let entry = process.gate.enter_or_park();
+        let attached = Python::try_attach(|py| {
             let mut next = Some(first);
             while let Some((outcome, done)) = next {
-                let told = match outcome(py) {
+                let called = match outcome(py) {
                     Ok(result) => done.call1(py, (result, py.None())),
                     Err(error) => done.call1(py, (py.None(), error)),
                 };
-                if let Err(error) = told {
+                if let Err(error) = called {
                     error.write_unraisable(py, None);
                 }
                 drop(done);
-                next = outcomes.try_recv().ok();
+                next = completions.try_recv().ok();
             }
         });
-        drop(passage);
-        if told.is_none() {
+        drop(entry);
+        if attached.is_none() {
             return;
         }
     }
 }
 
-fn broken_off() -> PyErr {
-    PyRuntimeError::new_err("the operation broke off: this is a fault of the package")
+fn panicked() -> PyErr {
+    PyRuntimeError::new_err("the operation ended without a result: this is a bug in the package")
 }
 
-/// Who is just entering or leaving the interpreter, and whether it has ended.
+/// Gate into the interpreter: counts the threads that are entering it, and closes at its shutdown.
 #[derive(Default)]
-struct Gate {
+struct ShutdownGate {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// The thread that ends the interpreter, once it does.
-    shut_by: Option<ThreadId>,
-    passing: usize,
+    /// Thread that shuts the interpreter down, once the gate is closed.
+    closed_by: Option<ThreadId>,
+    entering: usize,
 }
 
-/// Somebody who goes through.
-struct Passage<'a>(&'a Gate);
+/// Guard of a thread that is entering the interpreter.
+struct Entry<'a>(&'a ShutdownGate);
 
-impl Gate {
-    fn shut_by(&self) -> Option<ThreadId> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).shut_by
+impl ShutdownGate {
+    fn closed_by(&self) -> Option<ThreadId> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed_by
     }
 
-    /// Lets a thread into the interpreter, or holds it for ever where that has ended.
-    fn pass_or_park(&self) -> Passage<'_> {
+    /// Lets the current thread into the interpreter, or parks the thread for ever if the gate is
+    /// closed.
+    fn enter_or_park(&self) -> Entry<'_> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.shut_by.is_some() {
+        if state.closed_by.is_some() {
             drop(state);
             park();
         }
-        state.passing += 1;
-        Passage(self)
+        state.entering += 1;
+        Entry(self)
     }
 
-    fn shut(&self) {
+    fn close(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.shut_by = Some(thread::current().id());
-        let waited = self.changed.wait_timeout_while(state, LAST, |state| state.passing > 0);
+        state.closed_by = Some(thread::current().id());
+        let waited =
+            self.changed.wait_timeout_while(state, SHUTDOWN_TIMEOUT, |state| state.entering > 0);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// Holds a thread until the process ends.
+/// Parks the current thread until the process ends.
 fn park() -> ! {
     loop {
         thread::park();
     }
 }
 
-impl Drop for Passage<'_> {
+impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).passing -= 1;
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).entering -= 1;
         self.0.changed.notify_all();
     }
 }

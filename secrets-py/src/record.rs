@@ -1,4 +1,4 @@
-//! Records as the service keeps them, opened without it.
+//! Decrypting stored records without a service.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
@@ -14,15 +14,15 @@ create_exception!(
     secrets_service,
     Undecryptable,
     PyException,
-    "A record does not decrypt: it was moved, changed or cut, or the key is another."
+    "A record does not decrypt: it was moved, changed or truncated, or the key is wrong."
 );
 
-/// Opens a sealed record: gives its value if the record is whole and belongs where it is said to.
+/// Decrypts a sealed record. Fails unless the record is intact and was sealed for this context.
 #[pyfunction]
 #[pyo3(signature = (
     record, *, key, key_version, purpose, hidden, instance, project, environment, object, key_name, version
 ))]
-#[expect(clippy::too_many_arguments, reason = "in Python they are named")]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
 pub(crate) fn open_record(
     record: &[u8],
     key: &[u8],
@@ -57,7 +57,7 @@ pub(crate) fn open_record(
     }
 }
 
-/// A key out of its 32 bytes.
+/// Creates a key from its 32 bytes.
 pub(crate) fn key_of(name: &str, bytes: &[u8]) -> PyResult<Key> {
     let bytes = bytes.try_into().map_err(|_| invalid(&format!("{name}: must be 32 bytes")))?;
     Ok(Key::from_bytes(Zeroizing::new(bytes)))

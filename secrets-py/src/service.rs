@@ -1,4 +1,4 @@
-//! Services and those who use them.
+//! Embedded services and sessions.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -20,38 +20,39 @@ use crate::open::Database;
 use crate::process::{Outcome, Process};
 use crate::{failure, invalid, open, record, upkeep};
 
-/// As what we name ourselves in the log of a team.
+/// User agent of embedded sessions in the audit log.
 const AGENT: &str = concat!("secrets_service/", env!("CARGO_PKG_VERSION"));
 
-/// How long closing waits for operations that are under way.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(5);
+/// Time that `close` waits for operations that are still running.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Poll interval of that wait.
+const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How many calls that take long go on at once: one that derives a key takes 64 MiB.
-static SEATS: Semaphore = Semaphore::const_new(2);
+/// Limits long calls that run at the same time: a call that derives a key takes 64 MiB.
+static LONG_CALLS: Semaphore = Semaphore::const_new(2);
 
-/// A service in this process.
+/// Service in this process.
 #[pyclass(frozen, module = "secrets_service._native")]
 pub(crate) struct Service {
     process: &'static Process,
-    door: Arc<Door>,
+    slot: Arc<Slot>,
 }
 
-/// Somebody who uses a service.
+/// Session of a user or a service token.
 #[pyclass(frozen, module = "secrets_service._native")]
 pub(crate) struct Session {
     process: &'static Process,
-    door: Arc<Door>,
-    who: Arc<Who>,
+    slot: Arc<Slot>,
+    credential: Arc<Credential>,
 }
 
-/// The service while it is open.
-struct Door(Mutex<Option<Arc<secrets_core::service::Service>>>);
+/// Slot for the open service; empty once the service is closed.
+struct Slot(Mutex<Option<Arc<secrets_core::Service>>>);
 
-/// What is authenticated anew with each call, as in a request.
-enum Who {
-    Person(Box<Identity>),
-    Machine(Zeroizing<String>, Option<IpAddr>),
+/// Credential of a session. Every call authenticates it again, as every HTTP request does.
+enum Credential {
+    User(Box<Identity>),
+    Token(Zeroizing<String>, Option<IpAddr>),
 }
 
 #[pymethods]
@@ -68,7 +69,7 @@ impl Service {
         let database = Database::at(url).map_err(invalid)?;
         let root = match (root_key, &database) {
             (Some(bytes), _) => record::key_of("root_key", bytes)?,
-            // Nothing remains that somebody could want to open.
+            // Data in memory ends with the process, so a random key is enough.
             (None, Database::Memory) => Key::generate(),
             (None, _) => return Err(invalid("root_key: must be given, and be 32 bytes")),
         };
@@ -82,14 +83,14 @@ impl Service {
             }
             Box::new(move |py: Python<'_>| {
                 let service = opened.map_err(|error| failure::not_started(py, &error))?;
-                let door = Arc::new(Door(Mutex::new(Some(service))));
-                Ok(Py::new(py, Self { process, door })?.into_any())
+                let slot = Arc::new(Slot(Mutex::new(Some(service))));
+                Ok(Py::new(py, Self { process, slot })?.into_any())
             }) as Outcome
         })
     }
 
     #[pyo3(signature = (*, issuer, subject, email, email_verified, name, done = None))]
-    #[expect(clippy::too_many_arguments, reason = "in Python they are named")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn sign_in(
         &self,
         py: Python<'_>,
@@ -101,17 +102,17 @@ impl Service {
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let identity = Identity { email_verified, name, ..Identity::new(issuer, subject, email) };
-        let who = Arc::new(Who::Person(Box::new(identity)));
-        let (process, door, service) = (self.process, Arc::clone(&self.door), self.door.service()?);
+        let credential = Arc::new(Credential::User(Box::new(identity)));
+        let (process, slot, service) = (self.process, Arc::clone(&self.slot), self.slot.service()?);
         process.run(py, done, async move {
-            let signed_in = match who.caller(&service).await {
+            let signed_in = match credential.caller(&service).await {
                 Ok(caller) => service.perform(&caller, SyncUser).await,
                 Err(error) => Err(error),
             };
             drop(service);
             Box::new(move |py: Python<'_>| {
                 signed_in.map_err(|error| refused(py, &error))?;
-                Ok(Py::new(py, Session { process, door, who })?.into_any())
+                Ok(Py::new(py, Session { process, slot, credential })?.into_any())
             }) as Outcome
         })
     }
@@ -120,23 +121,23 @@ impl Service {
     fn as_token(&self, token: String, address: Option<&str>) -> PyResult<Session> {
         let address = address.map(str::parse).transpose();
         let address = address.map_err(|_| invalid("address: must be an IP address"))?;
-        self.door.service()?;
-        let who = Arc::new(Who::Machine(Zeroizing::new(token), address));
-        Ok(Session { process: self.process, door: Arc::clone(&self.door), who })
+        self.slot.service()?;
+        let credential = Arc::new(Credential::Token(Zeroizing::new(token), address));
+        Ok(Session { process: self.process, slot: Arc::clone(&self.slot), credential })
     }
 
-    /// Lets nobody in any more, and waits for those who are inside.
+    /// Closes the service: new calls fail, and running calls have 5 seconds to end.
     #[pyo3(signature = (*, done = None))]
     fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.process.still()?;
-        let Some(service) = self.door.shut() else {
+        let Some(service) = self.slot.take() else {
             return self.process.run(py, done, async { nothing() });
         };
         self.process.run(py, done, async move {
             upkeep::tidy(&service).await;
             let left = Arc::downgrade(&service);
             drop(service);
-            drop(tokio::time::timeout(PATIENCE, gone(left)).await);
+            drop(tokio::time::timeout(CLOSE_TIMEOUT, wait_until_unused(left)).await);
             nothing()
         })
     }
@@ -152,19 +153,19 @@ impl Session {
         input: &str,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        // Who was forked is told so, whatever else is wrong.
+        // Before the input is parsed: in a forked process, that error comes before any other.
         self.process.still()?;
-        // What Python writes and JSON does not hold: half a character, or too deep a nest.
+        // Python can write JSON that is invalid here: lone surrogates or too deep nesting.
         let input = serde_json::from_str(input)
             .map_err(|_| refused(py, &Error::invalid("body", "must be a JSON document")))?;
-        let (service, who) = (self.door.service()?, Arc::clone(&self.who));
+        let (service, credential) = (self.slot.service()?, Arc::clone(&self.credential));
         self.process.run(py, done, async move {
             let is_long = registry::is_long(&name);
             let call = async move {
-                let caller = who.caller(&service).await?;
+                let caller = credential.caller(&service).await?;
                 registry::call(&service, &caller, &name, input).await
             };
-            let called = if is_long { aside(call).await } else { call.await };
+            let called = if is_long { run_blocking(call).await } else { call.await };
             let called = called.map(|output| Zeroizing::new(output.to_string()));
             Box::new(move |py: Python<'_>| {
                 let text = called.map_err(|error| refused(py, &error))?;
@@ -174,46 +175,46 @@ impl Session {
     }
 }
 
-impl Who {
-    async fn caller(&self, service: &secrets_core::service::Service) -> Result<Caller, Error> {
+impl Credential {
+    async fn caller(&self, service: &secrets_core::Service) -> Result<Caller, Error> {
         let origin = Origin { agent: Some(AGENT.to_owned()), ..Origin::default() };
         match self {
-            Self::Person(identity) => service.identify(Identity::clone(identity), origin).await,
-            Self::Machine(token, address) => {
+            Self::User(identity) => service.identify(Identity::clone(identity), origin).await,
+            Self::Token(token, address) => {
                 service.authenticate(token, Origin { address: *address, ..origin }).await
             }
         }
     }
 }
 
-impl Door {
-    fn service(&self) -> PyResult<Arc<secrets_core::service::Service>> {
+impl Slot {
+    fn service(&self) -> PyResult<Arc<secrets_core::Service>> {
         let service = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         service.ok_or_else(|| invalid("the service is closed"))
     }
 
-    fn shut(&self) -> Option<Arc<secrets_core::service::Service>> {
+    fn take(&self) -> Option<Arc<secrets_core::Service>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Runs a call where no other waits for its thread.
-async fn aside(
+/// Runs a long call on the blocking thread pool, so that it does not delay other calls.
+async fn run_blocking(
     call: impl Future<Output = Result<Value, Error>> + Send + 'static,
 ) -> Result<Value, Error> {
-    let seat = SEATS.acquire().await.map_err(Error::internal)?;
+    let permit = LONG_CALLS.acquire().await.map_err(Error::internal)?;
     let runtime = Handle::current();
     let called = tokio::task::spawn_blocking(move || {
-        let _seat = seat;
+        let _permit = permit;
         runtime.block_on(call)
     });
     called.await.map_err(Error::internal)?
 }
 
-/// Waits until nobody has it.
-async fn gone(service: Weak<secrets_core::service::Service>) {
+/// Waits until no call holds the service any more.
+async fn wait_until_unused(service: Weak<secrets_core::Service>) {
     while service.strong_count() > 0 {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(CLOSE_POLL_INTERVAL).await;
     }
 }
 

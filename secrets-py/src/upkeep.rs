@@ -1,32 +1,34 @@
-//! What a service does without being asked, while it is open.
+//! Background work of an open service.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use tokio::time::MissedTickBehavior;
 
-/// How often somebody looks whether a rotation is due, and how many looks lie between the rest.
-const LOOK: Duration = Duration::from_secs(1);
-const REST: u64 = 10;
+/// Poll interval for due rotations.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Polls between two runs of [`tidy`].
+const TIDY_EVERY: u64 = 10;
 
-/// How many looks lie between purges, and before the first.
-const PURGE: u64 = 3600;
+/// Polls between two purges.
+const PURGE_EVERY: u64 = 3600;
+/// Polls before the first purge.
 const FIRST_PURGE: u64 = 60;
 
-/// Looks after a service until it is closed. What fails is tried again with the next look, and
-/// whoever asks the service for something is told of the fault by that.
+/// Runs the background work of a service until it is closed. Failed work is tried again at the
+/// next poll; errors are not reported here, because the operations that callers run report them.
 pub(crate) async fn look_after(service: Weak<Service>) {
-    let mut looks = tokio::time::interval(LOOK);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for look in 1_u64.. {
-        looks.tick().await;
+    let mut polls = tokio::time::interval(POLL_INTERVAL);
+    polls.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for poll in 1_u64.. {
+        polls.tick().await;
         let Some(service) = service.upgrade() else { return };
         rotate(&service).await;
-        if look % REST == 0 {
+        if poll % TIDY_EVERY == 0 {
             tidy(&service).await;
         }
-        if look % PURGE == FIRST_PURGE {
+        if poll % PURGE_EVERY == FIRST_PURGE {
             drop(service.prune_audit().await);
             drop(service.prune_webhook_deliveries().await);
             drop(service.purge_projects().await);
@@ -34,8 +36,8 @@ pub(crate) async fn look_after(service: Weak<Service>) {
     }
 }
 
-/// Seals the log, forgets what ended and writes down what was noted. Also the last thing that is
-/// done before a service is closed.
+/// Seals the audit log, deletes ended device logins and writes pending last-used times of tokens.
+/// Also runs once more before a service is closed.
 pub(crate) async fn tidy(service: &Service) {
     drop(service.seal_audit().await);
     drop(service.forget_ended_logins().await);

@@ -1,4 +1,4 @@
-"""What tests have in common: a service in this process, and the program that serves one."""
+"""Shared fixtures: an embedded service, and a server process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ISSUER = "https://issuer.test"
 
 
 def load(name: str, path: Path) -> ModuleType:
-    """A module that is in no package."""
+    """Loads a module that is not in a package."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -32,7 +32,7 @@ running = load("running", ROOT / "tests/interface/service.py")
 
 @pytest.fixture(scope="session")
 def program() -> Iterator[Any]:
-    """The program, which serves what is in its memory. Its log is kept for the runner."""
+    """Server process with a database in memory. Its log is kept for the test runner."""
     logs = Path(os.environ.get("SECRETS_TEST_LOGS", TARGET / "test/logs"))
     logs.mkdir(parents=True, exist_ok=True)
     with running.Service(TARGET / "debug/secrets-http", logs / "python.log") as service:
@@ -46,7 +46,7 @@ def embedded() -> Iterator[Service]:
 
 
 def name() -> str:
-    """Of somebody whom nobody knows."""
+    """Unique name of a new user."""
     return f"person-{secrets.token_hex(4)}"
 
 
@@ -62,7 +62,7 @@ def client(program: Any, person: str) -> Client:
 
 @pytest.fixture(params=["embedded", "client"])
 def session(request: pytest.FixtureRequest) -> Session | Client:
-    """Somebody new, here and over HTTP: with the same methods."""
+    """Session of a new user, embedded and over HTTP."""
     if request.param == "embedded":
         return sign_in(request.getfixturevalue("embedded"), name())
     return client(request.getfixturevalue("program"), name())
@@ -70,7 +70,7 @@ def session(request: pytest.FixtureRequest) -> Session | Client:
 
 @pytest.fixture
 def shop(session: Session | Client) -> str:
-    """A project that holds a secret."""
+    """Project with one secret."""
     slug = session.project.create(name="Shop")["slug"]
     session.secret.create(project=slug, environment="staging", key="URL", value="kvc_url")
     return slug

@@ -1,4 +1,4 @@
-"""Bundles, against the vectors that all languages share."""
+"""Bundles, checked against the vectors shared by all languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The behavioural cases of tests/cases, asked in this process and over HTTP."""
+"""The behavioural cases of tests/cases, run embedded and over HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Variables = dict[str, Any]
 
 
 class Case:
-    """A case, with the people it needs and what is done before it."""
+    """Case with its users and its preparation."""
 
     def __init__(self, number: int, file: dict[str, Any], case: dict[str, Any], each: Variables):
         self.number, self.each = number, each
@@ -45,7 +45,7 @@ CASES = list(cases())
 
 
 class Host:
-    """Who there is for a case."""
+    """Users of a case."""
 
     def __init__(self, sign_in: Callable[[str], Any], machine: Callable[[str], Any], case: Case):
         self.machine = machine
@@ -91,7 +91,7 @@ def at(output: Any, place: str) -> Any:
 
 
 def filled(given: Any, variables: Variables) -> Any:
-    """What is given, with variables filled in."""
+    """Replaces the variables in an input."""
     if isinstance(given, list):
         return [filled(one, variables) for one in given]
     if isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""What the client does about connections, and about a service that has too much to do."""
+"""Connections of the client, and its retries with an overloaded service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from secrets_service import AsyncClient, Client
 
 
 class Answers(BaseHTTPRequestHandler):
-    """Gives what it is told to give, in turn."""
+    """Server that sends prepared responses in turn."""
 
     protocol_version = "HTTP/1.1"
 

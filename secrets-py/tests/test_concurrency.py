@@ -1,4 +1,4 @@
-"""Threads and asyncio: 32 at once, 200 operations each, and nobody waits for nobody."""
+"""Threads and asyncio: 32 at once, 200 operations each, without blocking one another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import ISSUER, name, running, sign_in
 from secrets_service import AsyncClient, AsyncService, AsyncSession, Service
 
 TASKS, OPERATIONS = 32, 200
-# How long the loop may be kept from going on, in seconds.
+# Maximum time for which the event loop may be blocked, in seconds.
 LONGEST = 0.05
 
 Sessions = AsyncSession | AsyncClient
@@ -49,7 +49,7 @@ def test_threads_do_not_wait_for_ever(url: str) -> None:
 
 
 class Watch:
-    """How long the loop was ever kept from going on."""
+    """Longest time for which the event loop was blocked."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -85,7 +85,7 @@ async def measured(session: Sessions) -> float:
 
 
 def quietest(measure: Callable[[], float]) -> float:
-    """The best of a few: other programs take the processors away for as long as they like."""
+    """Best of a few measurements, because other programs use the processors too."""
     longest = measure()
     for _ in range(3):
         if longest < LONGEST:
@@ -134,7 +134,7 @@ def test_what_is_cancelled_is_done_or_not_done() -> None:
                 create.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await create
-            # What was begun goes on to its end.
+            # The operations that have started run to their end.
             for _ in range(200):
                 listed = await session.secret.list(project=slug, environment="staging")
                 if len(listed) == 50:
@@ -154,7 +154,7 @@ def test_a_time_limit_is_one() -> None:
     async def main() -> None:
         async with await AsyncService.open("memory:") as service:
             session = await signed_in(service)
-            # Deriving a key from a passphrase takes longer.
+            # Deriving a key from a passphrase takes longer than this timeout.
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(
                     session.account.export_secrets(

@@ -1,4 +1,4 @@
-"""What is refused is refused by the same class in this process and over HTTP."""
+"""The same error raises the same class, embedded and over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples, run as they stand."""
+"""The examples, run unchanged."""
 
 from __future__ import annotations
 

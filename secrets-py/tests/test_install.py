@@ -1,4 +1,4 @@
-"""The wheel, installed into an empty environment by a user who has nothing of ours."""
+"""The wheel, installed into an empty environment by a user without access to the repository."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOBODY = 65534
 
 
 class User:
-    """Somebody with an empty home: somebody else, where we may be, and they can run a Python."""
+    """User with an empty home: another user, if we may switch to one who can run Python."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -28,7 +28,7 @@ class User:
         self.python, self.other = str(own), []
         if os.getuid() == 0:
             other = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-            # What it starts itself may still read what we may.
+            # The process that setpriv starts can still read our files, so it execs once more.
             other += ["sh", "-c", 'exec "$@"', "sh"]
             for python in (str(own), "/usr/bin/python3"):
                 if runs([*other, python]):
@@ -48,7 +48,7 @@ class User:
 
 
 def runs(python: list[str]) -> bool:
-    """Whether it is a Python that this package is for, and makes environments."""
+    """True if this Python is supported by the package and can create environments."""
     code = "import ensurepip, sys, venv; assert sys.version_info >= (3, 10)"
     try:
         return subprocess.run([*python, "-c", code], capture_output=True).returncode == 0

@@ -1,4 +1,4 @@
-"""How programs end: with work under way, by a signal, after a fork."""
+"""Program exit: with running operations, by a signal, after a fork."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(code: str, tmp_path: Path, url: str, seconds: float = 5) -> subprocess.C
 @pytest.mark.parametrize(
     "code",
     [
-        # Threads of operations that wait for their ends.
+        # Threads that wait for their operations.
         """
 def work():
     while True:
@@ -45,7 +45,7 @@ for _ in range(8):
     threading.Thread(target=work, daemon=True).start()
 time.sleep(0.2)
 """,
-        # One that takes seconds.
+        # An operation that takes seconds.
         """
 def work():
     session.account.export_secrets(include_secrets=True, passphrase="correct horse battery")
@@ -53,7 +53,7 @@ for _ in range(4):
     threading.Thread(target=work, daemon=True).start()
 time.sleep(0.05)
 """,
-        # Outcomes that nobody waits for any more.
+        # Outcomes without a waiting task.
         """
 async def main():
     twin = AsyncSession(session._native)
@@ -61,7 +61,7 @@ async def main():
     await asyncio.sleep(0.01)
 asyncio.run(main())
 """,
-        # A loop in a thread that is still busy.
+        # An event loop in a thread that is still busy.
         """
 async def main():
     twin = AsyncSession(session._native)
@@ -90,7 +90,7 @@ def late():
         session.project.list()
     except RuntimeError as error:
         print(error)
-# Called after what the package has registered.
+# Runs the exit functions, which the package registered.
 atexit._run_exitfuncs()
 late()
 """

@@ -1,4 +1,4 @@
-"""What needs no service, against the vectors that all languages share."""
+"""Functions that need no service, checked against the vectors shared by all languages."""
 
 from __future__ import annotations
 

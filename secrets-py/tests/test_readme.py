@@ -1,4 +1,4 @@
-"""What is shown to people, run as it stands."""
+"""The README snippets and documentation examples, run unchanged."""
 
 from __future__ import annotations
 

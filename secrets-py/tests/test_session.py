@@ -1,4 +1,4 @@
-"""Operations, in this process and over HTTP alike."""
+"""Operations, embedded and over HTTP."""
 
 from __future__ import annotations
 

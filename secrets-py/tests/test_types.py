@@ -1,4 +1,4 @@
-"""The faces are those of the interface, and checkers of types agree with them."""
+"""The generated modules match the OpenAPI document and pass the type checkers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_stubs_are_those_of_the_module() -> None:
 
 
 def mypy(path: Path) -> subprocess.CompletedProcess[str]:
-    # Not every driver has types of its own.
+    # Not every database driver has type stubs.
     untyped = "--disable-error-code=import-untyped"
     return run(sys.executable, "-m", "mypy", "--strict", "--python-version=3.11", untyped, path)
 

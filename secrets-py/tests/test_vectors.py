@@ -1,4 +1,4 @@
-"""The golden vectors of tests/vectors, read by the wheel."""
+"""The golden vectors of tests/vectors, checked with the wheel."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / "tests" / "vectors"
 
 
 def section(file: str, name: str) -> list[Vector]:
-    """The vectors of a section; none would test nothing."""
+    """Vectors of a section, which must not be empty."""
     vectors: list[Vector] = json.loads((FOLDER / file).read_text())[name]
     assert vectors, f"{file}: {name} is empty"
     return vectors
@@ -103,10 +103,10 @@ def test_an_error_tells_nothing_of_key_or_value() -> None:
     assert str(caught.value) == "decryption failed"
 
 
-# What the core seals and signs for itself; the Rust tests and the reference read these.
+# Vectors of the core's internal formats, read only by the Rust tests and the reference.
 OF_THE_CORE = {"proxy.json", "wrapped.json", "xaes.json"}
 
-# By this file, test_bundle.py and test_offline.py. How a record is padded is the core's.
+# Read by this file, test_bundle.py and test_offline.py. The padding of records is internal.
 READ = {
     "bundle.json": {"keys", "vectors"},
     "formats.json": {"read", "write"},

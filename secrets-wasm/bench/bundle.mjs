@@ -1,10 +1,10 @@
-// How long a bundle takes to open, beside WebCrypto deciphering as many bytes: in Node.js and, with
-// --chromium, in a browser. Opening parses, checks the signature and makes 1,000 objects as well.
+// Measures the time to open a bundle, compared with WebCrypto decrypting as many bytes: in Node.js and,
+// with --chromium, in a browser. Opening also parses, checks the signature and creates 1,000 objects.
 //
 //     node secrets-wasm/bench/bundle.mjs [--chromium] [--save FILE]
 //
-// The bundle is made by a service in memory; --save keeps it, and prints its key, for the figures of
-// other languages. The package is the one that the suite installed.
+// A service in memory makes the bundle. --save keeps the bundle and prints its key, to measure other
+// languages. The package is the one that the test suite installed.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -16,7 +16,7 @@ import { packed, profile } from "../tests/places.mjs";
 
 const flags = process.argv.slice(2);
 
-// A thousand secrets as programs have them: an address with a password each.
+// A thousand typical secrets: each a URL with a password.
 async function made() {
   const { Service } = await import(pathToFileURL(join(packed, "index.node.js")));
   const service = await Service.memory();
@@ -34,7 +34,8 @@ async function made() {
   return { bytes: new Uint8Array(Buffer.from(bundle, "base64")), key };
 }
 
-// Medians in milliseconds. Is sent to the browser as text, so it uses nothing from around it.
+// Returns medians in milliseconds. The function is sent to the browser as text, so it uses no outer
+// names.
 async function measure(openBundle, bytes, key, phrase) {
   const median = async (times, run) => {
     const took = [];

@@ -1,8 +1,9 @@
-//! Makes of the compiled module what JavaScript loads: `bindings MODULE.wasm FOLDER [--script]`. With
-//! `--script` for a page without modules, such as one that is opened from a disk.
+//! Generates the JavaScript bindings of the compiled module: `bindings MODULE.wasm FOLDER
+//! [--script]`. `--script` generates a classic script, for a page that is opened from disk and
+//! cannot load modules.
 //!
-//! The generator as a library is of one version with the macros, by `Cargo.lock`; the command of
-//! its own would have to be installed and kept equal.
+//! The generator is used as a library because `Cargo.lock` then keeps it at the version of the
+//! macros. The command `wasm-bindgen` would have to be installed and kept at the same version.
 
 use std::env;
 use std::error::Error;

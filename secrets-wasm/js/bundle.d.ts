@@ -1,82 +1,82 @@
-/** Why a bundle does not open. */
+/** Reason why a bundle cannot be opened. */
 export type BundleRefusal =
-  /** It is no bundle, or breaks a rule of the format. */
+  /** The data is not a bundle, or breaks a rule of the format. */
   | "malformed"
-  /** It is of a version or kind that this reader does not know. */
+  /** The bundle has a version or algorithm that this reader does not support. */
   | "unsupported"
-  /** It is for another key or passphrase. */
+  /** The bundle cannot be opened with this key or passphrase. */
   | "no_recipient"
-  /** It was changed, cut or put together by somebody else. */
+  /** The bundle was changed, reordered or truncated. */
   | "tampered"
-  /** It is signed by another than was named; or a private key opens it and nobody was named. */
+  /** The bundle was signed by another signer, or a private key was given without a signer. */
   | "untrusted"
-  /** Its time is over. */
+  /** The bundle has expired. */
   | "expired"
-  /** It is older than one that was seen already. */
+  /** The bundle is older than `atLeast`. */
   | "stale";
 
-/** What is thrown: `kind` says why, for programs. Never holds a value. */
+/** Error of this package. `kind` is the reason, for programs. Never contains a secret value. */
 export interface SecretsError<Kind extends string = string> extends Error {
   kind: Kind;
 }
 
-/** With what a bundle is opened: one of the three. */
+/** Credential that opens a bundle: exactly one of a passphrase, a key and a private key. */
 export type Unlock =
-  /** The passphrase it was made for: 12 to 1,024 characters. Takes a second, and 64 MiB. */
+  /** Passphrase of 12 to 1,024 characters. Deriving its key takes about a second and 64 MiB. */
   | { passphrase: string; key?: undefined; privateKey?: undefined }
-  /** The key that was drawn for it: `scbk_…`. */
+  /** Key generated for this bundle: `scbk_…`. */
   | { key: string; passphrase?: undefined; privateKey?: undefined }
-  /** The private key of a pair for whose public key it was made: `scbx_…`. Needs `signer`. */
+  /** Private key of a recipient: `scbx_…`. Requires `signer`. */
   | { privateKey: string; signer: string; passphrase?: undefined; key?: undefined };
 
-/** How a bundle is opened. */
+/** Options for opening a bundle. */
 export type OpenOptions = Unlock & {
-  /** Who must have signed: `scbs_…`. Without it nobody in particular. */
+  /** Expected signer: `scbs_…`. Any signer is accepted if it is not given. */
   signer?: string;
-  /** The least `seq` it may have: that of the last one seen of its environment. */
+  /** Minimum `seq`: that of the last bundle opened for the environment. */
   atLeast?: number;
-  /** The present moment, in seconds since 1970; the clock's where it is not given. */
+  /** Current time in seconds since 1970. Default: the system clock. */
   now?: number;
 };
 
-/** A secret in a bundle. */
+/** Secret in a bundle. */
 export interface BundledSecret {
   key: string;
   value: string;
   description?: string;
-  /** Counts the values it has had, from 1. */
+  /** Version of the value, from 1. */
   version: number;
-  /** The environment that held it, where that is an ancestor of the bundle's. */
+  /** Ancestor environment that the secret is inherited from, if any. */
   inherited_from?: string;
-  /** When anything of it last changed. */
+  /** Time of the last change to the secret. */
   updated_at: string;
 }
 
-/** What a bundle holds, and says of itself. */
+/** Contents of a bundle. */
 export interface Bundle {
   project: string;
   environment: string;
-  /** Grows with each bundle of an environment. */
+  /** Sequence number, which grows with each bundle of an environment. */
   seq: number;
   created_at: string;
   expires_at?: string;
-  /** Who signed it. Compared with nobody unless `signer` was given. */
+  /** Public key of the signer. It is checked only if the option `signer` was given. */
   signer: string;
-  /** By key. */
+  /** Secrets, sorted by key. */
   secrets: BundledSecret[];
 }
 
 /**
- * Opens a bundle: all of it, if it is whole and for this key.
+ * Opens a bundle and returns its contents.
  *
  * @throws {SecretsError<BundleRefusal | "invalid">}
  */
 export function openBundle(bundle: Uint8Array, options: OpenOptions): Bundle;
 
-/** A sealed record, the key that opens it, and what it was sealed for. */
+/** Sealed record, the key that opens it, and the context that it is bound to. */
 export interface SealedRecord {
   record: Uint8Array;
-  /** The project's key, 32 bytes. */
+  /** Project key, 32 bytes. */
   key: Uint8Array;
   keyVersion: number;
   purpose: number;
@@ -84,20 +84,20 @@ export interface SealedRecord {
   instance: string;
   project: string;
   environment?: string | null;
-  /** The secret, or whatever else the record belongs to. */
+  /** ID of the secret or other object that owns the record. */
   object: string;
-  /** Empty where there is none. */
+  /** Empty for objects without a key name. */
   keyName: string;
-  /** 0n where there is none. */
+  /** 0n for objects without a version. */
   version: bigint;
 }
 
 /**
- * Opens a sealed record: its value, if the record is whole and belongs where it is said to.
+ * Decrypts a sealed record. Fails unless the record is intact and was sealed for this context.
  *
  * @throws {SecretsError<"undecryptable" | "invalid">}
  */
 export function openRecord(record: SealedRecord): string;
 
-/** Whether a text can be a service token: says no to a typing error, without asking a server. */
+/** True if a text has the form and checksum of a service token. Detects typing errors offline. */
 export function isPlausibleToken(text: string): boolean;

@@ -1,4 +1,4 @@
-// What opens bundles, alone and small, in a browser.
+// Small entry point that only opens bundles and records, for browsers.
 
 import init from "./bundle/secrets.js";
 

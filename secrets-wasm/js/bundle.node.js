@@ -1,11 +1,11 @@
-// What opens bundles, alone and small, in Node.js.
+// Small entry point that only opens bundles and records, for Node.js.
 
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import { initSync } from "./bundle/secrets.js";
 
-// Where random bytes come from; Node.js 18 has it, but not by this name.
+// Source of random bytes. Node.js 18 has it, but not as a global.
 globalThis.crypto ??= webcrypto;
 initSync({ module: readFileSync(new URL("./bundle/secrets_bg.wasm", import.meta.url)) });
 

@@ -1,4 +1,4 @@
-// What the package gives, wherever it runs.
+// Exports of the package for all platforms.
 
 export { isPlausibleToken, openBundle, openRecord, operations, parse, render, scan } from "./full/secrets.js";
 export { Service, Session, verifyWebhook } from "./face.js";

@@ -1,5 +1,5 @@
-// The face of the service for people who write JavaScript: namespaces of methods, made of the names
-// that the module itself knows.
+// JavaScript API of the service: a namespace for each noun with a method for each verb, generated
+// from the operation names that the module exports.
 
 import { Service as Native, operations, verifyWebhook as verify } from "./full/secrets.js";
 
@@ -37,7 +37,7 @@ export class Service {
   }
 }
 
-// `session.secret.create` for `secret.create`, and so on. Called once the module is there.
+// Defines `session.secret.create` for `secret.create`, and so on. Call after the module is loaded.
 export function nameOperations() {
   for (const [noun, names] of byNoun(operations())) {
     const verbs = names.map((name) => [camel(name.slice(noun.length + 1)), name]);
@@ -59,7 +59,7 @@ function byNoun(names) {
   return nouns;
 }
 
-// Takes the headers of a request, as `Headers` or as an object.
+// Accepts the request headers as `Headers` or as a plain object.
 export function verifyWebhook({ headers, ...delivery }) {
   const header = (name) => (typeof headers?.get === "function" ? headers.get(name) : headers?.[name]);
   return verify({

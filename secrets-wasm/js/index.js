@@ -1,4 +1,4 @@
-// In a browser: fetches the module that lies beside this one.
+// Entry point for browsers: fetches the WebAssembly module next to this file.
 
 import init from "./full/secrets.js";
 import { nameOperations } from "./face.js";

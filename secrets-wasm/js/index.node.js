@@ -1,4 +1,4 @@
-// In Node.js: reads the module that lies beside this one.
+// Entry point for Node.js: reads the WebAssembly module next to this file.
 
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { initSync } from "./full/secrets.js";
 import { nameOperations } from "./face.js";
 
-// Where random bytes come from; Node.js 18 has it, but not by this name.
+// Source of random bytes. Node.js 18 has it, but not as a global.
 globalThis.crypto ??= webcrypto;
 initSync({ module: readFileSync(new URL("./full/secrets_bg.wasm", import.meta.url)) });
 nameOperations();

@@ -1,4 +1,4 @@
-//! Arguments that come as one object.
+//! Named arguments: the fields of a JavaScript object.
 
 use js_sys::{Error, JsString, Reflect, Uint8Array};
 use secrets_core::crypto::Key;
@@ -10,20 +10,21 @@ use zeroize::Zeroizing;
 
 use crate::failure::invalid;
 
-/// The object.
+/// Object that holds the arguments.
 pub(crate) struct Arguments<'a>(pub(crate) &'a JsValue);
 
 impl Arguments<'_> {
-    /// One argument. An error names it and does not show it: it may be the key.
+    /// Reads a required argument. An error names the argument but does not contain its value, which
+    /// may be a key.
     pub(crate) fn get<T>(
         &self,
         name: &str,
         read: impl Fn(&JsValue) -> Option<T>,
     ) -> Result<T, Error> {
-        read(&self.value(name)).ok_or_else(|| invalid(name, "is missing or cannot be one"))
+        read(&self.value(name)).ok_or_else(|| invalid(name, "is missing or invalid"))
     }
 
-    /// One that may be left out.
+    /// Reads an optional argument.
     pub(crate) fn get_if_any<T>(
         &self,
         name: &str,
@@ -33,10 +34,10 @@ impl Arguments<'_> {
         if value.is_null() || value.is_undefined() {
             return Ok(None);
         }
-        read(&value).map(Some).ok_or_else(|| invalid(name, "is missing or cannot be one"))
+        read(&value).map(Some).ok_or_else(|| invalid(name, "is missing or invalid"))
     }
 
-    /// What is nobody's field is undefined, and so are the fields of what is no object.
+    /// Value of a field: undefined if the field is missing or `self` is not an object.
     fn value(&self, name: &str) -> JsValue {
         Reflect::get(self.0, &JsString::from(name)).unwrap_or(JsValue::UNDEFINED)
     }
@@ -55,7 +56,7 @@ pub(crate) fn id(value: &JsValue) -> Option<Uuid> {
     ids::parse(&value.as_string()?)
 }
 
-/// A number that is exactly what was given: the conversion alone would wrap round.
+/// Converts a number exactly. The conversion alone would wrap around.
 pub(crate) fn number<N: TryFromJsValue>(value: &JsValue) -> Option<N>
 where
     JsValue: PartialEq<N>,

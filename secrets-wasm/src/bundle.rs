@@ -1,4 +1,4 @@
-//! Bundles: secrets of an environment in one file, opened without a server.
+//! Opening bundles, the encrypted exports of an environment, without a server.
 
 use js_sys::Error;
 use secrets_core::bundle::{About, BundledSecret, Opener, Refused, Signer, Unlock};
@@ -12,7 +12,7 @@ use crate::clock;
 use crate::failure::{failure, invalid};
 use crate::json::to_js;
 
-/// What a bundle holds, and says of itself.
+/// Contents of a bundle.
 #[derive(Serialize)]
 struct Opened {
     project: ProjectId,
@@ -25,11 +25,12 @@ struct Opened {
     secrets: Vec<BundledSecret>,
 }
 
-/// Opens a bundle: everything it holds, if it is whole, for this key and not too old.
+/// Opens a bundle and returns its contents. Fails if the bundle was changed, needs another key, has
+/// expired or is too old.
 #[wasm_bindgen(js_name = openBundle, skip_typescript)]
 pub fn open_bundle(bundle: &[u8], options: &JsValue) -> Result<JsValue, Error> {
-    let how = opener(&Arguments(options))?;
-    let opened = how.open_bytes(bundle).map_err(|refused| thrown(&refused))?;
+    let opener = opener(&Arguments(options))?;
+    let opened = opener.open_bytes(bundle).map_err(|refused| thrown(&refused))?;
     let signer = opened.signer();
     let About { project, environment, seq, created_at, expires_at } = opened.about().clone();
     let secrets = opened.collect::<Result<Vec<_>, _>>().map_err(|refused| thrown(&refused))?;
@@ -45,7 +46,7 @@ fn opener(given: &Arguments<'_>) -> Result<Opener, Error> {
     })
 }
 
-/// Exactly one of the three.
+/// Reads the credential: exactly one of `passphrase`, `key` and `privateKey`.
 fn unlock(given: &Arguments<'_>) -> Result<Unlock, Error> {
     let key = given.get_if_any("key", |text| text.as_string()?.parse().ok())?;
     let private = given.get_if_any("privateKey", |text| text.as_string()?.parse().ok())?;
@@ -61,20 +62,20 @@ fn unlock(given: &Arguments<'_>) -> Result<Unlock, Error> {
     }
 }
 
-/// A number that JavaScript holds exactly.
+/// Reads an integer that JavaScript can represent exactly.
 fn whole(value: &JsValue) -> Option<u64> {
-    let most = js_sys::Number::MAX_SAFE_INTEGER;
-    let number = value.as_f64().filter(|number| (0.0..=most).contains(number))?;
+    let max = js_sys::Number::MAX_SAFE_INTEGER;
+    let number = value.as_f64().filter(|number| (0.0..=max).contains(number))?;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "within bounds, and looked at whether it is whole"
+        reason = "within bounds, and the fraction is checked below"
     )]
     let whole = number as u64;
     (number.fract() == 0.0).then_some(whole)
 }
 
-/// Seconds since 1970.
+/// Reads a time in seconds since 1970.
 fn time(value: &JsValue) -> Option<Time> {
     Time::from_timestamp(i64::from(number::<u32>(value)?), 0)
 }

@@ -1,16 +1,16 @@
-//! The clock of whatever runs the module: there is no operating system to ask.
+//! Clock of the JavaScript engine, since WebAssembly has no operating system.
 
 use js_sys::Date;
 use secrets_core::model::Time;
 
-/// Asks JavaScript, which tells milliseconds.
+/// Returns the current time of JavaScript, in milliseconds.
 pub(crate) fn now() -> Time {
     #[expect(clippy::cast_possible_truncation, reason = "a date is within 2^53 milliseconds")]
     let milliseconds = Date::now() as i64;
     Time::from_timestamp_millis(milliseconds).unwrap_or_default()
 }
 
-/// Asks whenever the service does.
+/// Clock that reads the time of JavaScript.
 #[cfg(feature = "service")]
 pub(crate) struct HostClock;
 

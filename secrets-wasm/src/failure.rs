@@ -1,21 +1,21 @@
-//! What is thrown: an `Error` with a `kind`, and with what else is known of it.
+//! Thrown errors: JavaScript `Error` objects with a `kind` and, for some kinds, more fields.
 
 use js_sys::{Error, JsString, Reflect};
 use wasm_bindgen::JsValue;
 
-/// An error of a kind.
+/// Creates an error with a `kind`.
 pub(crate) fn failure(kind: &str, message: &str) -> Error {
     let error = Error::new(message);
     set(&error, "kind", &JsString::from(kind));
     error
 }
 
-/// An argument that cannot be one.
+/// Error for an invalid argument.
 pub(crate) fn invalid(name: &str, rule: &str) -> Error {
     failure("invalid", &format!("{name} {rule}"))
 }
 
-/// What the core refuses, with the body that HTTP answers.
+/// Error of the core, with the fields of the HTTP error body.
 #[cfg(any(feature = "formats", feature = "service"))]
 pub(crate) fn refused(error: &secrets_core::model::Error) -> Error {
     use secrets_core::model::ErrorBody;
@@ -34,10 +34,10 @@ pub(crate) fn refused(error: &secrets_core::model::Error) -> Error {
     thrown
 }
 
-/// What is not known is not there.
+/// Sets a property unless the value is undefined.
 fn set(error: &Error, name: &str, value: &JsValue) {
     if !value.is_undefined() {
-        // An error just made takes a property; there is nobody to tell if it did not.
+        // A new error accepts properties; a failure could not be reported anyway.
         let _ = Reflect::set(error, &JsString::from(name), value);
     }
 }

@@ -1,4 +1,4 @@
-//! Texts: the formats that secrets come and go in.
+//! Text formats of secrets: parsing and rendering.
 
 use std::str::FromStr;
 
@@ -12,14 +12,14 @@ use wasm_bindgen::prelude::*;
 use crate::failure::refused;
 use crate::json::{from_js, to_js};
 
-/// A secret as JavaScript has it.
+/// Key and value of a secret as a JavaScript object.
 #[derive(Serialize, Deserialize)]
 struct Pair {
     key: String,
     value: String,
 }
 
-/// The secrets that a text holds, in its order.
+/// Parses the secrets in a text, in their order.
 #[wasm_bindgen(skip_typescript)]
 pub fn parse(text: &str, format: &str) -> Result<JsValue, Error> {
     let secrets = known::<Form>(format).and_then(|form| form.read(text, "text"));
@@ -27,7 +27,7 @@ pub fn parse(text: &str, format: &str) -> Result<JsValue, Error> {
     to_js(&pairs)
 }
 
-/// The text that holds secrets. `name` is what a Kubernetes Secret is called.
+/// Renders secrets as text. `name` is the name of the Kubernetes Secret.
 #[wasm_bindgen(skip_typescript)]
 pub fn render(secrets: &JsValue, format: &str, name: Option<String>) -> Result<String, Error> {
     let secrets: Vec<Pair> = from_js("secrets", secrets)?;

@@ -1,7 +1,8 @@
-//! The module for JavaScript. This crate only translates: what it does is secrets-core's.
+//! WebAssembly module for JavaScript. This crate only translates between JavaScript and
+//! secrets-core.
 //!
-//! Without the features it opens bundles and records and nothing else, which is small enough for a
-//! page. The features add the rest; `full` is all of it.
+//! Without features the module only opens bundles and records, and is small enough for a web page.
+//! The features add the rest; `full` enables all of them.
 
 mod arguments;
 pub mod bundle;

@@ -1,4 +1,4 @@
-//! Records and tokens, for who holds their keys.
+//! Decrypting stored records and checking tokens, without a service.
 
 use js_sys::Error;
 use secrets_core::crypto::{ProjectKey, Purpose, RecordContext, Sealed, TokenText};
@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 use crate::arguments::{Arguments, bytes, id, key, number};
 use crate::failure::failure;
 
-/// Opens a sealed record: gives its value if the record is whole and belongs where it is said to.
+/// Decrypts a sealed record. Fails unless the record is intact and was sealed for this context.
 #[wasm_bindgen(js_name = openRecord, skip_typescript)]
 pub fn open_record(record: &JsValue) -> Result<String, Error> {
     let given = Arguments(record);
@@ -19,7 +19,7 @@ pub fn open_record(record: &JsValue) -> Result<String, Error> {
         hidden: given.get("hidden", JsValue::as_bool)?,
         instance: given.get("instance", id)?.into(),
         project: given.get("project", id)?.into(),
-        // No environment and the nil one are the same to a record.
+        // A record is bound to the nil UUID if it has no environment.
         environment: Some(given.get_if_any("environment", id)?.unwrap_or(Uuid::nil()).into()),
         object: given.get("object", id)?,
         key: &name,
@@ -31,7 +31,8 @@ pub fn open_record(record: &JsValue) -> Result<String, Error> {
     }
 }
 
-/// Whether a text can be a service token: says no to a typing error, without asking a server.
+/// True if a text has the form and checksum of a service token. Detects typing errors without a
+/// server.
 #[must_use]
 #[wasm_bindgen(js_name = isPlausibleToken, skip_typescript)]
 pub fn is_plausible_token(text: &str) -> bool {

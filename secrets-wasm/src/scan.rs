@@ -1,4 +1,4 @@
-//! The scan engine.
+//! Scanning text for credentials.
 
 use js_sys::Error;
 use secrets_core::scanner::{Rules, Sighting, self};
@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::json::to_js;
 
-/// The credentials in a text, with nothing of them but their ends.
+/// Finds credentials in a text. Returns them redacted to their first and last characters.
 #[wasm_bindgen(skip_typescript)]
 pub fn scan(text: &str, path: Option<String>) -> Result<JsValue, Error> {
     let path = path.unwrap_or_default();

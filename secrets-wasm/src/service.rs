@@ -1,4 +1,4 @@
-//! The service over a store in memory, and those who use it.
+//! Service with a store in memory, and its sessions.
 
 use std::sync::Arc;
 
@@ -21,32 +21,31 @@ use crate::clock::HostClock;
 use crate::failure::{failure, refused};
 use crate::json::{from_js, to_js};
 
-/// The names of all operations, such as `secret.create`.
+/// Returns the names of all operations, such as `secret.create`.
 #[must_use]
 #[wasm_bindgen(js_name = operations, skip_typescript)]
 pub fn operations() -> Array {
     registry::NAMES.iter().map(|name| JsString::from(*name)).collect()
 }
 
-/// A whole service, in memory: gone with the page or process.
+/// Service with its data in memory, which ends with the page or process.
 #[wasm_bindgen(skip_typescript)]
-pub struct Service(Arc<secrets_core::service::Service>);
+pub struct Service(Arc<secrets_core::Service>);
 
-/// Somebody who uses a service.
+/// Session of a user or a token.
 #[wasm_bindgen(skip_typescript)]
 pub struct Session {
-    service: Arc<secrets_core::service::Service>,
-    who: Arc<Credential>,
+    service: Arc<secrets_core::Service>,
+    credential: Arc<Credential>,
 }
 
-/// By what somebody is known. It is looked at anew at each call: what was revoked since proves
-/// nothing any more.
+/// Credential of a session. Every call authenticates it again, so a revoked credential fails.
 enum Credential {
-    Person(Identity),
-    Text(Zeroizing<String>),
+    User(Identity),
+    Token(Zeroizing<String>),
 }
 
-/// People come by [`Service::sign_in`], not by tokens of an identity provider.
+/// Identity verifier that accepts no token: users sign in with [`Service::sign_in`].
 struct NoProvider;
 
 #[async_trait]
@@ -58,7 +57,7 @@ impl IdentityVerifier for NoProvider {
 
 #[wasm_bindgen]
 impl Service {
-    /// Opens an empty service: `{rootKey?}`, 32 bytes.
+    /// Opens an empty service. `options` is `{rootKey?}`, a key of 32 bytes.
     pub fn memory(options: &JsValue) -> Result<Promise, Error> {
         let root = Arguments(options).get_if_any("rootKey", key)?.unwrap_or_else(Key::generate);
         Ok(future_to_promise(async move {
@@ -71,14 +70,14 @@ impl Service {
                 rotators: None,
                 webhooks: None,
             };
-            let service = secrets_core::service::Service::open(ports, Options::default()).await;
+            let service = secrets_core::Service::open(ports, Options::default()).await;
             let service = service.map_err(|error| failure("internal", &error.to_string()))?;
             Ok(Self(Arc::new(service)).into())
         }))
     }
 
-    /// Signs a person in for whom the caller vouches: `{issuer, subject, email, name?}`. A new one
-    /// gets an account and a team of their own.
+    /// Signs in a user that the caller has authenticated: `{issuer, subject, email, name?}`. A new
+    /// user gets an account and a personal team.
     #[wasm_bindgen(js_name = signIn)]
     pub fn sign_in(&self, person: &JsValue) -> Result<Promise, Error> {
         let given = Arguments(person);
@@ -87,57 +86,57 @@ impl Service {
         let identity = Identity::new(text("issuer")?, text("subject")?, text("email")?);
         let session = Session {
             service: Arc::clone(&self.0),
-            who: Arc::new(Credential::Person(Identity { name, ..identity })),
+            credential: Arc::new(Credential::User(Identity { name, ..identity })),
         };
         Ok(future_to_promise(async move {
-            session.enter().await.map_err(|error| refused(&error))?;
+            session.sync_user().await.map_err(|error| refused(&error))?;
             Ok(session.into())
         }))
     }
 
-    /// Somebody with a service token (`env_…`) or the credential of a command line (`cli_…`).
+    /// Creates a session for a service token (`env_…`) or a command line credential (`cli_…`).
     #[must_use]
     #[wasm_bindgen(js_name = asToken)]
     pub fn as_token(&self, text: String) -> Session {
-        let who = Arc::new(Credential::Text(Zeroizing::new(text)));
-        Session { service: Arc::clone(&self.0), who }
+        let credential = Arc::new(Credential::Token(Zeroizing::new(text)));
+        Session { service: Arc::clone(&self.0), credential }
     }
 }
 
 #[wasm_bindgen]
 impl Session {
-    /// Does what `name` names.
+    /// Calls the operation `name`, such as `secret.create`.
     pub fn call(&self, name: String, input: &JsValue) -> Result<Promise, Error> {
         let given = if input.is_undefined() { &Object::new().into() } else { input };
         let input: Value = from_js("input", given)?;
-        let (service, who) = (Arc::clone(&self.service), Arc::clone(&self.who));
+        let (service, credential) = (Arc::clone(&self.service), Arc::clone(&self.credential));
         Ok(future_to_promise(async move {
-            let outcome = perform(&service, &who, &name, input).await;
+            let outcome = perform(&service, &credential, &name, input).await;
             Ok(to_js(&outcome.map_err(|error| refused(&error))?)?)
         }))
     }
 }
 
 impl Session {
-    async fn enter(&self) -> CoreResult<()> {
-        let caller = caller(&self.service, &self.who).await?;
+    async fn sync_user(&self) -> CoreResult<()> {
+        let caller = caller(&self.service, &self.credential).await?;
         self.service.perform(&caller, SyncUser).await.map(|_| ())
     }
 }
 
 async fn perform(
-    service: &secrets_core::service::Service,
-    who: &Credential,
+    service: &secrets_core::Service,
+    credential: &Credential,
     name: &str,
     input: Value,
 ) -> CoreResult<Value> {
-    let caller = caller(service, who).await?;
+    let caller = caller(service, credential).await?;
     registry::call(service, &caller, name, input).await
 }
 
-async fn caller(service: &secrets_core::service::Service, who: &Credential) -> CoreResult<Caller> {
-    match who {
-        Credential::Person(identity) => service.identify(identity.clone(), Origin::default()).await,
-        Credential::Text(text) => service.authenticate(text, Origin::default()).await,
+async fn caller(service: &secrets_core::Service, credential: &Credential) -> CoreResult<Caller> {
+    match credential {
+        Credential::User(identity) => service.identify(identity.clone(), Origin::default()).await,
+        Credential::Token(text) => service.authenticate(text, Origin::default()).await,
     }
 }

@@ -1,4 +1,4 @@
-//! Deliveries to webhooks, for who receives them.
+//! Verifying webhook deliveries, for receivers.
 
 use js_sys::Error;
 use secrets_core::model::Time;
@@ -10,7 +10,7 @@ use crate::arguments::{Arguments, bytes, number};
 use crate::clock;
 use crate::failure::{failure, invalid};
 
-/// Refuses a delivery that was not signed with the secret, or not within five minutes of now.
+/// Verifies a delivery: it must be signed with the secret, within five minutes of `now`.
 #[wasm_bindgen(js_name = verifyWebhook, skip_typescript)]
 pub fn verify_webhook(delivery: &JsValue) -> Result<(), Error> {
     let given = Arguments(delivery);

@@ -1,4 +1,4 @@
-// The package in Chromium: served as it is installed, under strict headers.
+// The installed package in Chromium, served with strict headers.
 
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";

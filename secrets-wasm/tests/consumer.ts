@@ -1,4 +1,4 @@
-// Uses the package as its declarations say. What is marked must be refused by them.
+// Uses the package through its declarations. The marked lines must be type errors.
 
 import { openBundle, parse, render, scan, Service, verifyWebhook } from "secrets-service";
 import type { ErrorKind, Secret, Session } from "secrets-service";
@@ -13,11 +13,11 @@ async function use(session: Session): Promise<string> {
   const value: string | undefined = secret.value;
   await session.secret.rollBack({ ...at, key: "A", version: 1 });
   await session.permissionDefaults.get({ project: project.id });
-  // @ts-expect-error: an operation that is not there.
+  // @ts-expect-error: no such operation.
   await session.secret.conjure({});
   // @ts-expect-error: a field is missing.
   await session.secret.create({ ...at, value: "kvc_1" });
-  // @ts-expect-error: a name that is none.
+  // @ts-expect-error: no such operation name.
   await session.call("secret.conjure");
   return `${version} ${value}`;
 }
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
   small.openBundle(new Uint8Array(), { privateKey: "scbx_", signer: "scbs_" });
   // @ts-expect-error: a private key needs a signer.
   small.openBundle(new Uint8Array(), { privateKey: "scbx_" });
-  // @ts-expect-error: one of the three.
+  // @ts-expect-error: exactly one credential.
   small.openBundle(new Uint8Array(), { key: "scbk_", passphrase: "correct horse battery" });
   const text: string = render(parse("A=1", "dotenv"), "k8s", "web");
   const lines: number[] = scan(text).map(({ line }) => line);

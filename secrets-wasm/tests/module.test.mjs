@@ -1,4 +1,4 @@
-// The package as it is installed, used by Node.js.
+// The installed package in Node.js.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -112,7 +112,7 @@ for (const [name, argument] of Object.entries(notArguments)) {
   test(`an argument that cannot be one is named: ${name}`, () => {
     const call = () => module.openRecord({ ...record, [name]: argument });
 
-    assert.throws(call, { kind: "invalid", message: `${name} is missing or cannot be one` });
+    assert.throws(call, { kind: "invalid", message: `${name} is missing or invalid` });
   });
 }
 
@@ -141,12 +141,12 @@ test("the declarations are those of what is there, as TypeScript reads them stri
   assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}`);
 });
 
-// The bundle that the README and the example open.
+// Bundle that the README and the example open.
 const bundle = vectorsOf("bundle.json").vectors.find(({ name }) => name === "for a passphrase, with the costs of ours");
 const passphrase = bundle.unlock.text;
 writeFileSync(join(installed, "production.bundle"), Buffer.from(bundle.bundle, "base64"));
 
-// The README's snippets as programs of a folder that holds the package and nothing else.
+// Runs the README snippets in a folder that contains only the package.
 const readme = readFileSync(join(root, "secrets-wasm/README.md"), "utf8");
 for (const [index, [, snippet]] of [...readme.matchAll(/^```js\n(.*?)^```$/gms)].entries()) {
   test(`snippet ${index + 1} of the README does what it says`, () => {

@@ -1,4 +1,4 @@
-// The page that opens bundles, from a disk in Chromium, as people use it.
+// The offline viewer, opened from disk in Chromium and used like a user does.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -22,7 +22,7 @@ const folder = join(pictures, "bundles");
 const page = pathToFileURL(viewer).href;
 let browser;
 
-// A file that holds a bundle.
+// Writes a bundle to a file.
 function fileOf(name, content) {
   const path = join(folder, `${name}.bundle`);
   writeFileSync(path, content);
@@ -35,7 +35,7 @@ function changedByOneBit(whole) {
   return changed;
 }
 
-// Asks a server that keeps its data in a folder of its own, until what is to be done is done.
+// Runs a function with a server that has its own data folder.
 async function withServer(use) {
   const folder = join(data, "viewer");
   rmSync(folder, { recursive: true, force: true });
@@ -77,7 +77,7 @@ before(async () => {
   files.expired = fileOf("expired", Buffer.from(vector("when it expires").bundle, "base64"));
   files.other = fileOf("other", "a letter");
   browser = await Browser.open({ folder: profile("viewer") });
-  // What is saved goes here, and nobody is asked.
+  // Downloads are saved here, without a dialog.
   const downloads = join(folder, "saved");
   rmSync(downloads, { recursive: true, force: true });
   mkdirSync(downloads);
@@ -194,13 +194,13 @@ test("a wrong passphrase says so, and the next one may be typed at once", async 
 
 const refusals = [
   ["a file that was cut", () => files.cut, () => passphrase, undefined, "This file was changed after it was sealed."],
-  ["a file of another kind", () => files.other, () => passphrase, undefined, "This file is not a whole bundle."],
+  ["a file of another kind", () => files.other, () => passphrase, undefined, "This file is not a complete bundle."],
   ["a bundle that expired", () => files.expired, () => vector("when it expires").unlock.text, undefined, "This bundle has expired."],
   ["a passphrase that is too short", () => files.whole, () => "short", undefined, "This is not a passphrase of a bundle."],
-  ["a key with a typing error", () => files.key, () => `${ofKey.unlock.text.slice(0, -1)}0`, undefined, "This is not a whole key."],
+  ["a key with a typing error", () => files.key, () => `${ofKey.unlock.text.slice(0, -1)}0`, undefined, "This key is not valid."],
   ["a key of another bundle", () => files.whole, () => ofKey.unlock.text, undefined, "This key does not open the bundle."],
-  ["a public key", () => files.public, () => "scbp_An9qHSnw9Uj6sfHJlA7sTPM6pviL1xhNrH2pmhGcXvn07oM4H", undefined, "This opens no bundle."],
-  ["a private key without a signer", () => files.public, () => ofPublicKey.unlock.text, undefined, "Who signed it must be named."],
+  ["a public key", () => files.public, () => "scbp_An9qHSnw9Uj6sfHJlA7sTPM6pviL1xhNrH2pmhGcXvn07oM4H", undefined, "This cannot open a bundle."],
+  ["a private key without a signer", () => files.public, () => ofPublicKey.unlock.text, undefined, "The signer is required."],
   ["a signer that is none", () => files.whole, () => passphrase, "scbs_nobody", "This is not a signer."],
 ];
 for (const [name, file, secret, signer, told] of refusals) {
@@ -219,13 +219,13 @@ test("another signer than the one named is refused", async () => {
   await browser.goTo(page);
   const other = vectors.find((it) => it.error === "untrusted" && it.signer && it.bundle);
   await open(fileOf("other-signer", Buffer.from(other.bundle, "base64")), other.unlock.text, other.signer);
-  assert.equal(await problem(), "This bundle is signed by somebody else.");
+  assert.equal(await problem(), "This bundle has another signer.");
 });
 
 test("everything is done by keys alone", async () => {
   await browser.press("Tab");
   assert.equal(await focused(), "file");
-  // What the system's dialog would do after Enter.
+  // Stands for the file dialog, which opens after Enter.
   await browser.choose("#file", files.key);
   await browser.press("Tab");
   assert.equal(await focused(), "secret");
@@ -248,7 +248,7 @@ test("everything is done by keys alone", async () => {
   assert.equal(await focused(), "Copy the value of A");
   await browser.press("Shift+Tab", "Shift+Tab", "Enter");
   await browser.until(() => !document.getElementById("form").hidden);
-  assert.equal(await text("status"), "Locked. The values are forgotten.");
+  assert.equal(await text("status"), "Locked. The values were removed.");
   const markup = await browser.run(() => document.documentElement.outerHTML);
   assert.ok(!markup.includes("kvc_"), "a value is still there");
   await browser.press("Tab");
@@ -305,7 +305,7 @@ test("the page goes on while a passphrase is worked on, and that can be ended", 
   await browser.choose("#file", files.whole);
   await browser.click("#secret");
   await browser.type(passphrase);
-  // The longest time for which nothing on the page could happen.
+  // Longest time for which the page was blocked.
   await browser.run(() => {
     window.longest = 0;
     let last = performance.now();
@@ -360,7 +360,7 @@ test("everything has a role and a name", async () => {
   assert.ok(refused.some(({ role }) => role === "alert"), "nothing is announced");
 });
 
-// The ratio of two colours, as WCAG 2 counts it.
+// Contrast ratio of two colours, as defined by WCAG 2.
 const contrasts = () => {
   const channels = (colour) => colour.match(/[\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => {

@@ -1,4 +1,4 @@
-// Drives Chromium headless: WebDriver (W3C) over HTTP, and by its extension the DevTools protocol.
+// Drives headless Chromium with WebDriver (W3C) over HTTP, and its extension for the DevTools protocol.
 
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ export class Browser {
   #url;
   #session;
 
-  // Starts a browser with a profile of its own in `folder`, which is written anew.
+  // Starts a browser with a new profile in `folder`.
   static async open({ folder, width = 1000, height = 800 }) {
     const browser = new Browser();
     browser.#driver = spawn(process.env.CHROMEDRIVER ?? "chromedriver", ["--port=0"], {
@@ -33,7 +33,7 @@ export class Browser {
       const started = await browser.#ask("POST", "/session", capabilities(folder));
       browser.#session = started.sessionId;
       await browser.resize(width, height);
-      // What its own first page did is nobody's business.
+      // Leave the browser's own start page, whose requests do not count.
       await browser.goTo("about:blank");
       await browser.requests();
     } catch (error) {
@@ -53,7 +53,7 @@ export class Browser {
     return this.#do("POST", "/url", { url });
   }
 
-  // Runs a function in the page and gives what it returns, or what it promised.
+  // Runs a function in the page and returns its result; awaits a promise.
   async run(script, ...args) {
     const body = `const done = arguments[arguments.length - 1];
       Promise.resolve().then(() => (${script})(...[...arguments].slice(0, -1)))
@@ -63,7 +63,7 @@ export class Browser {
     return value;
   }
 
-  // Asks again until something true comes.
+  // Runs a function in the page until it returns true.
   async until(script, { seconds = 20, args = [] } = {}) {
     const end = Date.now() + seconds * 1000;
     for (;;) {
@@ -92,7 +92,7 @@ export class Browser {
     return this.#do("POST", `/element/${await this.#find(selector)}/click`, {});
   }
 
-  // What a person chooses in the system's dialog.
+  // Chooses a file, as in the file dialog.
   async choose(selector, path) {
     return this.#do("POST", `/element/${await this.#find(selector)}/value`, { text: path });
   }
@@ -106,7 +106,7 @@ export class Browser {
     return this.devTools("Emulation.setDeviceMetricsOverride", metrics);
   }
 
-  // What the page was asked to look like: `dark`, `light`, `reduce` (motion).
+  // Sets the user preferences of the page: `dark`, `light`, `reduce` (motion).
   prefer(features) {
     const list = Object.entries(features).map(([name, value]) => ({ name: `prefers-${name}`, value }));
     return this.devTools("Emulation.setEmulatedMedia", { features: list });
@@ -118,7 +118,7 @@ export class Browser {
     writeFileSync(path, Buffer.from(data, "base64"));
   }
 
-  // What the page has in the accessibility tree: role and name of all that is not ignored.
+  // Returns the role and name of all nodes of the accessibility tree that are not ignored.
   async accessible() {
     const { nodes } = await this.devTools("Accessibility.getFullAXTree");
     return nodes
@@ -131,7 +131,7 @@ export class Browser {
       }));
   }
 
-  // The addresses asked for since this was asked last.
+  // Returns the addresses requested since the last call.
   async requests() {
     const entries = await this.#do("POST", "/se/log", { type: "performance" });
     return entries
@@ -140,7 +140,7 @@ export class Browser {
       .map(({ params }) => params.request.url);
   }
 
-  // What the page complained of since this was asked last.
+  // Returns the console messages since the last call.
   async complaints() {
     const entries = await this.#do("POST", "/se/log", { type: "browser" });
     return entries.map(({ level, message }) => `${level} ${message}`);
@@ -169,7 +169,7 @@ export class Browser {
 
 function capabilities(folder) {
   const args = [...ARGUMENTS, `--user-data-dir=${folder}`];
-  // Its sandbox is not to be had by root, nor where nobody may make namespaces.
+  // The sandbox does not work as root, nor without user namespaces.
   const hasSandbox = process.getuid?.() !== 0 && spawnSync("unshare", ["-U", "true"]).status === 0;
   if (!hasSandbox) args.push("--no-sandbox");
   const always = {

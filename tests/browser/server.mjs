@@ -1,4 +1,4 @@
-// Serves files to a browser under strict headers, and nothing else.
+// Serves files to a browser with strict headers.
 
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
@@ -24,7 +24,7 @@ const HEADERS = {
   "cache-control": "no-store",
 };
 
-// `folders` says what lies where, by the first part of a path; `files` what a path itself is.
+// `folders` maps the first part of a path to a folder; `files` maps a whole path to a file.
 export async function serve({ folders = {}, files = {} }) {
   const server = createServer(async (request, response) => {
     try {

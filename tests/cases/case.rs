@@ -1,4 +1,4 @@
-//! Cases as data: read, multiplied, and filled with what a run knows.
+//! Cases as data: parsing, expansion, and substitution of variables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,13 +6,13 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// What a run knows by name.
+/// Variables of a run, by name.
 pub(crate) type Variables = BTreeMap<String, Value>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[expect(dead_code, reason = "for those who read the file")]
+    #[expect(dead_code, reason = "documentation within the data files")]
     about: String,
     #[serde(default = "alice_alone")]
     people: Vec<String>,
@@ -21,7 +21,7 @@ struct File {
     cases: Vec<Written>,
 }
 
-/// A case as it is written: several steps, or one.
+/// Case as written in a file: several steps, or one step.
 #[derive(Deserialize)]
 struct Written {
     name: String,
@@ -32,7 +32,7 @@ struct Written {
     rest: Map<String, Value>,
 }
 
-/// Something that is asked, and what must come of it.
+/// Step: a call and its expected result.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
@@ -47,7 +47,7 @@ pub(crate) struct Step {
     pub(crate) keep: BTreeMap<String, String>,
 }
 
-/// How a call must fail.
+/// Expected failure of a call.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected {
@@ -56,7 +56,7 @@ pub(crate) struct Expected {
     pub(crate) fields: Option<Vec<String>>,
 }
 
-/// A case as it is run.
+/// Case to run.
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) people: Vec<String>,
@@ -64,7 +64,7 @@ pub(crate) struct Case {
     pub(crate) variables: Variables,
 }
 
-/// All cases, in order.
+/// Reads all cases, in order.
 pub(crate) fn all() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/data");
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
@@ -110,7 +110,7 @@ fn alice_alone() -> Vec<String> {
     vec![alice()]
 }
 
-/// A value with variables in their places.
+/// Replaces the variables in a value.
 pub(crate) fn filled(value: &Value, variables: &Variables) -> Value {
     match value {
         Value::String(text) => text_filled(text, variables),
@@ -126,7 +126,7 @@ pub(crate) fn filled(value: &Value, variables: &Variables) -> Value {
     }
 }
 
-/// An object with variables in their places.
+/// Replaces the variables in an object.
 pub(crate) fn object_filled(
     fields: &Map<String, Value>,
     variables: &Variables,
@@ -134,7 +134,7 @@ pub(crate) fn object_filled(
     fields.iter().map(|(name, value)| (name.clone(), filled(value, variables))).collect()
 }
 
-/// What a match says of itself is no variable.
+/// Placeholders of matching, which are not variables.
 const MATCHES: [&str; 4] = ["any", "absent", "uuid", "time"];
 
 fn text_filled(text: &str, variables: &Variables) -> Value {
@@ -142,7 +142,7 @@ fn text_filled(text: &str, variables: &Variables) -> Value {
         if MATCHES.contains(&name) {
             return text.into();
         }
-        return variables.get(name).unwrap_or_else(|| panic!("nothing is called {name}")).clone();
+        return variables.get(name).unwrap_or_else(|| panic!("unknown variable {name}")).clone();
     }
     let mut filled = String::new();
     let mut rest = text;
@@ -154,13 +154,13 @@ fn text_filled(text: &str, variables: &Variables) -> Value {
         } else if let Some((name, after)) =
             after.strip_prefix('{').and_then(|it| it.split_once('}'))
         {
-            match variables.get(name).unwrap_or_else(|| panic!("nothing is called {name}")) {
+            match variables.get(name).unwrap_or_else(|| panic!("unknown variable {name}")) {
                 Value::String(text) => filled.push_str(text),
                 other => filled.push_str(&other.to_string()),
             }
             rest = after;
         } else {
-            panic!("a dollar sign alone: {text}");
+            panic!("a single dollar sign: {text}");
         }
     }
     filled.push_str(rest);

@@ -1,4 +1,4 @@
-//! Whoever answers calls.
+//! Hosts that run the calls of the cases.
 
 use async_trait::async_trait;
 use secrets_core::engine::Caller;
@@ -7,15 +7,15 @@ use secrets_core::registry;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
 
-/// Who asks.
+/// Caller.
 pub(crate) enum Who<'a> {
-    /// A person, by their address.
+    /// Person, by e-mail address.
     Person(&'a str),
-    /// Whoever has this token.
+    /// Service token.
     Token(&'a str),
 }
 
-/// Why nothing came of a call.
+/// Failure of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Failure {
     pub(crate) kind: String,
@@ -23,10 +23,10 @@ pub(crate) struct Failure {
     pub(crate) fields: Vec<String>,
 }
 
-/// Whoever answers calls.
+/// Hosts that run the calls of the cases.
 #[async_trait]
 pub(crate) trait Host {
-    /// Does what `name` names.
+    /// Calls the operation `name`.
     async fn call(
         &self,
         who: Who<'_>,
@@ -35,7 +35,7 @@ pub(crate) trait Host {
     ) -> Result<Value, Failure>;
 }
 
-/// The registry.
+/// Host that calls the registry.
 pub(crate) struct Registry {
     app: App,
 }
@@ -76,7 +76,7 @@ impl Failure {
         Self { kind: error.kind().to_owned(), ..Self::told(&body) }
     }
 
-    /// What the body of an answer tells; not the kind.
+    /// Parses the body of an error response, without the kind.
     pub(crate) fn told(body: &Value) -> Self {
         let fields = body["details"]["fields"].as_array().into_iter().flatten();
         Self {

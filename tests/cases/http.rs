@@ -1,4 +1,4 @@
-//! The same calls over HTTP, by what the document of the interface says of each.
+//! Calls over HTTP, with the endpoints of the `OpenAPI` document.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::host::{Failure, Host, Who};
 
-/// A server, and where it has which operation.
+/// Server, and its endpoints by operation.
 pub(crate) struct Http {
     app: App,
     endpoints: BTreeMap<String, Endpoint>,
@@ -24,7 +24,7 @@ struct Endpoint {
     path: String,
     query: Vec<String>,
     has_body: bool,
-    /// Under which name an answer holds the output.
+    /// Name of the response field that contains the output.
     envelope: Option<String>,
 }
 
@@ -40,14 +40,14 @@ impl Http {
 fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
     let mut endpoints = BTreeMap::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
-        // The log of one team is a narrower question to the log of all.
+        // The log of one team is a filter on the audit log.
         if path == "/api/v1/teams/{teamId}/audit" {
             continue;
         }
         for (method, told) in methods.as_object().unwrap() {
             let parameters = told["parameters"].as_array().unwrap().iter();
             let has_body = told.get("requestBody").is_some();
-            // Beside a body, a query says how a text is to be read.
+            // With a body, the query only selects the format of a text.
             let query = parameters.filter(|it| it["in"] == "query" && !has_body);
             let endpoint = Endpoint {
                 method: method.to_uppercase().parse().unwrap(),
@@ -62,7 +62,7 @@ fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
     endpoints
 }
 
-/// The one name under which an answer holds everything.
+/// Name of the only field of a response, if it has one field.
 fn envelope(told: &Value) -> Option<String> {
     let responses = told["responses"].as_object()?;
     let (_, good) = responses.iter().find(|(status, _)| status.starts_with('2'))?;
@@ -103,7 +103,7 @@ impl Host for Http {
 }
 
 impl Endpoint {
-    /// The path and query that an input names; what is left of it is the body.
+    /// Builds the path and query from an input; the remaining fields are the body.
     fn target(&self, name: &str, input: &mut Map<String, Value>) -> String {
         let mut path = String::new();
         for (at, part) in self.path.split(['{', '}']).enumerate() {
@@ -157,7 +157,7 @@ impl Endpoint {
     }
 }
 
-/// Under which name the registry takes what a path names.
+/// Field name in the registry of a path parameter.
 fn field(operation: &str, parameter: &str) -> String {
     match (parameter, operation.split_once('.').unwrap().0) {
         ("rotationName", _) => "rotation".to_owned(),

@@ -1,5 +1,5 @@
-//! The behavioural cases (see README.md in this folder), asked of the registry and over HTTP.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+//! The behavioural cases (see README.md in this folder), run with the registry and over HTTP.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod case;
 mod host;
@@ -13,7 +13,7 @@ use crate::case::{Case, Variables, all, filled, object_filled};
 use crate::host::{Host, Registry, Who};
 use crate::http::Http;
 
-/// Fewer cases would not tell much.
+/// Minimum number of cases.
 const LEAST: usize = 300;
 
 async fn run(host: &dyn Host) {

@@ -1,4 +1,4 @@
-//! Whether what came is what was to come.
+//! Matching of results with expectations.
 
 use chrono::DateTime;
 use serde_json::Value;
@@ -7,11 +7,11 @@ use uuid::Uuid;
 use crate::case::Expected;
 use crate::host::Failure;
 
-/// Why an output does not match; `None` if it does.
+/// Returns the reason why an output does not match; `None` if it matches.
 pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<String> {
     match (expected, given) {
         (Value::String(text), _) if text == "$any" => {
-            given.is_null().then(|| format!("{place}: there is none"))
+            given.is_null().then(|| format!("{place}: missing"))
         }
         (Value::String(text), Value::String(given)) if text == "$uuid" => {
             given.parse::<Uuid>().err().map(|_| format!("{place}: {given} is no UUID"))
@@ -19,7 +19,7 @@ pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<S
         (Value::String(text), Value::String(given)) if text == "$time" => {
             DateTime::parse_from_rfc3339(given)
                 .err()
-                .map(|_| format!("{place}: {given} is no time"))
+                .map(|_| format!("{place}: {given} is not a time"))
         }
         (Value::Object(expected), Value::Object(given)) => {
             expected.iter().find_map(|(name, expected)| {
@@ -45,7 +45,7 @@ pub(crate) fn mismatch(expected: &Value, given: &Value, place: &str) -> Option<S
     }
 }
 
-/// Why a failure is another than the one that was to come; `None` if it is that one.
+/// Returns the reason why a failure is not the expected failure; `None` if it is.
 pub(crate) fn other_failure(expected: &Expected, failure: &Failure) -> Option<String> {
     let is_it = expected.kind == failure.kind
         && expected.code.as_ref().is_none_or(|code| *code == failure.code)
@@ -53,7 +53,7 @@ pub(crate) fn other_failure(expected: &Expected, failure: &Failure) -> Option<St
     (!is_it).then(|| format!("{failure:?}, not {expected:?}"))
 }
 
-/// What stands at a place of an output.
+/// Returns the value at a place of an output.
 pub(crate) fn at<'a>(output: &'a Value, place: &str) -> Option<&'a Value> {
     place.split('.').filter(|part| !part.is_empty()).try_fold(output, |value, part| match value {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),

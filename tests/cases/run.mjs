@@ -1,7 +1,7 @@
-// Runs the behavioural cases (see README.md in this folder) with the module for JavaScript, in Node.js
-// and in a browser alike.
+// Runs the behavioural cases (see README.md in this folder) with the JavaScript module, in Node.js and
+// in a browser.
 
-// Runs the cases of files, `[[area, content]]` by name. Gives how many there were, and what was wrong.
+// Runs the cases of files, `[[area, content]]` by name. Returns the number of cases, and the failures.
 export async function run(module, files) {
   const service = await module.Service.memory();
   const cases = files.flatMap(([area, content]) => all(area, content));
@@ -75,11 +75,11 @@ function otherFailure(expected, { kind, code, fields = [] }) {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
-// What is wrong with an output; nothing where it matches.
+// Returns the first mismatch of an output; nothing if it matches.
 function mismatch(expected, given, place) {
   if (expected === "$any") return given === null && `${place}: there is none`;
   if (expected === "$uuid") return !UUID.test(given) && `${place}: ${given} is no UUID`;
-  if (expected === "$time") return !TIME.test(given) && `${place}: ${given} is no time`;
+  if (expected === "$time") return !TIME.test(given) && `${place}: ${given} is not a time`;
   if (isObject(expected) && isObject(given)) {
     return first(Object.entries(expected), ([name, wanted]) => {
       const there = Object.hasOwn(given, name);
@@ -102,10 +102,10 @@ function first(items, wrong) {
   }
 }
 
-// What a match says of itself is no variable.
+// Placeholders of matching, which are not variables.
 const MATCHES = ["$any", "$absent", "$uuid", "$time"];
 
-// A value with variables in their places.
+// Replaces the variables in a value.
 function filled(value, variables) {
   if (typeof value === "string") return textFilled(value, variables);
   if (Array.isArray(value)) return value.map((item) => filled(item, variables));
@@ -116,13 +116,13 @@ function filled(value, variables) {
 
 function textFilled(text, variables) {
   const valueOf = (name) => {
-    if (!Object.hasOwn(variables, name)) throw new Error(`nothing is called ${name}`);
+    if (!Object.hasOwn(variables, name)) throw new Error(`unknown variable ${name}`);
     return variables[name];
   };
   if (MATCHES.includes(text)) return text;
   if (/^\$[A-Za-z0-9_.]+$/.test(text)) return valueOf(text.slice(1));
   return text.replace(/\$(\$|\{([^}]*)\})?/g, (_, sign, name) => {
-    if (sign === undefined) throw new Error(`a dollar sign alone: ${text}`);
+    if (sign === undefined) throw new Error(`a single dollar sign: ${text}`);
     if (sign === "$") return "$";
     const value = valueOf(name);
     return typeof value === "string" ? value : JSON.stringify(value);

@@ -1,17 +1,17 @@
-//! What scans find and what they leave alone, measured on labelled lines.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+//! Precision and recall of scans, measured on labelled lines.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::BTreeSet;
 
 use secrets_core::scanner::{Rule, Rules, scan};
 
-/// A line, and the rule that should find something in it.
+/// Line, with the rule that should find a credential in it.
 struct Line {
     text: String,
     expected: Option<&'static str>,
 }
 
-/// How often which of the four outcomes came.
+/// Counts of the four outcomes.
 #[derive(Debug, Default)]
 struct Outcome {
     right: usize,
@@ -29,8 +29,8 @@ fn lines() -> Vec<Line> {
     lines.collect()
 }
 
-/// Every finding of another rule than the expected one is wrong; a line without the expected one
-/// is missed.
+/// Scans all lines. A finding of another rule than the expected rule is wrong; a line without the
+/// expected finding is missed.
 fn measure(lines: &[Line]) -> (Outcome, Vec<String>) {
     let (mut outcome, mut remarks) = (Outcome::default(), Vec::new());
     for line in lines {
@@ -63,7 +63,11 @@ fn the_corpus_is_large_and_hard_and_knows_every_rule() {
 }
 
 #[test]
-#[expect(clippy::cast_precision_loss, clippy::print_stdout, reason = "small numbers, to be read")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::print_stdout,
+    reason = "small numbers, printed for people"
+)]
 fn precision_and_recall_are_at_least_95_percent() {
     let lines = lines();
 

@@ -1,6 +1,6 @@
-//! What is exported is read by those it is for: shells, and the packages that people use in Node.js
-//! and Python. Each reader is given every value that its format carries, in one file.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+//! Exports are read back by their intended readers: shells, and common packages for Node.js and
+//! Python. Each reader gets one file with every value that its format can represent.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 type Values = BTreeMap<String, String>;
 
-/// What readers trip over. Every one of them is a value, and every two of them are.
+/// Character sequences that break readers. Each sequence is a value, and so is each pair of two.
 const HOSTILE: [&str; 54] = [
     "",
     "kvc_",
@@ -72,7 +72,7 @@ const HOSTILE: [&str; 54] = [
     "\u{7f}\u{1}",
 ];
 
-/// Keys that are words elsewhere.
+/// Keys that are reserved words in other formats.
 const KEYS: [&str; 8] = ["NO", "y", "null", "TRUE", "on", "Key", "KEY", "x1"];
 
 fn values() -> Vec<(SecretKey, Plaintext)> {
@@ -84,14 +84,14 @@ fn values() -> Vec<(SecretKey, Plaintext)> {
         .collect()
 }
 
-/// A file in a format, and what must be read in it.
+/// File in a format, with the values that must be read from it.
 struct Written {
     folder: TempDir,
     expected: Values,
 }
 
 impl Written {
-    /// The file holds what the format carries of all values, which is so much at least.
+    /// Writes all values that the format can represent, which must be at least this many.
     fn new(format: Format, least: usize) -> Self {
         let name: ObjectName = "web".parse().unwrap();
         let fits = |secret: &(SecretKey, Plaintext)| {
@@ -113,14 +113,14 @@ impl Written {
         self.folder.path().join("secrets")
     }
 
-    /// A command that is given the file last prints it as JSON.
+    /// Asserts that a command, with the file as its last argument, prints the values as JSON.
     #[track_caller]
     fn is_read_by(&self, command: &mut Command) {
         let output = run(command.arg(self.path()));
         self.is(&serde_json::from_slice(&output).unwrap());
     }
 
-    /// A shell that sources the file has the values in its environment.
+    /// Asserts that a shell that sources the file has the values in its environment.
     #[track_caller]
     fn is_sourced_by(&self, shell: &str) {
         let mut command = Command::new(shell);
@@ -165,7 +165,7 @@ fn node(reader: &str) -> Command {
     command
 }
 
-/// The Python that the runner installed packages for.
+/// Command for the Python environment that the test runner installed.
 fn python(reader: &str) -> Command {
     let tools = std::env::var_os("SECRETS_TEST_TOOLS").map(PathBuf::from);
     let tools = tools.unwrap_or_else(|| here().join("../../target/tools"));
@@ -174,7 +174,7 @@ fn python(reader: &str) -> Command {
     command
 }
 
-/// How many values there are.
+/// Number of values.
 const ALL: usize = 54 * 54 + 54;
 
 #[test]

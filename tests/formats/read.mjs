@@ -1,4 +1,4 @@
-// Prints what packages of Node.js read in a file: `node read.mjs READER FILE`.
+// Prints the values that a Node.js package reads from a file: `node read.mjs READER FILE`.
 import { readFileSync } from 'node:fs';
 import dotenv from 'dotenv';
 import YAML from 'yaml';

@@ -1,4 +1,4 @@
-"""Prints what packages of Python read in a file: `python read.py READER FILE`."""
+"""Prints the values that a Python package reads from a file: `python read.py READER FILE`."""
 
 import base64
 import csv

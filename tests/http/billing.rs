@@ -13,7 +13,7 @@ fn billing(person: &Person) -> String {
     format!("/api/v1/teams/{}/billing", person.team)
 }
 
-/// A server that `ops@example.com` looks after.
+/// Starts a server with the operator `ops@example.com`.
 async fn operated(kind: Kind) -> App {
     let options = Options { operators: vec!["ops@example.com".to_owned()], ..Options::default() };
     Build::on(kind).options(options).start().await
@@ -100,7 +100,7 @@ async fn an_operator_puts_any_team_on_another_plan(kind: Kind) {
     let entry = app.entry(&alice.team, "team.updated").await;
     let detail: Value = serde_json::from_str(&entry.metadata).unwrap();
     assert_eq!(detail, json!({ "plan": "free", "plan_before": "unlimited" }));
-    // What belongs to the team is none of the operator's business.
+    // An operator has no access to the data of a team.
     ops.get(&usage(&alice)).await.is(403);
 }
 

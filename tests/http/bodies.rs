@@ -1,4 +1,4 @@
-//! Request bodies: how large, of what kind, and what is said of a bad one.
+//! Request bodies: size, media type, and errors.
 
 use hyper::Method;
 use secrets_tests::{App, Client, Reply, canary, on_every_store, paths};
@@ -11,14 +11,14 @@ async fn post(client: &Client, body: impl Into<Vec<u8>>) -> Reply {
     client.raw(Method::POST, TEAMS, &JSON, body.into()).await
 }
 
-/// The head of a POST on a connection that ends with it, up to the headers of its body.
+/// Head of a POST with `Connection: close`, up to the headers of its body.
 fn head(path: &str, credential: &str) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {credential}\r\n"
     )
 }
 
-/// A JSON document of this many bytes.
+/// Creates a JSON document of this many bytes.
 fn padded(length: usize) -> Vec<u8> {
     let mut body = json!({ "name": "Ops" }).to_string().into_bytes();
     body.resize(length, b' ');
@@ -42,7 +42,7 @@ async fn a_chunked_body_is_counted_as_it_arrives(app: App) {
     let mut pieces = vec![head.as_bytes()];
     pieces.extend([chunk.as_slice(); 17]);
 
-    // It has no end: the answer comes all the same.
+    // The body has no end: the response comes all the same.
     let reply = app.wire(&pieces).await;
 
     reply.is(413).says("the body must be at most 1048576 bytes");

@@ -1,4 +1,4 @@
-//! Credentials: what is one, and when it is refused.
+//! Credentials: their forms, and when they are refused.
 
 use chrono::{Duration, TimeDelta};
 use hyper::Method;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 const ME: &str = "/api/v1/users/me";
 
-/// What every credential that proves nothing is answered with.
+/// Asserts the response to an invalid credential.
 fn refuses(reply: &Reply) {
     let body = json!({ "error": "invalid or expired credential", "code": "unauthorized" });
     assert_eq!(reply.is(401).json(), body);
     assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
 }
 
-/// What the issuer writes about somebody, with one claim changed, or left out if it is null.
+/// Claims of a token, with one claim changed, or left out if the value is null.
 fn claims(app: &App, claim: &str, value: &Value) -> Value {
     let now = app.clock.now().timestamp();
     let mut claims = json!({

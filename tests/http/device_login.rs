@@ -1,4 +1,4 @@
-//! Logging in from a command line: the client is one HTTP client, its person another.
+//! Device login of a command line: the command line is one HTTP client, its user another.
 
 use chrono::TimeDelta;
 use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const CLI: &str = "/api/v1/auth/cli";
 
-/// Starts a login, and gives what the client was told.
+/// Starts a login and returns the response to the command line.
 async fn start(app: &App) -> Value {
     let body = json!({
         "client_id": "cli", "client_name": "secrets 1.0", "hostname": "laptop", "os": "linux",
@@ -27,7 +27,7 @@ async fn decide(person: &Client, decision: &str, login: &Value) -> Reply {
     person.post(&format!("{CLI}/{decision}"), &body).await
 }
 
-/// The session of a client that a person let in.
+/// Creates the session of a command line that a person has approved.
 async fn session(app: &App, person: &Person) -> (Client, Value) {
     let login = start(app).await;
     decide(person, "approve", &login).await.is(200);
@@ -124,7 +124,7 @@ async fn who_asks_too_often_is_slowed_down(app: App) {
     poll(&app, &login).await.is(400).says("authorization_pending");
     app.wait(TimeDelta::seconds(4));
     poll(&app, &login).await.is(400).says("slow_down");
-    // Ten seconds now, and not five.
+    // The interval is now ten seconds instead of five.
     app.wait(TimeDelta::seconds(6));
     poll(&app, &login).await.is(400).says("slow_down");
     app.wait(TimeDelta::seconds(15));
@@ -210,7 +210,7 @@ async fn sessions_are_listed_and_revoked_by_their_person_only(app: App) {
     other.get("/api/v1/users/me").await.is(200);
     alice.post(&format!("{CLI}/revoke"), &second).await.is(204);
     other.get("/api/v1/users/me").await.is(401);
-    // The one that is used needs no name.
+    // The session of the caller needs no name.
     client.raw("POST".parse().unwrap(), &format!("{CLI}/revoke"), &[], "").await.is(204);
     client.get("/api/v1/users/me").await.is(401);
     alice.post(&format!("{CLI}/revoke"), &json!({})).await.is(400).names("id");
@@ -250,7 +250,7 @@ async fn a_session_and_its_person_are_counted_as_one(kind: Kind) {
     assert_eq!(left, alice.get("/api/v1/users/me").await.number("x-ratelimit-remaining") + 1);
 }
 
-/// Sends a form of the page.
+/// Submits a form of the page.
 async fn send(client: &Client, fields: &[(&str, &str)]) -> Reply {
     let body = serde_urlencoded::to_string(fields).unwrap();
     let kind = [("content-type", "application/x-www-form-urlencoded")];

@@ -1,4 +1,4 @@
-//! The page on which people read the interface.
+//! The API documentation page.
 
 use secrets_tests::{App, on_every_store};
 

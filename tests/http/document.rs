@@ -1,4 +1,4 @@
-//! The document of the interface (`OpenAPI` 3.1) and the table of routes tell the same.
+//! The `OpenAPI` 3.1 document matches the route table.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use secrets_http::routes;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value};
 
-/// An operation of the document: method, path, and what is said of it.
+/// Operation of the document: method, path and description.
 type Described<'a> = (String, &'a str, &'a Map<String, Value>);
 
-/// The document, and method, template and whether it is public of each route.
+/// Returns the document, and for each route the method, the template and whether it is public.
 async fn told() -> (Value, Vec<(String, &'static str, bool)>) {
     let app = App::start(Kind::Memory).await;
     let table = routes::table(&app.api(), &Scheduler::new(app.clock.clone()));
@@ -19,7 +19,7 @@ async fn told() -> (Value, Vec<(String, &'static str, bool)>) {
         .iter()
         .map(|route| (route.method.to_string(), route.template, route.callers.is_none()))
         .collect();
-    // Two types of one name stop it here.
+    // Panics if two types have the same name.
     (document(&table), served)
 }
 
@@ -33,7 +33,7 @@ fn operations(document: &Value) -> Vec<Described<'_>> {
         .collect()
 }
 
-/// The bodies of a request or an answer, by media type.
+/// Bodies of a request or a response, by media type.
 fn contents(message: &Value) -> impl Iterator<Item = (&String, &Value)> {
     message["content"].as_object().into_iter().flatten()
 }

@@ -1,6 +1,6 @@
-//! The authorization table: each endpoint, for each kind of caller, on what is theirs, what is
-//! another team's and what is nobody's. The policy is written out in [`policy`]; every cell of it
-//! is a request, and no refusal leaves a trace in the store.
+//! The authorization table: each endpoint, for each kind of caller, with objects of their own team,
+//! of another team, and unknown objects. The policy is written out in [`policy`]; every cell of the
+//! table is a request, and a refused request must not change the store.
 
 mod coverage;
 mod order;
@@ -16,9 +16,9 @@ use self::principals::{Caller, Principal};
 use self::requests::Names;
 use self::world::World;
 
-/// A world, and what was found wrong in it.
+/// World of a run, and the mismatches found in it.
 struct Table<'a> {
-    /// Where requests go.
+    /// Server under test.
     app: &'a App,
     world: &'a World,
     before: Dump,
@@ -67,7 +67,7 @@ secrets_tests::on_every_store!(
 );
 
 impl<'a> Table<'a> {
-    /// Sends the request of every cell.
+    /// Sends the request of every cell of the table.
     async fn fill(app: &'a App, world: &'a World) -> Self {
         let before = world.dump(app).await;
         let mut table = Self { app, world, before, cells: 0, wrong: Vec::new() };
@@ -87,7 +87,7 @@ impl<'a> Table<'a> {
         assert!(self.wrong.is_empty(), "{} cells: {:#?}", self.wrong.len(), self.wrong);
     }
 
-    /// The cells of those who may not or who only read: the store is the same after them.
+    /// Sends the requests of cells that are refused or only read: the store must not change.
     async fn without_trace(&mut self, rule: &Rule, target: Target) {
         for principal in &self.world.principals {
             if !has_effect(rule, target, principal) {
@@ -102,8 +102,8 @@ impl<'a> Table<'a> {
         self.before = after;
     }
 
-    /// The cells of those who change something, each on something of its own if it goes: the store
-    /// is another after each.
+    /// Sends the requests of cells that change something, each with its own object if the object is
+    /// used up: each request must change the store.
     async fn with_effect(&mut self, rule: &Rule, target: Target) {
         for principal in &self.world.principals {
             if !has_effect(rule, target, principal) {
@@ -126,7 +126,7 @@ impl<'a> Table<'a> {
     async fn cell(&mut self, rule: &Rule, target: Target, principal: &Principal, names: &Names) {
         let status = rule.status(principal.caller, target);
         let client = match (rule.who, principal.caller) {
-            // Whoever signs in has an account from then on.
+            // Signing in creates an account, so each request needs a new person.
             (Who::Identities, Caller::Unsynced) => {
                 self.app.bearer(&self.app.jwt(&format!("newcomer{}", self.world.draw())))
             }
@@ -142,7 +142,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Whether a cell changes anything.
+/// True if the request of a cell changes anything.
 fn has_effect(rule: &Rule, target: Target, principal: &Principal) -> bool {
     rule.effect == Effect::Changes && rule.status(principal.caller, target) == rule.ok
 }

@@ -1,10 +1,10 @@
-//! `SECRETS_ENVELOPE=both`: the `data` key beside the named one, for clients that read that.
+//! `SECRETS_ENVELOPE=both`: responses also have the `data` key, for clients that read it.
 
 use secrets_http::reply::Envelope;
 use secrets_tests::{App, Build, Kind, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// What is under the name is under `data` as well.
+/// Asserts that `data` has the same content as the named field.
 #[track_caller]
 fn is_twice(answer: &Value, name: &str) {
     assert!(!answer[name].is_null(), "{answer}");

@@ -1,5 +1,4 @@
-//! `/api/v1/eso/secret` and `/api/v1/eso/secrets`: what an operator of a container orchestrator
-//! reads.
+//! `/api/v1/eso/secret` and `/api/v1/eso/secrets`: reads of the External Secrets Operator.
 
 use secrets_core::model::{Clock as _, EnvironmentId, ids};
 use secrets_core::store::EnvironmentRecord;
@@ -9,7 +8,8 @@ use serde_json::json;
 const ONE: &str = "/api/v1/eso/secret";
 const ALL: &str = "/api/v1/eso/secrets";
 
-/// Alice's project, in which `child` inherits from `production`, and a token that reads all of it.
+/// Creates Alice's project, in which `child` inherits from `production`, and a token that can read
+/// all of it.
 async fn world(app: &App) -> (Person, String, Client) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -1,5 +1,5 @@
-//! The interface, rule by rule, over sockets and on every store.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+//! The rules of the REST API, tested over sockets with every store.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod account;
 mod audit;

@@ -1,4 +1,4 @@
-//! What members of a team may do in an environment that nobody restricted: the operator decides.
+//! Access of team members to an environment without permissions: the operator's setting applies.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role};
@@ -7,8 +7,8 @@ use serde_json::json;
 
 const NO_ACCESS: &str = "you have no access to this environment";
 
-/// Alice's project with a secret, and Bob, a member of her team, on a server where members may
-/// do this.
+/// Creates Alice's project with a secret, and Bob, a member of her team, on a server with this
+/// access for members.
 async fn world(kind: Kind, member_access: MemberAccess) -> (App, Person, Person, String) {
     let app =
         Build::on(kind).options(Options { member_access, ..Options::default() }).start().await;

@@ -1,4 +1,4 @@
-//! What needs no credential, and what every answer has in common.
+//! Endpoints without a credential, and properties of every response.
 
 use chrono::{DateTime, TimeDelta};
 use hyper::Method;
@@ -40,7 +40,7 @@ async fn health_is_503_degraded_while_the_database_does_not_answer(app: App) {
     assert_eq!(whole.is(200).json()["status"], "ok");
 }
 
-/// The jobs run every ten seconds by the machine's clock, and once right after the start.
+/// The jobs run every ten seconds by the system clock, and once right after the start.
 async fn health_is_503_degraded_when_the_jobs_have_stopped(app: App) {
     let mut reply = app.anonymous().get("/health").await;
 

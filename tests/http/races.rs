@@ -1,4 +1,4 @@
-//! What happens when 64 ask at once. Each rule names the exact outcome; there is no other.
+//! Races of 64 concurrent requests. Each rule states the exact outcome.
 
 mod accounts;
 mod environments;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use secrets_tests::{App, Client, Reply};
 use tokio::sync::Barrier;
 
-/// How many ask.
+/// Number of concurrent clients.
 const CROWD: usize = 64;
 
-/// Those who ask, each on a connection of its own that is open already.
+/// Concurrent clients, each with its own open connection.
 struct Crowd(Vec<Client>);
 
 impl Crowd {
-    /// 64 who send the same credential.
+    /// Creates 64 clients with the same credential.
     async fn of(app: &App, credential: &str) -> Self {
         let mut clients = Vec::new();
         for _ in 0..CROWD {
@@ -33,7 +33,7 @@ impl Crowd {
         Self(clients)
     }
 
-    /// All do this at the same moment, each knowing which one it is.
+    /// Runs a function on all clients at the same moment, with the number of each client.
     async fn race<F, T>(self, act: impl Fn(usize, Client) -> F) -> Vec<T>
     where
         F: Future<Output = T> + Send + 'static,
@@ -55,12 +55,12 @@ impl Crowd {
     }
 }
 
-/// How many replies have this status.
+/// Counts the replies with this status.
 fn count(replies: &[Reply], status: u16) -> usize {
     replies.iter().filter(|reply| reply.status == status).count()
 }
 
-/// So many replies have each of two statuses, and none another.
+/// Asserts the number of replies with each of two statuses, and that there is no other status.
 #[track_caller]
 fn outcome(replies: &[Reply], first: (u16, usize), second: (u16, usize)) {
     let found = [(first.0, count(replies, first.0)), (second.0, count(replies, second.0))];

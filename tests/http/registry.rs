@@ -1,4 +1,4 @@
-//! The registry of operations and the table of endpoints name the same, and ask for the same.
+//! The operation registry and the endpoint table have the same operations with the same inputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use secrets_http::routes;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
 
-/// What is only for HTTP: how a server is, what it says of itself, and what never ends.
+/// Endpoints for HTTP only: health and greeting, the `OpenAPI` document, and the endless watch.
 const OF_HTTP: &[&str] = &["environment.watch", "greeting", "health", "openapi.document"];
 
-/// Operations that two endpoints lead to: the second asks for less.
+/// Second endpoints of operations that have two.
 const SECOND_WAYS: &[&str] = &["/api/v1/teams/{teamId}/audit"];
 
-/// What an endpoint takes: the names of its path and of its query.
+/// Inputs of an endpoint: the names in its path and its query.
 struct Endpoint {
     path: Vec<&'static str>,
     query: Vec<String>,
@@ -41,15 +41,15 @@ impl Tried {
         Self { app, alice, endpoints }
     }
 
-    /// The endpoints that are not only of HTTP.
+    /// Iterates over the endpoints that are not for HTTP only.
     fn shared(&self) -> impl Iterator<Item = (&str, &Endpoint)> {
         let endpoints = self.endpoints.iter().map(|(name, endpoint)| (name.as_str(), endpoint));
         endpoints.filter(|(name, _)| !OF_HTTP.contains(name))
     }
 
-    /// The fields that an operation finds wrong.
+    /// Returns the invalid fields of an operation's input.
     async fn faults(&self, name: &str, input: Map<String, Value>) -> Vec<String> {
-        // Only a service token may ask the operator's questions.
+        // Only a service token may call ESO operations.
         let caller = if name.starts_with("eso.") { self.token().await } else { self.alice.clone() };
         let answer = registry::call(&self.app.service, &caller, name, Value::Object(input)).await;
         match answer {
@@ -69,7 +69,7 @@ impl Tried {
     }
 }
 
-/// The endpoints of the document by the operation that each leads to.
+/// Returns the endpoints of the document by operation.
 fn endpoints(document: &Value) -> BTreeMap<String, Endpoint> {
     let mut endpoints = BTreeMap::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
@@ -94,7 +94,7 @@ fn parameters<'a>(told: &'a Value, place: &'a str) -> impl Iterator<Item = &'a s
     parameters.filter(move |it| it["in"] == place).map(|it| it["name"].as_str().unwrap())
 }
 
-/// The field under which the registry takes what a path names.
+/// Field name in the registry of a path parameter.
 fn field(operation: &str, parameter: &str) -> &'static str {
     match (parameter, operation.split('.').next().unwrap()) {
         ("projectId", _) => "project",
@@ -110,7 +110,7 @@ fn field(operation: &str, parameter: &str) -> &'static str {
         ("key", _) => "key",
         ("token", _) | ("id", "token") => "token",
         ("id", "scan" | "finding") => "scan",
-        other => panic!("{other:?}: what is it called?"),
+        other => panic!("{other:?}: unknown parameter"),
     }
 }
 
@@ -154,7 +154,7 @@ async fn what_a_query_names_is_taken_under_that_name() {
     }
 }
 
-/// Whether a query says how a text is written or read, where a call has JSON.
+/// True for query parameters that select a text format, which calls with JSON do not have.
 fn is_of_texts(name: &str, query: &str) -> bool {
     [("audit.list", "format"), ("secret.import", "format")].contains(&(name, query))
 }

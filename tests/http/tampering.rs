@@ -1,5 +1,5 @@
-//! What was changed in the database by other hands: nothing wrong is ever answered, and nothing
-//! starts over what does not belong together.
+//! Records changed directly in the database: the service never returns a wrong value, and does not
+//! start with keys and data that do not belong together.
 
 mod chains;
 mod records;
@@ -9,17 +9,17 @@ mod start;
 use secrets_tests::{App, Client, Person, Reply, paths};
 use serde_json::json;
 
-/// A project whose secrets are to be spoilt, and those who read them.
+/// Project whose secrets will be changed, with its readers.
 struct Victim {
     app: App,
     person: Person,
     machine: Client,
-    /// The project's path.
+    /// Path of the project.
     project: String,
 }
 
 impl Victim {
-    /// A project with two secrets in its first environment and one in the second.
+    /// Creates a project with two secrets in its first environment and one in the second.
     async fn of(app: App) -> Self {
         let person = app.person("ann").await;
         let project = person.project("web").await;
@@ -35,7 +35,7 @@ impl Victim {
         Self { machine: app.bearer(&token), app, person, project }
     }
 
-    /// Everything that gives the value of a secret.
+    /// Sends every request that returns the value of a secret.
     async fn values(&self, project: &str, environment: &str, key: &str) -> [Reply; 4] {
         let secrets = paths::secrets(project, environment);
         [
@@ -46,14 +46,14 @@ impl Victim {
         ]
     }
 
-    /// Everything that gives the value of this secret fails, and says nothing.
+    /// Asserts that every request for the value of this secret fails without details.
     async fn is_broken(&self, project: &str, environment: &str, key: &str) {
         for reply in self.values(project, environment, key).await {
             assert_internal(&reply);
         }
     }
 
-    /// Everything that gives the value of this secret gives it.
+    /// Asserts that every request for the value of this secret succeeds.
     async fn is_whole(&self, environment: &str, key: &str) {
         let value = format!("kvc_{environment}_{key}");
         for reply in self.values(&self.project, environment, key).await {

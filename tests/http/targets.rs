@@ -1,9 +1,9 @@
-//! Paths and queries: whatever could be read in two ways is refused.
+//! Paths and queries: ambiguous forms are refused.
 
 use secrets_tests::{App, Reply, on_every_store, paths};
 use serde_json::json;
 
-/// Asks for a path as it is written here.
+/// Requests a path exactly as written here.
 async fn ask(app: &App, credential: &str, target: &str) -> Reply {
     let request = format!(
         "GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer {credential}\r\n\r\n"

@@ -1,5 +1,5 @@
-//! Two teams that named everything alike. Whatever one of them names, it never gets a byte of the
-//! other, and never changes anything there.
+//! Two teams with the same names for everything. Whatever one team requests, it never gets a byte
+//! of the other team's data and never changes it.
 
 mod equal_answers;
 mod substitution;
@@ -7,33 +7,33 @@ mod substitution;
 use secrets_tests::{App, Client, Dump, Person, Reply, paths, postgresql};
 use serde_json::{Value, json};
 
-/// The team that asks, and the one that must not be seen.
+/// The calling team, and the team whose data must stay invisible.
 struct Twins {
     ann: Tenant,
     bea: Tenant,
 }
 
-/// A team with one project.
+/// Team with one project.
 struct Tenant {
     person: Person,
-    /// A service token for everything the team has.
+    /// Service token for everything in the team.
     machine: Client,
     token: String,
     token_id: String,
-    /// The project's path.
+    /// Path of the project.
     project: String,
     project_id: String,
     slug: String,
-    /// By name: `development`, `staging`, `production`, `preview`.
+    /// Environments by name: `development`, `staging`, `production`, `preview`.
     environments: Vec<(String, String)>,
-    /// Whatever else is the team's alone.
+    /// Other texts that only this team has.
     others: Vec<String>,
 }
 
-/// The person whose things must not be seen: a name that no answer holds by chance.
+/// Name of the person whose data must stay invisible; no response contains it by chance.
 const BEA: &str = "beatrix-of-the-other-team";
 
-/// A key and an environment that only the other team has.
+/// Key and environment that only the other team has.
 const HERS: (&str, &str) = ("BEATRIX_ONLY", "beatrix-only");
 
 impl Twins {
@@ -49,12 +49,13 @@ impl Twins {
         Self { ann, bea }
     }
 
-    /// All that the other team has.
+    /// Dumps all data of the other team.
     async fn hers(app: &App) -> Dump {
         Dump::of(app.store.as_ref(), &[BEA]).await
     }
 
-    /// Nothing of the other team is in the answer to a request, but what the request held itself.
+    /// Asserts that a response contains nothing of the other team, except what the request
+    /// contained.
     #[track_caller]
     fn assert_unseen(&self, request: &str, reply: &Reply) {
         let answer = format!("{:?} {}", reply.headers, reply.text()).to_lowercase();
@@ -68,7 +69,7 @@ impl Twins {
 }
 
 impl Tenant {
-    /// The same for everybody, but for values and descriptions.
+    /// Creates a team. All teams are the same, except for values and descriptions.
     async fn build(app: &App, name: &str, mark: &str) -> Self {
         let person = app.person(name).await;
         let project = person.project("Billing").await;
@@ -106,13 +107,13 @@ impl Tenant {
         }
     }
 
-    /// The id of an environment.
+    /// Returns the id of an environment.
     fn environment(&self, name: &str) -> &str {
         let known = self.environments.iter().find(|(known, _)| known == name);
         known.map(|(_, id)| id.as_str()).unwrap()
     }
 
-    /// What gives the team away: all ids, and what only it is called or holds.
+    /// Texts that identify the team: all ids, and its own names and values.
     fn traces(&self) -> Vec<String> {
         let ids = [&self.person.id, &self.person.team, &self.project_id, &self.token_id];
         let ids = ids.into_iter().chain(self.environments.iter().map(|(_, id)| id));

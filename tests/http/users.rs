@@ -1,4 +1,4 @@
-//! `/api/v1/auth/sync` and `/api/v1/users/me`: signing in, and seeing oneself.
+//! `/api/v1/auth/sync` and `/api/v1/users/me`: signing in, and reading the own profile.
 
 use chrono::TimeDelta;
 use hyper::Method;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const SYNC: &str = "/api/v1/auth/sync";
 const ME: &str = "/api/v1/users/me";
 
-/// Somebody of whom the identity provider says this and nothing else.
+/// Creates a client whose token has exactly these claims.
 fn told(app: &App, subject: &str, profile: &Value) -> Client {
     let mut claims = json!({ "iss": DEV_ISSUER, "aud": DEV_AUDIENCE, "sub": subject });
     claims["exp"] = json!(app.clock.now().timestamp() + 600);

@@ -6,7 +6,7 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Client, Kind, Watch, on_every_store, paths};
 use serde_json::json;
 
-/// How long to wait for a change to be told: the store is asked every two seconds.
+/// Seconds to wait for an event: the store is polled every two seconds.
 const SOON: u64 = 6;
 
 async fn begin(client: &Client, path: &str) -> (Watch, String) {
@@ -164,7 +164,7 @@ async fn who_may_not_read_does_not_watch(app: App) {
     alice.watch(&paths::watch(&web, "nowhere"), &[]).await.into_reply().await.is(404);
 }
 
-/// Watching names no key: one that is called like the path is a key like others.
+/// The watch endpoint reserves no key: `watch` is an ordinary key.
 async fn a_key_may_be_called_watch(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -1,4 +1,4 @@
-"""Holds the program against the document it serves, as each kind of caller.
+"""Tests the server against the OpenAPI document that it serves, as each kind of caller.
 
 Usage: run.py PROGRAM LOG FOLDER. The reports are left in the folder.
 """
@@ -18,17 +18,17 @@ from service import Service, World
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 BIN = Path(sys.executable).parent
 
-# How many cases all callers together must have made.
+# Minimum number of test cases of all callers together.
 LEAST = 10_000
 
-# It never ends: it sends events until the client goes away. tests/http/watch.rs is about it.
+# An endless response: it sends events until the client disconnects. Tested in tests/http/watch.rs.
 ENDLESS = "GET /api/v1/projects/{projectId}/environments/{environmentId}/watch"
 
 
-# Ends the session that it is sent with, and so the run of a session.
+# Revokes the session of the caller, which would end the run for that caller.
 REVOKE = "POST /api/v1/auth/cli/revoke"
 
-# Who asks, by name: how they come by their credential, and for what they ask.
+# Callers by name: the source of their credential, and the selection of operations.
 CALLERS = {
     "nobody": (lambda world: None, ["--exclude-operation-id", ENDLESS]),
     "person": (lambda world: world.person, ["--exclude-operation-id", ENDLESS]),
@@ -42,7 +42,7 @@ CALLERS = {
 
 
 def settings(world, credential):
-    """Ours, with the names that are somebody's in this world."""
+    """Settings of this project, with the dictionaries of names in this world."""
     text = CONFIG.read_text()
     for name, values in world.names.items():
         text += f"\n[dictionaries.{name}]\nvalues = {json.dumps(values)}\n"
@@ -52,19 +52,18 @@ def settings(world, credential):
 
 
 def run(service, name, folder):
-    """Runs Schemathesis as one kind of caller, and gives how many cases passed and failed."""
+    """Runs Schemathesis as one kind of caller. Returns the number of passed and failed cases."""
     credential_of, operations = CALLERS[name]
     world = World(service, name)
     config, report = folder / f"{name}.toml", folder / f"{name}.ndjson"
     config.write_text(settings(world, credential_of(world)))
     command = [
         BIN / "st", "--config-file", config, "--no-color", "run",
-        # All checks are on unless the settings say otherwise: named here, they would be on in spite
-        # of that.
+        # Checks are not named here: named checks would be on even if the settings turn them off.
         f"{service.url}/api/v1/openapi.json", *operations,
         "--report", "ndjson", "--report-ndjson-path", report, *seed(),
     ]
-    # In the folder, where it keeps what it found.
+    # Schemathesis stores its findings in the working folder.
     result = subprocess.run(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -73,12 +72,12 @@ def run(service, name, folder):
 
 
 def seed():
-    """The seed to begin with: the same each time, so that chance breaks nobody's change."""
+    """Seed of the run. The same each time, so that a change does not fail by chance."""
     return ["--seed", os.environ.get("SECRETS_TEST_SEED", "1")]
 
 
 def counts(result):
-    """How many cases passed and failed, by the summary. What broke otherwise counts as a case."""
+    """Number of passed and failed cases in the summary. Any other failure counts as one case."""
     made = re.search(r"^  (\d+) generated", result.stdout, re.MULTILINE)
     found = re.search(r"^  \d+ generated, (\d+) found ", result.stdout, re.MULTILINE)
     made, failed = int(made[1]) if made else 0, int(found[1]) if found else 0
@@ -98,7 +97,7 @@ def main(program, log, folder):
             failed += 1
         passed += not failed
     for name in CALLERS:
-        # A store of its own, so that names are free.
+        # A new store for each caller, so that all names are free.
         with Service(program, log) as service:
             more_passed, more_failed = run(service, name, folder)
             passed, failed = passed + more_passed, failed + more_failed

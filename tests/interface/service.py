@@ -1,4 +1,4 @@
-"""The program under test, as a child process, and those who use it."""
+"""The server under test, as a child process, and its users."""
 
 import base64
 import hashlib
@@ -11,14 +11,14 @@ import time
 import urllib.request
 
 SECRET = "a secret of the test suite, of 32 bytes or more"
-# How many of a kind there are to be deleted.
+# Number of objects of each kind that are created to be deleted.
 DOOMED = 5
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
 class Service:
-    """`secrets-http serve` over a store in memory. Its log is kept for the runner to look through."""
+    """`secrets-http serve` with a store in memory. Its log is kept for the test runner to search."""
 
     def __init__(self, program, log):
         environment = {
@@ -31,7 +31,7 @@ class Service:
             "SECRETS_RATE_LIMIT_PER_IP": "0",
             "SECRETS_RATE_LIMIT_PER_PRINCIPAL": "0",
             "SECRETS_EGRESS_ALLOW": "127.0.0.1",
-            # Nobody waits for databases that are none.
+            # Short timeouts, since no database server answers.
             "SECRETS_DEBUG_TIMINGS": "retries=10,verify=100,budget=5000",
         }
         self.log = open(log, "ab")
@@ -67,7 +67,7 @@ class Service:
             raise
 
     def call(self, method, path, credential=None, body=None):
-        """What a request that must succeed is answered with."""
+        """Sends a request that must succeed, and returns the response."""
         headers = {"Content-Type": "application/json"}
         if credential:
             headers["Authorization"] = f"Bearer {credential}"
@@ -79,7 +79,7 @@ class Service:
 
 
 def jwt(name):
-    """A token of the symmetric issuer, good for an hour."""
+    """Token of the symmetric issuer, valid for an hour."""
     claims = {
         "iss": "https://issuer.test", "aud": "secrets", "sub": name, "exp": int(time.time()) + 3600,
         "email": f"{name}@example.com", "email_verified": True,
@@ -95,7 +95,7 @@ def _base64url(data):
 
 
 class Database:
-    """Where rotations lead: a server of PostgreSQL that speaks no TLS, which is known at once."""
+    """Target of rotations: a fake PostgreSQL server that refuses TLS, so that attempts fail at once."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -106,7 +106,7 @@ class Database:
         while True:
             connection, _ = self.listener.accept()
             with connection:
-                # Whoever waits for the server to begin is not waited for.
+                # Do not wait for clients that wait for the server to speak first.
                 connection.settimeout(0.2)
                 try:
                     if connection.recv(8):
@@ -116,13 +116,13 @@ class Database:
 
 
 class World:
-    """A person with a few of everything, and what the names in paths may stand for."""
+    """User with some objects of each kind, and the values for the names in paths."""
 
     def __init__(self, service, name):
         self.service, self.name, self.person = service, name, jwt(name)
         user = self.call("POST", "/api/v1/auth/sync")["id"]
         self.team = self.call("GET", "/api/v1/teams")["teams"][0]["id"]
-        # Named as the examples of the document are.
+        # Named like the examples of the document.
         self.project = self._project("Web API")
         doomed = range(DOOMED)
         scan = self._scan("token = ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5")
@@ -140,7 +140,7 @@ class World:
             "port": [self.database.port],
             "user_code": [one["user_code"] for one in login],
             "device_code": [one["device_code"] for one in login],
-            # Those that requests that delete take, so that what the others need stays.
+            # Objects for the deleting requests, so that the other requests keep theirs.
             "doomed_project": [self._project("doomed 0")], "doomed_key": [self._key("DOOMED_0")],
             "doomed_environment": [self._environment(f"doomed-{n}") for n in doomed],
             "doomed_rotation": [self._rotation("doomed-0")],
@@ -203,7 +203,7 @@ class World:
         return self.service.call(method, path, self.person, body)
 
     def session(self):
-        """The credential of a command line that the person let in."""
+        """Credential of a command line session that the user has approved."""
         login = self._login()
         self.call("POST", "/api/v1/auth/cli/approve", {"user_code": login["user_code"]})
         poll = {"grant_type": GRANT, "device_code": login["device_code"], "client_id": "cli"}

@@ -1,8 +1,8 @@
-"""The Invoke API of AWS Lambda, as far as a client of it needs, around `examples/rotation-proxy`.
+"""The Invoke API of AWS Lambda, as far as a client needs it, for `examples/rotation-proxy`.
 
 Usage: endpoint.py; the shared secret is in SHARED_SECRET, as in the function's configuration.
-Prints `listening on http://ADDRESS` and ends when its input does, so that it outlives nobody.
-The function `rotate` is the real one; the others are what can become of one, by their names.
+Prints `listening on http://ADDRESS` and ends when its input does, so that it does not outlive the test.
+The function `rotate` is the real function; the others fail in ways that their names describe.
 """
 
 import json
@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "rotation-proxy"
 import lambda_function  # noqa: E402
 
 PREFIX, SUFFIX = "/2015-03-31/functions/", "/invocations"
-# What the API says when it does not call a function.
+# Errors of the API, without a function call.
 ERRORS = {
     "missing": (404, "ResourceNotFoundException"),
     "denied": (403, "AccessDeniedException"),
@@ -35,12 +35,12 @@ def rotate(event):
 
 
 def repeats(_event):
-    """Answers with what the real one answered last, whatever it is asked."""
+    """Replays the last response of the real function."""
     return answers[-1]
 
 
 def agrees(event):
-    """Says yes, and cannot prove anything."""
+    """Reports success, with a response signed by another secret."""
     secret = lambda_function.key_id(b"kvc_another_secret").encode()
     return lambda_function.seal_answer(event, secret, "ok", {})
 
@@ -50,7 +50,7 @@ def breaks(_event):
 
 
 def looks(event):
-    """No function of a rotation: runs statements as a user, for tests that look for themselves."""
+    """Not a rotation function: runs statements as a user, so that tests can inspect the database."""
     kinds = {"postgresql": lambda_function.Postgres, "mysql": lambda_function.Mysql}
     target = kinds[event["connection"]["integration"]](event["connection"])
     try:
@@ -110,7 +110,7 @@ def main():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    # Before the function's own lines.
+    # Before the log lines of the function.
     print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
     sys.stdout = sys.stderr
     sys.stdin.read()

@@ -1,4 +1,4 @@
-//! The endpoint that runs the function, and the databases it reaches.
+//! Lambda endpoint that runs the function, and the target databases.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -13,34 +13,34 @@ use secrets_core::ports::rotator::{Login, Proxy, Target};
 use secrets_core::testing::rotators::{Seen, Witness};
 use serde_json::json;
 
-/// What the service and the function share.
+/// Shared secret of the service and the function.
 pub(crate) const SECRET: &str = "kvc_shared_0123456789abcdefghijklmnop";
 
 const REGION: &str = "eu-central-1";
 
-/// A running endpoint; it ends with this.
+/// Running endpoint, stopped on drop.
 pub(crate) struct Endpoint {
     pub(crate) url: String,
     process: Child,
 }
 
-/// Looks at a database by the endpoint's own function for that.
+/// Inspects a database through a function of the endpoint.
 pub(crate) struct Looking {
     invoker: AwsInvoker,
     target: Target,
 }
 
-/// What the runner starts.
+/// Kind of database server that the test runner starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Postgres,
     MariaDb,
-    /// Where the runner could get one.
+    /// MySQL, if the test runner could get it.
     MySql,
 }
 
 impl Kind {
-    /// Those that there are.
+    /// Returns the available kinds.
     pub(crate) fn all() -> Vec<Self> {
         let mysql = variable(Self::MySql.variable()).map(|_| Self::MySql);
         [Self::Postgres, Self::MariaDb].into_iter().chain(mysql).collect()
@@ -76,7 +76,7 @@ impl Endpoint {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|_| {
-                panic!("no Python with its packages: use ./tests/run, which installs them")
+                panic!("no Python with the required packages: use ./tests/run, which installs them")
             });
         let mut line = String::new();
         BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -84,7 +84,7 @@ impl Endpoint {
         Self { url, process }
     }
 
-    /// Ends it; what it has said, the function's log among it.
+    /// Stops the endpoint and returns its output, which includes the log of the function.
     pub(crate) fn stop(mut self) -> String {
         drop(self.process.stdin.take());
         let mut said = String::new();
@@ -92,11 +92,11 @@ impl Endpoint {
         said
     }
 
-    /// A database of one's own, with what the rules of rotators need. It stays: the servers are of
-    /// one run.
+    /// Creates a database for a test, with the tables that the rules of rotators need. It is not
+    /// deleted, since the servers exist for one run only.
     pub(crate) async fn database(&self, kind: Kind) -> Target {
         let server = server(kind);
-        // With characters that mean something in the patterns of grants.
+        // With characters that are special in the patterns of grants.
         let name = format!("ro_t%_{:016x}", u64::from_be_bytes(random()));
         let quote = if kind == Kind::Postgres { '"' } else { '`' };
         self.witness(&server)
@@ -144,7 +144,7 @@ impl Looking {
             br#""shut out""# => Seen::ShutOut,
             br#""refused""# => Seen::Refused,
             br#""done""# => Seen::Done,
-            _ => panic!("nothing was seen"),
+            _ => panic!("no result"),
         }
     }
 }
@@ -158,18 +158,18 @@ impl Witness for Looking {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // It ends with its input.
+        // The endpoint ends when its input does.
         drop(self.process.stdin.take());
         self.process.wait().ok();
     }
 }
 
-/// A server that the runner started, by the database its administrator begins in.
+/// Server that the test runner started, with the administrator's default database.
 pub(crate) fn server(kind: Kind) -> Target {
     let url = variable(kind.variable()).unwrap_or_else(|| {
-        panic!("{} names no server: use ./tests/run, which starts one", kind.variable())
+        panic!("{} is not set: use ./tests/run, which starts the server", kind.variable())
     });
-    // SCHEME://USER:PASSWORD@HOST:PORT/DATABASE, of which the runner draws every part.
+    // SCHEME://USER:PASSWORD@HOST:PORT/DATABASE, created by the test runner.
     let (_, rest) = url.split_once("://").unwrap();
     let (login, place) = rest.split_once('@').unwrap();
     let ((user, password), (address, database)) =
@@ -189,14 +189,14 @@ pub(crate) fn server(kind: Kind) -> Target {
     }
 }
 
-/// A function of this name.
+/// Proxy settings for a function with this name.
 pub(crate) fn proxy(function: &str, secret: &str) -> Proxy {
     let lambda_arn = format!("arn:aws:lambda:{REGION}:123456789012:function:{function}");
     let secret = Plaintext::new(secret.to_owned()).unwrap();
     Proxy::parse(lambda_arn, REGION.to_owned(), secret).unwrap()
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+#[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

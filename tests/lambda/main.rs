@@ -1,6 +1,6 @@
-//! Rotation through a function of AWS Lambda: the function that we publish, behind an endpoint that
-//! speaks the interface of AWS, against real databases.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+//! Rotation through an AWS Lambda function: the published function, behind an endpoint with the API
+//! of AWS, with real databases.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod endpoint;
 
@@ -53,7 +53,7 @@ async fn a_server_proves_who_it_is_as_far_as_the_mode_asks() {
     let rotator = rotator(&endpoint);
     for kind in Kind::all() {
         let target = server(kind);
-        // Its certificate does not name this address.
+        // The certificate does not cover this address.
         let unnamed = Target { host: "127.0.0.4".to_owned(), ..target.clone() };
         let unknown = Target { ca_certificate: None, ..target.clone() };
         let garbled = Target { ca_certificate: Some("kvc_no PEM".to_owned()), ..target.clone() };

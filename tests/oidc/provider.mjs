@@ -1,6 +1,6 @@
-// A real OpenID provider for the tests: `node provider.mjs PORT KEY...`, a KEY being a number that
-// names a signing key. The first one signs, all are published. Started again with other numbers on
-// the same port, it has rolled its keys over.
+// A real OpenID provider for the tests: `node provider.mjs PORT KEY...`. KEY is a number that names a
+// signing key. The first key signs, all keys are published. A restart on the same port with other
+// numbers is a key rollover.
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { Provider } from 'oidc-provider';
 const [port, ...names] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;
 
-// A key of the same name is the same key in the next start of this provider.
+// Derives the key from its name, so that it is the same after a restart.
 function key(name) {
   const file = join(tmpdir(), `secrets-test-provider-${port}-${name}.json`);
   if (!existsSync(file)) {

@@ -1,4 +1,4 @@
-//! `bundle`: what a service made is opened without one.
+//! `bundle`: opening a bundle without a service.
 
 use std::fs;
 use std::io::Read as _;
@@ -18,7 +18,7 @@ use crate::program::{Ended, Program, folder, jwt};
 
 const PASSPHRASE: &str = "kvc_correct horse";
 
-/// A bundle that a program made for these, of two secrets; the program has ended.
+/// Creates a bundle of two secrets for these recipients, and stops the server.
 async fn made(name: &str, recipients: Value) -> Value {
     let database = folder(name).join("secrets.db");
     let mut program = Program::serve(name, &database).start();
@@ -42,7 +42,8 @@ fn open(name: &str, folder: &Path, arguments: &[&str]) -> Ended {
     Program::new(name, &arguments).run()
 }
 
-/// A file with a text, as an argument. What it holds is no value of a service.
+/// Writes a text to a file and returns its path as an argument. The text is not a secret of a
+/// service.
 fn kept(folder: &Path, text: &str) -> String {
     let path = folder.join("unlock");
     fs::write(&path, text).unwrap();
@@ -69,7 +70,7 @@ async fn a_bundle_is_printed_in_the_format_asked_for() {
     assert_eq!(values, json!({ "ONE": canary("one"), "with-hyphen": canary("two") }));
     let yaml = printed("yaml");
     assert_eq!(yaml.stdout.lines().count(), 2, "{}", yaml.stdout);
-    // What one format cannot carry is told, and nothing is printed.
+    // A value that a format cannot represent is an error, and nothing is printed.
     let shell = printed("shell");
     assert_eq!((shell.code, shell.stdout.as_str()), (Some(64), ""));
     assert!(shell.stderr.contains("with-hyphen"), "{}", shell.stderr);
@@ -141,7 +142,7 @@ fn what_opens_a_bundle_is_no_argument() {
     }
 }
 
-/// Keeps a bundle of this many bytes or more.
+/// Writes a bundle of at least this many bytes.
 fn large(folder: &Path, bytes: usize) -> Unlocked {
     let (key, signing) = (BundleKey::generate(), SigningKey::generate());
     let now = SystemClock.now();
@@ -168,20 +169,20 @@ struct Unlocked {
     values: usize,
 }
 
-/// The most memory that the program held while it printed a bundle of this size, in KiB.
+/// Measures the peak memory in KiB of the program while it prints a bundle of this size.
 fn peak(name: &str, bytes: usize) -> u64 {
     let folder = folder(name);
     let Unlocked { key, values } = large(&folder, bytes);
     let file = folder.join("along.scb");
     let arguments = ["bundle", "open", file.to_str().unwrap(), "--key-file", &key];
     let (mut child, mut printed) = Program::new(name, &arguments).pipe();
-    // The last of it waits in the program, which lives until it is taken.
+    // The rest waits in the program, which runs until the rest is read.
     let mut first = vec![0; values - 100_000];
     printed.read_exact(&mut first).unwrap();
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let rest = printed.read_to_end(&mut Vec::new()).unwrap();
     assert!(child.wait().unwrap().success());
-    assert!(rest > 100_000, "it had ended before");
+    assert!(rest > 100_000, "the program had ended before");
     fs::remove_dir_all(folder).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     peak.trim().trim_end_matches(" kB").parse().unwrap()
@@ -194,7 +195,7 @@ fn a_bundle_of_50_mib_opens_in_bounded_memory() {
     assert!(much < little + 8 * 1_024, "{much} KiB, and {little} KiB for 1 MiB");
 }
 
-/// The folder of a name, as [`folder`] made it.
+/// Path of a folder created by [`folder`].
 fn target(name: &str) -> std::path::PathBuf {
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(3).unwrap().join("test/data").join(name)

@@ -1,4 +1,4 @@
-//! `doctor verify`: looks at everything that is stored.
+//! `doctor verify`: checks all stored data.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::program::{Ended, Program, folder, jwt, root_key, sql};
 
-/// A database with a secret of two versions and a description.
+/// Creates a database with a secret of two versions and a description.
 async fn filled(name: &str) -> PathBuf {
     let database = folder(name).join("secrets.db");
     let mut program = Program::serve(name, &database).start();
@@ -23,7 +23,7 @@ async fn filled(name: &str) -> PathBuf {
     let gone = alice.project("Gone").await;
     alice.secret(&gone, "production", "KEY", &canary("gone")).await;
     alice.delete(&gone).await.is(204);
-    // The sealer comes by when the next one starts.
+    // The sealing job runs when the next server starts.
     program.terminate(Duration::from_secs(10));
     let mut program = Program::serve(name, &database).start();
     tokio::time::sleep(Duration::from_millis(500)).await;

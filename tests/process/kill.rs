@@ -1,4 +1,4 @@
-//! `kill -9` in the middle of writing.
+//! `kill -9` during writes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use crate::program::{Program, folder, jwt};
 const ROUNDS: u32 = 20;
 const WRITERS: u32 = 8;
 
-/// What was acknowledged of each key, and what was sent and not answered.
+/// Acknowledged and pending writes of each key.
 #[derive(Default)]
 struct Journal {
     acknowledged: BTreeMap<String, u32>,
@@ -48,7 +48,7 @@ async fn an_acknowledged_write_survives_a_kill_and_none_is_half_written() {
                 tokio::spawn(work.write(format!("KEY_{writer}")))
             })
             .collect();
-        // At a different moment each time, and never before something was written.
+        // At a different moment each time, and never before the first write.
         tokio::time::sleep(Duration::from_millis(20 + u64::from(round) * 7)).await;
         while count.load(Ordering::Relaxed) < 10 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -75,7 +75,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes the next version of a key, and the next, until the server is gone.
+    /// Writes one version of a key after another until the server is killed.
     async fn write(self, key: String) {
         while !self.stop.load(Ordering::Relaxed) {
             let next = {
@@ -99,8 +99,8 @@ impl Writer {
     }
 }
 
-/// Each key is at the last version that was acknowledged, or at the one that was on its way; its
-/// value is that version's, whole.
+/// Asserts that each key has the last acknowledged version or the pending version, with the
+/// complete value of that version.
 async fn compare(client: &Client, secrets: &str, journal: &Mutex<Journal>) {
     let stored = client.get(&format!("{secrets}/export")).await.is(200).json();
     let stored: BTreeMap<_, _> = stored["secrets"]
@@ -128,7 +128,7 @@ async fn compare(client: &Client, secrets: &str, journal: &Mutex<Journal>) {
 }
 
 fn value(key: &str, version: u32) -> String {
-    // Long enough to span pages, so that half of one would show.
+    // Long enough to span several pages, so that a partial write would show.
     canary(&format!("{key}_{version}")).repeat(200)
 }
 

@@ -1,4 +1,4 @@
-//! Invitations that a real mail server takes.
+//! Invitations sent to a real mail server.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ async fn invite(alice: &Person, email: &str) {
     assert_eq!(place.get("accept_url"), None);
 }
 
-/// A message as it was before it was made fit for seven bits (RFC 2045, quoted-printable).
+/// Decodes a quoted-printable message (RFC 2045).
 fn unfolded(message: &str) -> String {
     message.replace("=\r\n", "").replace("=3D", "=")
 }

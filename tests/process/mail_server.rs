@@ -1,4 +1,4 @@
-//! A mail server as a process of its own.
+//! Mail server in a separate process.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// A mail server that listens.
+/// Running mail server.
 pub(crate) struct MailServer {
     child: Child,
     folder: PathBuf,
 }
 
 impl MailServer {
-    /// Starts it; it keeps what it takes in the folder.
+    /// Starts the mail server, which stores accepted messages in the folder.
     pub(crate) fn start(port: u16, folder: &Path, refuse: &str) -> Self {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("smtp/server.py");
         let mut child = Command::new("python3")
@@ -32,7 +32,7 @@ impl MailServer {
         Self { child, folder: folder.to_owned() }
     }
 
-    /// The messages it has taken.
+    /// Returns the accepted messages.
     pub(crate) fn messages(&self) -> Vec<String> {
         let files = fs::read_dir(&self.folder).unwrap().map(|file| file.unwrap().path());
         let mut files: Vec<_> =
@@ -41,7 +41,7 @@ impl MailServer {
         files.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
     }
 
-    /// Waits until it has taken so many.
+    /// Waits until this number of messages was accepted.
     pub(crate) async fn wait_for(&self, number: usize) -> Vec<String> {
         for _ in 0..400 {
             let messages = self.messages();

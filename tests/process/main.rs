@@ -1,5 +1,5 @@
-//! The program itself: started, killed, started again.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+//! The server program: started, killed and started again.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod bundle;
 mod doctor;

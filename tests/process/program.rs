@@ -1,4 +1,4 @@
-//! The built program as a child process, its log kept for the runner to look through.
+//! The server program as a child process, whose log is kept for the test runner to search.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -12,30 +12,30 @@ use base64::engine::general_purpose::STANDARD;
 use secrets_tests::Client;
 use serde_json::json;
 
-/// What a program is started with.
+/// Command to start the program.
 pub(crate) struct Program {
     command: Command,
     name: String,
 }
 
-/// A program that listens.
+/// Running program.
 pub(crate) struct Running {
     child: Child,
-    /// Where it listens.
+    /// Address that the program listens on.
     pub(crate) address: SocketAddr,
 }
 
-/// A program that ended by itself.
+/// Result of a program that ended by itself.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// The symmetric issuer that the programs here trust.
+/// Secret of the symmetric issuer that the programs trust.
 const SECRET: &str = "a secret of the test suite, of 32 bytes or more";
 
-/// A folder under `target/test/data`, where the runner looks for what must not be there.
+/// Creates a folder in `target/test/data`, which the test runner searches for secret values.
 pub(crate) fn folder(name: &str) -> PathBuf {
     let folder = target().join("test/data").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -43,12 +43,12 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A root key, as the configuration takes it.
+/// Root key in the format of the configuration.
 pub(crate) fn root_key(byte: u8) -> String {
     STANDARD.encode([byte; 32])
 }
 
-/// A token of the symmetric issuer.
+/// Creates a token of the symmetric issuer.
 pub(crate) fn jwt(name: &str) -> String {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let claims = json!({
@@ -66,19 +66,19 @@ fn target() -> PathBuf {
 }
 
 impl Program {
-    /// The program with these arguments and none of our own settings.
+    /// Creates a command with these arguments, without the settings of our own environment.
     pub(crate) fn new(name: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(target().join("debug/secrets-http"));
         command.args(arguments).env_clear().stdin(Stdio::null());
         Self { command, name: name.to_owned() }
     }
 
-    /// `serve` over a SQLite file, for people of the symmetric issuer.
+    /// Creates a `serve` command with an SQLite file and the symmetric issuer.
     pub(crate) fn serve(name: &str, database: &Path) -> Self {
         Self::configured(name, "serve", database)
     }
 
-    /// A command with all that `serve` needs.
+    /// Creates a command with all settings that `serve` needs.
     pub(crate) fn configured(name: &str, command: &str, database: &Path) -> Self {
         Self::new(name, &[command])
             .with("SECRETS_LISTEN", "127.0.0.1:0")
@@ -92,19 +92,19 @@ impl Program {
             .with("SECRETS_LOG", "debug")
     }
 
-    /// With a variable.
+    /// Sets an environment variable.
     pub(crate) fn with(mut self, variable: &str, value: &str) -> Self {
         self.command.env(variable, value);
         self
     }
 
-    /// Without one.
+    /// Removes an environment variable.
     pub(crate) fn without(mut self, variable: &str) -> Self {
         self.command.env_remove(variable);
         self
     }
 
-    /// Starts it and waits until it listens.
+    /// Starts the program and waits until it listens.
     #[track_caller]
     pub(crate) fn start(mut self) -> Running {
         let mut child = self.command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -123,7 +123,7 @@ impl Program {
         Running { child, address }
     }
 
-    /// Starts it, and gives what it prints as it does; its log is not kept.
+    /// Starts the program and returns its output as a stream; its log is not kept.
     pub(crate) fn pipe(mut self) -> (Child, ChildStdout) {
         let child = self.command.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = child.spawn().unwrap();
@@ -131,7 +131,7 @@ impl Program {
         (child, printed)
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     pub(crate) fn run(mut self) -> Ended {
         let output = self.command.output().unwrap();
         log_file(&self.name).write_all(&output.stderr).unwrap();
@@ -144,23 +144,23 @@ impl Program {
 }
 
 impl Running {
-    /// Whoever sends this credential.
+    /// Creates a client with this credential.
     pub(crate) fn bearer(&self, credential: &str) -> Client {
         Client::new(self.address, Some(credential))
     }
 
-    /// The id of the process.
+    /// Process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// SIGKILL.
+    /// Kills the program with SIGKILL.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// SIGTERM, and what became of it within this time.
+    /// Sends SIGTERM and returns the exit status, which must come within this time.
     pub(crate) fn terminate(&mut self, patience: Duration) -> ExitStatus {
         let id = self.child.id().to_string();
         Command::new("kill").args(["-TERM", &id]).status().unwrap();
@@ -169,7 +169,7 @@ impl Running {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(began.elapsed() < patience, "it did not stop");
+            assert!(began.elapsed() < patience, "the program did not stop in time");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -182,7 +182,7 @@ impl Drop for Running {
     }
 }
 
-/// Where the log of a program is kept.
+/// Path of the log of a program.
 pub(crate) fn log_path(name: &str) -> PathBuf {
     target().join("test/logs").join(format!("{name}.log"))
 }
@@ -193,7 +193,7 @@ fn log_file(name: &str) -> File {
     File::options().create(true).append(true).open(path).unwrap()
 }
 
-/// Runs statements on a database that no program has open.
+/// Runs SQL statements on a database that no program has open.
 pub(crate) async fn sql(database: &Path, text: &'static str) {
     use sqlx::Connection as _;
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(database).foreign_keys(false);

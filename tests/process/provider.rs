@@ -1,4 +1,4 @@
-//! A real OpenID provider, from npm.
+//! Real OpenID provider, from npm.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -8,19 +8,19 @@ use std::process::{Child, Command, Stdio};
 use secrets_tests::Client;
 use serde_json::Value;
 
-/// A provider that listens.
+/// Running OpenID provider.
 pub(crate) struct Provider {
     child: Child,
     port: u16,
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 impl Provider {
-    /// Starts it with these keys, the first of which signs.
+    /// Starts the provider with these keys; the first key signs.
     pub(crate) fn start(port: u16, keys: &[&str]) -> Self {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("oidc");
         let mut child = Command::new("node")
@@ -43,7 +43,7 @@ impl Provider {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// An access token for this resource.
+    /// Requests an access token for this resource.
     pub(crate) async fn token(&self, resource: &str) -> String {
         let client = Client::new(([127, 0, 0, 1], self.port).into(), None);
         let headers = [

@@ -1,4 +1,4 @@
-//! The README's commands, as they stand.
+//! The commands of the README, run unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use secrets_tests::targets::Target;
 
 use crate::program::{Program, folder};
 
-/// The blocks of shell commands, in order.
+/// Returns the blocks of shell commands, in order.
 fn blocks() -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let text = fs::read_to_string(path).unwrap();
@@ -17,7 +17,7 @@ fn blocks() -> Vec<String> {
     blocks.collect()
 }
 
-/// What a script that succeeds says.
+/// Runs a script, which must succeed, and returns its output.
 fn done(script: &str, folder: &Path) -> String {
     let output = Command::new("sh").arg("-c").arg(script).current_dir(folder).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
@@ -35,7 +35,7 @@ fn the_walk_through_works_as_it_stands() {
     assert_eq!(test.trim(), "./tests/run");
     let folder = folder("readme");
     let data = folder.join("data");
-    // The same program, built by the suite, and a port of its own.
+    // The same program, built by the test suite, on a free port.
     let arguments = ["dev", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
     let program = Program::new("readme", &arguments).start();
     let email =
@@ -77,6 +77,6 @@ fn the_walk_through_works_as_it_stands() {
     }
     assert_ne!(lines[11], lines[13]);
     assert!(lines[14].starts_with('['), "{stdout}");
-    // The file that was imported is the reader's own.
+    // The imported file belongs to the reader of the README, and may contain values.
     fs::remove_file(folder.join("example.env")).unwrap();
 }

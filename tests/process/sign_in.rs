@@ -1,4 +1,4 @@
-//! Signing in with a real provider.
+//! Signing in with a real OpenID provider.
 
 use serde_json::json;
 
@@ -51,7 +51,7 @@ async fn keys_roll_over_without_a_refused_token() {
     let provider = Provider::start(port, &["new", "old"]);
     let new = program.bearer(&provider.token(AUDIENCE).await);
 
-    // The new key is not known yet, and is looked for at once; the old one is still published.
+    // The new key is unknown, so the key set is loaded at once; the old key is still published.
     new.get("/api/v1/users/me").await.is(200);
     old.get("/api/v1/users/me").await.is(200);
 }

@@ -1,4 +1,4 @@
-//! Starting, and refusing to start.
+//! Starting, and errors at the start.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::program::{Program, folder, jwt, root_key, sql};
 
-/// A database with a project and a secret in it.
+/// Creates a database with a project and a secret.
 async fn filled(name: &str) -> std::path::PathBuf {
     let database = folder(name).join("secrets.db");
     let program = Program::serve(name, &database).start();
@@ -207,7 +207,7 @@ async fn dev_keeps_its_files_to_its_owner_and_signs_tokens() {
     }
 }
 
-/// What the store holds. (The files beside it change with every opening.)
+/// Reads the database file. (The files beside it change whenever it is opened.)
 fn contents(database: &Path) -> Vec<u8> {
     fs::read(database).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Stopping.
+//! Stopping the program.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ async fn a_request_under_way_is_answered_before_the_end() {
             tokio::spawn(async move { client.try_post("/api/v1/projects", &body).await })
         })
         .collect();
-    // Some are under way, some not yet sent: those may be refused, none may be cut.
+    // Some requests are running, some not yet sent: those may be refused, but no response may be
+    // cut off.
     tokio::time::sleep(Duration::from_millis(15)).await;
 
     let status = tokio::task::spawn_blocking(move || program.terminate(Duration::from_secs(15)))

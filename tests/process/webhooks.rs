@@ -1,4 +1,4 @@
-//! Webhooks of the program itself.
+//! Webhooks of the server program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::program::{Program, Running, folder, jwt, log_path, sql};
 
-/// A rotation in each environment that is called production, of which nothing is ever due.
+/// Inserts a rotation without due work into each environment with the name `production`.
 const ROTATION: &str = "INSERT INTO rotations
     (id, environment_id, name, integration, method, level, connection, keys, interval_days, status,
      failures, checks, next_rotation_at, sequence, lease_epoch, created_at, updated_at)
@@ -18,7 +18,7 @@ const ROTATION: &str = "INSERT INTO rotations
            0, 0, created_at, 0, 0, created_at, updated_at
     FROM environments WHERE name = 'production'";
 
-/// Somebody with a webhook.
+/// Server, and a user with a webhook.
 struct World {
     program: Running,
     alice: Person,
@@ -58,7 +58,7 @@ impl World {
     }
 }
 
-/// What a verifier is given.
+/// Writes the input file of a verifier.
 fn written(folder: &Path, secret: &str, taken: &Taken, body: &str) -> PathBuf {
     let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
     let headers = names.map(|name| (name.to_owned(), Value::from(taken.header(name))));

@@ -1,4 +1,4 @@
-"""A mail server for tests: keeps each message it takes as a file. Usage: server.py PORT FOLDER [REFUSE]
+"""Mail server for tests: stores each accepted message as a file. Usage: server.py PORT FOLDER [REFUSE]
 
 REFUSE is how many recipients are put off with 451 before one is taken; `for-good` answers 550 to all.
 Prints "listening" once it does.
@@ -12,7 +12,7 @@ import sys
 port, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 refuse = sys.argv[3] if len(sys.argv) > 3 else "0"
 refused = 0
-# Messages arrive at once: each has a number of its own.
+# Messages arrive concurrently: each has its own number.
 numbers = itertools.count()
 
 
@@ -44,7 +44,7 @@ class Session(socketserver.StreamRequestHandler):
 
     def recipient(self, command, recipients):
         global refused
-        # As real servers do, with the address in the answer.
+        # Like real servers, with the address in the response.
         if refuse == "for-good":
             self.say(f"550 5.1.1 {command} unknown")
         elif refused < int(refuse):

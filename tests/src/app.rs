@@ -1,4 +1,4 @@
-//! A server on a socket of its own.
+//! Test server on its own socket.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::engine::{Options, Ports};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_http::accept::{AcceptOptions, Drained};
 use secrets_http::api::Api;
 use secrets_http::client_address::Networks;
@@ -32,25 +32,25 @@ use crate::rotations::quick;
 use crate::stores::Kind;
 use crate::{Client, Person};
 
-/// A server, and what a test needs beside it.
+/// Running server, with the parts of it that tests use directly.
 pub struct App {
-    /// The kind of its store.
+    /// Kind of store.
     pub kind: Kind,
-    /// Where it listens.
+    /// Address of the server.
     pub address: SocketAddr,
-    /// Its clock, which moves only when it is told.
+    /// Clock of the server, which only moves when a test moves it.
     pub clock: Arc<ManualClock>,
-    /// The service, for what has no endpoint.
+    /// Service, for operations without an endpoint.
     pub service: Arc<Service>,
-    /// The store, for what is to be looked at or spoilt behind the service's back.
+    /// Store, to inspect or change records directly.
     pub store: Arc<dyn Store>,
-    /// Where an SQL store's data are: a path or a URL.
+    /// Path or URL of an SQL database.
     pub location: String,
-    /// What would be sent as mail, where the server was built to send mail.
+    /// Mailer that records messages, used if the server was built with mail.
     pub mailer: Arc<RecordingMailer>,
-    /// The database whose credentials are rotated, whatever a rotation says.
+    /// Rotation target in memory, used for every rotation.
     pub database: Arc<MemoryDatabase>,
-    /// The root key.
+    /// Root key.
     pub root: Arc<StaticRootKey>,
     signer: Arc<DevKey>,
     pub(crate) options: Options,
@@ -61,13 +61,13 @@ pub struct App {
     guard: Arc<dyn Any + Send + Sync>,
 }
 
-/// What ends a server.
+/// Handle to stop a server.
 struct Stop {
     stop: oneshot::Sender<()>,
     running: JoinHandle<Drained>,
 }
 
-/// How a server is to be.
+/// Builder for a server.
 pub struct Build {
     kind: Kind,
     pub(crate) options: Options,
@@ -80,12 +80,12 @@ pub struct Build {
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
-/// How long whoever asks for a rotation waits: for ten seconds, as time is a thousand times as quick
-/// there, and tests that run beside others are slow.
-const PATIENCE: Duration = Duration::from_secs(10_000);
+/// Time that a request waits for a rotation: ten seconds, since rotations run a thousand times
+/// faster in tests, and tests that run in parallel are slow.
+const ROTATION_BUDGET: Duration = Duration::from_secs(10_000);
 
 impl Build {
-    /// A server without limits.
+    /// Creates a builder for a server without limits.
     #[must_use]
     pub fn on(kind: Kind) -> Self {
         let rates = Rates { per_address: 0, per_principal: 0 };
@@ -97,69 +97,69 @@ impl Build {
             proxies,
             public_url: None,
             envelope: Envelope::Named,
-            timings: Timings { budget: PATIENCE, ..Timings::default() },
+            timings: Timings { budget: ROTATION_BUDGET, ..Timings::default() },
             sends_mail: false,
             webhooks: None,
         }
     }
 
-    /// New teams are on this plan.
+    /// Sets the plan of new teams.
     #[must_use]
     pub fn plan(mut self, plan: &str) -> Self {
         self.options.plans = self.options.plans.by_default(plan).unwrap();
         self
     }
 
-    /// The service's options.
+    /// Sets the options of the service.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// So many requests a minute.
+    /// Sets the rate limits, in requests per minute.
     #[must_use]
     pub fn rates(mut self, per_address: u32, per_principal: u32) -> Self {
         self.rates = Rates { per_address, per_principal };
         self
     }
 
-    /// These are believed about whom they forward for.
+    /// Sets the trusted proxies.
     #[must_use]
     pub fn proxies(mut self, list: &str) -> Self {
         self.proxies = Networks::parse(list).unwrap();
         self
     }
 
-    /// Answers hold things under these names.
+    /// Sets the response envelope.
     #[must_use]
     pub fn envelope(mut self, envelope: Envelope) -> Self {
         self.envelope = envelope;
         self
     }
 
-    /// Rotations take this long, a thousand times as quick.
+    /// Sets the timings of rotations, which run a thousand times faster.
     #[must_use]
     pub fn timings(mut self, timings: Timings) -> Self {
         self.timings = timings;
         self
     }
 
-    /// Links begin here.
+    /// Sets the public URL, with which links begin.
     #[must_use]
     pub fn public_url(mut self, url: &str) -> Self {
         self.public_url = Some(url.parse().unwrap());
         self
     }
 
-    /// It sends mail, whose links begin at [`MAIL_LINKS`](crate::MAIL_LINKS).
+    /// Enables mail, with links that begin with [`MAIL_LINKS`](crate::MAIL_LINKS).
     #[must_use]
     pub fn mail(mut self) -> Self {
         self.sends_mail = true;
         self
     }
 
-    /// Starts it.
+    /// Starts the server.
     pub async fn start(self) -> App {
         let held = self.kind.open().await;
         let clock =
@@ -204,7 +204,7 @@ impl Build {
     }
 }
 
-/// Puts a service on a socket of its own.
+/// Serves a service on a new socket.
 async fn serve(
     service: &Arc<Service>,
     clock: Arc<ManualClock>,
@@ -232,12 +232,12 @@ async fn serve(
 }
 
 impl App {
-    /// A server without limits, over an empty store.
+    /// Starts a server without limits, with an empty store.
     pub async fn start(kind: Kind) -> Self {
         Build::on(kind).start().await
     }
 
-    /// The world outside, as another service over the same store would have it.
+    /// Returns the ports for another service with the same store.
     #[must_use]
     pub fn ports(&self) -> Ports {
         let clock: Arc<dyn Clock> = self.clock.clone();
@@ -254,8 +254,8 @@ impl App {
         }
     }
 
-    /// Another server without rate limits over the same records, as there is one after a restart.
-    /// The database is opened again, where that is possible while the first server has it open.
+    /// Starts another server without rate limits with the same records, as after a restart. Opens
+    /// the database again, if that is possible while the first server has it open.
     pub async fn restarted(&self) -> Self {
         let store = match self.kind {
             Kind::Memory | Kind::Sqlite => Arc::clone(&self.store),
@@ -264,7 +264,7 @@ impl App {
         self.over(store).await
     }
 
-    /// Another server without rate limits over this store, which has the same records.
+    /// Starts another server without rate limits with this store, which has the same records.
     pub async fn over(&self, store: Arc<dyn Store>) -> Self {
         let ports = Ports { store, ..self.ports() };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
@@ -292,45 +292,45 @@ impl App {
         }
     }
 
-    /// What routes are made with.
+    /// Returns the API that the routes are built with.
     #[must_use]
     pub fn api(&self) -> Api {
         Api::new(Arc::clone(&self.service), self.clock.clone(), Envelope::Named)
     }
 
-    /// Whoever sends no credential.
+    /// Creates a client without a credential.
     #[must_use]
     pub fn anonymous(&self) -> Client {
         Client::new(self.address, None)
     }
 
-    /// Whoever sends this credential.
+    /// Creates a client with this credential.
     #[must_use]
     pub fn bearer(&self, credential: &str) -> Client {
         Client::new(self.address, Some(credential))
     }
 
-    /// A token of the identity provider for this person, valid for a day.
+    /// Creates a token of the identity provider for this person, valid for a day.
     #[must_use]
     pub fn jwt(&self, name: &str) -> String {
         self.signer.sign(&format!("{name}@example.com"), self.clock.now()).unwrap()
     }
 
-    /// A token that the identity provider's key signs, whatever it claims.
+    /// Creates a token with any claims, signed by the key of the identity provider.
     #[must_use]
     pub fn forged(&self, claims: &serde_json::Value) -> String {
         forged(self.signer.seed(), claims)
     }
 
-    /// A person who has signed in.
+    /// Signs in a person.
     pub async fn person(&self, name: &str) -> Person {
         let client = self.bearer(&self.jwt(name));
         let user = client.post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200).json();
         Person::new(client, &user)
     }
 
-    /// Makes a person, by id, a member of a team, a second after whoever joined before. There is no
-    /// endpoint for it yet.
+    /// Adds a person, by id, to a team, a second after the previous member. There is no endpoint
+    /// for this yet.
     pub async fn join(&self, team: &str, person: &str, role: Role) {
         self.wait(TimeDelta::seconds(1));
         let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
@@ -351,14 +351,14 @@ impl App {
         tx.commit().await.unwrap();
     }
 
-    /// Stops the server, and gives how it ended.
+    /// Stops the server and returns how it ended.
     pub async fn stop(&mut self) -> Drained {
         let Stop { stop, running } = self.stop.take().unwrap();
         let _ = stop.send(());
         running.await.unwrap()
     }
 
-    /// Takes a person, by id, out of a team.
+    /// Removes a person, by id, from a team.
     pub async fn part(&self, team: &str, person: &str) {
         let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
         let mut tx = self.store.begin().await.unwrap();
@@ -366,17 +366,17 @@ impl App {
         tx.commit().await.unwrap();
     }
 
-    /// Moves time.
+    /// Advances the clock.
     pub fn wait(&self, by: TimeDelta) {
         self.clock.advance(by);
     }
 }
 
-/// What stands before the 32 bytes of a seed in a PKCS#8 document (RFC 8410, section 7).
+/// Bytes before the 32 bytes of a seed in a PKCS#8 document (RFC 8410, section 7).
 const PKCS8_PREFIX: [u8; 16] =
     [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/// Claims, signed with the Ed25519 key of this seed.
+/// Signs claims with the Ed25519 key of this seed.
 fn forged(seed: &[u8; 32], claims: &serde_json::Value) -> String {
     let pkcs8 = [PKCS8_PREFIX.as_slice(), seed].concat();
     let key = EncodingKey::from_ed_der(&pkcs8);

@@ -1,4 +1,4 @@
-//! The audit log, as it is stored.
+//! Audit log entries in the store.
 
 use secrets_core::model::{TeamId, ids};
 use secrets_core::store::{AuditFilter, AuditRecord};
@@ -6,14 +6,14 @@ use secrets_core::store::{AuditFilter, AuditRecord};
 use crate::App;
 
 impl App {
-    /// The newest entries of a team's audit log.
+    /// Returns the newest entries of a team's audit log.
     pub async fn audit(&self, team: &str) -> Vec<AuditRecord> {
         let team: TeamId = ids::parse(team).unwrap().into();
         let mut reads = self.store.read().await.unwrap();
         reads.audit_entries(&AuditFilter::newest(team, 100)).await.unwrap()
     }
 
-    /// What the newest entries of a team's audit log say was done, ordered by name.
+    /// Returns the actions of the newest entries of a team's audit log, sorted by name.
     pub async fn actions(&self, team: &str) -> Vec<String> {
         let entries = self.audit(team).await;
         let mut actions: Vec<_> = entries.into_iter().map(|entry| entry.action).collect();
@@ -21,7 +21,7 @@ impl App {
         actions
     }
 
-    /// The one entry of a team's audit log that says that this was done.
+    /// Returns the only entry of a team's audit log with this action.
     pub async fn entry(&self, team: &str, action: &str) -> AuditRecord {
         let mut entries = self.audit(team).await;
         entries.retain(|entry| entry.action == action);

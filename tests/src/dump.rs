@@ -1,4 +1,4 @@
-//! All that a store keeps about some people and their teams, to see whether anything changed.
+//! Dump of everything a store has about some people and their teams, to detect changes.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
@@ -8,16 +8,16 @@ use secrets_core::crypto::Sealed;
 use secrets_core::jwt::DEV_ISSUER;
 use secrets_core::store::{AuditFilter, AuditRecord, Reads, SecretRecord, Store, Wanted};
 
-/// Rows by name. Entries of the audit log are among them, but for those that reads leave.
+/// Rows by name. Includes the audit log, without the entries of reads.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dump(BTreeMap<String, String>);
 
-/// What is recorded and changes nothing: reads, and signing in again.
+/// Audit actions that change nothing: reads, and signing in again.
 const READS: [&str; 5] =
     ["secret.read", "secrets.exported", "eso.secret_read", "eso.secrets_read", "user.synced"];
 
 impl Dump {
-    /// What the store keeps about these people, by the names under which they signed in.
+    /// Dumps the records of these people, by the names that they signed in with.
     pub async fn of(store: &dyn Store, people: &[&str]) -> Self {
         let mut reads = store.read().await.unwrap();
         let mut dump = Self(BTreeMap::new());
@@ -28,7 +28,7 @@ impl Dump {
         dump
     }
 
-    /// What differs: the names of rows that came, went or changed.
+    /// Returns the names of rows that were added, removed or changed.
     #[must_use]
     pub fn changes(&self, later: &Self) -> Vec<String> {
         let gone = self.0.keys().filter(|row| !later.0.contains_key(*row));
@@ -38,13 +38,13 @@ impl Dump {
             .collect()
     }
 
-    /// Whether this text is in a row.
+    /// True if a row contains this text.
     #[must_use]
     pub fn holds(&self, text: &str) -> bool {
         self.0.values().any(|row| row.contains(text))
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.0.len()
@@ -90,7 +90,7 @@ impl Dump {
             self.row(("invitation", invitation.id), &invitation);
         }
         for (mut token, scope) in reads.tokens(&[team]).await.unwrap() {
-            // Written by the way, and not by the request that is looked at.
+            // Written in the background, not by the request under test.
             token.last_use = None;
             self.row(("token", token.id), &(token, scope));
         }
@@ -100,7 +100,7 @@ impl Dump {
         }
         for entry in reads.audit_entries(&AuditFilter::newest(team, 100_000)).await.unwrap() {
             if !READS.contains(&entry.action.as_str()) {
-                // Entries get their places in the chain when the sealer comes by.
+                // Entries get their position in the chain later, from the sealing job.
                 let entry = AuditRecord { seal: None, ..entry };
                 self.row(("audit", entry.id), &entry);
             }

@@ -1,6 +1,6 @@
-//! What the tests of the whole are made of: a server over any store, people and tokens that talk to
-//! it over sockets, and their replies.
-#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test stops where it fails")]
+//! Harness of the integration tests: a server with any store, clients for people and tokens that
+//! call it over sockets, and their replies.
+#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a panic fails the test")]
 
 mod app;
 mod audit;
@@ -31,23 +31,23 @@ pub use spoil::flipped;
 pub use stores::{Held, Kind};
 pub use watch::Watch;
 
-/// When every server starts, as it is written in answers.
+/// Start time of every server, as in responses.
 pub const STARTED: &str = "2026-11-21T12:00:10Z";
 
-/// A value that is looked for everywhere it must not be, once the suite has run.
+/// Secret value that the test runner searches for in files and logs after the tests.
 #[must_use]
 pub fn canary(name: &str) -> String {
     format!("kvc_{name}_5f1c2a")
 }
 
-/// Something that a scan takes for a GitHub token, and that opens nothing.
+/// Text that a scan finds as a GitHub token, but that is not a real token.
 #[must_use]
 pub fn credential() -> String {
     format!("ghp_{}", "Zq8rT2mKx5Lw".repeat(3))
 }
 
-/// Makes of each rule a test for every store. A rule is an async function that takes an [`App`]; one
-/// that stands behind a semicolon takes the [`Kind`] and builds the server itself.
+/// Generates a test for each rule and every store. A rule is an async function that takes an
+/// [`App`]; a rule after a semicolon takes the [`Kind`] and builds the server itself.
 #[macro_export]
 macro_rules! on_every_store {
     ($($rule:ident),* $(,)? $(; $($built:ident),+ $(,)?)?) => {
@@ -57,7 +57,7 @@ macro_rules! on_every_store {
     };
 }
 
-/// Makes of each rule a test for every store that is an SQL database.
+/// Generates a test for each rule and every SQL store.
 #[macro_export]
 macro_rules! on_sql_stores {
     ($($rule:ident),+ $(,)?) => {
@@ -66,7 +66,7 @@ macro_rules! on_sql_stores {
     };
 }
 
-/// One store's tests.
+/// Generates the tests of one store.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! on_store {

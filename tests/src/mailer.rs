@@ -1,37 +1,37 @@
-//! A mailer that keeps what it is given.
+//! Mailer that records messages.
 
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use secrets_core::ports::mail::{DeliveryError, Email, Mail, Mailer};
 
-/// Where links in mail begin.
+/// Beginning of links in mail.
 pub const MAIL_LINKS: &str = "https://mail.secrets.example";
 
-/// A message that was sent.
+/// Message that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// To whom.
+    /// Recipient.
     pub to: String,
-    /// About what.
+    /// Subject.
     pub subject: String,
-    /// What it says.
+    /// Text.
     pub text: String,
 }
 
-/// What becomes of a message.
+/// Response of the mailer to a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Answer {
-    /// It is taken.
+    /// Accepts the message.
     #[default]
     Takes,
-    /// It is not, this time.
+    /// Fails temporarily.
     Fails,
-    /// It never will be.
+    /// Refuses the message for good.
     Refuses,
 }
 
-/// Keeps messages, and how often it was asked to take one.
+/// Mailer that records messages and counts attempts.
 #[derive(Default)]
 pub struct RecordingMailer {
     answer: Mutex<Answer>,
@@ -40,18 +40,18 @@ pub struct RecordingMailer {
 }
 
 impl RecordingMailer {
-    /// Answers so from now on.
+    /// Sets the response to all later messages.
     pub fn answer(&self, answer: Answer) {
         *self.answer.lock().unwrap() = answer;
     }
 
-    /// What was taken.
+    /// Returns the accepted messages.
     #[must_use]
     pub fn sent(&self) -> Vec<Message> {
         self.sent.lock().unwrap().clone()
     }
 
-    /// How often it was asked.
+    /// Number of attempts to send.
     #[must_use]
     pub fn tried(&self) -> usize {
         *self.tried.lock().unwrap()
@@ -77,7 +77,7 @@ impl Mailer for RecordingMailer {
 }
 
 impl Message {
-    /// The token in its link.
+    /// Returns the token in the link of the message.
     #[must_use]
     pub fn token(&self) -> String {
         let link = format!("{MAIL_LINKS}/invitations/");
@@ -86,7 +86,7 @@ impl Message {
     }
 }
 
-/// Mail that this mailer sends, with links that begin at [`MAIL_LINKS`].
+/// Creates the mail port for this mailer, with links that begin with [`MAIL_LINKS`].
 pub(crate) fn sent_by(mailer: &Arc<RecordingMailer>) -> Mail {
     Mail { mailer: mailer.clone(), links: MAIL_LINKS.parse().unwrap() }
 }

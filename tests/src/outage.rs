@@ -1,4 +1,4 @@
-//! A store that fails when it is told to.
+//! Store that fails on demand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -7,36 +7,36 @@ use async_trait::async_trait;
 use secrets_core::model::Time;
 use secrets_core::store::{Reads, Store, StoreError, StoreResult, Tx};
 
-/// A store over another one, which may fail.
+/// Wrapper of another store that can fail.
 pub struct Outage {
     inner: Arc<dyn Store>,
     fault: AtomicU8,
 }
 
-/// How a store fails.
+/// Kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failing {
-    /// Not at all.
+    /// No failure.
     Nothing = 0,
-    /// It cannot be written to.
+    /// Writes fail.
     Writes = 1,
-    /// It cannot be reached.
+    /// The store cannot be reached.
     Everything = 2,
-    /// What it holds cannot be read.
+    /// Records cannot be decoded.
     Records = 3,
 }
 
-/// What an outage says of itself: for the log, and in no answer.
+/// Cause of the failure. It belongs in the log, and never in a response.
 pub const CAUSE: &str = "postgres://secrets:hunter2@db.internal refused";
 
 impl Outage {
-    /// A store that works like this one until it is told to fail.
+    /// Wraps a store, which works normally until a failure begins.
     #[must_use]
     pub fn of(inner: &Arc<dyn Store>) -> Arc<Self> {
         Arc::new(Self { inner: Arc::clone(inner), fault: AtomicU8::new(0) })
     }
 
-    /// Fails so from now on.
+    /// Begins a failure.
     pub fn begin(&self, fault: Failing) {
         self.fault.store(fault as u8, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Those who talk to a server.
+//! Clients of a server.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{Reply, Watch, paths};
 
-/// Sends requests with one credential, or none.
+/// HTTP client with one credential, or none.
 #[derive(Clone)]
 pub struct Client {
     http: legacy::Client<HttpConnector, Full<Bytes>>,
@@ -22,18 +22,18 @@ pub struct Client {
     credential: Option<String>,
 }
 
-/// A person who has signed in.
+/// Signed-in person.
 #[derive(Clone)]
 pub struct Person {
     client: Client,
-    /// Their id.
+    /// User ID.
     pub id: String,
-    /// Their own team.
+    /// ID of the person's own team.
     pub team: String,
 }
 
 impl Client {
-    /// Whoever sends this credential to this address.
+    /// Creates a client that sends this credential to this address.
     #[must_use]
     pub fn new(address: SocketAddr, credential: Option<&str>) -> Self {
         let http = legacy::Client::builder(TokioExecutor::new()).build_http();
@@ -65,12 +65,12 @@ impl Client {
         self.json(Method::PATCH, path, body).await
     }
 
-    /// Sends POST; `None` if the server went away.
+    /// Sends POST; `None` if the connection broke.
     pub async fn try_post(&self, path: &str, body: &Value) -> Option<Reply> {
         self.try_json(Method::POST, path, body).await
     }
 
-    /// Sends PUT; `None` if the server went away.
+    /// Sends PUT; `None` if the connection broke.
     pub async fn try_put(&self, path: &str, body: &Value) -> Option<Reply> {
         self.try_json(Method::PUT, path, body).await
     }
@@ -88,7 +88,7 @@ impl Client {
         self.send(self.request(method, path, &headers), body.to_string().into()).await
     }
 
-    /// Sends whatever it is given, with headers of one's own.
+    /// Sends any body, with custom headers.
     pub async fn raw(
         &self,
         method: Method,
@@ -99,7 +99,7 @@ impl Client {
         self.send(self.request(method, path, headers), body.into()).await
     }
 
-    /// Sends GET, and gives the answer as it comes.
+    /// Sends GET and streams the response.
     pub async fn watch(&self, path: &str, headers: &[(&str, &str)]) -> Watch {
         let request = self.request(Method::GET, path, headers);
         let request = request.body(Full::new(Bytes::new())).unwrap();
@@ -127,28 +127,28 @@ impl Client {
 }
 
 impl Person {
-    /// The person of this answer to signing in.
+    /// Creates the person from a sign-in response.
     #[must_use]
     pub fn new(client: Client, user: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self { client, id: text(&user["id"]), team: text(&user["teams"][0]["team_id"]) }
     }
 
-    /// Makes a project in the person's own team, and gives its path.
+    /// Creates a project in the person's own team and returns its path.
     pub async fn project(&self, name: &str) -> String {
         let body = json!({ "name": name, "team_id": self.team });
         let project = self.post("/api/v1/projects", &body).await.is(201).json();
         format!("/api/v1/projects/{}", project["id"].as_str().unwrap())
     }
 
-    /// Makes an environment that inherits from another, or from none.
+    /// Creates an environment, with or without a parent.
     pub async fn environment(&self, project: &str, name: &str, parent: Option<&str>) -> String {
         let body = json!({ "name": name, "inherits_from": parent });
         let environment = self.post(&paths::environments(project), &body).await.is(201).json();
         environment["id"].as_str().unwrap().to_owned()
     }
 
-    /// Makes a secret in an environment of a project.
+    /// Creates a secret in an environment of a project.
     pub async fn secret(&self, project: &str, environment: &str, key: &str, value: &str) {
         let path = format!("{project}/environments/{environment}/secrets");
         self.post(&path, &json!({ "key": key, "value": value })).await.is(201);
@@ -161,7 +161,7 @@ impl Person {
         self.post("/api/v1/scans", &body).await.is(201).clone()
     }
 
-    /// Makes a service token of the person's own team, and gives its text.
+    /// Creates a service token of the person's own team and returns its text.
     pub async fn token(&self, body: &Value) -> String {
         let mut body = body.clone();
         body["name"] = json!("test");

@@ -1,4 +1,4 @@
-//! A receiver of webhooks on a socket.
+//! Webhook receiver on a socket.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,15 +21,15 @@ use tokio::task::JoinHandle;
 
 use crate::{App, Build};
 
-/// Takes deliveries, keeps them, and answers as it is told.
+/// Webhook receiver that records deliveries and sends a configured response.
 pub struct Receiver {
-    /// Where it listens.
+    /// Address of the receiver.
     pub address: SocketAddr,
     seen: Arc<Seen>,
     running: JoinHandle<()>,
 }
 
-/// What it saw, and says.
+/// Recorded deliveries and the configured response.
 #[derive(Default)]
 struct Seen {
     answer: Mutex<Said>,
@@ -39,7 +39,7 @@ struct Seen {
     most_at_once: AtomicUsize,
 }
 
-/// How a receiver answers.
+/// Configured response.
 #[derive(Debug, Clone)]
 struct Said {
     status: u16,
@@ -53,25 +53,25 @@ impl Default for Said {
     }
 }
 
-/// A request that arrived.
+/// Received request.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    /// Its method, path and query.
+    /// Method, path and query.
     pub line: String,
-    /// Its headers.
+    /// Headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// Body.
     pub body: String,
 }
 
 impl Build {
-    /// It tells webhooks, those included that are where this list says.
+    /// Enables webhooks, and allows the addresses in this list.
     #[must_use]
     pub fn webhooks(self, allow: &str) -> Self {
         self.webhooks_by(allow, SystemResolver)
     }
 
-    /// The same, with names that this resolver knows.
+    /// Enables webhooks with this resolver, and allows the addresses in this list.
     #[must_use]
     pub fn webhooks_by(mut self, allow: &str, resolver: impl Resolver + 'static) -> Self {
         self.options.egress = EgressPolicy::parse(allow).unwrap();
@@ -82,7 +82,7 @@ impl Build {
 }
 
 impl App {
-    /// The same records, served by somebody who allows this instead.
+    /// Starts another server with the same records that allows only this list.
     pub async fn stricter(mut self, allow: &str) -> Self {
         let Build { options, webhooks, .. } = Build::on(self.kind).webhooks(allow);
         let _ = self.stop().await;
@@ -93,12 +93,12 @@ impl App {
 }
 
 impl Receiver {
-    /// A receiver that takes everything.
+    /// Starts a receiver that accepts everything.
     pub async fn start() -> Self {
         Self::start_on(Ipv4Addr::LOCALHOST.into(), 0).await
     }
 
-    /// The same at an address of its own.
+    /// Starts a receiver at this address.
     pub async fn start_on(address: IpAddr, port: u16) -> Self {
         let listener = TcpListener::bind((address, port)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -107,42 +107,42 @@ impl Receiver {
         Self { address, seen, running }
     }
 
-    /// An address at which it is reached.
+    /// Returns a URL of the receiver.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Answers so from now on.
+    /// Sets the response to all later requests.
     pub fn answer(&self, status: u16, headers: &[(&'static str, &str)]) {
         let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         *self.seen.answer.lock().unwrap() = Said { status, headers, pause: Duration::ZERO };
     }
 
-    /// Waits before each answer from now on.
+    /// Sets a pause before each later response.
     pub fn pause(&self, pause: Duration) {
         self.seen.answer.lock().unwrap().pause = pause;
     }
 
-    /// What arrived.
+    /// Returns the received requests.
     #[must_use]
     pub fn taken(&self) -> Vec<Taken> {
         self.seen.taken.lock().unwrap().clone()
     }
 
-    /// How many connections were made to it.
+    /// Number of accepted connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
     }
 
-    /// The most requests that waited for an answer at once.
+    /// Maximum number of requests that waited for a response at the same time.
     #[must_use]
     pub fn most_at_once(&self) -> usize {
         self.seen.most_at_once.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many have arrived.
+    /// Waits until this number of requests has arrived.
     pub async fn wait_for(&self, number: usize) -> Vec<Taken> {
         for _ in 0..400 {
             let taken = self.taken();
@@ -156,14 +156,14 @@ impl Receiver {
 }
 
 impl Taken {
-    /// A header.
+    /// Returns a header.
     #[track_caller]
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().unwrap()
     }
 
-    /// Its body as JSON.
+    /// Parses the body as JSON.
     #[track_caller]
     #[must_use]
     pub fn json(&self) -> Value {

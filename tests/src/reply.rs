@@ -1,18 +1,18 @@
-//! Replies, and what is expected of them.
+//! Replies and assertions on them.
 
 use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use hyper::{HeaderMap, Response};
 use serde_json::Value;
 
-/// A reply.
+/// HTTP reply.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// Its status.
+    /// Status code.
     pub status: u16,
-    /// Its headers.
+    /// Headers.
     pub headers: HeaderMap,
-    /// Its body.
+    /// Body.
     pub body: Bytes,
 }
 
@@ -21,35 +21,35 @@ impl Reply {
         Self::try_read(response).await.unwrap()
     }
 
-    /// `None` if the server went away in the middle.
+    /// Reads a response; `None` if the connection broke.
     pub(crate) async fn try_read(response: Response<Incoming>) -> Option<Self> {
         let (parts, body) = response.into_parts();
         let body = body.collect().await.ok()?.to_bytes();
         Some(Self { status: parts.status.as_u16(), headers: parts.headers, body })
     }
 
-    /// It has this status.
+    /// Asserts the status.
     #[track_caller]
     pub fn is(&self, status: u16) -> &Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
     }
 
-    /// It is an error with this code.
+    /// Asserts an error with this code.
     #[track_caller]
     pub fn code(&self, code: &str) -> &Self {
         assert_eq!(self.json()["code"], code, "{}", self.text());
         self
     }
 
-    /// Its error is this text.
+    /// Asserts the error text.
     #[track_caller]
     pub fn says(&self, error: &str) -> &Self {
         assert_eq!(self.json()["error"], error, "{}", self.text());
         self
     }
 
-    /// Its error names this field.
+    /// Asserts that the error names this field.
     #[track_caller]
     pub fn names(&self, field: &str) -> &Self {
         let json = self.json();
@@ -58,13 +58,13 @@ impl Reply {
         self
     }
 
-    /// Its body as JSON.
+    /// Parses the body as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.text()))
     }
 
-    /// The id of what it shows.
+    /// Returns the id of the object in the body.
     #[track_caller]
     #[must_use]
     pub fn id(&self) -> String {
@@ -73,19 +73,19 @@ impl Reply {
         id.unwrap_or_else(|| panic!("no id: {}", self.text())).to_owned()
     }
 
-    /// Its body as text.
+    /// Returns the body as text.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// A header of it.
+    /// Returns a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// A header that is a number.
+    /// Returns a numeric header.
     #[track_caller]
     #[must_use]
     pub fn number(&self, name: &str) -> i64 {

@@ -1,4 +1,4 @@
-//! Rotations, as they are stored.
+//! Rotations and deliveries written directly to the store.
 
 use secrets_core::crypto::Sealed;
 use secrets_core::model::{EnvironmentId, RotationId, WebhookDeliveryId, WebhookId, ids};
@@ -8,7 +8,7 @@ use secrets_core::store::{RotationRecord, WebhookDeliveryRecord};
 use crate::{App, Person, paths};
 
 impl App {
-    /// Makes a rotation of an environment of which nothing is ever due, and gives its id.
+    /// Stores a rotation of an environment that never has due work, and returns its id.
     pub async fn rotation(
         &self,
         whose: &Person,
@@ -56,7 +56,7 @@ impl App {
         rotation.id
     }
 
-    /// Keeps a delivery to a webhook that was made, and gives its id.
+    /// Stores a completed webhook delivery and returns its id.
     pub async fn delivered(&self, webhook: &str) -> String {
         let now = secrets_core::model::Clock::now(self.clock.as_ref());
         let delivery = WebhookDeliveryRecord {

@@ -1,4 +1,4 @@
-//! Rotations of the database in memory.
+//! Rotations of the target database in memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{App, Client, Person, canary, paths};
 
-/// A connection to PostgreSQL, to be tried.
+/// Request body: a connection to PostgreSQL to test.
 #[must_use]
 pub fn connection() -> Value {
     json!({
@@ -29,7 +29,7 @@ pub fn connection() -> Value {
     })
 }
 
-/// A rotation of PostgreSQL every 30 days, to be created.
+/// Request body: a PostgreSQL rotation every 30 days.
 #[must_use]
 pub fn postgresql(name: &str) -> Value {
     let mut body = connection();
@@ -38,7 +38,7 @@ pub fn postgresql(name: &str) -> Value {
     body
 }
 
-/// A function that reaches a database.
+/// Request body: a Lambda function for proxied rotations.
 #[must_use]
 pub fn lambda() -> Value {
     json!({
@@ -48,15 +48,15 @@ pub fn lambda() -> Value {
     })
 }
 
-/// A rotation that was created in the environment `staging`, and who uses it.
+/// Rotation in the environment `staging`, with clients that use it.
 pub struct Rotated {
-    /// Who created it.
+    /// Creator of the rotation.
     pub person: Person,
-    /// The path of the project.
+    /// Path of the project.
     pub project: String,
-    /// Its path.
+    /// Path of the rotation.
     pub path: String,
-    /// A service token that reads the project.
+    /// Service token that reads the project.
     pub reader: Client,
     owner: &'static str,
     token: String,
@@ -64,12 +64,12 @@ pub struct Rotated {
 }
 
 impl Rotated {
-    /// The rotation `main-db` of somebody.
+    /// Creates the rotation `main-db` for a person.
     pub async fn create(app: &App, owner: &'static str) -> Self {
         Self::create_as(app, owner, &postgresql("main-db")).await
     }
 
-    /// A rotation of somebody's, as this says.
+    /// Creates a rotation for a person with this body.
     pub async fn create_as(app: &App, owner: &'static str, body: &Value) -> Self {
         let person = app.person(owner).await;
         let project = person.project("Shop").await;
@@ -83,13 +83,13 @@ impl Rotated {
         Self { person, project, path, reader, owner, token, id }
     }
 
-    /// Uses this server from now on, with a credential that is good for a day.
+    /// Switches to this server, with a credential that is valid for a day.
     pub async fn use_by(&mut self, app: &App) {
         self.person = app.person(self.owner).await;
         self.reader = app.bearer(&self.token);
     }
 
-    /// Rotates, and gives the entry of the history.
+    /// Rotates and returns the history entry.
     pub async fn rotate(&self) -> Value {
         self.person.post(&format!("{}/rotate", self.path), &json!({})).await.is(200).json()
     }
@@ -99,18 +99,18 @@ impl Rotated {
         assert_eq!(self.rotate().await["status"], "success");
     }
 
-    /// The rotation as it is shown.
+    /// Returns the rotation from the API.
     pub async fn shown(&self) -> Value {
         self.person.get(&self.path).await.is(200).json()
     }
 
-    /// The history as it is shown.
+    /// Returns the history from the API.
     pub async fn history(&self) -> Vec<Value> {
         let history = self.person.get(&format!("{}/history", self.path)).await.is(200).json();
         history.as_array().unwrap().clone()
     }
 
-    /// The user and the password that readers are given.
+    /// Returns the user and the password that readers get.
     pub async fn served(&self) -> (String, String) {
         let path = paths::eso_secrets(&self.project, "staging");
         let secrets = self.reader.get(&path).await.is(200).json()["secrets"].clone();
@@ -118,18 +118,18 @@ impl Rotated {
         (text("MAIN_DB_USERNAME"), text("MAIN_DB_PASSWORD"))
     }
 
-    /// What readers are given logs in.
+    /// Asserts that the credential that readers get logs in.
     pub async fn works(&self, app: &App) {
         let (username, password) = self.served().await;
         assert!(app.database.admits(&username, &password), "the served credential is refused");
     }
 
-    /// What is stored of it.
+    /// Returns the stored record.
     pub async fn record(&self, app: &App) -> RotationRecord {
         app.store.read().await.unwrap().rotation(self.id).await.unwrap().unwrap()
     }
 
-    /// Rotates by the service itself, where no server is running.
+    /// Rotates through the service, without a running server.
     pub async fn rotate_alone(&self, app: &App) -> HistoryEntry {
         let person = app.service.authenticate(&app.jwt(self.owner), Origin::default()).await;
         let at = EnvironmentPath::new(paths::last(&self.project), "staging");
@@ -137,8 +137,8 @@ impl Rotated {
         app.service.rotate(&person.unwrap(), at, name).await.unwrap()
     }
 
-    /// Begins to rotate, and dies when it has called the database so. No server may be running, for
-    /// it would go on with it.
+    /// Begins to rotate, and stops after this call to the database, like a process that dies. No
+    /// server may be running, since it would continue the attempt.
     pub async fn die_at(&self, app: &App, call: &'static str) {
         let count = || app.database.calls().into_iter().filter(|known| *known == call).count();
         let before = count();
@@ -149,12 +149,12 @@ impl Rotated {
             }
         };
         tokio::select! {
-            entry = self.rotate_alone(app) => panic!("it ended: {entry:?}"),
+            entry = self.rotate_alone(app) => panic!("the rotation ended: {entry:?}"),
             () = is_told => {}
         }
     }
 
-    /// Does what there is to do about it now, and about others, until there is nothing.
+    /// Works on all due rotations until nothing is due.
     pub async fn settle(&self, app: &App) {
         loop {
             for claim in app.service.claim_rotations().await.unwrap() {
@@ -165,13 +165,13 @@ impl Rotated {
             if record.work_at.is_none_or(|at| at > now) {
                 return;
             }
-            // The server's own job has it.
+            // The server's own job has claimed it.
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
 }
 
-/// What rotates credentials of this database, a thousand times as quick as elsewhere.
+/// Creates the rotators for this database, which run a thousand times faster than normal.
 pub(crate) fn quick(database: &Arc<MemoryDatabase>, timings: &Timings) -> Rotators {
     Rotators { timings: *timings, ..rotators(database) }
 }

@@ -1,4 +1,4 @@
-//! Rows that are changed behind the service's back.
+//! Direct changes to stored rows.
 
 use secrets_core::model::{EnvironmentPath, Principal, ids};
 use secrets_core::crypto::Sealed;
@@ -9,11 +9,11 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
 use crate::{App, Kind, paths};
 
-/// Somebody who stands to no project: what is stored does not depend on who looks.
+/// ID of a user without any membership: the stored data does not depend on the caller.
 const NOBODY: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl App {
-    /// What is stored of an environment and its secrets. `project` is a path, an id or a slug.
+    /// Loads an environment and its secrets from the store. `project` is a path, an id or a slug.
     pub async fn sight(&self, project: &str, environment: &str) -> Sight {
         let principal = Principal::User(ids::parse(NOBODY).unwrap().into());
         let path = EnvironmentPath::new(paths::last(project), environment);
@@ -21,17 +21,17 @@ impl App {
         reads.sight(&path, principal, Wanted::All).await.unwrap().unwrap()
     }
 
-    /// What is stored of a secret that the environment itself holds.
+    /// Loads a secret of the environment itself from the store.
     pub async fn record(&self, project: &str, environment: &str, key: &str) -> SecretRecord {
         let sight = self.sight(project, environment).await;
         let mut own = sight.chain.into_iter().next().unwrap().secrets.into_iter();
         own.find(|secret| secret.key.as_str() == key).unwrap()
     }
 
-    /// Runs statements on the database itself, of which there must be one.
+    /// Runs SQL statements on the database. Fails for a store in memory.
     pub async fn sql(&self, statements: &'static str) {
         match self.kind {
-            Kind::Memory => panic!("a store in memory has no database"),
+            Kind::Memory => panic!("a store in memory has no SQL database"),
             Kind::Sqlite => {
                 let options = SqliteConnectOptions::new().filename(&self.location);
                 let mut connection = options.connect().await.unwrap();
@@ -44,7 +44,7 @@ impl App {
         }
     }
 
-    /// Puts these rows where rows of the same ids are.
+    /// Replaces the rows with the same ids.
     pub async fn rewrite(&self, records: &[SecretRecord]) {
         let mut tx = self.store.begin().await.unwrap();
         for record in records {
@@ -57,7 +57,7 @@ impl App {
     }
 }
 
-/// The same bytes, with one bit of the byte at this place another.
+/// Flips one bit of the byte at this place.
 #[must_use]
 pub fn flipped(sealed: &Sealed, place: usize) -> Sealed {
     let mut bytes = sealed.as_bytes().to_vec();

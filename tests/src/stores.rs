@@ -1,4 +1,4 @@
-//! The stores that tests run on.
+//! Stores that the tests run with.
 
 use std::any::Any;
 use std::fs;
@@ -11,32 +11,32 @@ use secrets_core::store::{MemoryStore, Store};
 use secrets_core::testing::postgres::TestDatabase;
 use tempfile::TempDir;
 
-/// Which store.
+/// Kind of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The reference.
+    /// Memory, the reference implementation.
     Memory,
-    /// A file in a folder of its own.
+    /// SQLite file in a temporary folder.
     Sqlite,
-    /// A database of its own on the server that the test runner started.
+    /// Separate database on the PostgreSQL server that the test runner started.
     Postgres,
 }
 
-/// A store, and what keeps it there until the test ends.
+/// Store, with a guard that keeps its data until the test ends.
 pub struct Held {
-    /// The store.
+    /// Store.
     pub store: Arc<dyn Store>,
-    /// Where its data are, for SQL: a path or a URL.
+    /// Path or URL of an SQL database.
     pub location: String,
-    /// What keeps it there.
+    /// Guard of the data.
     pub guard: Box<dyn Any + Send + Sync>,
 }
 
-/// A folder in which, when the test ends, no value is found.
+/// Temporary folder, searched for secret values when the test ends.
 struct Searched(TempDir);
 
 impl Kind {
-    /// An empty store of this kind.
+    /// Opens an empty store of this kind.
     pub async fn open(self) -> Held {
         let (location, guard): (_, Box<dyn Any + Send + Sync>) = match self {
             Self::Memory => (String::new(), Box::new(())),
@@ -53,13 +53,13 @@ impl Kind {
         Held { store: self.at(&location).await, location, guard }
     }
 
-    /// What is kept at a place. In memory that is nothing, as there are no places.
+    /// Opens the store at a location. A store in memory is empty, since it has no location.
     pub(crate) async fn at(self, location: &str) -> Arc<dyn Store> {
         match self {
             Self::Memory => Arc::new(MemoryStore::new()),
             Self::Sqlite => Arc::new(sqlite::open(Path::new(location)).await.unwrap()),
             Self::Postgres => {
-                // Tests that run beside others wait longer than a request should.
+                // Tests that run in parallel wait longer than a request should.
                 let patience = Duration::from_mins(1);
                 let options = postgres::Options { patience, ..postgres::Options::default() };
                 Arc::new(postgres::open(location, options).await.unwrap())

@@ -1,7 +1,7 @@
-//! The databases whose passwords are rotated, as the test runner starts them.
+//! Database servers of rotation targets, started by the test runner.
 //!
-//! They log every statement, and their logs and data are searched for values afterwards: a
-//! statement that holds one is for [`Session::run_unlogged`].
+//! The servers log every statement, and their logs and data are searched for secret values
+//! afterwards: run a statement with a secret value with [`Session::run_unlogged`].
 
 mod session;
 
@@ -13,76 +13,76 @@ use url::Url;
 
 pub use session::{Rows, Session};
 
-/// A server, and the user who may do everything there.
+/// Database server, with its administrator.
 #[derive(Clone)]
 pub struct Target {
-    /// Which SQL it speaks.
+    /// SQL dialect.
     pub dialect: Dialect,
-    /// A loopback address; the server listens on `127.0.0.2`, `.3` and `.4` too.
+    /// Loopback address; the server listens on `127.0.0.2`, `.3` and `.4` too.
     pub host: String,
-    /// On all these addresses.
+    /// Port, the same on all these addresses.
     pub port: u16,
-    /// The administrator.
+    /// User name of the administrator.
     pub user: String,
-    /// The administrator's.
+    /// Password of the administrator.
     pub password: String,
-    /// The authority that signed the server's certificate, as PEM. It names `localhost` and the
-    /// addresses, but not `127.0.0.4`.
+    /// PEM certificate of the authority that signed the server's certificate. The server's
+    /// certificate covers `localhost` and the addresses, but not `127.0.0.4`.
     pub authority: String,
 }
 
-/// Which SQL a target speaks.
+/// SQL dialect of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// That of PostgreSQL.
+    /// PostgreSQL.
     Postgres,
-    /// That of MariaDB.
+    /// MariaDB.
     MariaDb,
-    /// That of MySQL.
+    /// MySQL.
     MySql,
 }
 
-/// A database of one's own, gone when this is dropped. It has the table `things (id, name)` with
+/// Separate database, deleted when this value is dropped. It has the table `things (id, name)` with
 /// one row, `(1, 'one')`.
 pub struct TargetDatabase {
-    /// Where it is.
+    /// Server of the database.
     pub target: Target,
-    /// What it is called there.
+    /// Name of the database.
     pub name: String,
 }
 
 impl Target {
-    /// The PostgreSQL server.
+    /// Returns the PostgreSQL server.
     ///
     /// # Panics
     ///
-    /// Without one: a test that cannot run has not passed.
+    /// Panics if there is no server, since a test that cannot run has not passed.
     #[must_use]
     pub fn postgres() -> Self {
         Self::needed(Dialect::Postgres)
     }
 
-    /// The MariaDB server.
+    /// Returns the MariaDB server.
     ///
     /// # Panics
     ///
-    /// Without one: a test that cannot run has not passed.
+    /// Panics if there is no server, since a test that cannot run has not passed.
     #[must_use]
     pub fn mariadb() -> Self {
         Self::needed(Dialect::MariaDb)
     }
 
-    /// The MySQL server, where the runner could get one.
+    /// Returns the MySQL server, if the test runner could get it.
     #[must_use]
     pub fn mysql() -> Option<Self> {
         Self::find(Dialect::MySql)
     }
 
-    /// All of them.
+    /// Returns all servers.
     ///
     /// # Panics
     ///
-    /// Without one that is needed.
+    /// Panics if a required server is missing.
     #[must_use]
     pub fn all() -> Vec<Self> {
         [Self::postgres(), Self::mariadb()].into_iter().chain(Self::mysql()).collect()
@@ -91,7 +91,7 @@ impl Target {
     fn needed(dialect: Dialect) -> Self {
         let variable = dialect.variable();
         Self::find(dialect).unwrap_or_else(|| {
-            panic!("{variable} names no server: use ./tests/run, which starts one")
+            panic!("{variable} is not set: use ./tests/run, which starts the server")
         })
     }
 
@@ -108,7 +108,7 @@ impl Target {
         })
     }
 
-    /// Makes a database.
+    /// Creates a database.
     pub async fn database(&self) -> TargetDatabase {
         let random = u64::from_be_bytes(secrets_core::crypto::random());
         let name = format!("rotation_test_{random:016x}");
@@ -124,26 +124,27 @@ impl Target {
         database
     }
 
-    /// What a statement answers to the administrator, in no database of a test's own.
+    /// Runs a statement as the administrator, outside of the test databases.
     pub async fn run(&self, statement: &str) -> Rows {
         self.admin().await.run(statement).await.unwrap()
     }
 
-    /// A session of the administrator, in no database of a test's own.
+    /// Opens a session of the administrator, outside of the test databases.
     pub async fn admin(&self) -> Session {
         Session::open(self, None, &self.user, &self.password).await.unwrap()
     }
 
-    /// Whether the server takes this password for this user, over verified TLS.
+    /// True if the server accepts this password for this user, over verified TLS.
     ///
     /// # Panics
     ///
-    /// Where the reason is another than the user or the password.
+    /// Panics if the login fails for another reason than the user or the password.
     pub async fn logs_in(&self, user: &str, password: &str) -> bool {
         match Session::open(self, None, user, password).await {
             Ok(_) => true,
             Err(code) => {
-                // Wrong; locked, in PostgreSQL, MySQL and MariaDB.
+                // Wrong password (PostgreSQL, MySQL and MariaDB); locked account (PostgreSQL,
+                // MySQL, MariaDB).
                 let refused = ["28P01", "1045", "28000", "3118", "4151"];
                 assert!(refused.contains(&&*code), "{user} cannot log in: {code}");
                 false
@@ -151,7 +152,7 @@ impl Target {
         }
     }
 
-    /// Ends the sessions that a user has.
+    /// Ends all sessions of a user.
     pub async fn end_sessions(&self, user: &str) {
         let mut admin = self.admin().await;
         let sessions = match self.dialect {
@@ -165,13 +166,13 @@ impl Target {
         let sessions = admin.run(&sessions).await.unwrap();
         if self.dialect != Dialect::Postgres {
             for id in sessions.into_iter().flatten().flatten() {
-                // It may be gone by itself.
+                // The session may have ended by itself.
                 admin.run(&format!("KILL {id}")).await.ok();
             }
         }
     }
 
-    /// What the server has logged: every statement of every test.
+    /// Reads the server log, which has every statement of every test.
     #[must_use]
     pub fn log(&self) -> String {
         let folder = variable("SECRETS_TEST_LOGS").unwrap();
@@ -181,19 +182,19 @@ impl Target {
 }
 
 impl TargetDatabase {
-    /// A session of the administrator.
+    /// Opens a session of the administrator.
     pub async fn admin(&self) -> Session {
         self.session(&self.target.user, &self.target.password).await.unwrap()
     }
 
-    /// A session of a user, over verified TLS; else the server's code for why not.
+    /// Opens a session of a user over verified TLS; the error is the server's error code.
     pub async fn session(&self, user: &str, password: &str) -> Result<Session, String> {
         Session::open(&self.target, Some(&self.name), user, password).await
     }
 }
 
 impl Drop for TargetDatabase {
-    /// Waits for the server, on a thread of its own as the runtime's may not.
+    /// Waits for the server, on a separate thread, because a thread of the runtime must not block.
     fn drop(&mut self) {
         let (target, name) = (self.target.clone(), self.name.clone());
         let dropping = thread::spawn(move || {
@@ -204,13 +205,13 @@ impl Drop for TargetDatabase {
                 if target.dialect == Dialect::Postgres {
                     admin.run(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
                 } else {
-                    // Not for ever, should a session hold a table.
+                    // Do not wait for ever if a session holds a table.
                     admin.run("SET lock_wait_timeout = 5").await.unwrap();
                     admin.run(&format!("DROP DATABASE {name}")).await.unwrap();
                 }
             });
         });
-        // A database that stays is no reason to fail a test that may be failing already.
+        // Ignore errors: the test may be failing already, and a remaining database does no harm.
         dropping.join().ok();
     }
 }
@@ -233,7 +234,7 @@ impl Dialect {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+#[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
     use crate::canary;
 
-    /// A user of one's own; the password is in no log.
+    /// Creates a user; the password does not appear in a log.
     async fn user(target: &Target, password: &str) -> String {
         let name = format!("user_{:016x}", u64::from_be_bytes(secrets_core::crypto::random()));
         let statement = match target.dialect {

@@ -1,4 +1,4 @@
-//! Answers that do not end by themselves.
+//! Endless responses: event streams.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use tokio::time::timeout;
 
 use crate::Reply;
 
-/// An answer of events, read as they come.
+/// Event stream, read as the events arrive.
 pub struct Watch {
     response: Response<Incoming>,
     text: String,
 }
 
-/// What came next.
+/// Received event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its id.
+    /// Event ID.
     pub id: String,
-    /// Its data.
+    /// Event data.
     pub data: Value,
 }
 
@@ -31,13 +31,13 @@ impl Watch {
         Self { response, text: String::new() }
     }
 
-    /// Its status.
+    /// Status code.
     #[must_use]
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }
 
-    /// The reply; without the body, if that is one of events.
+    /// Converts into a reply; without the body, if that is an event stream.
     pub async fn into_reply(self) -> Reply {
         let (parts, body) = self.response.into_parts();
         let is_ok = parts.status.is_success();
@@ -45,15 +45,14 @@ impl Watch {
         Reply { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    /// The next event or comment, which comes within so many seconds; `None` at the end.
+    /// Reads the next event or comment, which must arrive within this number of seconds; `None` at
+    /// the end.
     pub async fn next(&mut self, seconds: u64) -> Option<String> {
         let within = Duration::from_secs(seconds);
-        timeout(within, self.block())
-            .await
-            .unwrap_or_else(|_| panic!("nothing came: {}", self.text))
+        timeout(within, self.block()).await.unwrap_or_else(|_| panic!("no event: {}", self.text))
     }
 
-    /// What came, as an event.
+    /// Parses a block of the stream as an event.
     #[track_caller]
     #[must_use]
     pub fn parse(block: Option<String>) -> Event {
@@ -65,7 +64,7 @@ impl Watch {
         Event { id: field("id:"), data: serde_json::from_str(&field("data:")).unwrap() }
     }
 
-    /// Whether nothing comes for so many seconds.
+    /// True if nothing arrives for this number of seconds.
     pub async fn is_silent(&mut self, seconds: u64) -> bool {
         timeout(Duration::from_secs(seconds), self.block()).await.is_err()
     }

@@ -1,4 +1,4 @@
-//! Requests as bytes: what no client would send.
+//! Requests as raw bytes, which no HTTP client would send.
 
 use std::net::SocketAddr;
 
@@ -10,8 +10,8 @@ use tokio::net::TcpStream;
 use crate::{App, Reply};
 
 impl App {
-    /// Sends a request as it is, in pieces, and reads until the server closes. It must ask for that
-    /// (`Connection: close`), unless it expects to be thrown out.
+    /// Sends a raw request in pieces and reads until the server closes the connection. The request
+    /// must ask for that (`Connection: close`), unless the server is expected to close.
     pub async fn wire(&self, pieces: &[&[u8]]) -> Reply {
         exchange(self.address, pieces).await
     }
@@ -23,7 +23,7 @@ async fn exchange(address: SocketAddr, pieces: &[&[u8]]) -> Reply {
     let mut answer = Vec::new();
     let send = async {
         for piece in pieces {
-            // A server that has heard enough may have closed already.
+            // The server may already have closed the connection.
             if to.write_all(piece).await.is_err() {
                 break;
             }

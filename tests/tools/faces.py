@@ -1,10 +1,10 @@
-"""Writes the typed faces of the interface: what Python and TypeScript call operations by.
+"""Generates the typed methods of all operations for Python and TypeScript.
 
     secrets-http openapi | faces.py [--python FOLDER] [--typescript FILE]
 
-They are made of the document of the interface alone, so that they name what the routes name. A
-namespace is an operation's noun, a method its verb; what comes out is the operation's output,
-without the name under which HTTP wraps it.
+The OpenAPI document is the only input, so that the methods match the routes. A namespace is the
+noun of an operation, a method its verb; the result is the output of the operation, without the
+envelope of the HTTP response.
 """
 
 import argparse
@@ -16,37 +16,37 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from pathlib import Path
 
-# What only HTTP has: none is an operation of the service.
+# Endpoints that only HTTP has: they are not operations of the service.
 OF_THE_HOST = {
-    "health": "tells balancers of the process",
-    "greeting": "greets",
-    "openapi.document": "is the document itself",
-    "environment.watch": "is a stream that never ends",
+    "health": "health check of the process, for load balancers",
+    "greeting": "greeting",
+    "openapi.document": "the OpenAPI document itself",
+    "environment.watch": "a stream that never ends",
 }
 
-# Parameters that say how HTTP writes an answer or reads a file; a call has objects.
+# Parameters for the encoding of HTTP bodies. Method calls use objects instead.
 OF_HTTP = {("audit.list", "format"), ("secret.import", "format")}
 
-# The log of one team is a narrower question to the log of all.
+# Paths of operations that another path also offers: the log of one team is a filter on the audit log.
 NARROWER = {"/api/v1/teams/{teamId}/audit"}
 
-# Fields that hold what nobody should see in a log.
+# Fields with secret values, which must not appear in a log.
 HIDDEN = {"value", "token", "secret", "access_token", "device_code", "accept_url"}
 
-# Where an operation always gives a field that its type has only sometimes.
+# Optional fields of a type that are always present in the output of an operation.
 PRESENT = {
     "secret.get": "value", "secret.export": "value", "token.create": "token",
     "token.rotate": "token", "webhook.create": "secret",
 }
 
-# Lists of what has no name in the document.
+# Item types of lists whose items have no name in the document.
 LISTED = {
     "secret.history": "SecretVersion", "cli_session.list": "CliSession",
     "invitation.list": "Invitation", "permission.list": "EnvironmentPermission",
 }
 
-# Examples for documentation, run by the tests: `session` is somebody who signed in, `project` and
-# `environment` are theirs.
+# Examples for the documentation, run by the tests with a signed-in `session` that has the project
+# `shop` and its environment `staging`.
 EXAMPLES = {
     "project.create": """
         >>> project = session.project.create(name="Web API")
@@ -89,14 +89,14 @@ EXAMPLES = {
     """,
 }
 
-# Nouns of which there are not several.
+# Descriptions of namespaces, for nouns without a regular plural.
 ABOUT = {
     "account": "Operations on the caller's account.",
-    "audit": "Operations on the log.",
-    "billing": "Operations on what a team pays for.",
-    "eso": "What operators of container orchestrators read.",
-    "permission_defaults": "Operations on what members may do where nothing is said.",
-    "usage": "Operations on how much of its plan a team uses.",
+    "audit": "Operations on the audit log.",
+    "billing": "Operations on the billing of a team.",
+    "eso": "Reads for the External Secrets Operator.",
+    "permission_defaults": "Operations on the default permissions of team members.",
+    "usage": "Operations on the usage of a team, compared with the limits of its plan.",
 }
 
 FORMATS = ["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"]
@@ -109,7 +109,7 @@ class Parameter:
     about: str
     place: str
     is_required: bool
-    # Whether null says something else than nothing.
+    # True if null means something else than leaving the parameter out.
     is_null_said: bool = False
 
 
@@ -131,7 +131,7 @@ class Operation:
 
 
 class Document:
-    """What the document says of operations, with the names of types."""
+    """Operations and named types of the OpenAPI document."""
 
     def __init__(self, document):
         self.named = document["components"]["schemas"]
@@ -143,7 +143,7 @@ class Document:
 
     def add(self, method, template, row):
         name = row["x-operation"]
-        assert name not in self.operations, f"{name} is there twice"
+        assert name not in self.operations, f"{name}: duplicate operation"
         template, places = named_path(template)
         bodies = row.get("requestBody", {}).get("content", {})
         body = bodies.get("application/json", {}).get("schema")
@@ -157,7 +157,7 @@ class Document:
             if one["in"] == "query" and one["name"] not in taken and (name, one["name"]) not in OF_HTTP:
                 parameters.append(Parameter(
                     one["name"], one["schema"], one["description"], "query", one["required"]))
-        assert len({p.name for p in parameters}) == len(parameters), f"{name}: two of one name"
+        assert len({p.name for p in parameters}) == len(parameters), f"{name}: duplicate parameter"
         parameters.sort(key=lambda parameter: not parameter.is_required)
         envelope, result, is_file = self.answer(name, row["responses"])
         self.operations[name] = Operation(
@@ -171,7 +171,7 @@ class Document:
     def of_body(self, name, body, optional):
         if body is None:
             return
-        # A plain object of texts may stand for a request: that is HTTP's.
+        # The first alternative is the request object; the others are shorthands for HTTP only.
         body = self.resolved(body.get("anyOf", [body])[0])
         for field, schema in body["properties"].items():
             required = field in body.get("required", []) and not optional
@@ -193,7 +193,7 @@ class Document:
         return None, self.listed(name, schema), False
 
     def listed(self, name, schema):
-        """A list whose items have a name, so that types do."""
+        """Gives the items of a list a named type."""
         items = schema.get("items")
         if items is None or "properties" not in items and "allOf" not in items:
             return schema
@@ -226,12 +226,13 @@ class Document:
 
 
 def named_path(template):
-    """A template with the names that inputs have, and those names beside the document's own."""
+    """Replaces the parameter names of a path template with the field names of the input. Returns the
+    new template and the pairs of old and new names."""
     places = []
 
     def name(match):
         original = match[1]
-        # An id is that of what the path has before it.
+        # `id` is named after the collection before it.
         collection = re.search(r"/([a-z]+)s/\{id\}", template)
         given = collection[1] if original == "id" else re.sub(r"(Id|Name)$", "", original)
         given = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", given).lower()
@@ -251,7 +252,7 @@ def camel(name):
 
 
 class Types:
-    """The types that operations take and give, in one language."""
+    """Input and output types of the operations, in one language."""
 
     def __init__(self, document):
         self.document = document
@@ -266,7 +267,7 @@ class Types:
                 self.result(operation)
 
     def collect(self, schema):
-        """Notes what inputs hold: nobody hides it from who gives it."""
+        """Collects the types used in inputs. Their fields are not hidden, since the caller sets them."""
         if "$ref" in schema:
             name = schema["$ref"].rpartition("/")[2]
             if name not in self.of_inputs:
@@ -281,7 +282,7 @@ class Types:
             self.collect(schema["items"])
 
     def result(self, operation):
-        """What an operation gives."""
+        """Result type of an operation."""
         if operation.result is None:
             return self.nothing
         if operation.is_file:
@@ -313,9 +314,9 @@ class Types:
             return self.list(self.of(schema["items"]))
         if kind == "object":
             if "properties" in schema:
-                sys.exit(f"an object without a name: {sorted(schema['properties'])}")
+                sys.exit(f"object type without a name: {sorted(schema['properties'])}")
             values = schema.get("additionalProperties")
-            # Values by key.
+            # A map of values by key.
             inner = self.of(values, "value" if field == "secrets" else "") if values else self.anything
             return self.map(inner)
         if kind == "string" and field in HIDDEN:
@@ -337,7 +338,7 @@ class Types:
         return self.of(schema, field)
 
     def declare_kinds(self, name, schema, kinds):
-        """One of several objects, which their `type` tells apart."""
+        """Declares a union of objects, distinguished by their `type`."""
         if name in self.declared:
             return
         names = [name + pascal(kind["properties"]["type"]["enum"][0]) for kind in kinds]
@@ -412,12 +413,12 @@ class TypeScript(Types):
         return of.removesuffix(" | null")
 
 
-NOTE = "Made by tests/tools/faces.py from the document of the interface; not edited by hand."
+NOTE = "Generated by tests/tools/faces.py from the OpenAPI document. Do not edit."
 
 
 def python_types(types):
     lines = [
-        f'"""What operations take and give.\n\n{NOTE}\n"""', "",
+        f'"""Input and output types of the operations.\n\n{NOTE}\n"""', "",
         "from __future__ import annotations", "", "import sys",
         "from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict", "",
         "from ._hidden import Hidden", "",
@@ -426,7 +427,7 @@ def python_types(types):
     ]
     names = sorted(types.declared)
     lines += ["__all__ = [", *(f'    "{name}",' for name in names), "]"]
-    # What is no class is looked at when the module is read, so it comes first.
+    # Aliases are evaluated when the module is imported, so they come before the classes.
     for name in sorted(names, key=lambda name: ("enum" not in types.declared[name][0], name)):
         schema, fields = types.declared[name]
         about = " ".join(schema.get("description", "").split())
@@ -436,7 +437,7 @@ def python_types(types):
         if "enum" in schema:
             lines += ["", *wrapped(f"{name} = {types.literals(schema['enum'])}", ""), *doc(about, "")]
             continue
-        lines += ["", "", f"class {name}(TypedDict):", *doc(about or "Made of these.", "    ")]
+        lines += ["", "", f"class {name}(TypedDict):", *doc(about or "Typed dictionary.", "    ")]
         for field, of, is_required, told in fields:
             assert field.isidentifier() and not iskeyword(field), f"{name}.{field}"
             of = of if is_required else f"NotRequired[{of}]"
@@ -541,7 +542,7 @@ def python_signature(operation, types):
 
 
 def qualified(of, types):
-    """The names of types are in a module of their own, and `list` is a method of many a noun."""
+    """Qualifies type names with their module, and `list`, since many namespaces have a method `list`."""
     of = of.replace("list[", "builtins.list[")
     return re.sub(r"\b[A-Z]\w+\b", lambda m: f"types.{m[0]}" if m[0] in types.declared else m[0], of)
 
@@ -549,10 +550,10 @@ def qualified(of, types):
 def python_operations(document, types, is_async):
     prefix, about, gives = "", "", "Any"
     if is_async:
-        prefix, about, gives = "Async", ", to be awaited", "Awaitable[Any]"
+        prefix, about, gives = "Async", " for asyncio", "Awaitable[Any]"
     call = f"Callable[[str, dict[str, Any]], {gives}]"
     lines = [
-        f'"""The operations{about}: a namespace for each noun, a method for each verb.\n\n{NOTE}\n"""', "",
+        f'"""Operations{about}: a namespace for each noun, a method for each verb.\n\n{NOTE}\n"""', "",
         "from __future__ import annotations", "", "import builtins", "from base64 import b64decode",
         f"from collections.abc import {'Awaitable, ' if is_async else ''}Callable",
         "from typing import Any, Literal, overload", "",
@@ -583,12 +584,12 @@ def nouns(document):
 
 def python_endpoints(document):
     lines = [
-        f'"""Where each operation is over HTTP.\n\n{NOTE}\n"""', "",
+        f'"""HTTP endpoints of the operations.\n\n{NOTE}\n"""', "",
         "from __future__ import annotations", "", "from typing import NamedTuple", "", "",
-        "class Endpoint(NamedTuple):", '    """An operation\'s place in the interface."""', "",
-        "    method: str", "    template: str", '    """Its path, with the names of fields in braces."""',
-        "    query: tuple[str, ...]", '    """What of an input stands in the query; the rest is the body."""',
-        "    has_body: bool", "    envelope: str | None", '    """Under which name the answer has the output."""',
+        "class Endpoint(NamedTuple):", '    """HTTP endpoint of an operation."""', "",
+        "    method: str", "    template: str", '    """Path, with field names in braces."""',
+        "    query: tuple[str, ...]", '    """Input fields sent in the query; the others are in the body."""',
+        "    has_body: bool", "    envelope: str | None", '    """Name of the response field that contains the output."""',
         "", "", "ENDPOINTS = {",
     ]
     for name, one in sorted(document.operations.items()):
@@ -647,14 +648,14 @@ def typescript(document, types):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    arguments.add_argument("--python", type=Path, metavar="FOLDER", help="of the package")
-    arguments.add_argument("--typescript", type=Path, metavar="FILE", help="with declarations")
+    arguments.add_argument("--python", type=Path, metavar="FOLDER", help="folder of the Python package")
+    arguments.add_argument("--typescript", type=Path, metavar="FILE", help="declarations to write")
     chosen = arguments.parse_args()
     text = sys.stdin.read()
     if chosen.python:
         document = Document(json.loads(text))
         types = Python(document)
-        types.declared["Format"] = ({"enum": FORMATS, "description": "A format to write secrets in."}, [])
+        types.declared["Format"] = ({"enum": FORMATS, "description": "Output format of secrets."}, [])
         operations = python_operations(document, types, is_async=False)
         (chosen.python / "_operations.py").write_text(operations)
         operations = python_operations(document, types, is_async=True)

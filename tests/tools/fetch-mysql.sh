@@ -1,9 +1,9 @@
 #!/bin/sh
-# Unpacks a MySQL server of Debian's unstable distribution, as its stable ones have none.
+# Unpacks a MySQL server of Debian's unstable distribution, since the stable ones have none.
 # Usage: fetch-mysql.sh FOLDER
 #
-# Nothing is installed: FOLDER/root gets the server with all its libraries, down to the loader. The
-# mirror is the one that the system has. Needs Debian's own package manager, but not root.
+# Nothing is installed: FOLDER/root gets the server with all its libraries, including the loader. Uses
+# the mirror of the system. Needs Debian's package manager, but not root.
 set -eu
 
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -12,7 +12,7 @@ folder=$(mkdir -p "$1" && cd "$1" && pwd)
 mirror=$(apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(REPO_URI)' |
     sed -n 's/^Debian main \(.*\/debian\/*\)$/\1/p' | head -n 1)
 [ -n "$mirror" ] || {
-    echo "no mirror of Debian is known"
+    echo "no Debian mirror found"
     exit 1
 }
 
@@ -21,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 143' TERM
 mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/root"
 echo "deb $mirror sid main" >"$work/sources"
-# Of a system that has no package yet, so that all is fetched that the server depends on.
+# An empty status file (no installed packages), so that all dependencies are fetched.
 : >"$work/status"
 
 fetch() {
@@ -37,5 +37,5 @@ for deb in "$work"/archives/*.deb; do
     dpkg -x "$deb" "$work/root"
 done
 chmod -R go+rX "$work/root"
-# Unless another run was faster.
+# Unless a concurrent run has finished first.
 mv -T "$work/root" "$folder/root" || [ -e "$folder/root" ]

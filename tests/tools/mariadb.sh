@@ -1,17 +1,17 @@
-# How MariaDB is found, made and started. Sourced by need.sh, and part of what server.sh runs.
-# Debian's mariadb-server-core has the programs alone: no service that would start by itself.
+# Finds, initializes and starts MariaDB. Sourced by need.sh, and part of the script of server.sh.
+# Debian's mariadb-server-core has only the programs, no service that starts by itself.
 
-# Sets `mariadb` to the server's program, which may be out of PATH, or to nothing.
+# Sets `mariadb` to the server program, which may be outside of PATH, or to nothing.
 find_mariadb() {
     mariadb=$(PATH=$PATH:/usr/sbin command -v mariadbd) || mariadb=
-    # The first runs the second.
+    # mariadb-install-db runs my_print_defaults.
     command -v mariadb-install-db >/dev/null && command -v my_print_defaults >/dev/null || mariadb=
 }
 
 mariadb_make() {
     find_mariadb
     stop_signal=TERM
-    # One user, with a password before anything is logged.
+    # One user, whose password is set before anything is logged.
     cat >users.sql <<SQL
 DELETE FROM mysql.global_priv WHERE User <> 'mariadb.sys';
 FLUSH PRIVILEGES;

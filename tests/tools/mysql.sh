@@ -1,14 +1,14 @@
-# How MySQL is made and started: part of what server.sh runs. It is the one that fetch-mysql.sh
-# unpacks, of another system, and so with that system's loader and libraries.
+# Initializes and starts MySQL: part of the script of server.sh. The server is the one that
+# fetch-mysql.sh unpacks from another system, and runs with the loader and libraries of that system.
 
-# Waits for `mysql`, a link to the folder where it is, or `absent`.
+# Waits for `mysql`, a link to the folder of the server, or `absent`.
 mysql_make() {
     stop_signal=TERM
     until [ -e mysql ]; do
         [ ! -e absent ] || exit 1
         sleep 0.2
     done
-    # One user, with a password before anything is logged.
+    # One user, whose password is set before anything is logged.
     cat >users.sql <<SQL
 CREATE USER root@'%' IDENTIFIED BY '$password';
 GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;
@@ -22,7 +22,7 @@ mysql_run() {
     mysql_program --defaults-file="$folder/options" --port="$port" --mysqlx=OFF --performance-schema=OFF
 }
 
-# Where the defaults are said comes first.
+# The option for the defaults file must be the first.
 mysql_program() {
     defaults=$1 root=$(readlink mysql)
     shift
@@ -33,7 +33,7 @@ mysql_program() {
     done
 }
 
-# What MySQL and MariaDB are told alike. The log of statements is where all else is written.
+# Options of both MySQL and MariaDB. The statement log goes to the standard output, like all other output.
 mysql_options() {
     cat >options <<OPTIONS
 [mysqld]
@@ -54,7 +54,7 @@ innodb-flush-log-at-trx-commit=0
 OPTIONS
 }
 
-# It speaks first.
+# Checks whether the server answers. The server speaks first.
 mysql_answers() {
     python3 -c 'import socket, sys
 sys.exit(not socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5).recv(1))' "$port" 2>/dev/null

@@ -1,18 +1,18 @@
-# What the suites need that cargo, pip and npm do not bring. Sourced by tests/run.
-# The checks use no program but the one they look for: a bare PATH is told what it lacks.
+# Tools that the suites need and that cargo, pip and npm do not install. Sourced by tests/run.
+# A check runs no program but the one it looks for, so that it works with an empty PATH.
 
-# Says what is missing, and fails if anything is.
+# Prints the missing tools, and fails if there are any.
 check_tools() {
     find_missing
     [ -n "$missing" ] || {
-        echo "all tools are there"
+        echo "all tools are installed"
         return
     }
     tell_missing
     exit 69
 }
 
-# The same, but installs first what it can.
+# Installs missing tools if possible, and fails if any are still missing.
 ensure_tools() {
     find_missing
     if [ -n "$packages" ] && can_install; then
@@ -27,10 +27,10 @@ ensure_tools() {
     }
 }
 
-# Sets `missing` to what is not there, and `packages` to the Debian packages that bring it.
+# Sets `missing` to the missing tools, and `packages` to the Debian packages that contain them.
 find_missing() {
     missing='' packages=''
-    # Where rustup puts cargo, which a shell that was open before does not know.
+    # The folder of rustup, which is not yet in the PATH of a shell opened before the installation.
     has cargo || [ ! -x "${HOME-}/.cargo/bin/cargo" ] || PATH=$HOME/.cargo/bin:$PATH
     need 'coreutils, grep and sed' 'coreutils grep sed findutils' has_basics
     need 'a C compiler (cc)' 'gcc libc6-dev' has_compiler
@@ -74,12 +74,12 @@ has_shells() {
     has dash && has bash
 }
 
-# Elsewhere than in Debian they are named by CHROMIUM and CHROMEDRIVER.
+# CHROMIUM and CHROMEDRIVER name the programs on systems other than Debian.
 has_chromium() {
     has "${CHROMIUM:-chromium}" && has "${CHROMEDRIVER:-chromedriver}"
 }
 
-# A compiler without the C library's headers is not enough.
+# The compiler needs the headers of the C library.
 has_compiler() {
     has cc && echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1
 }

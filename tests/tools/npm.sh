@@ -1,6 +1,6 @@
-# Installs what folders of tests/ have from npm. Sourced by suites.
+# Installs the npm packages of folders in tests/. Sourced by suites.
 
-# In a shell of its own: its variables are nobody else's.
+# Runs in a subshell, so that its variables are local.
 npm_ci() (
     for folder in "$@"; do
         lock=tests/$folder/package-lock.json

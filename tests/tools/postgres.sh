@@ -1,7 +1,7 @@
-# How PostgreSQL is found, made and started. Sourced by need.sh, and part of what server.sh runs.
+# Finds, initializes and starts PostgreSQL. Sourced by need.sh, and part of the script of server.sh.
 
-# Sets `postgres_bin` to the folder of the server's programs, or to nothing. Debian keeps them out
-# of PATH, by version; the cluster that its package makes is left alone.
+# Sets `postgres_bin` to the folder of the server programs, or to nothing. Debian keeps them outside
+# of PATH, in a folder for each version; the cluster that its package creates is not used.
 find_postgres() {
     postgres_bin=
     on_path=$(command -v initdb 2>/dev/null) || true
@@ -16,15 +16,15 @@ postgres_make() {
     find_postgres
     stop_signal=INT
     echo "$password" >password
-    # Not synced: it is needed for one run.
+    # Not synced: the data is needed for one run only.
     "$postgres_bin/initdb" --pgdata=data --username=postgres --pwfile=password \
         --auth=scram-sha-256 --encoding=UTF8 --locale=C --no-sync
-    # With and without TLS; a client may come from any address that the server listens on.
+    # With and without TLS; clients may connect from any address that the server listens on.
     echo 'host all all 127.0.0.0/8 scram-sha-256' >data/pg_hba.conf
 }
 
-# What it writes ahead is kept: at the end values are looked for in that too. It does not wait for
-# the disk: nothing here proves anything about a server that loses power.
+# Keeps the write-ahead log, because it is searched for values at the end. Does not wait for the disk,
+# because no test checks the behaviour after a power failure.
 postgres_run() {
     [ -z "$target" ] || set -- -c ssl=on -c "ssl_cert_file=$folder/certificate.pem" \
         -c "ssl_key_file=$folder/key.pem" -c log_statement=all -c log_connections=on

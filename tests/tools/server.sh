@@ -1,28 +1,28 @@
-# Holds one server: makes its data, starts it, says where it is, and stops it when told (TERM).
-# Usage: server.sh NAME FOLDER STARTER, where NAME is a kind of server, or that after "target-": one
-# that is there to be rotated. Such a server speaks TLS and logs every statement.
-# A program of its own, so that it ends when STARTER does, the process whose child it is. It runs as
-# an ordinary user, who may be unable to read this file: see servers.sh.
+# Runs one server: creates its data, starts it, prints its address, and stops it on TERM.
+# Usage: server.sh NAME FOLDER STARTER. NAME is a kind of server, with the prefix "target-" for a
+# rotation target, which uses TLS and logs every statement.
+# This is a separate program, so that it ends with its parent process STARTER. It runs as an ordinary
+# user, who may be unable to read this file: see servers.sh.
 set -eu
 umask 077
 
 main() {
     name=$1 folder=$2 pid=
-    # That is told by a signal, unless it came before we could hear it.
+    # A signal reports the end of the parent, unless it has ended before the signal was set up.
     [ "$PPID" = "$3" ] || exit 1
     cd "$folder"
     trap 'stop; : >over' EXIT
     trap 'exit 0' TERM
     target='' addresses=127.0.0.1
     case $name in
-        # The certificate names all of these but the last.
+        # The certificate covers all of these addresses but the last.
         target-*) target=yes addresses=127.0.0.1,127.0.0.2,127.0.0.3,127.0.0.4 ;;
     esac
     kind=${name#target-}
-    # Begins as all values in tests do: it is looked for afterwards.
+    # Begins like all secret values in tests, so that logs and files are searched for it at the end.
     password=kvc_$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
     "${kind}_make"
-    # Again on another port if somebody took the one that was free.
+    # Tries another port if another process has taken the free port.
     for attempt in 1 2 3; do
         port=$(free_port)
         "${kind}_run" &

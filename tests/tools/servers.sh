@@ -1,14 +1,14 @@
-# The servers that tests need, for one run: the service's own PostgreSQL, and those whose passwords
-# are rotated. Sourced by tests/run, and by the suite that uses them.
-# They listen on loopback addresses alone and on no Unix socket, whose path could be too long.
+# Servers for the tests of one run: the service's own PostgreSQL, and the rotation targets. Sourced by
+# tests/run, and by the suites that use the servers.
+# They listen only on loopback addresses and not on Unix sockets, whose path could be too long.
 
-# Each with the variable that says where it is.
+# Each server with the variable for its address.
 servers='postgres:SECRETS_TEST_POSTGRES_URL
 target-postgres:SECRETS_TEST_TARGET_POSTGRES_URL
 target-mariadb:SECRETS_TEST_TARGET_MARIADB_URL
 target-mysql:SECRETS_TEST_TARGET_MYSQL_URL'
 
-# Starts them all in the background, in a new folder in the one that is given.
+# Starts all servers in the background, in a new folder inside the given folder.
 start_servers() {
     SECRETS_TEST_SERVERS=$(mktemp -d "$1/servers-XXXXXX")
     export SECRETS_TEST_SERVERS
@@ -25,7 +25,8 @@ start_servers() {
     fetching=$!
 }
 
-# The servers refuse to run as root. Where nobody cannot reach the target folder, /tmp must do.
+# Servers refuse to run as root, so they run as the user `nobody`. If `nobody` cannot reach the target
+# folder, /tmp is used.
 become_nobody() {
     as_server="--reuid=nobody --regid=$(id -g nobody) --clear-groups"
     chmod 711 "$SECRETS_TEST_SERVERS"
@@ -35,7 +36,7 @@ become_nobody() {
     }
 }
 
-# A certificate for the targets, and the authority that signed it.
+# Creates a certificate for the targets, and the certificate authority that signs it.
 make_authority() {
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj '/CN=tests' \
         -keyout "$1/ca.key" -out "$1/ca.pem" 2>"$1/openssl.log" &&
@@ -60,16 +61,16 @@ start_server() {
     : >"$log"
     cp "$SECRETS_TEST_SERVERS/ca.pem" "$SECRETS_TEST_SERVERS/certificate.pem" \
         "$SECRETS_TEST_SERVERS/key.pem" "$folder"
-    # The log too: a server may open by itself what it was given.
+    # The log too: a server may open its log file again by name.
     [ -z "$as_server" ] || chown -R nobody "$folder" "$log"
-    # Its text is given, as nobody may be unable to read our files.
+    # Passes the script as text, because the user `nobody` may be unable to read our files.
     program=$(cd tests/tools && cat postgres.sh mysql.sh mariadb.sh server.sh)
     setpriv --pdeathsig TERM $as_server sh -c "$program" server.sh "$1" "$folder" $$ >>"$log" 2>&1 &
     server_pids="$server_pids $!"
 }
 
-# Nothing that a system must have: where it cannot be had, tests go on without it. Run in a shell of
-# its own, which ends when we die.
+# Fetches MySQL, which is optional: if it is not available, the tests run without it. Runs in a separate
+# shell, which ends when this process dies.
 fetch_mysql() {
     root=$SECRETS_TEST_TOOLS/mysql/root
     folder=$SECRETS_TEST_SERVERS/target-mysql
@@ -78,7 +79,7 @@ fetch_mysql() {
         : >"$folder/absent"
         return
     }
-    # Where nobody cannot reach it: by links, or copied to another disk.
+    # If the user `nobody` cannot reach it: hard links, or a copy on another disk.
     [ -z "$as_server" ] || setpriv $as_server test -x "$root/usr/sbin/mysqld" || {
         copy=$SECRETS_TEST_SERVERS/mysql
         cp -rl "$root" "$copy" 2>/dev/null || { rm -rf "$copy" && cp -r "$root" "$copy"; }
@@ -87,7 +88,7 @@ fetch_mysql() {
     ln -s "$root" "$folder/mysql"
 }
 
-# Waits until they answer, and exports where they are.
+# Waits until the servers answer, and exports their addresses.
 await_servers() {
     for server in $servers; do
         await_server "${server%:*}" || continue
@@ -113,10 +114,10 @@ await_server() {
     done
 }
 
-# Says what tests had to do without.
+# Prints which optional servers were missing.
 tell_absent() {
     [ ! -e "${SECRETS_TEST_SERVERS-}/without-mysql" ] ||
-        echo "no MySQL could be had (see $SECRETS_TEST_LOGS/target-mysql.log): rotation was tested without it"
+        echo "MySQL is not available (see $SECRETS_TEST_LOGS/target-mysql.log): rotation was tested without it"
 }
 
 stop_servers() {
@@ -135,12 +136,12 @@ remove_servers() {
     [ -z "${SECRETS_TEST_SERVERS-}" ] || rm -rf "$SECRETS_TEST_SERVERS"
 }
 
-# What earlier runs left, except where one still runs.
+# Removes the folders of earlier runs that have ended.
 remove_old_servers() {
     for folder in "$1"/servers-* /tmp/secrets-servers-*; do
         [ -O "$folder" ] || continue
         read -r pid 2>/dev/null <"$folder/pid" && kill -0 "$pid" 2>/dev/null && continue
-        # A server may be ending just now; then the next run does it.
+        # If a server is still ending, the next run removes its folder.
         rm -rf "$folder" 2>/dev/null || true
     done
 }

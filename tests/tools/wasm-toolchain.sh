@@ -1,10 +1,10 @@
 #!/bin/sh
-# Finds what compiles for wasm32-unknown-unknown. Usage: wasm-toolchain.sh FOLDER
-# Writes FOLDER/env, to be sourced: it exports what cargo must know and sets wasm_flags.
+# Finds a compiler for wasm32-unknown-unknown. Usage: wasm-toolchain.sh FOLDER
+# Writes FOLDER/env, to be sourced: it exports the variables for cargo and sets wasm_flags.
 #
-# First choice is the toolchain's own standard library, added by rustup where that can be reached.
-# Where it cannot, Debian's rustc-web brings a compiler with the source of its library, from which
-# cargo builds what is missing. Its packages are unpacked in FOLDER, not installed.
+# The first choice is the standard library of the toolchain, which rustup downloads if it can. Otherwise
+# Debian's rustc-web has a compiler with the source of its standard library, from which cargo builds the
+# missing parts. Its packages are unpacked in FOLDER, not installed.
 set -eu
 
 target=wasm32-unknown-unknown
@@ -12,18 +12,18 @@ folder=$(mkdir -p "$1" && cd "$1" && pwd)
 root=$folder/root
 
 has_target() {
-    # The name of the library's file ends in a hash.
+    # The file name of the library ends with a hash.
     set -- "$(rustc --print sysroot)/lib/rustlib/$target/lib"/libstd-*.rlib
     [ -e "$1" ]
 }
 
 add_target() {
-    # `timeout`, because a network that swallows packets would keep rustup waiting.
+    # `timeout`, because rustup would wait on a network that drops packets.
     command -v rustup >/dev/null && timeout 120 rustup target add "$target" >&2 && has_target
 }
 
 unpack_debian() {
-    # An old index may know only an old compiler.
+    # An old package index may contain only an old compiler.
     [ "$(id -u)" != 0 ] || apt-get update -q >&2
     library=$(depends libstd-rust-web-dev 'libstd-rust-web-[0-9.]*')
     llvm=$(depends "$library" 'libllvm[0-9.]*')
@@ -37,12 +37,12 @@ unpack_debian() {
     rm -r "$folder/debs"
 }
 
-# The newest dependency of a package that has a name like this.
+# Prints the newest dependency of a package whose name matches a pattern.
 depends() {
     apt-cache depends "$1" | sed -n "s/.*Depends: \($2\)$/\1/p" | sort -V | tail -n 1
 }
 
-# Where the unpacked compiler finds its own shared libraries.
+# Prints the folder of the unpacked compiler's own shared libraries.
 libraries() {
     for file in "$root"/usr/lib/*/librustc_driver-*.so; do
         dirname "$file"
@@ -55,7 +55,7 @@ debian_works() {
 }
 
 write_debian() {
-    # Debian's compiler calls a linker that it did not bring; the toolchain has one.
+    # Debian's compiler calls a linker that its packages do not contain; the toolchain has a linker.
     for linker in "$(rustc --print sysroot)"/lib/rustlib/*/bin/rust-lld; do
         break
     done
@@ -75,7 +75,7 @@ fail() {
 }
 
 main() {
-    # SECRETS_WASM_TOOLCHAIN=debian takes the second way where the first is open, to test it.
+    # SECRETS_WASM_TOOLCHAIN=debian forces the second choice, to test it.
     if [ "${SECRETS_WASM_TOOLCHAIN-}" != debian ] && { has_target || add_target; }; then
         echo 'wasm_flags=' >"$folder/env"
         return

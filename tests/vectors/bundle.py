@@ -1,6 +1,6 @@
-"""The independent reader and writer of bundles (SCB1), as `bundle/mod.rs` describes them.
+"""Independent reader and writer of bundles (SCB1), as described in `bundle/mod.rs`.
 
-Like `reference.py` it shares no code with the crates.
+Like `reference.py`, it shares no code with the crates.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ AAD = b"scb1"
 Json = dict[str, Any]
 
 
-# Texts of keys: like those of tokens, with other prefixes.
+# Text form of keys: like tokens, with other prefixes.
 
 
 def text_of(prefix: str, bits: bytes) -> str:
@@ -78,7 +78,7 @@ def labeled_expand(suite: bytes, prk: bytes, label: str, info: bytes, length: in
 
 
 def hpke_key(shared: bytes, enc: bytes, public: bytes, info: bytes) -> tuple[bytes, bytes]:
-    """The key and nonce of the first message between the holders of a Diffie-Hellman secret."""
+    """Key and nonce of the first message for a Diffie-Hellman secret."""
     prk = labeled_extract(KEM_ID, b"", "eae_prk", shared)
     secret = labeled_expand(KEM_ID, prk, "shared_secret", enc + public, 32)
     psk_id = labeled_extract(HPKE_ID, b"", "psk_id_hash", b"")
@@ -140,12 +140,12 @@ def chunk_nonce(number: int, is_last: bool) -> bytes:
     return number.to_bytes(11) + bytes([is_last])
 
 
-# Writing, with everything that is otherwise drawn given, and any of it wrong if wanted.
+# Writing. All random values are arguments, and any value can be wrong on purpose.
 
 
 @dataclass
 class Writer:
-    """A bundle to be. `slots` are recipients as the header has them."""
+    """Bundle to write. `slots` are the recipients as in the header."""
 
     file_key: bytes
     salt: bytes
@@ -173,7 +173,7 @@ class Writer:
         return key.public_key().public_bytes_raw()
 
     def header_json(self) -> bytes:
-        """The header as this writer's fields say."""
+        """Header with the fields of this writer."""
         whole = {
             "v": 1,
             "suite": SUITE,
@@ -196,7 +196,7 @@ class Writer:
         return AESGCM(key).encrypt(chunk_nonce(number, is_last), plain, b"")
 
     def file(self, header: bytes, chunks: bytes, signing: bytes | None = None) -> bytes:
-        """The file of a header and chunks, with its mac and signature."""
+        """File of a header and chunks, with mac and signature."""
         head = MAGIC + b"\1" + len(header).to_bytes(4) + header
         head += header_mac(self.file_key, self.salt, head)
         key = Ed25519PrivateKey.from_private_bytes(signing or self.signing)
@@ -286,7 +286,7 @@ def moment(value: Any) -> datetime:
 
 
 def known(header: Json) -> None:
-    """Refuses what is of a kind this reader does not know, whatever else it says."""
+    """Refuses unknown recipient types, whatever their other fields."""
     if not isinstance(header, dict):
         malformed()
     version, suite, chunk = header.get("v"), header.get("suite"), header.get("chunk")
@@ -417,7 +417,7 @@ def read_payload(payload: bytes) -> list[Json]:
 def open_bundle(
     data: bytes, unlock: Json, signer: str | None, at_least: int, now: int
 ) -> tuple[Json, list[Json]]:
-    """The header and the secrets of a bundle."""
+    """Opens a bundle. Returns its header and its secrets."""
     if len(data) < 13 or not data.startswith(MAGIC):
         malformed()
     if data[8] != 1:

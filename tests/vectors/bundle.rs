@@ -1,4 +1,4 @@
-//! Bundles, and the texts of the keys around them.
+//! Vectors of bundles and their keys.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -38,7 +38,7 @@ struct Given {
     text: String,
 }
 
-/// Bytes in base64, or some of another vector's.
+/// Bytes in base64, or a part of another vector.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Part {
@@ -93,7 +93,7 @@ impl Vector {
         parts.collect::<Vec<_>>().concat()
     }
 
-    /// What the vector says that it holds, with long values written out.
+    /// Returns the expected contents, with long values expanded.
     fn expected(&self) -> Value {
         let mut secrets = self.secrets.clone();
         for secret in secrets.as_array_mut().unwrap() {

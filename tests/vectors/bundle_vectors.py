@@ -1,4 +1,4 @@
-"""The vectors of bundles, written from fixed inputs by the writer of `bundle.py`."""
+"""Vectors of bundles, written from fixed inputs with the writer of `bundle.py`."""
 
 import base64
 import copy
@@ -17,7 +17,7 @@ STARTED = "2026-01-01T00:00:00Z"
 PROJECT = "00000000-0000-4000-8000-0000000000aa"
 ENVIRONMENT = "00000000-0000-4000-8000-0000000000bb"
 PASSPHRASE = "kvc correct horse battery"
-# The least that is taken, so that every reader is quick.
+# Minimum costs, so that every reader is fast.
 LEAST = {"m": 19_456, "it": 2, "p": 1}
 
 HEADER = {
@@ -40,7 +40,7 @@ THREE = [
     {"key": "_c.d-e", "value": "", "version": 4_294_967_295, "updated_at": "2025-12-31T23:59:59.250Z"},
 ]
 
-# Made by the Rust crate, so that this reader has opened what it writes.
+# Written by the Rust crate, so that this reader also opens its output.
 MADE_IN_RUST = (
     "U0NCVU5ETEUBAAACz3sidiI6MSwic3VpdGUiOiJBMjU2R0NNLUhLREYtU0hBMjU2Iiwic2FsdCI6ImRQNWY1YW01"
     "Z1Y4WGE0VHpsQlBrcUEiLCJjaHVuayI6NjU1MzYsInNlcSI6MTc2NzIyNTYwMDEyMzQ1NiwiY3JlYXRlZCI6IjIw"
@@ -92,7 +92,7 @@ class Maker:
         self.unlock = {"type": "key", "text": bundle.text_of("scbk_", self.key)}
 
     def writer(self, name: str = "golden", **header: object) -> bundle.Writer:
-        """A writer without recipients."""
+        """Writer without recipients."""
         named = {k: v for k, v in (HEADER | header).items() if v is not None}
         return bundle.Writer(
             self.fixed(f"bundle {name} file key", 32),
@@ -139,7 +139,7 @@ class Maker:
 
 
 def bytes_of(vector: Vector, vectors: list[Vector]) -> bytes:
-    """The bytes of a vector: base64, or parts, some of which are cut from others."""
+    """Bytes of a vector: base64, or parts, some of which are taken from other vectors."""
     if "bundle" in vector:
         return base64.b64decode(vector["bundle"])
     whole = b""
@@ -301,7 +301,7 @@ def payloads(make: Maker) -> None:
 
 def chunks(make: Maker) -> None:
     def filled(length: int) -> list[Vector]:
-        """Secrets whose payload has this length."""
+        """Secrets with a payload of this length."""
         secrets: list[Vector] = []
         while (left := length - len(compact(secrets))) > 0:
             empty = len(compact([secret("K000", "")])) - (1 if secrets else 2)
@@ -428,7 +428,7 @@ def damaged(make: Maker) -> None:
 
 
 def headers(make: Maker) -> None:
-    """Headers that break a rule, with mac and signature of whoever made them so."""
+    """Headers that break a rule, with the matching mac and signature of their writer."""
 
     def refuse(
         name: str, error: str = "malformed", text: Callable[[bytes], bytes] | None = None,
@@ -521,7 +521,7 @@ def headers(make: Maker) -> None:
 
 
 def refuse_costs(make: Maker) -> None:
-    """Costs that are out of bounds are refused before any is paid, so no key need be derived."""
+    """Costs out of bounds, which are refused before any key derivation."""
     unlock = {"type": "passphrase", "text": PASSPHRASE}
     for name, costs in (
         ("a memory of 19,455 KiB", {"m": 19_455}),
@@ -540,7 +540,7 @@ def refuse_costs(make: Maker) -> None:
 
 
 def keys(make: Maker) -> list[Vector]:
-    """Keys and their texts."""
+    """Keys and their text forms."""
 
     def accept(name: str, kind: str, bits: bytes, **more: object) -> Vector:
         text = bundle.text_of(PREFIXES[kind], bits)

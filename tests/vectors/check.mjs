@@ -1,4 +1,4 @@
-// Holds the module for JavaScript against the golden vectors, in Node.js and in a browser alike.
+// Checks the JavaScript module with the golden vectors, in Node.js and in a browser.
 
 const ofHex = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16));
 
@@ -7,11 +7,11 @@ const ofBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCo
 const expand = (value) =>
   typeof value === "string" ? value : (value.before ?? "") + value.repeat.repeat(value.times);
 
-// What the core seals and signs for itself: no part of it is there for JavaScript. The Rust tests and
-// the reference read these.
+// Internal formats of the core, which JavaScript does not have. The Rust tests and the reference read
+// these.
 const OF_THE_CORE = ["proxy.json", "wrapped.json", "xaes.json"];
 
-// Of a section not all may be for JavaScript; `null` where none is.
+// Check of each section; `null` if the section is not for JavaScript.
 const FILES = {
   "bundle.json": { keys: bundleKey, vectors: bundle },
   "formats.json": { read, write },
@@ -21,8 +21,8 @@ const FILES = {
   "webhook.json": { vectors: webhook },
 };
 
-// Checks every vector of the files named, which must be all that there are. Gives how many were
-// checked of each file, and what disagreed.
+// Checks every vector of the named files, which must be all files of the folder. Returns the number of
+// checked vectors of each file, and the mismatches.
 export async function check(module, names, load) {
   const counts = {};
   const failures = [];
@@ -50,7 +50,7 @@ export async function check(module, names, load) {
   return { counts, failures };
 }
 
-// Compares as JSON does; texts of values are not repeated.
+// Compares two values as JSON. The error does not contain the values.
 function same(what, found, expected) {
   if (JSON.stringify(sorted(found)) !== JSON.stringify(sorted(expected))) throw new Error(`${what} differs`);
 }
@@ -61,19 +61,19 @@ function sorted(value) {
   return Object.fromEntries(Object.entries(value).sort().map(([name, of]) => [name, sorted(of)]));
 }
 
-// What is thrown: its kind, and its fields where it has any.
+// Returns the kind of the thrown error, and its fields if it has any.
 function refusal(call) {
   try {
     call();
   } catch (error) {
-    if (!(error instanceof Error)) throw new Error("what was thrown is no Error");
+    if (!(error instanceof Error)) throw new Error("the thrown value is not an Error");
     return { kind: error.kind, ...(error.fields && { fields: error.fields }) };
   }
   throw new Error("was not refused");
 }
 
 function record(module, vector) {
-  if (![0, 1].includes(vector.flags)) throw new Error("a flag that no record has");
+  if (![0, 1].includes(vector.flags)) throw new Error("unknown flags");
   const sealed = {
     record: ofHex(vector.record),
     key: ofHex(vector.dek),
@@ -92,7 +92,7 @@ function record(module, vector) {
 }
 
 function token(module, vector) {
-  // A server looks up what only its length makes implausible.
+  // A token with a wrong length is plausible: the server looks it up.
   const expected = vector.valid || vector.reason === "length";
   same("whether it is plausible", module.isPlausibleToken(vector.token), expected);
 }
@@ -119,7 +119,7 @@ function write(module, vector) {
   else same("what is written", render(), vector.text);
 }
 
-// The place in a list stands in the field's name as well.
+// The field name contains the index in a list as well.
 function told({ kind, fields }) {
   const place = ({ field }) => /^secrets\[(\d+)\]/.exec(field)?.[1];
   return { kind, fields: fields.map((it) => (place(it) ? { ...it, index: Number(place(it)) } : it)) };
@@ -152,7 +152,7 @@ function bytesOf({ bundle, parts }, vectors) {
   return Uint8Array.from(pieces.flatMap((piece) => [...piece]));
 }
 
-// A text that is a key gets as far as the bundle. Public keys have no use here.
+// A valid key gets as far as opening the bundle. Public keys are not used here.
 function bundleKey(module, { kind, text, valid }, { vectors: [golden] }) {
   const given = {
     key: { key: text },

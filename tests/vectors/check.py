@@ -1,8 +1,8 @@
 """Checks every vector of every file with the independent reader, and the function of
-`examples/rotation-proxy` with those that are for it; exits 1 if one disagrees.
+`examples/rotation-proxy` with its vectors; exits with 1 if a vector does not match.
 
-A valid vector must open to what it says and, made again from its nonce, give the same bytes.
-An invalid one must be refused for the reason it says.
+A valid vector must open to its value and, sealed again with its nonce, give the same bytes.
+An invalid vector must be refused for its reason.
 """
 
 import functools
@@ -26,7 +26,7 @@ Vector = dict[str, Any]
 
 
 class Disagreement(Exception):
-    """What the reader found is not what the vector says."""
+    """The result of the reader differs from the vector."""
 
 
 def expect(what: str, found: object, expected: object) -> None:
@@ -39,7 +39,7 @@ def data(vector: Vector, field: str) -> bytes:
 
 
 def refusal(vector: Vector, attempt: Callable[[], object]) -> None:
-    """Makes an attempt that must fail for the vector's reason."""
+    """Runs a call that must fail for the vector's reason."""
     try:
         attempt()
     except ref.Refused as refused:
@@ -82,7 +82,7 @@ def record(vector: Vector) -> None:
 
 
 def value_of(vector: Vector) -> bytes:
-    """A value is text, or for a long one a piece of text and how often it stands there."""
+    """Expands a value: text, or a piece of text with the number of repetitions."""
     value = vector["value"]
     text: str = value if isinstance(value, str) else value["repeat"] * value["times"]
     return text.encode()
@@ -131,14 +131,14 @@ def token(vector: Vector) -> None:
 
 
 def proxy_heading(vector: Vector) -> dict[str, str]:
-    """What a vector says of a request, as it is written in one."""
+    """Fields of a request, from a vector."""
     names = ("ts", "config", "seq", "step", "outcome")
     heading = {name: str(vector[name]) for name in names if name in vector}
     return heading | {"nonce": ref.base64url(data(vector, "nonce"))}
 
 
 def function_opens(vector: Vector) -> bytes:
-    """What the function that we publish finds in a request."""
+    """Opens a request with the published function."""
     try:
         event, known = json.loads(vector["payload"]), [vector["secret"].encode()]
         _, _, inside = function.open_request(event, known, vector["now"], {})
@@ -205,7 +205,7 @@ def bundle(vector: Vector) -> None:
 
 @functools.cache
 def bundle_file() -> dict[str, list[Vector]]:
-    """The file, for the vectors that are cut from others."""
+    """Bytes of a bundle, for vectors that are parts of other vectors."""
     sections: dict[str, list[Vector]] = json.loads((HERE / "bundle.json").read_text())
     return sections
 
@@ -221,7 +221,7 @@ def bundle_key(vector: Vector) -> None:
             bits = bundles.bits_of(prefix, text)
         except ref.Refused:
             return
-        # A text as it should be, of a point that is none.
+        # A correct text form of an invalid point.
         return expect("whether it is of low order", bits in (bytes(32), b"\1" + bytes(31)), True)
     bits = data(vector, "bits")
     expect("the bits", bundles.bits_of(prefix, text), bits)
@@ -247,7 +247,7 @@ CHECKS: dict[str, dict[str, Callable[[Vector], None]]] = {
 
 
 def failures(file: str, section: str, vectors: list[Vector]) -> list[str]:
-    """The vectors of a section that disagree, and how. Any other error is one too."""
+    """Returns the mismatches of a section. Any other error is a mismatch too."""
     found = []
     seen = set()
     for vector in vectors:
@@ -266,7 +266,7 @@ def main() -> int:
     passed, failed = 0, []
     for file, checks in CHECKS.items():
         sections = json.loads((HERE / file).read_text())
-        # A section nobody reads is not checked, and an empty or missing one checks nothing.
+        # An unread section is not checked, and an empty or missing section checks nothing.
         if sections.keys() != checks.keys() or not all(sections.values()):
             failed.append(f"{file}: its sections are not {', '.join(checks)}")
             continue

@@ -1,6 +1,6 @@
 """Writes the vector files from fixed inputs; running it again changes nothing.
 
-Vectors are append-only: it refuses to write if one that is already in a file would change or go.
+Vectors are append-only: the program refuses to write if an existing vector would change or be removed.
 """
 
 import hashlib
@@ -25,19 +25,19 @@ def uuid(tail: str) -> str:
 
 
 def fixed(name: str, length: int) -> bytes:
-    """Bytes that look random and are the same each time."""
+    """Pseudorandom bytes, the same each time."""
     return hashlib.shake_128(b"secrets-core vectors: " + name.encode()).digest(length)
 
 
 def flipped(data: bytes, index: int, mask: int = 1) -> bytes:
-    """The bytes with bits of one of them flipped."""
+    """Flips bits of one byte."""
     changed = bytearray(data)
     changed[index] ^= mask
     return bytes(changed)
 
 
 def expand(value: str | Vector) -> bytes:
-    """The bytes of a value as the files write it."""
+    """Bytes of a value, as written in the files."""
     text: str = value if isinstance(value, str) else value["repeat"] * value["times"]
     return text.encode()
 
@@ -47,7 +47,7 @@ def repeat(times: int) -> Vector:
 
 
 def xaes() -> dict[str, list[Vector]]:
-    """The vectors of the specification, and the ways an AEAD must refuse."""
+    """Vectors of the specification, and inputs that an AEAD must refuse."""
     nonce = b"ABCDEFGHIJKLMNOPQRSTUVWX"
     text = b"XAES-256-GCM"
     first = bytes.fromhex("ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271")
@@ -102,7 +102,7 @@ def xaes() -> dict[str, list[Vector]]:
     }
 
 
-# The record that the published example and every mutation below start from.
+# Record of the published example, from which every mutation below starts.
 DEK = bytes(range(32))
 DEK_VER = 3
 GOLDEN_NONCE = bytes(range(0xA0, 0xB8))
@@ -114,7 +114,7 @@ CONTEXT: Vector = {
     "environment_id": uuid("bb"),
     "object_id": uuid("cc"),
     "key_name": "DATABASE_URL",
-    # Text, because JavaScript's numbers end at 2^53.
+    # Text, because JavaScript numbers are exact only up to 2^53.
     "version": "7",
 }
 GOLDEN = bytes.fromhex(
@@ -152,7 +152,7 @@ def accepted_record(
     nonce: bytes | None = None,
     **changes: object,
 ) -> Vector:
-    """A record that opens, in the golden context but for the changes named."""
+    """Record that opens, in the golden context with the given changes."""
     context = CONTEXT | changes
     nonce = nonce or fixed(name, ref.NONCE_BYTES)
     record = ref.seal(dek, dek_ver, nonce, context_of(context), expand(value))
@@ -177,7 +177,7 @@ def refused_record(
     dek_ver: int = DEK_VER,
     **changes: object,
 ) -> Vector:
-    """A record that does not open: the golden one, unless told otherwise, where it is not from."""
+    """Record that does not open: by default the golden record, in a context that is not its own."""
     return {
         "name": name,
         "valid": False,
@@ -191,11 +191,11 @@ def refused_record(
 
 
 def accepted_records() -> list[Vector]:
-    """Sizes on both sides of each edge, and contexts of every kind."""
+    """Sizes on both sides of each boundary, and contexts of every kind."""
     golden = accepted_record("golden value", GOLDEN_VALUE, nonce=GOLDEN_NONCE)
-    # One nonce for two records: in a test only.
+    # One nonce for two records, which is acceptable only in a test.
     hidden = accepted_record("golden hidden", "", nonce=GOLDEN_NONCE, flags=1, version="8")
-    # If the reference goes wrong, the published bytes win.
+    # The published bytes take precedence over the reference.
     assert golden["record"] == GOLDEN.hex() and hidden["record"] == GOLDEN_HIDDEN.hex()
 
     whole: Vector = {"environment_id": NIL, "key_name": ""}
@@ -248,14 +248,14 @@ def accepted_records() -> list[Vector]:
 
 
 def ids() -> Vector:
-    """Four ids in which no two bytes of a context are alike: a reader that swaps them fails."""
+    """Four ids in which no two bytes of a context are equal: a reader that swaps bytes fails."""
     data = bytes(range(1, 65))
     names = ("instance_id", "project_id", "environment_id", "object_id")
     return {name: str(UUID(bytes=data[i * 16 : i * 16 + 16])) for i, name in enumerate(names)}
 
 
 def moved_records() -> list[Vector]:
-    """The golden record, whole, in every place but its own."""
+    """The intact golden record, in every context but its own."""
     project, environment = CONTEXT["project_id"], CONTEXT["environment_id"]
     return [
         refused_record("another instance", "tag", instance_id=uuid("2")),
@@ -326,9 +326,9 @@ def damaged_records() -> list[Vector]:
 
 
 def faulty_records() -> list[Vector]:
-    """Records whose tag is right: only a check of its own refuses them.
+    """Records with a correct tag, which only an explicit check refuses.
 
-    Each is sealed with the right key for the golden context, by a writer that is wrong.
+    Each is sealed with the right key for the golden context, by a faulty writer.
     """
 
     def with_header(name: str, start: bytes) -> Vector:
@@ -353,7 +353,7 @@ def faulty_records() -> list[Vector]:
         with_inner("length one more than there is", 61, b"x" * 60),
         with_inner("length of the next bucket", 124, b"x" * 60),
         with_inner("length 2^31", 2**31, value + zeros),
-        # These two wrap around to something small where a length has 32 bits, as in wasm.
+        # These two lengths wrap around to a small number in 32 bits, as in wasm.
         with_inner("length 2^32 - 4", 2**32 - 4, value + zeros),
         with_inner("length 2^32 - 1", 2**32 - 1, value + zeros),
         with_inner("first byte of the padding not zero", len(value), value + b"\1" + zeros[1:]),
@@ -402,7 +402,7 @@ INSTANCE = uuid("1")
 
 
 def project_keys() -> list[Vector]:
-    """Project keys, and the instance's own keys, which are wrapped as those of no project."""
+    """Project keys, and the instance's own keys, which are wrapped like keys without a project."""
     wrapping = ref.purpose_key(KEK, UUID(INSTANCE), "dek-wrap")
     place: Vector = {"instance_id": INSTANCE, "project_id": uuid("aa"), "dek_ver": 3}
 
@@ -437,7 +437,7 @@ def project_keys() -> list[Vector]:
         }
 
     def faulty(name: str, reason: str, key: bytes, wrapping: bytes, aad: bytes) -> Vector:
-        """Wrapped without an error of the cipher, by a writer that is wrong."""
+        """Wraps a key correctly, but with wrong contents, like a faulty writer."""
         return refuse(name, reason, ref.wrap(wrapping, fixed(name, ref.NONCE_BYTES), key, aad))
 
     good = accept("project key", DEK)
@@ -468,7 +468,7 @@ def project_keys() -> list[Vector]:
 
 
 def instance_keys() -> list[Vector]:
-    """Instance keys, wrapped under the root key directly."""
+    """Instance keys, wrapped directly under the root key."""
     place: Vector = {"instance_id": INSTANCE, "kek_id": 1}
 
     def aad(fields: Vector) -> bytes:
@@ -501,7 +501,7 @@ def instance_keys() -> list[Vector]:
         }
 
     def faulty(name: str, reason: str, key: bytes, aad: bytes) -> Vector:
-        """Wrapped without an error of the cipher, by a writer that is wrong."""
+        """Wraps a key correctly, but with wrong contents, like a faulty writer."""
         nonce = fixed(f"instance: {name}", ref.NONCE_BYTES)
         return refuse(name, reason, ref.wrap(ROOT, nonce, key, aad))
 
@@ -524,7 +524,7 @@ def instance_keys() -> list[Vector]:
 
 
 def damaged_keys(wrapped: bytes) -> list[tuple[str, str, bytes]]:
-    """What can happen to any wrapped key: a name, the reason to refuse it, the bytes."""
+    """Changes to any wrapped key: a name, the reason for the refusal, the bytes."""
     return [
         ("first byte of the nonce", "tag", flipped(wrapped, 0)),
         ("last byte of the nonce", "tag", flipped(wrapped, 23)),
@@ -548,7 +548,7 @@ def wrapped() -> dict[str, list[Vector]]:
         "zeros": bytes(32),
         "00 to 1f": bytes(range(32)),
     }
-    # The purposes that are derived; token pepper, audit, manifest and signing keys are random.
+    # The derived purposes; token pepper, audit, manifest and signing keys are random.
     purposes = [(name, KEK, INSTANCE, name) for name in ("dek-wrap", "canary")] + [
         ("dek-wrap of another instance", KEK, uuid("2"), "dek-wrap")
     ]
@@ -620,7 +620,7 @@ def token() -> dict[str, list[Vector]]:
             refuse(
                 "checksum of the body without its prefix", "checksum", body + ref.checksum(body[4:])
             ),
-            # Agrees with the right one modulo 2^32: a reader that decodes it must not wrap around.
+            # Equal to the right value modulo 2^32: a reader that decodes it must not wrap around.
             refuse("checksum and 2^32", "checksum", body + ref.base62(crc + 2**32, 6)),
             refuse("checksum of zeros", "checksum", body + "000000"),
             refuse("checksum before the body", "checksum", "env_" + digits + body[4:]),
@@ -645,9 +645,9 @@ def token() -> dict[str, list[Vector]]:
                 )
             ),
             refuse("a dash in the checksum", "alphabet", text[:-1] + "-"),
-            # 53 bytes, of which two are one letter on both sides of where the checksum begins.
+            # 53 bytes, of which two are one letter that spans the beginning of the checksum.
             refuse("a letter of two bytes", "alphabet", body[:-1] + "\u00e9" + digits[1:]),
-            # 53 letters that a reader which counts letters would find long enough.
+            # 53 letters, but not 53 bytes: a reader that counts letters would accept the length.
             refuse("53 letters, 54 bytes", "length", body[:-1] + "\u00e9" + digits),
             refuse("a wide digit", "length", "env_\uff10" + text[5:]),
         ]
@@ -673,7 +673,7 @@ def proxy_heading(**other: str) -> dict[str, str]:
 
 
 def with_field(payload: str, name: str, value: object) -> str:
-    """The same with another value for a field, or without it."""
+    """Changes or removes a field of an object."""
     fields = json.loads(payload) | {name: value}
     return json.dumps({k: v for k, v in fields.items() if v is not None}, separators=(",", ":"))
 
@@ -767,7 +767,7 @@ def proxy_answers() -> list[Vector]:
     payload = golden["payload"]
     fields = json.loads(payload)
     request = ref.proxy_request(PROXY_SECRET.encode(), proxy_heading(), bytes(12), b"{}")
-    # Under the key of requests, and signed as an answer.
+    # Encrypted with the key of requests, and signed as an answer.
     ct = json.loads(request)["ct"]
     sig = ref.proxy_signature(
         PROXY_SECRET.encode(), "answer", asked["nonce"], asked["seq"], asked["step"], "ok", ct
@@ -814,7 +814,7 @@ SENT = 1767225600
 
 
 def delivery(name: str, refusal: str | None = None, **other: object) -> Vector:
-    """A delivery; where nothing else is said, signed for what it says."""
+    """Delivery, by default with a correct signature."""
     fields = {
         "secret": WEBHOOK_SECRET,
         "id": "msg_0000000000000000000000001",
@@ -888,7 +888,7 @@ def webhook() -> dict[str, list[Vector]]:
 
 
 def kept(old: dict[str, list[Vector]], new: dict[str, list[Vector]]) -> bool:
-    """Whether every vector of a file as it was is in it as it will be, unchanged."""
+    """True if every existing vector of a file stays unchanged in the new file."""
     return all(vector in new.get(section, []) for section in old for vector in old[section])
 
 
@@ -908,7 +908,7 @@ def main() -> int:
         path = HERE / name
         content = make()
         if path.exists() and not kept(json.loads(path.read_text()), content):
-            print(f"{name}: a vector would change or go; vectors are append-only", file=sys.stderr)
+            print(f"{name}: a vector would change or be removed; vectors are append-only", file=sys.stderr)
             return 1
         path.write_text(json.dumps(content, indent=1) + "\n")
     return 0

@@ -1,6 +1,6 @@
-//! The golden vectors of this folder, read by the crates themselves: what is valid opens and is made
-//! again bit for bit, what is not is refused.
-#![expect(clippy::unwrap_used, reason = "a test stops where it fails")]
+//! The golden vectors of this folder, checked with the crates: valid vectors open and are
+//! reproduced exactly, invalid vectors are refused.
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod bundle;
 mod proxy;
@@ -19,7 +19,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
-/// Bytes that stand as hex in the files.
+/// Bytes, written as hex in the files.
 #[derive(Default)]
 struct Bytes(Vec<u8>);
 
@@ -44,7 +44,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// The vectors of a section that are wanted; there must be some, or nothing is tested.
+/// Reads the selected vectors of a section, which must not be empty.
 fn section<T: DeserializeOwned>(file: &str, section: &str, wanted: fn(&T) -> bool) -> Vec<T> {
     let path = format!("{}/vectors/{file}", env!("CARGO_MANIFEST_DIR"));
     let mut sections: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
@@ -54,8 +54,8 @@ fn section<T: DeserializeOwned>(file: &str, section: &str, wanted: fn(&T) -> boo
     vectors
 }
 
-/// What nobody reads would prove nothing. Python and JavaScript have the same test of what is for
-/// them.
+/// An unread section would test nothing. Python and JavaScript have the same test for their
+/// sections.
 #[test]
 fn every_section_of_vectors_is_read() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors");

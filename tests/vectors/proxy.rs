@@ -1,4 +1,4 @@
-//! What a function in a target's network is asked, and what it says.
+//! Vectors of the messages to and from a rotation function in a target's network.
 
 use chrono::DateTime;
 use secrets_core::crypto::Plaintext;

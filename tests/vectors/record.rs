@@ -1,4 +1,4 @@
-//! Sealed records.
+//! Vectors of sealed records.
 
 use secrets_core::crypto::{Plaintext, ProjectKey, Purpose, RecordContext, Sealed, Undecryptable};
 use serde::Deserialize;

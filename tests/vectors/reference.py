@@ -1,9 +1,9 @@
-"""The independent reader: keys, records and tokens as `encryption.md` describes them, and what is
-said to functions as `rotations/envelope.rs` does.
+"""Independent implementation of the formats: keys, records and tokens as described in `encryption.md`,
+and messages to rotation functions as described in `rotations/envelope.rs`.
 
-It shares no code with the Rust crates, so that a mistake has to be made twice to go unseen.
-It follows the text of the formats and nothing else; speed and wiping memory are not its concern.
-Needs Python 3.11 and the package `cryptography`.
+It shares no code with the Rust crates, so that only a mistake made twice stays undetected. It follows
+only the text of the formats, and ignores speed and wiping of memory. Needs Python 3.11 and the package
+`cryptography`.
 """
 
 import base64
@@ -29,7 +29,7 @@ LENGTH_BYTES = 4
 
 
 class Refused(Exception):
-    """The input is not what it claims to be; `reason` is the word the vectors use for why."""
+    """Invalid input. `reason` is the reason in the vectors."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -40,7 +40,7 @@ class Refused(Exception):
 
 
 def xaes_derive(key: bytes, nonce: bytes) -> tuple[bytes, bytes]:
-    """The AES-256-GCM key and nonce that stand for a key and a 24-byte nonce.
+    """Derives the AES-256-GCM key and nonce from a key and a 24-byte nonce.
 
     This is the counter KDF of NIST SP 800-108r1 over AES-CMAC with label "X". Its messages are
     one full block each, so CMAC is one block encryption under the subkey K1.
@@ -60,13 +60,13 @@ def xaes_derive(key: bytes, nonce: bytes) -> tuple[bytes, bytes]:
 
 
 def xaes_encrypt(key: bytes, nonce: bytes, plaintext: bytes, aad: bytes) -> bytes:
-    """The ciphertext followed by its tag."""
+    """Returns the ciphertext followed by its tag."""
     derived, short_nonce = xaes_derive(key, nonce)
     return AESGCM(derived).encrypt(short_nonce, plaintext, aad)
 
 
 def xaes_decrypt(key: bytes, nonce: bytes, ciphertext: bytes, aad: bytes) -> bytes:
-    """The plaintext of a ciphertext followed by its tag."""
+    """Decrypts a ciphertext followed by its tag."""
     if len(ciphertext) < TAG_BYTES:
         raise Refused("length")
     derived, short_nonce = xaes_derive(key, nonce)
@@ -77,10 +77,10 @@ def xaes_decrypt(key: bytes, nonce: bytes, ciphertext: bytes, aad: bytes) -> byt
 
 
 def xaes_accumulated(iterations: int) -> bytes:
-    """The hash of the specification's accumulated test.
+    """Hash of the specification's accumulated test.
 
-    The inputs are read one after the other from SHAKE-128 of nothing; the ciphertexts go into a
-    second SHAKE-128.
+    The inputs are read one after the other from SHAKE-128 of the empty input; the ciphertexts go
+    into a second SHAKE-128.
     """
     longest = KEY_BYTES + NONCE_BYTES + 2 * (1 + 255)
     stream = memoryview(hashlib.shake_128().digest(iterations * longest))
@@ -106,7 +106,7 @@ def xaes_accumulated(iterations: int) -> bytes:
 
 @dataclass(frozen=True)
 class Context:
-    """Where a record belongs. It is authenticated and not stored in the record."""
+    """Context of a record, which is authenticated but not stored in the record."""
 
     purpose: int
     flags: int
@@ -118,7 +118,8 @@ class Context:
     version: int
 
     def encode(self) -> bytes:
-        """Every field has a fixed width or a length before it: no two contexts look alike."""
+        """Encodes the context. Each field has a fixed width or a length prefix, so that the encoding
+        is unambiguous."""
         name = self.key_name.encode()
         return (
             b"SCv1\0"
@@ -134,12 +135,12 @@ class Context:
 
 
 def header(dek_ver: int, nonce: bytes) -> bytes:
-    """The 31 bytes before the ciphertext."""
+    """Returns the 31 bytes before the ciphertext."""
     return b"S\x01\x01" + dek_ver.to_bytes(4) + nonce
 
 
 def padded_length(value_length: int) -> int:
-    """The length of the inner plaintext of a value: its length field, itself and zeros.
+    """Length of the inner plaintext of a value: the length field, the value and zeros.
 
     Up to 1 KiB a multiple of 64. Above, Padme: the length keeps as many leading bits as its
     exponent has, rounded up, so that zeros are at most 12 percent.
@@ -154,16 +155,16 @@ def padded_length(value_length: int) -> int:
 
 
 def pad(value: bytes) -> bytes:
-    """The inner plaintext of a value."""
+    """Returns the inner plaintext of a value."""
     return (len(value).to_bytes(LENGTH_BYTES) + value).ljust(padded_length(len(value)), b"\0")
 
 
 def unpad(inner: bytes) -> bytes:
-    """The value of an inner plaintext, which must be exactly what `pad` makes of it.
+    """Returns the value of an inner plaintext, which must be exactly the output of `pad`.
 
-    The tag was right, so only a faulty writer gets here with anything else. It is refused all the
-    same: one value under one nonce then has one record, and a writer that shows the length of its
-    values, or hides something after them, is found by the first reader.
+    The tag was right, so only a faulty writer can cause another padding. It is refused all the
+    same: then one value with one nonce has exactly one record, and a writer that shows the length
+    of its values, or hides data after them, is detected by the first reader.
     """
     length = int.from_bytes(inner[:LENGTH_BYTES])
     value = inner[LENGTH_BYTES : LENGTH_BYTES + length]
@@ -173,18 +174,18 @@ def unpad(inner: bytes) -> bytes:
 
 
 def encrypt_record(dek: bytes, head: bytes, context: Context, inner: bytes) -> bytes:
-    """A record of any header and inner plaintext, also of wrong ones: vectors need those."""
+    """Seals any header and inner plaintext, also wrong ones, which the vectors need."""
     aad = head[:7] + context.encode()
     return head + xaes_encrypt(dek, head[7:], inner, aad)
 
 
 def seal(dek: bytes, dek_ver: int, nonce: bytes, context: Context, value: bytes) -> bytes:
-    """The record of a value. The nonce is an argument only so that vectors can be repeated."""
+    """Seals a value. The nonce is an argument only so that vectors can be reproduced."""
     return encrypt_record(dek, header(dek_ver, nonce), context, pad(value))
 
 
 def open_record(deks: Mapping[int, bytes], context: Context, record: bytes) -> bytes:
-    """The value of a record, given the project keys held, by version."""
+    """Opens a record with the available project keys, by version."""
     if len(record) < HEADER_BYTES + TAG_BYTES:
         raise Refused("length")
     if record[:3] != b"S\x01\x01":
@@ -205,32 +206,32 @@ def hkdf(secret: bytes, salt: bytes | None, info: str) -> bytes:
 
 
 def purpose_key(kek: bytes, instance_id: UUID, purpose: str) -> bytes:
-    """The key that an instance key gives for one purpose."""
+    """Derives the key for a purpose from an instance key."""
     return hkdf(kek, instance_id.bytes, f"secrets-core/v1/{purpose}")
 
 
 def rk_id(root: bytes) -> bytes:
-    """Names a root key without telling anything of it."""
+    """Identifier of a root key that reveals nothing about the key."""
     return hkdf(root, None, "secrets-core/v1/root-id")[:8]
 
 
 def project_key_aad(instance_id: UUID, project_id: UUID, dek_ver: int) -> bytes:
-    """What a wrapped project key is bound to."""
+    """Context that a wrapped project key is bound to."""
     return b"SCv1\0dek" + instance_id.bytes + project_id.bytes + dek_ver.to_bytes(4)
 
 
 def instance_key_aad(instance_id: UUID, kek_id: int) -> bytes:
-    """What a wrapped instance key is bound to."""
+    """Context that a wrapped instance key is bound to."""
     return b"SCv1\0kek" + instance_id.bytes + kek_id.to_bytes(4)
 
 
 def wrap(wrapping_key: bytes, nonce: bytes, key: bytes, aad: bytes) -> bytes:
-    """A key, wrapped. The nonce is an argument only so that vectors can be repeated."""
+    """Wraps a key. The nonce is an argument only so that vectors can be reproduced."""
     return nonce + xaes_encrypt(wrapping_key, nonce, key, aad)
 
 
 def unwrap(wrapping_key: bytes, wrapped: bytes, aad: bytes) -> bytes:
-    """The key in a wrapped one, which is always 72 bytes."""
+    """Unwraps a key. A wrapped key always has 72 bytes."""
     if len(wrapped) != NONCE_BYTES + KEY_BYTES + TAG_BYTES:
         raise Refused("length")
     return xaes_decrypt(wrapping_key, wrapped[:NONCE_BYTES], wrapped[NONCE_BYTES:], aad)
@@ -238,7 +239,7 @@ def unwrap(wrapping_key: bytes, wrapped: bytes, aad: bytes) -> bytes:
 
 # Service tokens.
 
-# In the order of ASCII, so that tokens of equal length sort as their numbers do.
+# In ASCII order, so that tokens of equal length sort like their numbers.
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TOKEN_PREFIX = "env_"
 BODY_DIGITS = 43
@@ -247,7 +248,7 @@ TOKEN_LENGTH = len(TOKEN_PREFIX) + BODY_DIGITS + CHECKSUM_DIGITS
 
 
 def base62(number: int, digits: int) -> str:
-    """A number in base 62, most significant digit first, zeros in front."""
+    """Encodes a number in base 62, most significant digit first, with leading zeros."""
     text = ""
     for _ in range(digits):
         number, digit = divmod(number, 62)
@@ -256,20 +257,20 @@ def base62(number: int, digits: int) -> str:
 
 
 def checksum(text: str) -> str:
-    """The six digits that end a token: the CRC-32 (the one of zlib) of all that precedes."""
+    """Last six digits of a token: the CRC-32 (as in zlib) of all characters before them."""
     return base62(zlib.crc32(text.encode()), CHECKSUM_DIGITS)
 
 
 def token(entropy: bytes) -> str:
-    """The token of 32 random bytes, read as one big-endian number."""
+    """Encodes 32 random bytes, read as one big-endian number, as a token."""
     text = TOKEN_PREFIX + base62(int.from_bytes(entropy), BODY_DIGITS)
     return text + checksum(text)
 
 
 def check_token(text: str) -> None:
-    """Refuses what cannot be a token of ours.
+    """Refuses a text that cannot be a token of this service.
 
-    The body is not decoded: nothing needs its number, the token is looked up by its MAC.
+    The body is not decoded: its number is not needed, since the token is looked up by its MAC.
     """
     if not text.startswith(TOKEN_PREFIX):
         raise Refused("prefix")
@@ -282,13 +283,13 @@ def check_token(text: str) -> None:
 
 
 def token_mac(pepper: bytes, text: str) -> bytes:
-    """What is stored of a token."""
+    """MAC of a token, which is stored instead of the token."""
     return hmac.digest(pepper, b"secrets-core/v1/token\0" + text.encode(), "sha256")
 
 
-# Requests to a function in a target's network, and its answers, version 1.
+# Requests to a rotation function in a target's network, and its answers, version 1.
 
-# How far the clocks of both may differ, in seconds.
+# Maximum difference of the two clocks, in seconds.
 PROXY_WINDOW = 300
 PROXY_LIMIT = 16 * 1024
 REQUEST_FIELDS = ["v", "kid", "ts", "nonce", "config", "seq", "step", "ct", "sig"]
@@ -297,12 +298,12 @@ NUMBERS = {"v", "ts", "seq"}
 
 
 def base64url(data: bytes) -> str:
-    """Without padding."""
+    """Encodes bytes as base64url without padding."""
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def from_base64url(text: str) -> bytes:
-    """The bytes of a text that is exactly what `base64url` makes of them."""
+    """Decodes a text, which must be exactly the output of `base64url`."""
     data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if base64url(data) != text:
         raise Refused("encoding")
@@ -310,15 +311,15 @@ def from_base64url(text: str) -> bytes:
 
 
 def proxy_signature(secret: bytes, kind: str, nonce: str, *fields: str) -> str:
-    """Over a request (whose kind is its time) or an answer (whose kind is `answer`)."""
+    """Signature of a request (its kind is its time) or an answer (its kind is `answer`)."""
     rest = hashlib.sha256(".".join(fields).encode()).hexdigest()
     key = hkdf(secret, None, "lambda/mac")
     return hmac.digest(key, f"v1.{kind}.{nonce}.{rest}".encode(), "sha256").hex()
 
 
 def proxy_request(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: bytes) -> str:
-    """The request with this heading: `ts`, `nonce`, `config`, `seq` and `step`, as they are written.
-    What is drawn at random is an argument only so that vectors can be repeated."""
+    """Seals a request with this heading: `ts`, `nonce`, `config`, `seq` and `step`, as written.
+    Random values are arguments only so that vectors can be reproduced."""
     ts, nonce, config, seq, step = (
         heading[name] for name in ("ts", "nonce", "config", "seq", "step")
     )
@@ -331,7 +332,7 @@ def proxy_request(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: 
 
 
 def open_proxy_request(secret: bytes, now: int, payload: str) -> bytes:
-    """What a request holds, if it is one: signed, of these minutes, and whole."""
+    """Opens a request, which must be signed, recent and intact."""
     fields = from_json(REQUEST_FIELDS, payload)
     kid, ts, nonce, config, seq, step, ct, sig = (fields[name] for name in REQUEST_FIELDS[1:])
     if kid != hkdf(secret, None, "lambda/kid")[:8].hex():
@@ -345,7 +346,7 @@ def open_proxy_request(secret: bytes, now: int, payload: str) -> bytes:
 
 
 def proxy_answer(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: bytes) -> str:
-    """The answer with this heading: `nonce`, `seq`, `step` and `outcome`."""
+    """Seals an answer with this heading: `nonce`, `seq`, `step` and `outcome`."""
     nonce, seq, step, outcome = (heading[name] for name in ("nonce", "seq", "step", "outcome"))
     key = hkdf(secret, from_base64url(nonce), "lambda/enc/answer")
     bound = ".".join(["v1", "answer", nonce, seq, step, outcome])
@@ -355,7 +356,7 @@ def proxy_answer(secret: bytes, heading: Mapping[str, str], iv: bytes, inside: b
 
 
 def open_proxy_answer(secret: bytes, heading: Mapping[str, str], payload: str) -> tuple[str, bytes]:
-    """The outcome of an answer to the request with this heading, and what it holds."""
+    """Opens the answer to the request with this heading. Returns its outcome and its content."""
     fields = from_json(ANSWER_FIELDS, payload)
     nonce, seq, step, outcome, ct, sig = (fields[name] for name in ANSWER_FIELDS[1:])
     if sig != proxy_signature(secret, "answer", nonce, seq, step, outcome, ct):
@@ -367,7 +368,7 @@ def open_proxy_answer(secret: bytes, heading: Mapping[str, str], payload: str) -
 
 
 def opened(key: bytes, bound: str, ct: str) -> bytes:
-    """What 12 bytes of nonce, a ciphertext and its tag hide."""
+    """Decrypts 12 bytes of nonce, a ciphertext and its tag."""
     sealed = from_base64url(ct)
     try:
         return AESGCM(key).decrypt(sealed[:12], sealed[12:], bound.encode())
@@ -376,7 +377,7 @@ def opened(key: bytes, bound: str, ct: str) -> bytes:
 
 
 def as_json(names: Sequence[str], values: Sequence[str]) -> str:
-    """An object of numbers and texts, in this order and without spaces."""
+    """Encodes an object of numbers and texts, in this order and without spaces."""
     fields = {
         name: int(value) if name in NUMBERS else value
         for name, value in zip(names, values, strict=True)
@@ -385,7 +386,7 @@ def as_json(names: Sequence[str], values: Sequence[str]) -> str:
 
 
 def from_json(names: Sequence[str], payload: str) -> dict[str, str]:
-    """The fields of an object that has exactly these, as they are written."""
+    """Returns the fields of an object, which must have exactly these fields, as written."""
     fields = json.loads(payload)
     kinds = {name: int if name in NUMBERS else str for name in names}
     if len(payload) > PROXY_LIMIT or fields.keys() != kinds.keys() or fields["v"] != 1:
@@ -395,7 +396,7 @@ def from_json(names: Sequence[str], payload: str) -> dict[str, str]:
     return {name: str(value) for name, value in fields.items()}
 
 
-# What is delivered to webhooks: Standard Webhooks.
+# Webhook deliveries: Standard Webhooks.
 
 
 def base64_text(data: bytes) -> str:
@@ -420,7 +421,7 @@ def webhook_signature(secret: str, id: str, timestamp: str, body: bytes) -> str:
 def check_webhook(
     secret: str, headers: tuple[str, str, str], body: bytes, now: int
 ) -> None:
-    """Refuses what was not signed with the secret, or not about now."""
+    """Refuses a delivery that was not signed with the secret, or not recently."""
     id, timestamp, signature = headers
     webhook_key(secret)
     try:

@@ -1,4 +1,4 @@
-//! What texts mean: formats that secrets come and go in, and what scans tell.
+//! Vectors of texts: formats of secrets, and scans.
 
 use std::fs;
 
@@ -58,8 +58,8 @@ fn found(vector: &Vector) -> (&'static str, Value) {
     ("found", serde_json::to_value(told).unwrap())
 }
 
-/// Holds every vector of a section against what it comes to, or writes down what it comes to where
-/// nothing is written and the caller asks for it.
+/// Compares every vector of a section with the actual result. Fills in missing results if the
+/// environment variable asks for it.
 #[track_caller]
 fn check(file: &str, section: &str, outcome: fn(&Vector) -> (&'static str, Value)) {
     let path = format!("{}/vectors/{file}", env!("CARGO_MANIFEST_DIR"));

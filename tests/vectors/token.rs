@@ -1,4 +1,4 @@
-//! The text of service tokens.
+//! Vectors of service tokens.
 
 use secrets_core::crypto::{TokenMac, TokenText};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Deliveries to webhooks.
+//! Vectors of webhook deliveries.
 
 use secrets_core::model::Time;
 use secrets_core::crypto::WebhookSecret;
@@ -21,7 +21,7 @@ struct Vector {
     now: i64,
 }
 
-/// The kind of its refusal; nothing where it is taken.
+/// Kind of the error; empty if the delivery is accepted.
 fn refusal(vector: &Vector) -> &'static str {
     let Ok(secret) = WebhookSecret::new(vector.secret.clone()) else { return "invalid" };
     let Vector { id, timestamp, signature, body, .. } = vector;

@@ -1,4 +1,4 @@
-//! The keys between the root key and a project's.
+//! Vectors of the keys between the root key and the project keys.
 
 use secrets_core::crypto::published::{
     instance_key_context, keyring, purpose_key, wrap_instance_key, wrap_project_key,
@@ -141,7 +141,7 @@ fn each_purpose_has_its_key() {
     }
 }
 
-/// Keys are not shown; two are the same if they seal the same.
+/// Fingerprint of a key: keys have no `Debug`, and are equal if they seal the same bytes.
 fn tells(key: &Key) -> Sealed {
     seals(&ProjectKey::new(key, 1))
 }

@@ -1,4 +1,4 @@
-//! The cipher that seals records and keys.
+//! Vectors of XAES-256-GCM, the cipher that seals records and keys.
 
 use serde::Deserialize;
 use shake::Shake128;

@@ -1,5 +1,5 @@
-// Verifies a delivery with the package of the standard for Node.js: `node verify.mjs FILE`. The file
-// holds the secret, the headers and the body; the message is printed, or the program fails.
+// Verifies a delivery with the Standard Webhooks package for Node.js: `node verify.mjs FILE`. The file
+// contains the secret, the headers and the body; the message is printed, or the program fails.
 import { readFileSync } from 'node:fs';
 import { Webhook } from 'standardwebhooks';
 

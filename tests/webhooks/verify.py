@@ -1,5 +1,5 @@
-"""Verifies a delivery with the package of the standard for Python: verify.py FILE. The file holds the
-secret, the headers and the body; the message is printed, or the program fails."""
+"""Verifies a delivery with the Standard Webhooks package for Python: verify.py FILE. The file contains
+the secret, the headers and the body; the message is printed, or the program fails."""
 
 import json
 import sys

@@ -17,7 +17,7 @@ use secrets_core::egress::EgressPolicy;
 use secrets_core::jwt::DevKey;
 use secrets_core::users::SyncUser;
 use secrets_core::engine::Ports;
-use secrets_core::service::Service;
+use secrets_core::Service;
 use zeroize::Zeroizing;
 
 use super::{open, say, serve};

@@ -15,7 +15,7 @@ use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store, StoreError};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use zeroize::Zeroizing;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use secrets_core::model::Clock;
 use secrets_core::engine::Ports;
-use secrets_core::service::Service;
+use secrets_core::Service;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;

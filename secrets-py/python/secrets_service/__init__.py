@@ -1,8 +1,8 @@
-"""Secrets for programs: the service embedded, a client of it, and what opens without either.
+"""Secrets for programs: the embedded service, an HTTP client, and offline functions.
 
-:class:`Service` keeps secrets in this process, :class:`Client` asks a service over HTTP; both have
-the same methods, as have their twins for asyncio. :func:`open_bundle` reads an exported environment
-without any service.
+:class:`Service` runs the service in this process, :class:`Client` calls a service over HTTP. Both
+have the same methods, and both have an asyncio variant. :func:`open_bundle` reads an exported
+environment without a service.
 """
 
 import atexit
@@ -106,6 +106,6 @@ __all__ = [
     "verify_webhook",
 ]
 
-# Whatever is still under way then must not come back into an interpreter that is gone.
+# At exit, keep threads with running operations out of the interpreter that shuts down.
 atexit.register(end)
 del atexit, end

@@ -1,4 +1,4 @@
-"""Bundles: the secrets of an environment in a file, opened without a service."""
+"""Bundles: encrypted exports of an environment, opened without a service."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ class BundledSecret:
     description: str | None
     version: int
     inherited_from: str | None
-    """The name of the environment that held it, where that is an ancestor of the bundle's."""
+    """Name of the ancestor environment that the secret is inherited from, if any."""
     updated_at: str
 
 
 class Bundle(Closing):
-    """A bundle that is proven to be whole. Gives its secrets, by key, as they are read.
+    """An opened bundle. Its signature is verified; its secrets are decrypted one by one as they are
+    read.
 
-    An error while they are read says that the bundle breaks a rule of the format: what was given
-    until then is of one who could sign, but not a bundle.
+    An error while reading means that the bundle breaks a rule of the format. The secrets returned
+    before it were written by the signer, but must not be used.
     """
 
     def __init__(self, native: _native.Bundle) -> None:
@@ -42,32 +43,35 @@ class Bundle(Closing):
 
     @property
     def project(self) -> str:
-        """The id of the project."""
+        """The project ID."""
         return self._native.project
 
     @property
     def environment(self) -> str:
-        """The id of the environment whose secrets these are."""
+        """The environment ID."""
         return self._native.environment
 
     @property
     def seq(self) -> int:
-        """Grows with each bundle of an environment: to be given as ``at_least`` for the next one."""
+        """Sequence number, which grows with each bundle of an environment.
+
+        Pass it as ``at_least`` when opening the next bundle.
+        """
         return self._native.seq
 
     @property
     def created_at(self) -> str:
-        """When it was made."""
+        """Creation time."""
         return self._native.created_at
 
     @property
     def expires_at(self) -> str | None:
-        """From when on it is not opened."""
+        """Expiry time, after which the bundle cannot be opened."""
         return self._native.expires_at
 
     @property
     def signer(self) -> str:
-        """Who signed it (``scbs_…``): to be given as ``signer`` for the next one."""
+        """Public key of the signer (``scbs_…``): pass it as ``signer`` for the next bundle."""
         return self._native.signer
 
     def __iter__(self) -> Iterator[BundledSecret]:
@@ -78,11 +82,11 @@ class Bundle(Closing):
         return BundledSecret(key, Hidden(value), description, version, inherited_from, updated_at)
 
     def values(self) -> dict[str, Hidden]:
-        """All that is left, by key."""
+        """Reads the remaining secrets into a dict of values by key."""
         return {secret.key: secret.value for secret in self}
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self._native.close()
 
     def __repr__(self) -> str:
@@ -99,15 +103,15 @@ def open_bundle(
     at_least: int = 0,
     now: datetime | None = None,
 ) -> Bundle:
-    """Opens a bundle: its bytes, the path of a file, or a file in binary mode.
+    """Opens a bundle, given as bytes, a path, or a file opened in binary mode.
 
-    One of ``passphrase``, ``key`` (``scbk_…``) and ``private_key`` (``scbx_…``) opens it.
-    ``signer`` (``scbs_…``) is who must have signed; a private key needs it, since anybody can make
-    bundles for a public one. ``at_least`` refuses a bundle that is older than the one of that
-    ``seq``. ``now`` is the moment at which it must not have expired.
+    Exactly one of ``passphrase``, ``key`` (``scbk_…``) and ``private_key`` (``scbx_…``) must be
+    given. ``signer`` (``scbs_…``) is the expected signer; a private key requires it, because anyone
+    can make a bundle for a public key. ``at_least`` rejects a bundle with a smaller ``seq``.
+    ``now`` is the time against which the expiry is checked; it defaults to the current time.
 
-    All of it is checked before anything is given, and memory is bounded however large it is. Raises
-    :class:`BundleError`, or :class:`Invalid` for a key that cannot be one.
+    The whole bundle is verified before any secret is returned, and memory use is bounded whatever
+    its size. Raises :class:`BundleError`, or :class:`Invalid` for a malformed key.
 
     >>> bundle = open_bundle("staging.scb", passphrase="correct horse battery staple")
     ... # doctest: +SKIP
@@ -128,7 +132,7 @@ def open_bundle(
 
 
 def new_key_pair() -> tuple[Hidden, str]:
-    """A new private key (``scbx_…``), and its public one (``scbp_…``) that bundles are made for.
+    """Generates a private key (``scbx_…``) and its public key (``scbp_…``), a recipient of bundles.
 
     >>> private, public = new_key_pair()
     >>> private, bundle_key_kind(public)
@@ -139,17 +143,17 @@ def new_key_pair() -> tuple[Hidden, str]:
 
 
 def public_key(private_key: str) -> str:
-    """The public key of a private one."""
+    """Returns the public key of a private key."""
     return _native.public_key(private_key)
 
 
 def bundle_key_kind(text: str) -> str | None:
-    """What a text is: ``key``, ``private_key``, ``public_key`` or ``signer``; None if none of them."""
+    """Kind of a key: ``key``, ``private_key``, ``public_key``, ``signer``; None for other texts."""
     return _native.bundle_key_kind(text)
 
 
 def _kept(source: BinaryIO) -> BinaryIO:
-    """What can only be read once, where it can be read twice. It is as encrypted there."""
+    """Copies a stream that cannot seek to a temporary file. The bytes are still encrypted there."""
     kept = tempfile.TemporaryFile()
     copyfileobj(source, kept)
     kept.seek(0)

@@ -1,4 +1,4 @@
-"""The service over HTTP, with the methods that it has when it is embedded."""
+"""HTTP client with the same methods as the embedded service."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 VERSION = "1"
 
-# How many requests of an AsyncClient are under way at a time.
+# Maximum number of concurrent requests of an AsyncClient.
 WORKERS = 32
 
 
 class Answer(NamedTuple):
-    """What came back."""
+    """HTTP response."""
 
     status: int
     kind: str
@@ -41,15 +41,15 @@ class Answer(NamedTuple):
 
 
 class Client(Operations, Closing):
-    """Somebody who uses a service over HTTP: the twin of a session of an embedded one.
+    """HTTP client of a service. It has the same methods as a session of an embedded service.
 
     ``token`` is a service token, a token of the identity provider or the credential of a command
-    line; without one, only what is public can be done. ``timeout`` bounds each wait for the network,
-    in seconds. Where the service says that it has too much to do or is not available now, it is
-    asked again when it says so, for ``patience`` seconds in all. ``context`` says which
-    authorities are believed; those of the machine unless it is given.
+    line login; without a token, only public operations are allowed. ``timeout`` is the timeout of
+    each network operation, in seconds. If the service is overloaded or unavailable and names a time
+    to wait, the request is retried after that time, for at most ``patience`` seconds in total.
+    ``context`` holds the trusted certificate authorities; the default is those of the system.
 
-    Threads may share a client; each has a connection of its own, which is kept open.
+    Threads may share a client; each thread has its own connection, which is kept open.
 
     >>> client = Client("https://secrets.example.com", token="env_…")  # doctest: +SKIP
     >>> client.secret.get(project="shop", environment="staging", key="URL")  # doctest: +SKIP
@@ -68,7 +68,7 @@ class Client(Operations, Closing):
         self._wire = Wire(url, token, timeout, patience, context)
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
-        """Does the operation of this name: what the methods of the namespaces do."""
+        """Calls an operation by name, as the methods of the namespaces do."""
         return self._wire.call(name, input)
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class Client(Operations, Closing):
 
 
 class AsyncClient(AsyncOperations, AsyncClosing):
-    """The same for asyncio: requests are made on threads, so that the loop goes on meanwhile."""
+    """:class:`Client` for asyncio. Requests run on threads, so they do not block the event loop."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class AsyncClient(AsyncOperations, AsyncClosing):
         self._workers = Workers()
 
     async def call(self, name: str, input: dict[str, Any]) -> Any:
-        """Does the operation of this name: what the methods of the namespaces do."""
+        """Calls an operation by name, as the methods of the namespaces do."""
         return await self._workers.run(lambda: self._wire.call(name, input))
 
     async def close(self) -> None:
@@ -109,7 +109,7 @@ class AsyncClient(AsyncOperations, AsyncClosing):
 
 
 class Wire:
-    """Requests and answers."""
+    """HTTP connections of a client, with its retries."""
 
     def __init__(
         self,
@@ -135,12 +135,12 @@ class Wire:
             self._headers["Authorization"] = f"Bearer {token}"
         self._timeout, self._patience = timeout, patience
         self._own = threading.local()
-        # The thread holds its own: with it goes its connection.
+        # Weak: a connection belongs to its thread and goes away with it.
         self._all: weakref.WeakSet[http.client.HTTPConnection] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
-        """Does an operation."""
+        """Calls an operation."""
         endpoint = ENDPOINTS.get(name)
         if endpoint is None:
             raise _errors.NotFound("resource not found")
@@ -151,7 +151,7 @@ class Wire:
             if 200 <= answer.status < 300:
                 is_text = name == "secret.export" and input.get("format") is not None
                 return output(endpoint, answer, is_text)
-            # Refusals of OAuth are what came of asking.
+            # An OAuth error is a result of this operation.
             if name == "device_login.poll" and answer.status == 400 and b'"code"' not in answer.body:
                 return read(answer.body)
             error = failure(answer)
@@ -177,17 +177,20 @@ class Wire:
                     return self._ask(connection, method, target, body, headers)
                 except (http.client.RemoteDisconnected, ConnectionError):
                     connection.close()
-                    # It was closed while it was idle. What changes something may have been done.
+                    # The server closed the idle connection. Only a GET is sent again: another
+                    # request may already have taken effect.
                     if is_new or method != "GET":
                         raise
         except ssl.SSLCertVerificationError as cause:
-            raise _errors.Unavailable(f"no trust in {self.origin}: {cause.verify_message}") from cause
+            raise _errors.Unavailable(
+                f"certificate of {self.origin} not trusted: {cause.verify_message}"
+            ) from cause
         except (OSError, http.client.HTTPException) as cause:
             raise _errors.Unavailable(f"no answer from {self.origin}") from cause
         raise _errors.Unavailable(f"no answer from {self.origin}")
 
     def _connections(self) -> Iterator[tuple[bool, http.client.HTTPConnection]]:
-        """The connection of this thread while it is good, and then a new one."""
+        """Yields the connection of this thread if it is still open, then a new connection."""
         known: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if known is None:
             known = self._own.connection = self._connection()
@@ -218,7 +221,7 @@ class Wire:
             answer = connection.getresponse()
             said = answer.read()
         except BaseException:
-            # What is left of the answer would be taken for the next one.
+            # An unread rest of this response would be taken for the next response.
             connection.close()
             raise
         after = answer.getheader("Retry-After", "")
@@ -227,18 +230,18 @@ class Wire:
 
 
 def is_open(connection: http.client.HTTPConnection) -> bool:
-    """Whether a connection that is kept was not closed by the other side."""
+    """True if the server has not closed a kept connection."""
     sock = connection.sock
     if sock is None:
         return False
-    # Nothing is expected: what can be read is the end.
+    # No response is pending, so a readable socket means that the server closed the connection.
     poll = select.poll()
     poll.register(sock, select.POLLIN | select.POLLHUP | select.POLLERR)
     return not poll.poll(0)
 
 
 def request(endpoint: Endpoint, input: dict[str, Any]) -> tuple[str, bytes | None]:
-    """The target and the body of a request."""
+    """Builds the target and the body of a request."""
     target, rest = endpoint.template, dict(input)
     for field in fields_of(endpoint.template):
         value = rest.pop(field, None)
@@ -263,7 +266,7 @@ def fields_of(template: str) -> list[str]:
 
 
 def segment(value: str) -> str:
-    """A segment of a path. What the service would not read as one names nothing."""
+    """Quotes a path segment. A value that cannot be a segment is not found."""
     if not value or value in (".", "..") or any(c in "/\\" or not c.isprintable() for c in value):
         raise _errors.NotFound("resource not found", code="not_found")
     return quote(value, safe="")
@@ -276,7 +279,7 @@ def written(value: object) -> str:
 
 
 def output(endpoint: Endpoint, answer: Answer, is_text: bool) -> Any:
-    """What an operation gave."""
+    """Decodes the output of an operation."""
     if is_text:
         return hide({"text": answer.body.decode()})
     if not answer.body and endpoint.envelope is None:
@@ -287,12 +290,12 @@ def output(endpoint: Endpoint, answer: Answer, is_text: bool) -> Any:
         made = read(answer.body)
         return made if endpoint.envelope is None else made[endpoint.envelope]
     except (ValueError, KeyError, TypeError):
-        # Without the cause, which has the answer in it.
+        # Without the cause, whose text contains the response body.
         raise _errors.of_answer("internal", b"", None) from None
 
 
 def failure(answer: Answer) -> _errors.SecretsError:
-    """The error that an answer tells of."""
+    """Converts an error response into an exception."""
     return _errors.of_answer(kind_of(answer), answer.body, answer.retry_after)
 
 
@@ -317,9 +320,9 @@ def kind_of(answer: Answer) -> str:
 
 
 def wait(error: _errors.SecretsError) -> float | None:
-    """How long to wait before asking again, if that helps.
+    """Seconds to wait before a retry; None if the request must not be retried.
 
-    Without a word from the service a write may have been done.
+    Without a response from the service, a write may already have taken effect.
     """
     if isinstance(error, (_errors.RateLimited, _errors.Unavailable)):
         return error.retry_after
@@ -327,17 +330,17 @@ def wait(error: _errors.SecretsError) -> float | None:
 
 
 class Workers:
-    """Threads that make requests. They do not hold up the end of the program."""
+    """Thread pool for requests. Its threads are daemons: they do not delay the program's end."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        # Threads, and jobs that are not done.
+        # Number of threads, and of unfinished jobs.
         self._count, self._open = 0, 0
         self._has_ended = False
         self._lock = threading.Lock()
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Does something on a thread, and gives what came of it."""
+        """Runs a function on a thread and returns its result."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
@@ -353,7 +356,7 @@ class Workers:
             try:
                 loop.call_soon_threadsafe(lambda: None if future.done() else settle(outcome))
             except RuntimeError:
-                # The loop has ended, and with it whoever waited.
+                # The event loop is closed, so no task is waiting.
                 pass
 
         with self._lock:
@@ -367,7 +370,7 @@ class Workers:
         return await future
 
     def end(self) -> None:
-        """Lets the threads end when they have done what there is."""
+        """Lets the threads end after the queued jobs."""
         with self._lock:
             self._has_ended = True
             for _ in range(self._count):

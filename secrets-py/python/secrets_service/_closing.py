@@ -1,4 +1,4 @@
-"""What is used in a ``with`` statement, and closed at its end."""
+"""Base classes for objects that a ``with`` statement closes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ A = TypeVar("A", bound="AsyncClosing")
 
 
 class Closing(ABC):
-    """Closed at the end of a ``with`` statement."""
+    """Context manager that calls :meth:`close` on exit."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends its use."""
+        """Releases the resources."""
 
     def __enter__(self: C) -> C:
         return self
@@ -30,11 +30,11 @@ class Closing(ABC):
 
 
 class AsyncClosing(ABC):
-    """Closed at the end of an ``async with`` statement."""
+    """Asynchronous context manager that awaits :meth:`close` on exit."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Ends its use."""
+        """Releases the resources."""
 
     async def __aenter__(self: A) -> A:
         return self

@@ -1,4 +1,4 @@
-"""Why something did not happen: a class for each kind of error."""
+"""Exceptions: a class for each kind of error."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 
 class SecretsError(Exception):
-    """Why something did not happen. Says what, and never repeats a value.
+    """Base class of all errors of this package. The message never contains a secret value.
 
-    ``kind`` names the kind of error and ``code`` the rule, both for programs; ``fields`` are the
-    fields that break rules, each with ``field`` and ``message``.
+    ``kind`` is the kind of error and ``code`` the rule that was broken, both for programs;
+    ``fields`` are the invalid fields, each with ``field`` and ``message``.
     """
 
     kind: ClassVar[str] = "internal"
@@ -31,55 +31,55 @@ class SecretsError(Exception):
 
 
 class Invalid(SecretsError):
-    """The input breaks rules that are named by field."""
+    """Invalid input. ``fields`` holds the message for each invalid field."""
 
     kind = "invalid"
 
 
 class Refused(SecretsError):
-    """A rule about the state of things forbids it, whoever asks."""
+    """The current state does not allow the operation, for any caller."""
 
     kind = "refused"
 
 
 class Unauthenticated(SecretsError):
-    """No credential, or one that proves nothing."""
+    """No credential, or an invalid credential."""
 
     kind = "unauthenticated"
 
 
 class Elsewhere(SecretsError):
-    """The caller is known, and may not from where they are."""
+    """The caller is authenticated, but their IP address is not allowed."""
 
     kind = "elsewhere"
 
 
 class Forbidden(SecretsError):
-    """The caller is known and may not."""
+    """The caller is authenticated, but not permitted to do this."""
 
     kind = "forbidden"
 
 
 class NotFound(SecretsError):
-    """There is no such thing, or none that may be spoken of."""
+    """The object does not exist, or the caller must not learn that it exists."""
 
     kind = "not_found"
 
 
 class Conflict(SecretsError):
-    """Something of that name is there already."""
+    """The name is already taken."""
 
     kind = "conflict"
 
 
 class Stale(SecretsError):
-    """The record is not at the version that was expected."""
+    """The record does not have the expected version."""
 
     kind = "stale"
 
 
 class PlanLimit(SecretsError):
-    """The team's plan has no room: ``resource``, ``plan``, ``limit`` and ``current`` say where."""
+    """A limit of the team's plan is reached. See ``resource``, ``plan``, ``limit``, ``current``."""
 
     kind = "plan_limit"
     resource: str = ""
@@ -89,33 +89,34 @@ class PlanLimit(SecretsError):
 
 
 class RateLimited(SecretsError):
-    """Too many requests. After ``retry_after`` seconds another one may be taken."""
+    """Too many requests. Retry after ``retry_after`` seconds."""
 
     kind = "rate_limited"
     retry_after: int | None = None
 
 
 class Unavailable(SecretsError):
-    """Something that is needed cannot be reached now. ``retry_after`` is in seconds, if it is said."""
+    """The service, or something it depends on, cannot be reached. ``retry_after`` is the number of
+    seconds to wait, if known."""
 
     kind = "unavailable"
     retry_after: int | None = None
 
 
 class InternalError(SecretsError):
-    """A fault of the service, or data that does not decrypt."""
+    """An internal error of the service, or data that does not decrypt."""
 
     kind = "internal"
 
 
 class NotStarted(SecretsError):
-    """A service does not start: its keys and its data do not belong together, or it has no data."""
+    """A service did not start: its keys do not open its data, or its database cannot be used."""
 
     kind = "not_started"
 
 
 class UnprovenDelivery(SecretsError):
-    """What came to a webhook was not sent by the service, or not now.
+    """A webhook delivery was not sent by the service, or is too old.
 
     ``code`` is ``malformed``, ``tampered`` or ``stale``.
     """
@@ -127,49 +128,49 @@ class UnprovenDelivery(SecretsError):
 
 
 class BundleError(SecretsError):
-    """A bundle does not open, or not entirely. Nothing of it that was given may be used then."""
+    """A bundle cannot be opened or read to its end. Do not use secrets already read from it."""
 
     kind = "bundle"
 
 
 class BundleMalformed(BundleError):
-    """It is no bundle, or not written as one must be."""
+    """The data is not a bundle, or breaks a rule of the format."""
 
     kind = "malformed"
 
 
 class BundleUnsupported(BundleError):
-    """It is of a kind that this version does not know."""
+    """The bundle has a version or algorithm that this version of the package does not support."""
 
     kind = "unsupported"
 
 
 class BundleNoRecipient(BundleError):
-    """It is not for this key or passphrase."""
+    """The bundle cannot be opened with this key or passphrase."""
 
     kind = "no_recipient"
 
 
 class BundleTampered(BundleError):
-    """Something of it was changed, moved or cut off."""
+    """The bundle was changed, reordered or truncated."""
 
     kind = "tampered"
 
 
 class BundleUntrusted(BundleError):
-    """It was not signed by who was named, or nobody was named and somebody must be."""
+    """The bundle was signed by another signer, or a signer is required and none was given."""
 
     kind = "untrusted"
 
 
 class BundleExpired(BundleError):
-    """It was to be used only until a time that is over."""
+    """The bundle has expired."""
 
     kind = "expired"
 
 
 class BundleStale(BundleError):
-    """It is older than one that was seen before."""
+    """The bundle is older than ``at_least``."""
 
     kind = "stale"
 
@@ -207,12 +208,12 @@ BUNDLE_KINDS: dict[str, type[BundleError]] = {
 
 
 def of_answer(kind: str, body: str | bytes, retry_after: int | None) -> SecretsError:
-    """The error that the body of an answer tells of."""
+    """Converts the body of an error response into an exception."""
     try:
         told = json.loads(body)
         message = str(told["error"])
     except (ValueError, TypeError, KeyError):
-        return KINDS[kind]("the answer cannot be read: is this the address of the service?")
+        return KINDS[kind]("the response cannot be parsed: is this the address of the service?")
     details = told.get("details")
     fields = details.get("fields") if isinstance(details, dict) else None
     error = KINDS[kind](message, code=str(told.get("code", "")), fields=fields)
@@ -225,7 +226,7 @@ def of_answer(kind: str, body: str | bytes, retry_after: int | None) -> SecretsE
 
 
 def of_bundle(kind: str, message: str) -> BundleError:
-    """The error of a bundle that is refused."""
+    """Exception for a bundle that is rejected."""
     return BUNDLE_KINDS[kind](message)
 
 

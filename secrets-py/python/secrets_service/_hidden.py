@@ -1,4 +1,4 @@
-"""Texts that nobody should see by accident."""
+"""Strings that are not shown in logs by accident."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class Hidden(str):
-    """A text whose ``repr`` does not show it.
+    """A string whose ``repr`` is ``<hidden>``.
 
-    It is a string in every other way: comparing, writing and formatting it give the text itself.
+    In every other way it is a plain string: comparing, writing and formatting use the real text.
 
     >>> password = Hidden("kvc_1")
     >>> password, {"password": password}
@@ -24,30 +24,30 @@ class Hidden(str):
         return "<hidden>"
 
 
-# The fields that hold such texts, wherever they stand.
+# Fields whose text is hidden, at any depth.
 FIELDS = frozenset(
     {"accept_url", "access_token", "device_code", "passphrase", "secret", "text", "token", "value"}
 )
 
 
 def read(text: str | bytes) -> Any:
-    """Reads JSON, and hides what is not to be seen."""
+    """Parses JSON and hides the secret fields."""
     return json.loads(text, object_hook=hide)
 
 
 def hide(fields: dict[str, Any]) -> dict[str, Any]:
-    """An object of JSON with what is not to be seen hidden."""
+    """Hides the secret fields of a JSON object."""
     for name in FIELDS & fields.keys():
         if type(fields[name]) is str:
             fields[name] = Hidden(fields[name])
     values = fields.get("secrets")
-    # Values by key.
+    # A map of values by key.
     if type(values) is dict:
         fields["secrets"] = {
             key: Hidden(value) if type(value) is str else value for key, value in values.items()
         }
     key = fields.get("key")
-    # The key of a bundle, which is shown once; any other is the name of a secret.
+    # A bundle key, which is shown once. Any other `key` is the name of a secret.
     if type(key) is str and key.startswith("scbk_"):
         fields["key"] = Hidden(key)
     return fields

@@ -1,4 +1,4 @@
-"""What is not given."""
+"""Optional fields of inputs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""Stands for what is not given, where ``None`` says something else: take it away."""
+"""Default of a field that is left unchanged, where ``None`` removes its value."""
 
 
 def given(name: str, value: object) -> dict[str, Any]:
-    """A field, unless it is None."""
+    """Field of an input, left out if the value is None."""
     return {} if value is None else {name: value}
 
 
 def said(name: str, value: object) -> dict[str, Any]:
-    """A field of which None says something."""
+    """Field of an input, left out if the value is UNSET; None is sent as null."""
     return {} if value is UNSET else {name: value}

@@ -33,7 +33,7 @@ __all__ = [
 _Done = Callable[[Any, BaseException | None], None]
 
 class Undecryptable(Exception):
-    """A record does not decrypt: it was moved, changed or cut, or the key is another."""
+    """A record does not decrypt: it was moved, changed or truncated, or the key is wrong."""
 
 @final
 class Service:
@@ -76,14 +76,14 @@ def open_record(
     key_name: str,
     version: int,
 ) -> str:
-    """Opens a sealed record: gives its value if the record is whole and belongs where it is said to.
+    """Decrypts a sealed record. Fails unless the record is intact and was sealed for this context.
 
-    ``key`` is the project's key, of 32 bytes, held as ``key_version``. The rest is what the record
-    was sealed for: the ids are UUIDs, ``object`` is the secret or whatever else it belongs to, and
-    ``key_name`` is empty and ``version`` 0 where there is none.
+    ``key`` is the project key, 32 bytes, with the version ``key_version``. The other arguments are
+    the context that the record is bound to: the ids are UUIDs, ``object`` is the secret or other
+    object that owns the record, ``key_name`` is empty and ``version`` 0 for objects without them.
 
-    Raises :class:`Undecryptable` if it does not decrypt, :class:`ValueError` if an argument cannot
-    be one, and :class:`OverflowError` if a number is out of its range.
+    Raises :class:`Undecryptable` if the record does not decrypt, :class:`ValueError` if an argument
+    is invalid, and :class:`OverflowError` if a number is out of range.
     """
 
 def is_plausible_token(text: str) -> bool: ...

@@ -1,4 +1,4 @@
-"""What needs no service: formats, finding credentials, and checking deliveries to webhooks."""
+"""Functions that need no service: formats, scanning for credentials, webhook verification."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from ._hidden import Hidden
 
 
 class Sighting(TypedDict):
-    """A credential that was found in a text: all but the credential."""
+    """A credential found in a text, without the credential itself."""
 
     path: str
-    """The file it is in; empty for a text."""
+    """Path of the file; empty for a text."""
 
     rule_id: str
-    """The rule that found it."""
+    """ID of the matching rule."""
 
     description: str
-    """What the rule finds."""
+    """Description of the rule."""
 
     severity: types.Severity
-    """How bad it is."""
+    """Severity of the rule."""
 
     line: int
-    """Its line, from 1."""
+    """Line number, from 1."""
 
     column: int
-    """Its column, from 1, in characters."""
+    """Column, from 1, in characters."""
 
     redacted: str
-    """Its first and last characters."""
+    """First and last characters of the credential."""
 
     entropy: float
-    """Its entropy, in bits for each character."""
+    """Entropy of the credential, in bits per character."""
 
 
 def parse(text: str, format: Literal["dotenv", "json", "yaml"]) -> dict[str, Hidden]:
-    """The values in a ``.env`` file, or in a flat object of JSON or YAML, by key.
+    """Parses a ``.env`` file, or a flat JSON or YAML object, into values by key.
 
     >>> found = parse("URL=https://example.com  # home", "dotenv")
     >>> found, found["URL"] == "https://example.com"
@@ -54,9 +54,10 @@ def render(
     *,
     name: str = "secrets",
 ) -> Hidden:
-    """The text that holds values by key. ``name`` is what a Kubernetes Secret is called.
+    """Renders values by key as text. ``name`` is the name of the Kubernetes Secret.
 
-    A key or a value that the format cannot carry is refused by name.
+    Raises :class:`Invalid` for a key or a value that the format cannot represent; ``fields`` names
+    it.
 
     >>> print(render({"GREETING": "good day"}, "shell"), end="")
     export GREETING='good day'
@@ -65,7 +66,7 @@ def render(
 
 
 def scan(text: str, *, path: str = "") -> list[Sighting]:
-    """Finds credentials in a text. ``path`` is where it is from, for rules about some files only.
+    """Finds credentials in a text. ``path`` is its file path, for rules limited to some files.
 
     >>> found = scan("token = ghp_" + "aB3dE5fG7h" * 3 + "aB3dE5")
     >>> [(one["rule_id"], one["line"], one["column"]) for one in found]
@@ -75,7 +76,7 @@ def scan(text: str, *, path: str = "") -> list[Sighting]:
 
 
 def scan_files(paths: Iterable[str | PathLike[str]]) -> list[Sighting]:
-    """Finds credentials in files. What is not UTF-8 is looked at as far as it is text."""
+    """Finds credentials in files. Bytes that are not UTF-8 are replaced before the scan."""
     found: list[Sighting] = []
     for path in paths:
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
@@ -84,7 +85,7 @@ def scan_files(paths: Iterable[str | PathLike[str]]) -> list[Sighting]:
 
 
 def is_plausible_token(text: str) -> bool:
-    """Whether a text can be a service token: says no to a typing error, without asking a server.
+    """True if a text has the form and checksum of a service token. Detects typing errors offline.
 
     >>> is_plausible_token("env_0Eoh211G4c8wtVWM00my5rsNSFlKgaWqQ4mb8gdEqno2VMQpv")
     True
@@ -101,11 +102,12 @@ def verify_webhook(
     *,
     now: float | None = None,
 ) -> None:
-    """Refuses a delivery to a webhook that the service did not send just now.
+    """Verifies the signature and the timestamp of a webhook delivery.
 
-    ``headers`` are those of the request and ``body`` its very bytes; ``secret`` is what was shown
-    when the webhook was made (``whsec_…``). ``now`` is in seconds since 1970, the present unless it
-    is given. Raises :class:`UnprovenDelivery`.
+    ``headers`` are the headers of the request and ``body`` its raw bytes; ``secret`` is the signing
+    secret that was shown when the webhook was created (``whsec_…``). ``now`` is in seconds since
+    1970 and defaults to the current time; the timestamp must be within five minutes of it. Raises
+    :class:`UnprovenDelivery`.
     """
     given = {name.lower(): value for name, value in headers.items()}
     seconds = None if now is None else int(now)

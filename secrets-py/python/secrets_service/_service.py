@@ -1,4 +1,4 @@
-"""The whole service in this process."""
+"""The embedded service."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ._closing import AsyncClosing, Closing
 from ._hidden import read
 from ._operations import Operations
 
-# Given to the core, which calls it with a result or an error, on a thread of its own.
+# Callback that the native module calls with a result or an error, on its own thread.
 Done = Callable[[Any, "BaseException | None"], None]
 
 
 class Session(Operations):
-    """Somebody who uses a service in this process. Threads may share it."""
+    """Session of a user or a service token. Threads may share a session."""
 
     def __init__(self, native: _native.Session) -> None:
         super().__init__(self.call)
         self._native = native
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
-        """Does the operation of this name: what the methods of the namespaces do."""
+        """Calls an operation by name, as the methods of the namespaces do."""
         return read(self._native.call(name, json.dumps(input)))
 
     def __repr__(self) -> str:
@@ -35,9 +35,9 @@ class Session(Operations):
 
 
 class AsyncSession(AsyncOperations):
-    """Somebody who uses a service in this process, for asyncio.
+    """:class:`Session` for asyncio.
 
-    What was begun goes on to its end, even if whoever awaits it is cancelled.
+    An operation that has started runs to its end, even if the task that awaits it is cancelled.
     """
 
     def __init__(self, native: _native.Session) -> None:
@@ -45,7 +45,7 @@ class AsyncSession(AsyncOperations):
         self._native = native
 
     async def call(self, name: str, input: dict[str, Any]) -> Any:
-        """Does the operation of this name: what the methods of the namespaces do."""
+        """Calls an operation by name, as the methods of the namespaces do."""
         text = json.dumps(input)
         return read(await finished(lambda done: self._native.call(name, text, done=done)))
 
@@ -54,7 +54,7 @@ class AsyncSession(AsyncOperations):
 
 
 class Service(Closing):
-    """The service, embedded: it keeps its secrets in a database and needs no other process.
+    """The service, embedded in this process. It needs a database and no other process.
 
     >>> with Service.open("memory:") as service:
     ...     session = service.sign_in(issuer="my-program", subject="1", email="alice@example.com")
@@ -76,14 +76,14 @@ class Service(Closing):
         root_key: bytes | str | None = None,
         allow_egress: Sequence[str] = (),
     ) -> Service:
-        """Opens the service over its database: ``memory:``, ``sqlite://PATH`` or ``postgres://…``.
+        """Opens the service with a database: ``memory:``, ``sqlite://PATH`` or ``postgres://…``.
 
         ``root_key`` is 32 bytes, or their base64. Nothing in the database can be read without it;
-        what is in memory alone goes without. ``allow_egress`` are networks, addresses and host
-        names that rotations may reach though they are not public.
+        ``memory:`` does not need it. ``allow_egress`` lists the networks, addresses and host names
+        that rotations may connect to although they are not public.
 
-        A file of SQLite is this process's alone until the service is closed. After ``os.fork`` a
-        service is of no use to the child, which must open its own.
+        An SQLite file is used by this process alone until the service is closed. After ``os.fork``
+        the child process cannot use the service of its parent and must open its own.
         """
         return cls(_native.Service.open(url, **_settings(root_key, allow_egress)))
 
@@ -96,9 +96,9 @@ class Service(Closing):
         email_verified: bool = True,
         name: str | None = None,
     ) -> Session:
-        """Signs a person in, whom this program knows: makes or refreshes their account.
+        """Signs in a user that this program has authenticated. Creates or updates their account.
 
-        ``issuer`` and ``subject`` say who they are for good; the rest may change.
+        ``issuer`` and ``subject`` identify the user and never change; the rest may change.
         """
         return Session(
             self._native.sign_in(
@@ -111,14 +111,14 @@ class Service(Closing):
         )
 
     def as_token(self, token: str, *, address: str | None = None) -> Session:
-        """A session of who holds a service token (``env_…``) and calls from ``address``.
+        """Creates a session for a service token (``env_…``), with calls from the IP ``address``.
 
-        Each call looks whether the token is still good.
+        Every call authenticates the token again.
         """
         return Session(self._native.as_token(token, address=address))
 
     def close(self) -> None:
-        """Ends the service. What is under way is waited for, for five seconds at most."""
+        """Closes the service. Waits at most five seconds for operations that are still running."""
         self._native.close()
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class Service(Closing):
 
 
 class AsyncService(AsyncClosing):
-    """The service, embedded in a program of asyncio: see :class:`Service`."""
+    """The embedded service for asyncio: see :class:`Service`."""
 
     def __init__(self, native: _native.Service) -> None:
         self._native = native
@@ -179,12 +179,12 @@ class AsyncService(AsyncClosing):
 
 
 async def finished(begin: Callable[[Done], Any]) -> Any:
-    """Begins something in the core, and gives what comes of it."""
+    """Starts an operation of the native module and awaits its result."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
     def settle(result: Any, error: BaseException | None) -> None:
-        # Whoever waited may have been cancelled.
+        # The waiting task may have been cancelled.
         if future.done():
             return
         if error is None:
@@ -196,7 +196,7 @@ async def finished(begin: Callable[[Done], Any]) -> Any:
         try:
             loop.call_soon_threadsafe(settle, result, error)
         except RuntimeError:
-            # The loop has ended, and with it whoever waited.
+            # The event loop is closed, so no task is waiting.
             pass
 
     begin(done)
@@ -205,7 +205,7 @@ async def finished(begin: Callable[[Done], Any]) -> Any:
 
 def _settings(root_key: bytes | str | None, allow_egress: Sequence[str]) -> dict[str, Any]:
     if isinstance(allow_egress, str):
-        raise TypeError("allow_egress: must be a list of texts")
+        raise TypeError("allow_egress: must be a list of strings")
     return {"root_key": _bytes(root_key), "allow_egress": ",".join(allow_egress)}
 
 

@@ -1,4 +1,4 @@
-//! Deleting one's account.
+//! Deleting the own account.
 
 use hyper::Method;
 use secrets_core::model::Role;
@@ -11,7 +11,7 @@ async fn delete(client: &Client, confirm: &Value) -> Reply {
     client.json(Method::DELETE, ACCOUNT, &json!({ "confirm": confirm })).await
 }
 
-/// The person deletes their account, and confirms it.
+/// Deletes the account of a person, with the confirmation.
 async fn leave(person: &Person, name: &str) -> Reply {
     delete(person, &json!(format!("{name}@example.com"))).await
 }

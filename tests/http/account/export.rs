@@ -1,4 +1,4 @@
-//! Taking along what is kept of oneself.
+//! Data exports of an account.
 
 use chrono::TimeDelta;
 use secrets_core::engine::Options;
@@ -16,7 +16,7 @@ async fn archive(client: &Client) -> Reply {
     client.post(EXPORT, &body).await
 }
 
-/// What is in an archive.
+/// Opens an archive and returns its contents.
 fn opened(reply: &Reply) -> Value {
     let passphrase = Passphrase::new(PASSPHRASE.to_owned()).unwrap();
     let contents = Archive::open(&reply.is(200).body, &passphrase).unwrap();

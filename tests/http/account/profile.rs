@@ -1,4 +1,4 @@
-//! Seeing and changing one's account.
+//! Reading and changing the own account.
 
 use chrono::TimeDelta;
 use secrets_core::model::{Clock as _, Role};

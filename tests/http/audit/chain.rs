@@ -1,4 +1,4 @@
-//! The chain proves that the log is as it was written.
+//! The chain of the audit log detects changes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use secrets_core::store::AuditFilter;
 use secrets_tests::{App, Build, Kind, Person, on_every_store, on_sql_stores, paths};
 use tokio::task::JoinSet;
 
-/// Alice's log of some entries, sealed.
+/// Creates some entries in Alice's log and seals them.
 async fn sealed(app: &App) -> Person {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -1,10 +1,11 @@
-//! Changes: an entry for each that happened, in its own transaction, and none for one that did not.
+//! Entries for changes: one for each change, in the same transaction, and none for a change that
+//! failed.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Build, Failing, Kind, Outage, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// What the entry of an action holds beside ids: the kind and name of the thing, and details.
+/// Returns the contents of an entry besides ids: kind and name of the object, and details.
 async fn told(app: &App, team: &str, action: &str) -> (String, Option<String>, Value) {
     let entry = app.entry(team, action).await;
     (entry.resource_type, entry.resource_name, serde_json::from_str(&entry.metadata).unwrap())

@@ -1,4 +1,4 @@
-//! What an entry holds, and what it never does.
+//! Contents of an entry, and what it never contains.
 
 use chrono::TimeDelta;
 use hyper::Method;

@@ -1,4 +1,4 @@
-//! Reading the log over the interface.
+//! Reading the audit log.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
@@ -15,7 +15,7 @@ async fn world(app: &App) -> (Person, String) {
     (alice, web)
 }
 
-/// The page of a log that a query leads to.
+/// Requests a page of the log with a query.
 async fn page(client: &Client, query: &str) -> Value {
     client.get(&format!("/api/v1/audit{query}")).await.is(200).json()
 }

@@ -1,4 +1,4 @@
-//! The audit log: who did what.
+//! The audit log.
 
 mod chain;
 mod changes;

@@ -1,10 +1,10 @@
-//! Reads of values: an entry for each, committed before the answer.
+//! Entries for reads of values: one for each read, committed before the response.
 
 use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Failing, Kind, Outage, Person, on_every_store, paths};
 use serde_json::json;
 
-/// Alice's project with a secret in production, and an environment that inherits from it.
+/// Creates Alice's project with a secret in production, and an environment that inherits from it.
 async fn world(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

@@ -1,4 +1,4 @@
-//! The policy, the server's routes and the specification name the same endpoints.
+//! The policy, the server's routes and the specification have the same endpoints.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use secrets_tests::{App, Kind};
 
 use super::policy::{POLICY, Who};
 
-/// The rows of the specification.
+/// Endpoints of the specification.
 const SPECIFIED: &[(&str, &str)] = &[
     ("GET", "/health"),
     ("GET", "/api/v1"),
@@ -93,7 +93,7 @@ const SPECIFIED: &[(&str, &str)] = &[
     ("POST", "/api/v1/tokens/{id}/rotate"),
 ];
 
-/// What we serve beyond it.
+/// Endpoints beyond the specification.
 const ADDED: &[(&str, &str)] = &[
     ("PATCH", "/api/v1/account"),
     ("DELETE", "/api/v1/account"),
@@ -141,7 +141,7 @@ const ADDED: &[(&str, &str)] = &[
     ("DELETE", "/api/v1/projects/{projectId}/permissions/defaults"),
 ];
 
-/// Method and template of each of the server's routes, and whether it asks for no credential.
+/// Returns method and template of each of the server's routes, and whether it needs no credential.
 async fn served() -> Vec<(String, &'static str, bool)> {
     let app = App::start(Kind::Memory).await;
     let api = app.api();

@@ -1,4 +1,4 @@
-//! A malformed request is told so after it is known who calls, and before anything is looked up.
+//! Malformed requests are refused after authentication, and before any lookup.
 
 use secrets_tests::{App, Client, Reply};
 
@@ -6,7 +6,7 @@ use super::policy::{POLICY, Rule, Target};
 use super::requests::Names;
 use super::world::World;
 
-/// No JSON, no object, and no field of the right type.
+/// Bodies that are not JSON, not an object, and without a field of the right type.
 const MALFORMED: [&str; 3] = [
     "{",
     "[]",
@@ -41,7 +41,7 @@ secrets_tests::on_every_store!(
     what_is_malformed_is_told_after_who_may_call_and_before_what_is_named
 );
 
-/// Whether an endpoint takes a body, or a query that must be there.
+/// True if an endpoint takes a body or a required query.
 fn takes_input(rule: &Rule) -> bool {
     let none = [
         "/sync",
@@ -61,7 +61,7 @@ fn is_eso(rule: &Rule) -> bool {
     rule.template.contains("/eso/")
 }
 
-/// The replies to malformed forms of an endpoint's request.
+/// Sends malformed forms of an endpoint's request and returns the replies.
 async fn malformed(client: &Client, rule: &Rule, names: &Names) -> Vec<Reply> {
     let method: http::Method = rule.method.parse().unwrap();
     let path = names.path(rule);

@@ -1,29 +1,29 @@
-//! The policy: who may do what at which endpoint, as the specification and the decisions say. It is
-//! written out here and not taken from the server, so that a mistake there shows.
+//! The policy: allowed callers of each endpoint, by the specification and the decisions. The policy
+//! is written out here instead of taken from the server, so that a mistake in the server shows.
 
 use super::principals::{Caller, May, Reach};
 use super::world::Home;
 
-/// An endpoint, and who may use it on what.
+/// Endpoint, with its allowed callers and targets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     pub(super) method: &'static str,
     pub(super) template: &'static str,
     pub(super) who: Who,
     pub(super) on: Level,
-    /// The status of an answer that is no refusal.
+    /// Status of a successful response.
     pub(super) ok: u16,
     pub(super) effect: Effect,
 }
 
-/// Who may.
+/// Allowed callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
-    /// Whoever likes.
+    /// No credential required.
     Anyone,
-    /// People, with an account or not.
+    /// People, with or without an account.
     Identities,
-    /// Whoever has a valid credential; a person without an account is told that there is none.
+    /// Any valid credential; a person without an account gets 404.
     Known,
     /// People with an account.
     People,
@@ -31,76 +31,75 @@ pub(super) enum Who {
     Accounts,
     /// Members of the team.
     Members,
-    /// Its owner and its admins.
+    /// Owner and admins of the team.
     Managers,
-    /// They, and members who were made admins of the environment.
+    /// Owner and admins of the team, and members with the role admin in the environment.
     Granters,
-    /// Members who may read the environment.
+    /// Members with read access to the environment.
     Viewers,
-    /// Members who may write it.
+    /// Members with write access to the environment.
     Editors,
-    /// Those who run the service, of whom none is here.
+    /// Operators of the service; no caller in this test is one.
     Operators,
-    /// Members, and tokens whose scope holds it.
+    /// Members, and tokens whose scope contains the object.
     Seers,
-    /// Members, and tokens that may read it.
+    /// Members, and tokens with read access.
     Readers,
-    /// Members, and tokens that may write it.
+    /// Members, and tokens with write access.
     Writers,
-    /// Tokens that may read it.
+    /// Tokens with read access.
     Machines,
 }
 
-/// What a request names, and so what can be another's or unknown.
+/// Kind of object that a request names, which can belong to another team or be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Nothing,
-    /// A team, in the path.
+    /// Team, in the path.
     Team,
-    /// A team, in a path of which the specification lists no 404.
+    /// Team, in a path for which the specification lists no 404.
     UntoldTeam,
-    /// A team's pending invitation.
+    /// Pending invitation of a team.
     Invitation,
-    /// A member of a team.
+    /// Member of a team.
     Member,
-    /// A team, in the body or the query.
+    /// Team, in the body or the query.
     NamedTeam,
     Project,
     Environment,
     Secret,
-    /// A person, in an environment.
+    /// Permission of a person, in an environment.
     Permission,
-    /// A rotation, in an environment.
+    /// Rotation, in an environment.
     Rotation,
     Token,
-    /// A scan, and perhaps something it found.
+    /// Scan, or a finding of a scan.
     Scan,
-    /// A webhook of a rotation, and perhaps something it was told.
+    /// Webhook of a rotation, or a delivery to a webhook.
     Webhook,
 }
 
-/// Whether a request that is allowed changes anything.
+/// Effect of an allowed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Reads,
     Changes,
 }
 
-/// Which thing a request names.
+/// Object that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The first team's.
+    /// Object of the first team.
     Own,
-    /// The other team's.
+    /// Object of the other team.
     Foreign,
-    /// A UUID that is nobody's.
+    /// UUID that no object has.
     Unknown,
-    /// No UUID, and nobody's name.
+    /// Text that is neither a UUID nor the name of an object.
     Nonsense,
-    /// An unknown environment of the first team's project.
+    /// Unknown environment of the first team's project.
     UnknownEnvironment,
-    /// An unknown key of the first team's environment, or an unknown person, rotation or webhook in
-    /// it.
+    /// Unknown key of the first team's environment, or unknown person, rotation or webhook in it.
     UnknownKey,
 }
 
@@ -160,8 +159,8 @@ const PERMISSIONS: &str = "/api/v1/projects/{projectId}/environments/{environmen
 const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 
-/// The policy. `GET /api/v1/tokens` is there twice: alone, and for a team that is named. The token of
-/// an invitation is of one to somebody who is not here, and so nobody's.
+/// The policy. `GET /api/v1/tokens` has two rules: without a team, and for a named team. The
+/// invitation token belongs to an invitation for a person outside of the test, and so to no caller.
 pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
@@ -169,7 +168,7 @@ pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/api/v1/users/me", Who::Known, Level::Nothing, 200),
     rule("GET", ACCOUNT, Who::People, Level::Nothing, 200),
     change("PATCH", ACCOUNT, Who::People, Level::Nothing, 200),
-    // With another address than theirs, which is not confirmed.
+    // With another address than the caller's, so the confirmation fails.
     rule("DELETE", ACCOUNT, Who::People, Level::Nothing, 400),
     rule("GET", DATA_EXPORT, Who::People, Level::Nothing, 200),
     rule("POST", DATA_EXPORT, Who::People, Level::Nothing, 200),
@@ -213,7 +212,7 @@ pub(super) const POLICY: &[Rule] = &[
     change("POST", ROLLBACK, Who::Writers, Level::Secret, 200),
     rule("GET", ROTATIONS, Who::Viewers, Level::Environment, 200),
     change("POST", ROTATIONS, Who::Editors, Level::Environment, 201),
-    // What was tried is in the log.
+    // The attempt is recorded in the audit log.
     change("POST", CONNECTION, Who::Editors, Level::Environment, 200),
     rule("GET", ROTATION, Who::Viewers, Level::Rotation, 200),
     change("PUT", ROTATION, Who::Editors, Level::Rotation, 200),
@@ -244,7 +243,7 @@ pub(super) const POLICY: &[Rule] = &[
     change("DELETE", "/api/v1/tokens/{id}", Who::Managers, Level::Token, 204),
     rule("GET", "/api/v1/audit", Who::People, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/cli/device", Who::Anyone, Level::Nothing, 200),
-    // What is named does not exist, here and below: `device_login` tells of those that do.
+    // Here and below, the named codes do not exist; `device_login` tests existing codes.
     rule("POST", "/api/v1/auth/cli/token", Who::Anyone, Level::Nothing, 400),
     rule("GET", "/api/v1/auth/cli/device/{userCode}", Who::People, Level::Nothing, 404),
     rule("POST", "/api/v1/auth/cli/approve", Who::People, Level::Nothing, 404),
@@ -267,12 +266,12 @@ pub(super) const POLICY: &[Rule] = &[
 ];
 
 impl Level {
-    /// What can be named wrongly at this level.
+    /// Returns the possible targets at this level.
     pub(super) fn targets(self) -> &'static [Target] {
         use Target::{Foreign, Nonsense, Own, Unknown, UnknownEnvironment, UnknownKey};
         match self {
             Self::Nothing => &[Own],
-            // What is no UUID in a body or query is malformed, which is another rule.
+            // A value in a body or query that is not a UUID is malformed, which is another rule.
             Self::NamedTeam => &[Own, Foreign, Unknown],
             Self::Team
             | Self::UntoldTeam
@@ -290,7 +289,7 @@ impl Level {
 }
 
 impl Target {
-    /// Whose team, project or token is named; `None` if nobody's.
+    /// Owner of the named team, project or token; `None` if unknown.
     fn place(self) -> Option<Home> {
         match self {
             Self::Own | Self::UnknownEnvironment | Self::UnknownKey => Some(Home::First),
@@ -301,7 +300,7 @@ impl Target {
 }
 
 impl Rule {
-    /// The status that a caller gets who names this target.
+    /// Expected status for a caller and a target.
     pub(super) fn status(&self, caller: Caller, target: Target) -> u16 {
         if let Some(refusal) = self.refusal_of_kind(caller) {
             return refusal;
@@ -316,14 +315,14 @@ impl Rule {
         }
     }
 
-    /// The status of those who may not call at all, whatever they name.
+    /// Expected status for callers of the wrong kind, whatever the target.
     pub(super) fn refusal_of_kind(&self, caller: Caller) -> Option<u16> {
         use Who::{Accounts, Anyone, Identities, Known, Machines, Readers, Seers, Writers};
         match (caller, self.who) {
             (_, Anyone) | (Caller::Unsynced, Identities) => None,
-            // There is no such user.
+            // The user does not exist.
             (Caller::Unsynced, Known) => Some(404),
-            // A user credential is refused by its kind, with an account or without.
+            // A user credential is refused because of its kind, with or without an account.
             (Caller::Person { .. } | Caller::Unsynced, Machines) => Some(403),
             (Caller::Unauthenticated | Caller::Unsynced, _) => Some(401),
             (Caller::Person { .. }, _)
@@ -334,8 +333,8 @@ impl Rule {
         }
     }
 
-    /// From outside in: is it there, may the caller see it, is there what is in it, may the caller
-    /// do this to it.
+    /// Checks from the outermost object inwards: existence, visibility, existence of the inner
+    /// object, permission.
     fn status_of_person(&self, home: Option<Home>, may: May, target: Target) -> u16 {
         let Some(place) = target.place() else { return self.status_of_unknown() };
         if self.on != Level::Nothing && Some(place) != home {
@@ -350,7 +349,7 @@ impl Rule {
         if target == Target::UnknownKey { 404 } else { self.ok }
     }
 
-    /// What a member must be allowed.
+    /// Permission that a member needs.
     fn needed(&self) -> May {
         match (self.who, self.on) {
             (Who::Managers, _) => May::Manage,
@@ -393,7 +392,7 @@ impl Rule {
         }
     }
 
-    /// An unknown team is 404 only where its row of the specification lists that.
+    /// An unknown team gives 404 only if the specification lists it for the endpoint.
     fn status_of_unknown(&self) -> u16 {
         if matches!(self.on, Level::NamedTeam | Level::UntoldTeam) { 403 } else { 404 }
     }

@@ -1,4 +1,4 @@
-//! Everybody who might knock.
+//! Principals that call the endpoints.
 
 use chrono::TimeDelta;
 use secrets_core::model::Clock as _;
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use super::world::{Home, Tenant, id_in};
 
-/// What a caller is, as far as the policy is concerned.
+/// Kind of caller, as far as the policy distinguishes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Caller {
-    /// No credential, or one that proves nothing.
+    /// No credential, or an invalid credential.
     Unauthenticated,
-    /// A person who has never signed in here.
+    /// Person who has never signed in.
     Unsynced,
     Person {
-        /// Their team, if it is one of the two.
+        /// Team of the person, if it is one of the two.
         home: Option<Home>,
         may: May,
     },
@@ -29,43 +29,43 @@ pub(super) enum Caller {
     },
 }
 
-/// What a person may do in their team and in the environment that requests name.
+/// Access of a person in their team and in the environment that requests name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum May {
-    /// Nothing but be a member.
+    /// Membership without further permissions.
     Belong,
     Read,
     Write,
-    /// Say who may.
+    /// Grant permissions.
     Grant,
-    /// Run the team.
+    /// Manage the team.
     Manage,
 }
 
-/// What a token's scope holds of its team.
+/// Scope of a token within its team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// The environment that requests name.
+    /// Environment that requests name.
     Development,
-    /// Another environment of the same project.
+    /// Other environment of the same project.
     AnotherEnvironment,
-    /// Another project.
+    /// Other project.
     AnotherProject,
     /// All projects of the team.
     Everything,
 }
 
-/// Somebody who knocks.
+/// Caller with its credential.
 pub(super) struct Principal {
     pub(super) name: &'static str,
     pub(super) caller: Caller,
-    /// What is sent as `Bearer`.
+    /// Bearer token.
     pub(super) credential: Option<String>,
-    /// The id of a service token that is still there.
+    /// ID of a service token that still exists.
     pub(super) token: Option<String>,
 }
 
-/// All of them.
+/// Creates all principals.
 pub(super) async fn all(app: &App, first: &Tenant, other: &Tenant) -> Vec<Principal> {
     let mut all = people(app);
     all.extend(impostors(app));
@@ -75,7 +75,7 @@ pub(super) async fn all(app: &App, first: &Tenant, other: &Tenant) -> Vec<Princi
 }
 
 impl Principal {
-    /// The connection of this principal to a server.
+    /// Creates a client with the credential of this principal.
     pub(super) fn client(&self, app: &App) -> Client {
         match &self.credential {
             Some(credential) => app.bearer(credential),
@@ -118,7 +118,7 @@ fn people(app: &App) -> Vec<Principal> {
     ]
 }
 
-/// Those whose credential proves nothing.
+/// Creates callers with invalid credentials.
 fn impostors(app: &App) -> Vec<Principal> {
     let now = app.clock.now();
     let [hour, day] = [TimeDelta::hours(1), TimeDelta::days(1)];
@@ -146,7 +146,7 @@ fn impostors(app: &App) -> Vec<Principal> {
     .collect()
 }
 
-/// The claims of the owner's token, with one of them another.
+/// Claims of the owner's token, with one claim changed.
 fn claims_of_the_owner(app: &App, claim: &str, value: &Value) -> Value {
     let now = app.clock.now();
     let mut claims = json!({
@@ -162,7 +162,7 @@ fn claims_of_the_owner(app: &App, claim: &str, value: &Value) -> Value {
     claims
 }
 
-/// Service tokens of every reach.
+/// Creates service tokens with every scope.
 async fn machines(first: &Tenant, other: &Tenant) -> Vec<Principal> {
     let (home, both) = (Home::First, ["read", "write"].as_slice());
     let token = |reach, read, write| Caller::Token { home, reach, read, write };
@@ -188,7 +188,7 @@ async fn machines(first: &Tenant, other: &Tenant) -> Vec<Principal> {
     ]
 }
 
-/// Service tokens that were good once.
+/// Creates service tokens that are no longer valid.
 async fn ended(app: &App, first: &Tenant) -> Vec<Principal> {
     let mut short = scope(&first.project, "development", &["read", "write"]);
     let deleted =

@@ -1,4 +1,4 @@
-//! The request of each endpoint, about a target.
+//! The request of each endpoint, for a target.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Client, Person, Reply, connection, paths, postgresql};
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::policy::{Level, Rule, Target};
 use super::world::{Home, Tenant, World};
 
-/// What a request names.
+/// Names for the path and body of a request.
 pub(super) struct Names {
     team: String,
     project: String,
-    /// A project that is deleted.
+    /// Deleted project.
     deleted: String,
     environment: String,
     key: String,
@@ -24,14 +24,14 @@ pub(super) struct Names {
     rotation: String,
     webhook: String,
     delivery: String,
-    /// Not used before, for what the request makes.
+    /// Unused number, for the objects that the request creates.
     new: u32,
 }
 
 const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl Names {
-    /// What is there already, and is enough for requests that change nothing.
+    /// Names of existing objects, for requests that change nothing.
     pub(super) fn lasting(world: &World, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let tenant = world.tenant(home);
@@ -68,13 +68,13 @@ impl Names {
         names
     }
 
-    /// Whether a request takes away what it names, or uses it up.
+    /// True if a request deletes or uses up the object that it names.
     pub(super) fn takes_away(rule: &Rule) -> bool {
         let ends = ["/restore", "/resend", "{webhookId}/test", "/redeliver"];
         rule.method == "DELETE" || ends.iter().any(|end| rule.template.ends_with(end))
     }
 
-    /// Something of its own for a request that takes away what it names, or uses it up.
+    /// Creates a new object for a request that deletes it or uses it up.
     pub(super) async fn fresh(app: &App, world: &World, rule: &Rule, target: Target) -> Self {
         let home = if target == Target::Foreign { Home::Other } else { Home::First };
         let mut names = Self::lasting(world, target);
@@ -211,7 +211,7 @@ impl Names {
             ("PUT", "permissions") => {
                 Some(json!({ "permissions": [{ "user_id": colleague, "role": "write" }] }))
             }
-            // What holds for all without it, so that the others' cells stay as they are.
+            // The same as the default, so that the results of other cells do not change.
             ("PUT", "{userId}" | "defaults") => Some(json!({ "role": "write" })),
             ("PUT", "{key}") => Some(json!({ "value": format!("kvc_put_{new}") })),
             ("POST", "device") if rule.template.starts_with("/api") => {
@@ -237,12 +237,12 @@ impl Names {
         }
     }
 
-    /// Sends the endpoint's request.
+    /// Sends the request of the endpoint.
     pub(super) async fn send(&self, client: &Client, rule: &Rule) -> Reply {
         let method = rule.method.parse().unwrap();
         let path = self.path(rule);
         if rule.template.ends_with("/watch") {
-            // It does not end by itself; its body is looked at where it is an error.
+            // An endless response; only the body of an error is read.
             return client.watch(&path, &[]).await.into_reply().await;
         }
         match self.body(rule) {
@@ -252,7 +252,7 @@ impl Names {
     }
 }
 
-/// A webhook that is told nothing here: nothing sends.
+/// Request body: a webhook, which receives nothing in this test because nothing is sent.
 pub(super) fn webhook() -> Value {
     json!({ "url": "https://hooks.example.com/kvc_table", "events": ["rotation.failed"] })
 }

@@ -1,4 +1,4 @@
-//! Two teams, and the things of theirs that requests name.
+//! Two teams, and their objects that requests name.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,38 +9,38 @@ use serde_json::json;
 use super::principals::{Principal, self};
 use super::requests;
 
-/// Which team a caller or a thing belongs to.
+/// Team that a caller or an object belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Home {
     First,
     Other,
 }
 
-/// A team with a project `main`, whose environment `development` holds `KEY` at its second version.
+/// Team with a project `main`, whose environment `development` has `KEY` at its second version.
 pub(super) struct Tenant {
     pub(super) owner: Person,
     pub(super) project: String,
-    /// The id of a project that is deleted.
+    /// ID of a deleted project.
     pub(super) deleted: String,
-    /// A service token that is only there to be deleted by whoever may.
+    /// Service token that exists only to be deleted.
     pub(super) token: String,
-    /// A member whose role is theirs to change.
+    /// Member whose role can be changed.
     pub(super) member: String,
-    /// A member of whom permissions speak.
+    /// Member whose permissions can be changed.
     pub(super) colleague: String,
-    /// An invitation to somebody who is not here.
+    /// Invitation for a person outside of the test.
     pub(super) invitation: String,
-    /// A scan of a text in which something was found.
+    /// Scan with a finding.
     pub(super) scan: String,
     pub(super) finding: String,
-    /// The name of a rotation.
+    /// Name of a rotation.
     pub(super) rotation: String,
-    /// A webhook of it, and what that was told.
+    /// Webhook of the rotation, and a delivery to it.
     pub(super) webhook: String,
     pub(super) delivery: String,
 }
 
-/// Both teams and all who knock.
+/// Both teams and all callers.
 pub(super) struct World {
     pub(super) first: Tenant,
     pub(super) other: Tenant,
@@ -48,7 +48,7 @@ pub(super) struct World {
     counter: AtomicU32,
 }
 
-/// All who have an account, and one who has none.
+/// People with an account, and one person without.
 const PEOPLE: [&str; 10] = [
     "owner", "admin", "member", "barred", "reader", "writer", "keeper", "removed", "stranger",
     "unsynced",
@@ -70,7 +70,7 @@ impl World {
         first.admit(app, &removed, "admin").await;
         app.part(&first.owner.team, &removed).await;
         let principals = principals::all(app, &first, &other).await;
-        // Signing in again now changes nothing.
+        // From now on, signing in again changes nothing.
         for name in PEOPLE.iter().filter(|name| **name != "unsynced") {
             app.person(name).await;
         }
@@ -84,7 +84,7 @@ impl World {
         }
     }
 
-    /// A number that was not given before, for names that must be new.
+    /// Returns an unused number, for names that must be new.
     pub(super) fn draw(&self) -> u32 {
         self.counter.fetch_add(1, Ordering::Relaxed)
     }
@@ -137,7 +137,7 @@ impl Tenant {
         }
     }
 
-    /// Makes somebody a member who may do this in `development`.
+    /// Makes a person a member with this permission in `development`.
     async fn admit(&self, app: &App, person: &str, access: &str) {
         app.join(&self.owner.team, person, Role::Member).await;
         let path = format!("/api/v1/projects/{}", self.project);
@@ -146,7 +146,7 @@ impl Tenant {
     }
 }
 
-/// The id at the end of a path.
+/// Returns the id at the end of a path.
 pub(super) fn id_in(path: &str) -> String {
     path.rsplit('/').next().unwrap().to_owned()
 }

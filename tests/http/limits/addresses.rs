@@ -1,4 +1,4 @@
-//! The rate limit of those who send no valid credential: 100 requests a minute from an address.
+//! The rate limit without a valid credential: 100 requests a minute from an address.
 
 use chrono::TimeDelta;
 use hyper::Method;
@@ -8,7 +8,7 @@ use serde_json::json;
 const GREETING: &str = "/api/v1";
 const ME: &str = "/api/v1/users/me";
 
-/// A server that takes three requests a minute from an address.
+/// Starts a server that allows three requests a minute from an address.
 async fn three_a_minute(kind: Kind) -> App {
     Build::on(kind).rates(3, 60).start().await
 }

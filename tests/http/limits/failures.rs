@@ -1,4 +1,4 @@
-//! Failed credentials: after 20 in a minute an address is not listened to.
+//! Failed credentials: after 20 in a minute an address is blocked.
 
 use chrono::TimeDelta;
 use secrets_tests::{App, Build, Client, Kind, on_every_store};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 const ME: &str = "/api/v1/users/me";
 
-/// A server with a generous window for addresses, so that it is the failures that count.
+/// Starts a server with a high limit for addresses, so that only the failures count.
 async fn server(kind: Kind) -> App {
     Build::on(kind).rates(1_000, 60).start().await
 }
@@ -31,7 +31,7 @@ async fn the_21st_failed_credential_of_a_minute_is_429(kind: Kind) {
     fails(&app.bearer("nonsense"), 1).await;
 }
 
-/// Otherwise whoever may try a thousand times a minute tries a thousand credentials.
+/// Otherwise a client with a thousand requests a minute could try a thousand credentials.
 async fn a_good_credential_does_not_help_then(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;
@@ -44,7 +44,7 @@ async fn a_good_credential_does_not_help_then(kind: Kind) {
     app.bearer(&token).get(ME).await.is(200);
 }
 
-/// So one bad client behind an address does not shut out the good ones.
+/// So that one bad client behind an address does not block the good clients.
 async fn a_credential_that_was_good_a_minute_ago_is_good_still(kind: Kind) {
     let app = server(kind).await;
     let alice = app.person("alice").await;

@@ -1,4 +1,4 @@
-//! Limits: how much a plan has room for, and how often one may ask.
+//! Limits of plans and rate limits.
 
 mod addresses;
 mod failures;

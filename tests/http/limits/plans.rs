@@ -5,15 +5,15 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Build, Kind, Person, Reply, canary, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// A server whose teams are on the free plan: 3 projects, 5 environments in each, 250 secrets in
-/// each of these, 5 service tokens.
+/// Starts a server whose teams are on the free plan: 3 projects, 5 environments in each, 250
+/// secrets in each of these, 5 service tokens.
 async fn free(kind: Kind) -> (App, Person) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;
     (app, alice)
 }
 
-/// Whole, and distinct from a rate limit: waiting does not help.
+/// Asserts the complete error, which differs from a rate limit: waiting does not help.
 fn exceeds(reply: &Reply, resource: &str, limit: u64, current: u64) {
     assert_eq!(
         reply.is(429).json(),
@@ -29,13 +29,13 @@ fn exceeds(reply: &Reply, resource: &str, limit: u64, current: u64) {
     assert_eq!(reply.header("retry-after"), None);
 }
 
-/// Secrets numbered from `first`.
+/// Import of secrets numbered from `first`.
 fn numbered(first: usize, count: usize) -> Value {
     let secret = |number| json!({ "key": format!("K{number}"), "value": canary("plan") });
     json!({ "secrets": (first..first + count).map(secret).collect::<Vec<_>>() })
 }
 
-/// A project whose staging environment has 249 secrets.
+/// Creates a project whose staging environment has 249 secrets.
 async fn almost_full(person: &Person) -> String {
     let web = person.project("Web").await;
     let bulk = paths::secret(&web, "staging", "bulk");
@@ -139,7 +139,7 @@ async fn an_import_counts_what_is_new_and_is_429_as_a_whole(kind: Kind) {
     let web = almost_full(&alice).await;
     let bulk = paths::secret(&web, "staging", "bulk");
 
-    // K200 to K248 are there; two more are not.
+    // K200 to K248 exist; two more do not.
     let reply = alice.post(&bulk, &numbered(200, 51)).await;
 
     exceeds(&reply, "secrets", 250, 249);

@@ -1,4 +1,4 @@
-//! The rate limit of those who send a valid credential: 60 requests a minute.
+//! The rate limit with a valid credential: 60 requests a minute.
 
 use chrono::{DateTime, TimeDelta};
 use hyper::Method;
@@ -7,12 +7,13 @@ use serde_json::json;
 
 const ME: &str = "/api/v1/users/me";
 
-/// Servers start at 12:00:10; this is 12:01:00.
+/// Start of the next window, 12:01:00; servers start at 12:00:10.
 fn next_minute() -> i64 {
     DateTime::parse_from_rfc3339("2026-11-21T12:01:00Z").unwrap().timestamp()
 }
 
-/// A server on which a person may ask three times a minute, and addresses as they like.
+/// Starts a server that allows a person three requests a minute, and does not limit addresses in
+/// practice.
 async fn three_a_minute(kind: Kind) -> App {
     Build::on(kind).rates(1_000, 3).start().await
 }
@@ -129,7 +130,7 @@ async fn people_and_tokens_are_counted_apart(kind: Kind) {
     asks(&bob, 1).await.is(200);
 }
 
-/// A change that was refused for its rate did not happen.
+/// A change that was refused by the rate limit did not happen.
 async fn over_the_limit_nothing_is_done(kind: Kind) {
     let app = three_a_minute(kind).await;
     let alice = app.person("alice").await;

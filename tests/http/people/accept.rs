@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{accept, invitations, invite, members, roles, team, token, unknown};
 
-/// Somebody who has signed in and of whom the identity provider says this.
+/// Signs in a person whose token has these claims.
 async fn told(app: &App, subject: &str, profile: &Value) -> Client {
     let mut claims = json!({ "iss": DEV_ISSUER, "aud": DEV_AUDIENCE, "sub": subject });
     claims["exp"] = json!(app.clock.now().timestamp() + 600);

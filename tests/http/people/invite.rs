@@ -1,4 +1,4 @@
-//! Inviting, and what is shown of invitations.
+//! Inviting, and reading invitations.
 
 use chrono::TimeDelta;
 use hyper::Method;

@@ -1,4 +1,4 @@
-//! Taking members out, and leaving.
+//! Removing members, and leaving a team.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Person, Reply, on_every_store};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{UNKNOWN, invite, members, roles, team};
 
-/// Alice's team with an admin and a member.
+/// Creates Alice's team with an admin and a member.
 async fn staff(app: &App) -> (Person, Person, Person) {
     let (alice, ada, bob) =
         (app.person("alice").await, app.person("ada").await, app.person("bob").await);
@@ -15,7 +15,7 @@ async fn staff(app: &App) -> (Person, Person, Person) {
     (alice, ada, bob)
 }
 
-/// `by` takes `whom` out of the team of `of`.
+/// Removes `whom` from the team of `of`, as `by`.
 async fn remove(by: &Person, of: &Person, whom: &Person) -> Reply {
     by.delete(&format!("{}/{}", members(of), whom.id)).await
 }

@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 
 use super::{accept, invitations, invite, unknown};
 
-/// A server that sends mail, and somebody with a team.
+/// Starts a server with mail, and signs in a person with a team.
 async fn world(kind: Kind) -> (App, Person) {
     let app = Build::on(kind).mail().start().await;
     let alice = app.person("alice").await;
     (app, alice)
 }
 
-/// Sends what is due now.
+/// Sends the mail that is due now.
 async fn deliver(app: &App) {
     while app.service.deliver_due(Channel::Mail).await.unwrap() > 0 {}
 }
 
-/// What waits to be sent, now or later.
+/// Returns all pending mail, due now or later.
 async fn waiting(app: &App) -> Vec<secrets_core::store::DeliveryRecord> {
     let later = app.clock.now() + TimeDelta::days(365);
     app.store.read().await.unwrap().due_deliveries("invitation", later, 100).await.unwrap()
 }
 
-/// The server's own job may be sending as well: this waits until it is done.
+/// Waits until this number of messages was sent; the server's own job may be sending as well.
 async fn sent(app: &App, number: usize) {
     for _ in 0..500 {
         deliver(app).await;
@@ -147,7 +147,7 @@ async fn what_failed_is_tried_again_later_and_later(kind: Kind) {
     sent(&app, 1).await;
 }
 
-/// How long a claim lasts.
+/// Duration of a claim.
 const CLAIM: TimeDelta = TimeDelta::minutes(2);
 
 async fn what_never_arrives_is_given_up(kind: Kind) {
@@ -202,7 +202,7 @@ async fn a_claim_that_nobody_settles_ends(kind: Kind) {
         }
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
-    // As a node that dies in the middle leaves it.
+    // The state after a node has died during a delivery.
     let row = waiting(&app).await.remove(0);
     let mut tx = app.store.begin().await.unwrap();
     let claimed = secrets_core::store::DeliveryRecord {

@@ -1,4 +1,4 @@
-//! Members, and how people become one.
+//! Members and invitations.
 
 mod accept;
 mod invite;
@@ -24,13 +24,13 @@ fn invitations(person: &Person) -> String {
     format!("{}/invitations", team(person))
 }
 
-/// Invites somebody to the person's own team.
+/// Invites a person to the inviter's own team.
 async fn invite(person: &Person, name: &str) -> Value {
     let body = json!({ "email": format!("{name}@example.com") });
     person.post(&members(person), &body).await.is(201).json()
 }
 
-/// The token of an invitation, out of the link that its inviter is given.
+/// Returns the token of an invitation from the link in the response.
 fn token(invitation: &Value) -> String {
     let (_, token) = invitation["accept_url"].as_str().unwrap().rsplit_once('/').unwrap();
     token.to_owned()
@@ -40,14 +40,14 @@ async fn accept(client: &Client, token: &str) -> Reply {
     client.post(&format!("/api/v1/invitations/{token}/accept"), &json!({})).await
 }
 
-/// Names and roles of a team's members, as one of them sees it.
+/// Returns names and roles of a team's members, as one member sees them.
 async fn roles(person: &Person, path: &str) -> Vec<String> {
     let team = person.get(path).await.is(200).json();
     let shown = |member: &Value| format!("{} {}", member["name"], member["role"]).replace('"', "");
     team["members"].as_array().unwrap().iter().map(shown).collect()
 }
 
-/// What is said of every invitation that cannot be accepted.
+/// Asserts the response for an invitation that cannot be accepted.
 fn unknown(reply: &Reply) {
     let body = json!({ "error": "invitation not found", "code": "not_found" });
     assert_eq!(reply.is(404).json(), body);

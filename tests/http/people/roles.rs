@@ -1,4 +1,4 @@
-//! Changing what a member may.
+//! Changing the roles of members.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;
@@ -9,7 +9,7 @@ use super::{UNKNOWN, members, roles, team};
 
 const OWNERS_ONLY: &str = "only an owner of the team may do this to an owner";
 
-/// Alice's team with an admin and a member.
+/// Creates Alice's team with an admin and a member.
 async fn staff(app: &App) -> (Person, Person, Person) {
     let (alice, ada, bob) =
         (app.person("alice").await, app.person("ada").await, app.person("bob").await);
@@ -18,7 +18,7 @@ async fn staff(app: &App) -> (Person, Person, Person) {
     (alice, ada, bob)
 }
 
-/// `by` gives `to` a role in the team of `of`.
+/// Sets the role of `to` in the team of `of`, as `by`.
 async fn give(by: &Person, of: &Person, to: &Person, role: &str) -> Reply {
     by.patch(&format!("{}/{}", members(of), to.id), &json!({ "role": role })).await
 }

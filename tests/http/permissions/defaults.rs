@@ -1,4 +1,4 @@
-//! What members may do in a project where nothing is said of them.
+//! Default permissions of members in a project.
 
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::json;

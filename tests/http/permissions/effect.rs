@@ -1,4 +1,4 @@
-//! What each role allows, on every endpoint about secrets.
+//! Access of each role to every secrets endpoint.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, on_every_store, paths};
@@ -47,7 +47,7 @@ async fn a_role_holds_in_its_environment_alone(app: App) {
     assert_eq!(listed["environments"].as_array().unwrap().len(), 3);
 }
 
-/// A value that does not open would be an error of ours, were it opened.
+/// If the value were decrypted, the tampered value would cause an internal error.
 async fn who_may_nothing_is_refused_before_a_value_is_opened(app: App) {
     let team = Team::of(&app).await;
     let record = app.record(&team.web, "staging", "KEY").await;

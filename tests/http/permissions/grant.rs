@@ -1,4 +1,4 @@
-//! Saying who may, and taking it back.
+//! Granting and revoking permissions.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

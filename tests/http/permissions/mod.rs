@@ -1,4 +1,4 @@
-//! What people may do in environments: said of each, of a project, or by the operator.
+//! Permissions in environments: set for a person, as the default of a project, or by the operator.
 
 mod defaults;
 mod effect;
@@ -27,20 +27,20 @@ impl Team {
         Self { alice, bob, web }
     }
 
-    /// Alice says what Bob may do in an environment.
+    /// Sets Bob's permission in an environment, as Alice.
     async fn grant(&self, environment: &str, role: &str) -> Value {
         let path = paths::permission(&self.web, environment, &self.bob.id);
         self.alice.put(&path, &json!({ "role": role })).await.is(200).json()
     }
 
-    /// Another member.
+    /// Adds another member.
     async fn member(&self, app: &App, name: &str) -> Person {
         let person = app.person(name).await;
         app.join(&self.alice.team, &person.id, Role::Member).await;
         person
     }
 
-    /// What Bob is told of himself in an environment.
+    /// Returns Bob's own permission in an environment.
     async fn mine(&self, environment: &str) -> Value {
         let mine = self.bob.get(&format!("{}/my-permissions", self.web)).await.is(200).json();
         let all = mine["permissions"].as_array().unwrap();

@@ -18,7 +18,7 @@ fn restore(project: &str) -> String {
     format!("{project}/restore")
 }
 
-/// All that is shown of a project.
+/// Returns everything that the API shows of a project.
 async fn seen(person: &Person, project: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     for path in [
@@ -34,7 +34,7 @@ async fn seen(person: &Person, project: &str) -> Vec<Value> {
     seen
 }
 
-/// A project that holds one of everything.
+/// Creates a project with one object of each kind.
 async fn full(person: &Person) -> String {
     let project = person.project("Walked").await;
     person.environment(&project, "preview", Some("staging")).await;
@@ -184,7 +184,7 @@ async fn a_purge_leaves_nothing_but_the_slug(app: App) {
     app.restarted().await.anonymous().get("/health").await.is(200);
 }
 
-/// Every endpoint there is, so that one that is added is walked too.
+/// Uses the route table, so that new endpoints are tested too.
 async fn a_walk_through_every_endpoint_finds_nothing_of_a_deleted_project(app: App) {
     let alice = app.person("alice").await;
     let web = full(&alice).await;
@@ -202,7 +202,7 @@ async fn a_walk_through_every_endpoint_finds_nothing_of_a_deleted_project(app: A
     assert_eq!(walk(&app, &alice, &token, &names).await, seen_before);
 }
 
-/// What a project can be told by.
+/// Names that identify a project.
 struct Names {
     project: [String; 2],
     environments: [String; 2],
@@ -226,7 +226,8 @@ impl Names {
         }
     }
 
-    /// The paths of a template: with the project's id and slug, the environment's id and name.
+    /// Returns the paths of a template, with the project's id and slug, and the environment's id
+    /// and name.
     fn paths(&self, template: &str) -> Vec<String> {
         let mut paths = Vec::new();
         for (project, environment) in self.project.iter().zip(&self.environments) {
@@ -250,15 +251,15 @@ impl Names {
     }
 }
 
-/// The templates whose answers show something of a project. Reads only: what writes is judged by
-/// its status, which must then be that of something unknown.
+/// Returns the templates whose responses show data of a project. Only for reads: a write is checked
+/// by its status, which must be that of an unknown object.
 async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTreeSet<&'static str> {
     let api = app.api();
     let table = routes::table(&api, &Scheduler::new(app.clock.clone()));
     let is_gone = alice.get(&format!("{PROJECTS}/{}", names.project[0])).await.status == 404;
     let mut found = BTreeSet::new();
     for route in &table {
-        // What was done with a project stays told; restoring it is what this looks forward to.
+        // The audit log and exports still show the past of a project, and restoring is allowed.
         let tells_the_past = ["/audit", "/data-export", "/restore"];
         if tells_the_past.iter().any(|end| route.template.ends_with(end)) {
             continue;
@@ -290,7 +291,7 @@ async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTree
     found
 }
 
-/// Enough for every request that takes a body, as far as that is known here.
+/// Body with the fields of all requests, as far as they are known here.
 const BODY: &str = r#"{"name":"again","key":"NEW","value":"kvc_new","version":1,"role":"read",
     "secrets":[{"key":"NEW","value":"kvc_new"}]}"#;
 

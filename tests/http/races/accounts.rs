@@ -1,4 +1,4 @@
-//! People who sign in, and teams that are made.
+//! Concurrent sign-ins and creation of teams.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ secrets_tests::on_every_store!(
     teams_of_one_name_get_addresses_of_their_own,
 );
 
-/// The teams that an answer about a person names, which are the same in each.
+/// Teams in the response for a person, which are the same in each response.
 fn teams(reply: &Reply) -> serde_json::Value {
     reply.json()["teams"].clone()
 }

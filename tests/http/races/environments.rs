@@ -1,4 +1,4 @@
-//! Environments and what they inherit from.
+//! Concurrent changes of environments and their parents.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ async fn of_many_environments_of_a_name_one_is_made(app: App) {
 
     let replies = crowd
         .race(|number, client| {
-            // In any case of letters it is the same name.
+            // Names that differ only in case are the same.
             let name = if number % 2 == 0 { "preview" } else { "PREVIEW" };
             let (path, body) = (path.clone(), json!({ "name": name }));
             async move { client.post(&path, &body).await }
@@ -117,7 +117,7 @@ async fn what_inherits_from_each_other_is_never_made(app: App) {
 
     let replies = crowd
         .race(|number, client| {
-            // One of a pair inherits from the other, and the other from it.
+            // In each pair, each environment inherits from the other.
             let body = json!({
                 "name": format!("env-{number}"),
                 "inherits_from": format!("env-{}", number ^ 1),
@@ -145,7 +145,7 @@ async fn parents_that_would_close_a_circle_together_never_do(app: App) {
 
     let replies = crowd
         .race(|number, client| {
-            // Each of eight in a ring takes each of the seven others for a parent.
+            // Each of eight environments takes each of the seven others as its parent.
             let (child, step) = (number % 8, 1 + number / 8 % 7);
             let parent = format!("env-{}", (child + step) % 8);
             let path = format!("{path}/env-{child}");
@@ -222,8 +222,8 @@ secrets_tests::on_every_store!(
     a_chain_that_grows_at_many_places_stays_a_chain_of_sixteen,
 );
 
-/// Makes the environment that follows the one of this number, as soon as that is there. Those
-/// for which there is no room try as well.
+/// Creates the environment after the one with this number, as soon as that exists. Environments
+/// beyond the limit are tried as well.
 async fn grow(client: &Client, path: &str, number: usize) -> Reply {
     let (name, parent) = (format!("env-{}", number + 1), format!("env-{number}"));
     let body = json!({ "name": name, "inherits_from": parent });
@@ -238,7 +238,8 @@ async fn grow(client: &Client, path: &str, number: usize) -> Reply {
     reply
 }
 
-/// The environments of a project by name, each with the name of its parent. None is an orphan.
+/// Returns the environments of a project by name, with the names of their parents. Every parent
+/// must exist.
 async fn parents(person: &Person, path: &str) -> BTreeMap<String, Option<String>> {
     let listed = person.get(path).await.is(200).json();
     let listed = listed["environments"].as_array().unwrap();
@@ -255,7 +256,7 @@ async fn parents(person: &Person, path: &str) -> BTreeMap<String, Option<String>
         .collect()
 }
 
-/// How many environments a chain has, from this one on.
+/// Number of environments in the chain from this environment on.
 fn length(parents: &BTreeMap<String, Option<String>>, environment: &str) -> usize {
     let first = Some(environment);
     std::iter::successors(first, |name| parents[*name].as_deref()).take(CROWD).count()

@@ -1,4 +1,4 @@
-//! A plan is never exceeded, and used up to the last place.
+//! Plan limits under concurrency: never exceeded, and used up completely.
 
 use secrets_core::model::{TeamId, ids};
 use secrets_core::store::Reads;
@@ -108,7 +108,7 @@ secrets_tests::on_every_store!(;
     a_team_never_has_more_tokens_than_its_plan_allows,
 );
 
-/// A server that gives new teams the smallest plan, and somebody who has one.
+/// Starts a server with the smallest plan for new teams, and signs in a person.
 async fn free(kind: Kind) -> (App, Person) {
     let app = Build::on(kind).plan("free").start().await;
     let person = app.person("ann").await;
@@ -123,7 +123,7 @@ fn team_id(person: &Person) -> TeamId {
     ids::parse(&person.team).unwrap().into()
 }
 
-/// Each refusal says what is full, and of how many.
+/// Asserts that each refusal names the resource and its limit.
 fn limits(replies: &[Reply], resource: &str, limit: u64) {
     for reply in replies.iter().filter(|reply| reply.status == 429) {
         let json = reply.code("plan_limit_exceeded").json();
@@ -132,13 +132,13 @@ fn limits(replies: &[Reply], resource: &str, limit: u64) {
     }
 }
 
-/// So many secrets, whose keys begin so.
+/// Import of this number of secrets, with this key prefix.
 fn import(prefix: &str, number: usize) -> Value {
     let secret = |index| json!({ "key": format!("{prefix}_{index}"), "value": "kvc_race" });
     json!({ "secrets": (0..number).map(secret).collect::<Vec<_>>() })
 }
 
-/// Puts so many secrets into the first environment.
+/// Imports this number of secrets into the first environment.
 async fn fill(person: &Person, project: &str, number: usize) {
     let path = format!("{}/bulk", paths::secrets(project, "development"));
     for start in (0..number).step_by(100) {
@@ -147,7 +147,7 @@ async fn fill(person: &Person, project: &str, number: usize) {
     }
 }
 
-/// How many secrets the first environment has, as the store counts.
+/// Number of secrets in the first environment, counted in the store.
 async fn secrets(app: &App, project: &str) -> u64 {
     let environment = app.sight(project, "development").await.chain[0].environment.id;
     reads(app).await.count_secrets(environment).await.unwrap()

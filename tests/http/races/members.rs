@@ -1,4 +1,4 @@
-//! People who join and leave teams.
+//! Concurrent joining and leaving of teams.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Build, Kind, Person};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{CROWD, Crowd, count, outcome};
 
-/// Invites this address to the person's team, and gives the token.
+/// Invites this address to the person's team and returns the token.
 async fn invite(person: &Person, email: &str) -> String {
     let path = format!("/api/v1/teams/{}/members", person.team);
     let place = person.post(&path, &json!({ "email": email })).await.is(201).json();
@@ -96,7 +96,7 @@ async fn an_invitation_is_sent_again_once_a_minute(app: App) {
     outcome(&replies, (200, 1), (429, CROWD - 1));
 }
 
-/// Half of them step down and half of them leave, and none of them may be the last.
+/// Half of the owners give up their role and half leave; the last owner must stay.
 async fn owners_who_all_go_at_once_leave_one(app: App) {
     let alice = app.person("alice").await;
     let mut owners = Vec::new();
@@ -148,7 +148,7 @@ async fn owners_who_all_delete_their_accounts_leave_one(app: App) {
     assert_eq!(team(&bob, &alice.team).await["member_count"], 2);
 }
 
-/// Two owners take each other out: whoever comes second is no owner any more.
+/// Two owners remove each other: the second is no longer an owner.
 async fn owners_who_remove_each_other_do_not_both(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     app.join(&ann.team, &bea.id, Role::Owner).await;
@@ -188,7 +188,8 @@ async fn a_team_never_has_more_members_than_its_plan_allows(kind: Kind) {
     assert_eq!(listed.as_array().unwrap().len(), 4);
 }
 
-/// Those who are invited accept while others are invited: together they are never too many.
+/// Invitations are accepted while others are created: members and invitations together never exceed
+/// the limit.
 async fn joining_makes_no_room(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;

@@ -1,4 +1,4 @@
-//! What people may do, said and taken back while they do it.
+//! Permissions granted and revoked during requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{CROWD, Crowd, count};
 
-/// Ann's project with a secret, and Bob, a member of her team.
+/// Creates Ann's project with a secret, and Bob, a member of her team.
 async fn world(app: &App) -> (Person, Person, String) {
     let (ann, bob) = (app.person("ann").await, app.person("bob").await);
     app.join(&ann.team, &bob.id, Role::Member).await;

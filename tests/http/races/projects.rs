@@ -1,4 +1,4 @@
-//! Projects that are made, and deleted while they are used.
+//! Concurrent creation of projects, and deletion during use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ secrets_tests::on_every_store!(
     a_plan_is_not_exceeded_by_restoring,
 );
 
-/// Writes until the project is known to be gone, and gives the replies to two writes that began
+/// Writes until the project is known to be deleted. Returns the replies to two writes that began
 /// after that.
 async fn write_until_gone(
     client: &Client,
@@ -158,7 +158,7 @@ async fn write_until_gone(
     late
 }
 
-/// One of the ways of writing to a project, under a name of its own.
+/// Writes to a project in one of several ways, with a unique name.
 async fn write(client: &Client, project: &str, name: &str, way: usize) -> Reply {
     let secrets = paths::secrets(project, "development");
     let secret = json!({ "key": format!("RACE_{name}"), "value": "kvc_race" });

@@ -1,4 +1,4 @@
-//! Reads while others write.
+//! Reads during writes.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CROWD, Crowd};
 
-/// Some keys, which every import gives one value.
+/// Keys that every import sets to the same value.
 const KEYS: [&str; 4] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA"];
 
 async fn an_export_sees_each_import_whole_or_not_at_all(app: App) {

@@ -1,4 +1,4 @@
-//! Writes to the secrets of one environment.
+//! Concurrent writes to the secrets of one environment.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{CROWD, Crowd, count, outcome};
 
-/// Some keys, each of which every import writes.
+/// Keys that every import writes.
 const KEYS: [&str; 5] = ["ALPHA", "BRAVO", "CHARLIE", "DELTA", "ECHO"];
 
 async fn of_many_creations_of_a_key_one_happens(app: App) {
@@ -200,7 +200,7 @@ secrets_tests::on_every_store!(
     imports_and_single_updates_wait_for_each_other,
 );
 
-/// An import that gives all keys the value of this number; every other one in reverse order.
+/// Import that sets all keys to the value of this number; every second import in reverse order.
 fn import(number: usize, overwrite: bool) -> Value {
     let value = format!("kvc_race_{number}");
     let mut secrets: Vec<_> =
@@ -219,7 +219,7 @@ fn export(project: &str) -> String {
     format!("{}/export", paths::secrets(project, "development"))
 }
 
-/// The distinct values of an export, and the versions by key.
+/// Returns the distinct values of an export, and the versions sorted by key.
 fn exported(reply: &Reply) -> (BTreeSet<String>, Vec<u64>) {
     let json = reply.is(200).json();
     let secrets = json["secrets"].as_array().unwrap();
@@ -228,7 +228,7 @@ fn exported(reply: &Reply) -> (BTreeSet<String>, Vec<u64>) {
     (values.collect(), versions.collect())
 }
 
-/// The versions of a secret that are stored, newest first.
+/// Returns the stored versions of a secret, newest first.
 async fn history(app: &App, project: &str, key: &str) -> Vec<u32> {
     let record = app.record(project, "development", key).await;
     let mut reads = app.store.read().await.unwrap();

@@ -1,4 +1,4 @@
-//! Service tokens that end, and whose scope ends, while they are used and made.
+//! Service tokens that are deleted, or lose their scope, during use and creation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -227,14 +227,14 @@ async fn tokens(person: &Person) -> Vec<Value> {
     listed["tokens"].as_array().unwrap().clone()
 }
 
-/// Reads a value until the token is known to be gone, and gives the replies to two reads that
+/// Reads a value until the token is known to be deleted. Returns the replies to two reads that
 /// began after that.
 async fn read_until_gone(client: &Client, path: &str, deleted: &AtomicBool) -> Vec<Reply> {
     let mut late = Vec::new();
     while late.len() < 2 {
         let is_late = deleted.load(Ordering::SeqCst);
         let reply = client.get(path).await;
-        // One that was known when it came in may find itself without scope.
+        // A token that was valid at authentication may have lost its scope since.
         assert!([200, 401, 403].contains(&reply.status), "{}", reply.text());
         if is_late {
             late.push(reply);

@@ -1,4 +1,4 @@
-//! Attempts that take long: who waits for them, and for how long.
+//! Attempts that take long, and requests that wait for them.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,14 @@ use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
 use serde_json::{Value, json};
 
-/// A server on which whoever asks waits so many seconds, a thousand times as quick.
+/// Starts a server where requests wait this number of seconds for a rotation, a thousand times
+/// faster.
 async fn waiting(kind: Kind, seconds: u64) -> App {
     let timings = Timings { budget: Duration::from_secs(seconds), ..Timings::default() };
     Build::on(kind).timings(timings).start().await
 }
 
-/// Waits until the database was called so.
+/// Waits until the database has received this call.
 async fn called(app: &App, call: &str) {
     while !app.database.calls().contains(&call) {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -81,7 +82,7 @@ async fn a_client_that_hangs_up_stops_nothing(kind: Kind) {
     app.database.script("apply", [Script::Hang]);
 
     tokio::select! {
-        _ = main.rotate() => panic!("it was answered"),
+        _ = main.rotate() => panic!("the request was answered"),
         () = called(&app, "apply") => {}
     }
 

@@ -5,7 +5,7 @@ use secrets_core::model::Clock as _;
 use secrets_tests::{App, STARTED, lambda, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
-/// A rotation of MySQL through a function.
+/// Request body: a MySQL rotation through a function.
 fn proxied(name: &str) -> Value {
     let mut body = postgresql(name);
     body["integration_type"] = json!("mysql");

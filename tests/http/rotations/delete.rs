@@ -1,4 +1,4 @@
-//! Deleting rotations, with what they made or without.
+//! Deleting rotations, with or without the secrets and users that they created.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
@@ -110,7 +110,7 @@ async fn its_name_is_free_again_and_its_keys_are_not(app: App) {
     main.person.delete(&main.path).await.is(204);
     let all = paths::rotations(&main.project, "staging");
 
-    // What it wrote is there, and an ordinary secret.
+    // The secrets that it wrote still exist, as ordinary secrets.
     main.person.post(&all, &postgresql("main-db")).await.is(400).code("already_exists");
     for key in ["USERNAME", "PASSWORD", "HOST", "PORT", "DATABASE", "URL"] {
         let key = format!("MAIN_DB_{key}");

@@ -1,5 +1,5 @@
-//! What comes of each failure: how often it is tried, what the history says, how the rotation is
-//! afterwards. Whatever it is, what readers are given logs in.
+//! Failures: number of retries, history entry, and state of the rotation afterwards. In every case
+//! the credential that readers get logs in.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::{Clock as _, RotationId};
@@ -10,23 +10,23 @@ use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store};
 use serde_json::{Value, json};
 
-/// How often a new credential is tried before it is given up: within 60 seconds.
+/// Number of logins with a new credential before it is given up, within 60 seconds.
 const LOGINS: usize = 11;
 
-/// A rotation that has succeeded once.
+/// Creates a rotation that has succeeded once.
 async fn served(app: &App) -> Rotated {
     let main = Rotated::create(app, "alice").await;
     main.succeed().await;
     main
 }
 
-/// How often it was called.
+/// Number of calls to the database.
 fn count(app: &App, call: &str) -> usize {
     app.database.calls().into_iter().filter(|known| *known == call).count()
 }
 
-/// A rotation fails this way; gives how often its database was told, and the rotation afterwards.
-/// What readers are given is what they were given before, and works.
+/// Runs a rotation that fails this way. Returns the number of changes sent to the database, and the
+/// rotation afterwards. Readers must still get the previous credential, which must work.
 async fn failing(app: &App, main: &Rotated, scripts: &[Script], status: &str) -> (usize, Value) {
     let (before, told) = (main.served().await, count(app, "apply"));
     app.database.script("apply", scripts.iter().copied());
@@ -61,7 +61,7 @@ async fn a_database_that_cannot_be_reached_is_tried_four_times(app: App) {
     assert_eq!(tries, 4);
     let message = "cannot reach the database: no answer in time, or the address is not permitted";
     assert_eq!(shown["error_message"], message);
-    // Five minutes, give or take a tenth.
+    // Five minutes, with a jitter of a tenth.
     let pause = until_next(&app, &shown);
     assert!((pause - TimeDelta::minutes(5)).abs() <= TimeDelta::seconds(30), "{pause}");
     main.succeed().await;
@@ -163,7 +163,7 @@ async fn a_change_whose_answer_was_lost_is_made_again_and_served(app: App) {
     app.database.script("apply", [Script::Lose(Fault::Interrupted)]);
     main.succeed().await;
     main.works(&app).await;
-    // Or it never arrived.
+    // Or the change never arrived.
     app.database.script("apply", [Script::Fail(Fault::Interrupted)]);
     main.succeed().await;
     main.works(&app).await;
@@ -195,7 +195,7 @@ async fn a_credential_that_does_not_work_is_shut_out_again(app: App) {
     assert_eq!([&shown["status"], &shown["error_message"]], ["active", message]);
     assert_eq!(main.served().await, before);
     main.works(&app).await;
-    assert!(app.database.is_shut_out(&other), "the new user still gets in");
+    assert!(app.database.is_shut_out(&other), "the new user can still log in");
     let entry = app.entry(&main.person.team, "rotation.rolled_back").await;
     let details: Value = serde_json::from_str(&entry.metadata).unwrap();
     assert_eq!(details["code"], "not_verified");
@@ -217,7 +217,7 @@ async fn three_in_a_row_that_are_rolled_back_are_an_error(app: App) {
     for _ in 0..3 {
         app.database.script("verify", [Script::Fail(Fault::ProbeRefused); LOGINS]);
         assert_eq!(main.rotate().await["status"], "rolled_back");
-        // The served one was tried, and works.
+        // The served credential was checked, and works.
         statuses.push(main.shown().await["status"].clone());
     }
 

@@ -1,14 +1,14 @@
-//! Attempts that somebody began and left: the process died, or was taken for dead.
+//! Interrupted attempts: the process died, or was considered dead.
 
 use chrono::TimeDelta;
 use secrets_core::model::rotations::Outcome;
 use secrets_tests::{App, Rotated, on_every_store, paths};
 use serde_json::json;
 
-/// A minute and a bit: the lease of whoever died has ended.
+/// Time after which the lease of a dead worker has ended.
 const LEASE: TimeDelta = TimeDelta::seconds(61);
 
-/// A rotation that has succeeded once, on a server that has stopped.
+/// Creates a rotation that has succeeded once, and stops the server.
 async fn served(app: &mut App) -> Rotated {
     let main = Rotated::create(app, "alice").await;
     main.succeed().await;
@@ -16,7 +16,7 @@ async fn served(app: &mut App) -> Rotated {
     main
 }
 
-/// The server after a restart.
+/// Restarts the server.
 async fn restarted(app: &App, main: &mut Rotated) -> App {
     let restarted = app.restarted().await;
     main.use_by(&restarted).await;

@@ -1,11 +1,12 @@
-//! What a plan allows of rotations.
+//! Plan limits of rotations.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{Plan, Plans, Quota};
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
-/// A server whose teams may have two rotations, and so many secrets in an environment.
+/// Starts a server whose teams may have two rotations, and this number of secrets in an
+/// environment.
 async fn small(kind: Kind, secrets: u64) -> App {
     let limits = [(Quota::Rotations, 2), (Quota::Secrets, secrets)];
     let plan = Plan::new("small".parse().unwrap(), limits).unwrap();

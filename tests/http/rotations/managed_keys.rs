@@ -1,4 +1,4 @@
-//! The keys that a rotation writes are its own, from the moment it is there.
+//! Keys that a rotation writes are reserved for it from its creation on.
 
 use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};
 use serde_json::json;
@@ -48,7 +48,7 @@ async fn two_rotations_do_not_write_the_same_key(app: App) {
 
     reply.is(400).code("already_exists");
     assert!(reply.text().contains("MAIN_DB_HOST"), "{}", reply.text());
-    // As `main_db` would, which is another name and the same keys.
+    // `main_db` is another name, but has the same keys.
     let body = postgresql("main_db");
     let reply = main.person.post(&paths::rotations(&main.project, "staging"), &body).await;
     reply.is(400).code("already_exists");

@@ -1,5 +1,6 @@
-//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations`. Every rotation leads to a
-//! database in memory, which does what it is told to; real ones are in `tests/rotation`.
+//! `/api/v1/projects/{projectId}/environments/{environmentId}/rotations`. Every rotation uses a
+//! target database in memory, which fails on demand; tests with real databases are in
+//! `tests/process/rotations`.
 
 mod attempts;
 mod create;

@@ -1,4 +1,4 @@
-//! What becomes of rotations when what they are for goes.
+//! Rotations whose environment or project is deleted.
 
 use chrono::TimeDelta;
 use secrets_tests::{App, Rotated, on_every_store, paths, postgresql};

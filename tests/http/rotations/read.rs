@@ -1,10 +1,10 @@
-//! Seeing rotations: who may, and what of them.
+//! Reading rotations: permissions, and the visible fields.
 
 use secrets_core::model::Role;
 use secrets_tests::{App, Person, Rotated, on_every_store, paths, postgresql};
 use serde_json::json;
 
-/// A member who may do this in the environment `staging` of a project.
+/// Creates a member with this permission in the environment `staging` of a project.
 async fn member(app: &App, main: &Rotated, name: &str, access: &str) -> Person {
     let person = app.person(name).await;
     app.join(&main.person.team, &person.id, Role::Member).await;
@@ -112,7 +112,7 @@ async fn a_service_token_is_not_for_rotations(app: App) {
     machine.post(&format!("{}/rotate", main.path), &json!({})).await.is(403).says(says);
     machine.post(&format!("{}/test", main.path), &json!({})).await.is(403).says(says);
     machine.delete(&format!("{}?revoke=perhaps", main.path)).await.is(403).says(says);
-    // Its body is not looked at.
+    // The body is not checked.
     machine.post(&all, &json!({})).await.is(403).says(says);
     machine.post(&format!("{all}/test"), &json!({})).await.is(403).says(says);
 }

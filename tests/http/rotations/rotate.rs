@@ -1,4 +1,4 @@
-//! Rotating because somebody asks.
+//! Rotating on request.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
@@ -85,7 +85,10 @@ async fn the_two_users_take_turns(app: App) {
     assert!(served[1].0.ends_with("_b"), "{}", served[1].0);
     assert_eq!(served[0].0, served[2].0);
     assert!(served[0].1 != served[2].1, "a password is used twice");
-    assert!(app.database.admits(&served[1].0, &served[1].1), "the previous one has its grace");
+    assert!(
+        app.database.admits(&served[1].0, &served[1].1),
+        "the previous user is in its grace period"
+    );
     main.works(&app).await;
 }
 

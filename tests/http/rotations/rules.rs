@@ -1,18 +1,19 @@
-//! What a rotation may not be: each field and its rule, and never what was sent.
+//! Validation of rotations: each error has the field and its rule, and never the input.
 
 use secrets_core::engine::Options;
 use secrets_core::egress::EgressPolicy;
 use secrets_tests::{App, Build, Kind, Person, canary, lambda, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 
-/// `main-db`, with one thing of it another: `/connection/host` and so on; `null` takes it away.
+/// Returns `main-db` with one field changed: `/connection/host` and so on; `null` removes the
+/// field.
 fn but(place: &str, value: Value) -> Value {
     let mut body = postgresql("main-db");
     set(&mut body, place, value);
     body
 }
 
-/// The same, through a function.
+/// Returns a rotation through a function, with one field changed.
 fn proxied_but(place: &str, value: Value) -> Value {
     let mut body = postgresql("main-db");
     body["connection_method"] = json!("proxied");
@@ -30,7 +31,8 @@ fn set(body: &mut Value, place: &str, value: Value) {
     }
 }
 
-/// Each is refused with this field named, and nothing of it is repeated.
+/// Asserts that each body is refused with an error that names this field and contains nothing of
+/// the input.
 async fn refused(person: &Person, cases: impl IntoIterator<Item = (&str, Value)>) {
     let web = person.project("Web").await;
     for (field, body) in cases {

@@ -1,5 +1,5 @@
-//! What the service does by itself: it rotates what is due, shuts out what had its grace, and looks
-//! whether what it serves still logs in.
+//! Scheduled work: due rotations, locking users after their grace period, and checking that the
+//! served credential still logs in.
 
 use chrono::TimeDelta;
 use secrets_core::ports::rotator::Fault;
@@ -63,11 +63,11 @@ async fn the_previous_credential_works_for_a_day_and_no_longer(app: App) {
 
     app.wait(TimeDelta::hours(24) - TimeDelta::seconds(1));
     main.settle(&app).await;
-    assert!(app.database.admits(&previous.0, &previous.1), "its grace is a day");
+    assert!(app.database.admits(&previous.0, &previous.1), "its grace period is a day");
     app.wait(TimeDelta::seconds(1));
     main.settle(&app).await;
 
-    assert!(!app.database.admits(&previous.0, &previous.1), "its grace has ended");
+    assert!(!app.database.admits(&previous.0, &previous.1), "its grace period has ended");
     main.use_by(&app).await;
     main.works(&app).await;
     let entry = app.entry(&main.person.team, "rotation.retired").await;

@@ -1,12 +1,12 @@
-//! What is submitted to reach a database, and the passwords of its users, are in nothing but the
-//! secrets of the environment.
+//! Submitted credentials, and the passwords of the rotated users, appear nowhere but in the secrets
+//! of the environment.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Dump, Rotated, lambda, on_every_store, paths, postgresql};
 use serde_json::json;
 
-/// A rotation through a function, which went through much.
+/// Creates a rotation through a function that has a varied history.
 async fn worn(app: &App) -> Rotated {
     let mut body = postgresql("main-db");
     body["connection_method"] = json!("proxied");
@@ -53,7 +53,7 @@ async fn no_answer_but_that_of_a_secret_has_any_of_it(app: App) {
     let password = main.served().await.1;
     for answer in answers {
         let text = answer.text();
-        // The service tokens of the data export are named, and nothing else begins so.
+        // No value appears; all values of tests begin with `kvc_`.
         assert!(!text.contains("kvc_"), "{text}");
         assert!(!text.contains(&password), "{text}");
         assert!(!text.contains("rotator"), "{text}");

@@ -1,4 +1,4 @@
-//! Trying connections: before a rotation is created, and of one that is there.
+//! Testing connections: before a rotation is created, and of an existing rotation.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;

@@ -1,4 +1,4 @@
-//! Changing rotations: their interval, pausing, going on.
+//! Changing rotations: interval, pausing and resuming.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use secrets_core::model::Clock as _;
@@ -59,7 +59,7 @@ async fn an_interval_is_counted_from_the_last_rotation(app: App) {
     assert_eq!(changed["status"], "active");
     let away = next(&changed) - app.clock.now();
     assert!((away - TimeDelta::days(5)).abs() <= TimeDelta::hours(1), "{away}");
-    // It is over already: it is due now, and not in the past.
+    // The new interval is already over, so the next rotation is due now, and not in the past.
     let changed = put(&main, json!({ "rotation_interval_days": 1 })).await;
     assert_eq!(next(&changed), app.clock.now());
 }

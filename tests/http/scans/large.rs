@@ -1,4 +1,4 @@
-//! Scans of the largest texts, and beside others.
+//! Scans of the largest texts, and concurrent scans.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What a scan takes, and from whom.
+//! Input rules of scans, and allowed callers.
 
 use secrets_tests::{App, on_every_store};
 use serde_json::{Value, json};

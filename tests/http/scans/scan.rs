@@ -1,4 +1,4 @@
-//! What a scan answers, and what is kept of it.
+//! Responses of scans, and the stored data.
 
 use chrono::TimeDelta;
 use secrets_core::model::Role;

@@ -1,4 +1,4 @@
-//! Scans find the values that are stored here, for those who may read them.
+//! Scans for stored values, which callers find only if they can read them.
 
 use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role};
@@ -100,7 +100,7 @@ async fn an_environment_the_caller_may_not_read_takes_no_part(kind: Kind) {
 
     assert_eq!((&his["secrets_compared"], &his["findings"]), (&json!(0), &json!([])));
     assert_eq!(hers["findings"][0]["matches_secret"]["key"], "KEY");
-    // He may see that she found something, and not what it is.
+    // Bob may see that Alice has a finding, but not what it matches.
     let path = format!("{SCANS}/{}", hers["id"].as_str().unwrap());
     let seen = bob.get(&path).await.is(200).json();
     assert_eq!(seen["findings_count"], 1);

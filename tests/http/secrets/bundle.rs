@@ -1,4 +1,4 @@
-//! Bundles: secrets that are taken along.
+//! Creating bundles.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -140,7 +140,7 @@ async fn a_bundle_needs_the_permission_to_read(app: App) {
     bob.post(&path, &new).await.is(403);
     let unknown = paths::secret(&web, "none", "bundle");
     alice.post(&unknown, &new).await.is(404).says("environment not found");
-    // Before what only the body as a whole tells.
+    // Permissions are checked before rules about the body as a whole.
     bob.post(&path, &json!({ "recipients": [] })).await.is(403);
 }
 

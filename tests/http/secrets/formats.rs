@@ -1,4 +1,4 @@
-//! Exports as texts, and imports of them.
+//! Exports and imports in text formats.
 
 use hyper::Method;
 use secrets_tests::{App, Person, Reply, canary, on_every_store, paths};

@@ -1,9 +1,9 @@
-//! Hiding: a key that an environment has, without a value.
+//! Hidden keys: keys without a value that hide an inherited secret.
 
 use secrets_tests::{App, Person, STARTED, on_every_store, paths};
 use serde_json::json;
 
-/// A parent with a secret, and its child that hides it.
+/// Creates a parent with a secret, and a child that hides the secret.
 async fn hidden(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;

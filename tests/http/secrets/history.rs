@@ -1,4 +1,4 @@
-//! The versions a secret has replaced.
+//! The version history of a secret.
 
 use hyper::Method;
 use secrets_core::engine::Options;

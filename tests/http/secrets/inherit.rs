@@ -1,9 +1,9 @@
-//! Inheritance: what an environment sees of its ancestors.
+//! Inheritance: secrets of the ancestors of an environment.
 
 use secrets_tests::{App, Person, on_every_store, paths};
 use serde_json::{Value, json};
 
-/// Production, and staging-like environments below it: `near` inherits from `middle`, and that from
+/// Creates a chain of environments: `near` inherits from `middle`, which inherits from
 /// `production`.
 async fn chain(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
@@ -13,7 +13,7 @@ async fn chain(app: &App) -> (Person, String) {
     (alice, web)
 }
 
-/// Key, value and origin of each secret of an export.
+/// Returns key, value and origin of each secret of an export.
 async fn exported(person: &Person, project: &str, environment: &str) -> Value {
     let export = person.get(&paths::secret(project, environment, "export")).await.is(200).json();
     let secrets = export["secrets"].as_array().unwrap().clone();
@@ -148,7 +148,8 @@ async fn an_inherited_key_is_not_there_to_be_updated(app: App) {
     assert_eq!(exported(&alice, &web, "production").await, json!([["KEY", "kvc_far", null]]));
 }
 
-/// Who may read the child may read what it inherits: that was decided when it got its parent.
+/// Read access to a child includes the inherited secrets: the permission for the parent was checked
+/// when the parent was set.
 async fn a_token_reads_what_its_environment_inherits(app: App) {
     let (alice, web) = chain(&app).await;
     alice.secret(&web, "production", "KEY", "kvc_far").await;

@@ -1,4 +1,4 @@
-//! `ETag` and `If-None-Match`: whoever holds an answer is told that it is still good.
+//! `ETag` and `If-None-Match`: a client learns that its response is still current.
 
 use hyper::Method;
 use secrets_core::store::Store;
@@ -6,7 +6,7 @@ use secrets_tests::{App, Client, Failing, Outage, Reply, on_every_store, paths};
 use serde_json::json;
 use std::sync::Arc;
 
-/// The three readings of an environment that have tags.
+/// Paths of the three reads of an environment that have ETags.
 fn readings(project: &str, environment: &str) -> [String; 3] {
     [
         paths::secrets(project, environment),

@@ -1,4 +1,4 @@
-//! Chains of inheritance that the service would never have made.
+//! Chains of inheritance that the service would never create.
 
 use secrets_core::model::EnvironmentId;
 use secrets_core::store::EnvironmentRecord;
@@ -69,7 +69,7 @@ secrets_tests::on_every_store!(
 );
 
 impl Victim {
-    /// What an environment of the project is like.
+    /// Returns the record of an environment of the project, as a template.
     async fn template(&self) -> EnvironmentRecord {
         let sight = self.app.sight(&self.project, "development").await;
         let environment = sight.chain.into_iter().next().unwrap().environment;
@@ -84,7 +84,7 @@ impl Victim {
         tx.commit().await.unwrap();
     }
 
-    /// Everything that follows a chain.
+    /// Sends every request that follows a chain.
     async fn follow(&self, environment: &str) -> Vec<Reply> {
         let list = self.person.get(&paths::secrets(&self.project, environment)).await;
         let values = self.values(&self.project, environment, "KEY").await;

@@ -1,4 +1,4 @@
-//! Sealed records that were changed, or stand where they do not belong.
+//! Sealed records that were changed, or moved to another place.
 
 use secrets_core::crypto::{ProjectKeyRecord, Sealed};
 use secrets_core::model::{EnvironmentId, ProjectId, SecretId};
@@ -97,7 +97,7 @@ async fn a_value_of_which_one_bit_changed_is_not_given(app: App) {
     let one = victim.app.record(&victim.project, "development", "ONE").await;
     let length = one.sealed.as_bytes().len();
 
-    // The format, the suite, the key's version, the nonce, the value and the tag.
+    // Bytes of the format, the suite, the key version, the nonce, the value and the tag.
     for place in [0, 1, 2, 6, 7, 30, 31, 60, length - 16, length - 1] {
         let sealed = flipped(&one.sealed, place);
         victim.app.rewrite(&[SecretRecord { sealed, ..one.clone() }]).await;
@@ -174,7 +174,7 @@ async fn descriptions_that_changed_places_are_not_given(app: App) {
     for path in ["", "/ONE", "/TWO", "/export"] {
         assert_internal(&victim.person.get(&format!("{secrets}{path}")).await);
     }
-    // Those who are given no descriptions are given the right values.
+    // Responses without descriptions still have the right values.
     let [.., one, all] = victim.values(&victim.project, "development", "ONE").await;
     assert_eq!(one.is(200).json(), json!({ "value": "kvc_development_ONE" }));
     let values = json!({ "ONE": "kvc_development_ONE", "TWO": "kvc_development_TWO" });
@@ -220,7 +220,7 @@ secrets_tests::on_every_store!(
 );
 
 impl Victim {
-    /// Gives each of two secrets the other's value.
+    /// Swaps the values of two secrets.
     async fn swap(&self, one: SecretRecord, two: SecretRecord) {
         let [first, second] = [one.sealed.clone(), two.sealed.clone()];
         let records =
@@ -228,8 +228,8 @@ impl Victim {
         self.app.rewrite(&records).await;
     }
 
-    /// Another project of the same team with a copy of the first environment, whose key row holds
-    /// what the first project's key row holds. Gives its path.
+    /// Creates another project of the same team with a copy of the first environment, whose key row
+    /// has the contents of the first project's key row. Returns its path.
     async fn copy_under_its_own_key(&self) -> String {
         let sight = self.app.sight(&self.project, "development").await;
         let now = sight.project.created_at;

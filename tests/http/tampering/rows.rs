@@ -1,10 +1,10 @@
-//! Rows that were changed with SQL, where the store's own functions would not.
+//! Rows changed with SQL in ways that the store's functions do not allow.
 
 use std::sync::Arc;
 
 use secrets_core::crypto::KeyringError;
 use secrets_core::engine::{Options, StartError};
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_tests::{App, Dump, paths};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ async fn project_keys_that_changed_places_open_nothing(app: App) {
 
     victim.is_broken(&victim.project, "development", "ONE").await;
     victim.is_broken(&other, "development", "ONE").await;
-    // Nothing more is sealed under a key that is not the project's.
+    // The service seals nothing more with a key that is not the project's.
     let new = json!({ "key": "NEW", "value": "kvc_new" });
     let path = paths::secrets(&victim.project, "development");
     assert_internal(&victim.person.post(&path, &new).await);

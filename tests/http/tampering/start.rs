@@ -1,4 +1,4 @@
-//! Starting over keys and data that do not belong together.
+//! Starting with keys and data that do not belong together.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use secrets_core::model::InstanceId;
 use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::store::{SecretRecord, Store};
 use secrets_core::testing::fixtures;
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_tests::{App, Dump, Kind, flipped, paths};
 use serde_json::json;
 
 use super::Victim;
 
-/// The rows of an installation.
+/// Rows of an installation.
 type Rows = (InstanceRecord, Vec<InstanceKeyRecord>);
 
 async fn another_root_key_starts_nothing_and_writes_nothing(app: App) {
@@ -64,7 +64,7 @@ async fn data_without_the_row_of_the_installation_start_nothing(kind: Kind) {
 
     assert!(matches!(error, StartError::OrphanData), "{error}");
     let mut reads = held.store.read().await.unwrap();
-    assert!(reads.instance().await.unwrap().is_none(), "no key is made where data are");
+    assert!(reads.instance().await.unwrap().is_none(), "no key is created if there is data");
 }
 
 async fn records_of_which_none_opens_start_nothing(app: App) {
@@ -104,7 +104,7 @@ async fn a_record_made_after_a_long_pause_stops_nobody_else(app: App) {
     let import = json!({ "secrets": (0..100).map(secret).collect::<Vec<_>>() });
     let path = paths::secrets(&victim.project, "production");
     victim.person.post(&format!("{path}/bulk"), &import).await.is(200);
-    // A draw by time now hits the one that follows, whatever it draws.
+    // Samples are drawn by a random time, so most draws in the pause find the record after it.
     victim.app.wait(TimeDelta::days(300));
     let late = victim.app.bearer(&victim.app.jwt("ann"));
     late.post(&path, &json!({ "key": "LATE", "value": "kvc_late" })).await.is(201);
@@ -129,7 +129,7 @@ secrets_tests::on_every_store!(
     data_without_the_row_of_the_installation_start_nothing,
 );
 
-/// Why the service does not start.
+/// Returns the error of a service that does not start.
 async fn refusal(ports: Ports) -> StartError {
     Service::open(ports, Options::default()).await.err().unwrap()
 }
@@ -144,7 +144,7 @@ async fn insert(store: &dyn Store, (instance, keys): &Rows) {
     tx.commit().await.unwrap();
 }
 
-/// The rows of an installation, each time with one thing another.
+/// Returns variants of the rows of an installation, each with one change.
 fn tampered(instance: &InstanceRecord, keys: &[InstanceKeyRecord]) -> Vec<(String, Rows)> {
     let whole = || (instance.clone(), keys.to_vec());
     let changed = |what: &str, change: &dyn Fn(&mut Rows)| {

@@ -1,11 +1,12 @@
-//! Where the interface may not tell another's thing from nothing, the two answers are the same.
+//! Responses must not reveal objects of another team: the response for such an object is the same
+//! as for an unknown object.
 
 use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};
 
 use super::{HERS, Twins};
 
-/// An id that is nobody's.
+/// ID that no object has.
 const NOBODYS: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 async fn a_foreign_name_in_a_body_or_query_is_answered_like_an_unknown_one(app: App) {
@@ -59,7 +60,7 @@ async fn a_foreign_environment_in_ones_own_project_is_answered_like_an_unknown_o
             for client in [&*ann.person, &ann.machine] {
                 let foreign = send(client, method, &path(foreign), &body).await;
                 let unknown = send(client, method, &path(unknown), &body).await;
-                // Some things are for people.
+                // Some endpoints are for users only.
                 let status = if foreign.status == 403 { 403 } else { 404 };
                 assert_same(suffix, &foreign, &unknown, status);
             }
@@ -119,7 +120,7 @@ secrets_tests::on_every_store!(
     a_foreign_project_that_was_deleted_is_answered_like_an_unknown_one,
 );
 
-/// What can be asked of an environment and what it holds.
+/// Requests for an environment and its contents.
 fn below_an_environment() -> Vec<(&'static str, &'static str, Value)> {
     let secret = json!({ "key": "MINE", "value": "kvc_a_mine" });
     vec![
@@ -148,7 +149,7 @@ async fn send(client: &Client, method: &str, path: &str, body: &Value) -> Reply 
     client.json(method.parse().unwrap(), path, body).await
 }
 
-/// Both have this status and the same body.
+/// Asserts that both replies have this status and the same body.
 #[track_caller]
 fn assert_same(what: &str, foreign: &Reply, unknown: &Reply, status: u16) {
     assert_eq!(foreign.status, status, "{what}: {}", foreign.text());

@@ -1,20 +1,20 @@
-//! Every field that takes an id, a slug or a name of one team is given the other's.
+//! Every field for an id, a slug or a name of a team is filled with those of the other team.
 
 use secrets_tests::{App, Client, Reply, connection, paths, postgresql};
 use serde_json::{Value, json};
 
 use super::{HERS, Tenant, Twins};
 
-/// A request, and what is to come of it.
+/// Request with its expected result.
 struct Attempt {
     method: &'static str,
     path: String,
     body: Value,
-    /// The status for a person, and for a service token.
+    /// Expected status for a person, and for a service token.
     expected: [u16; 2],
 }
 
-/// How many requests the paths make.
+/// Number of requests with substituted paths.
 const PATHS: usize = 1588;
 
 async fn paths_that_name_anything_of_another_team_give_nothing_of_it(app: App) {
@@ -87,13 +87,14 @@ impl Attempt {
 }
 
 impl Tenant {
-    /// A person and a service token of the team.
+    /// Clients with the person and the service token of the team.
     fn clients(&self) -> [&Client; 2] {
         [&self.person, &self.machine]
     }
 }
 
-/// All requests whose path or query names a project, an environment or a key of the other team.
+/// Returns all requests whose path or query names a project, an environment or a key of the other
+/// team.
 fn in_paths(twins: &Twins) -> Vec<Attempt> {
     let Twins { ann, bea } = twins;
     let (hers, uuid) = (&bea.project_id, bea.project_id.replace('-', ""));
@@ -135,7 +136,7 @@ fn attempt(method: &'static str, path: String, body: Value, expected: [u16; 2]) 
     Attempt { method, path, body, expected }
 }
 
-/// What can be asked of a project that is the other team's.
+/// Requests for a project of the other team.
 fn of_project(project: &str) -> Vec<Attempt> {
     let path = format!("/api/v1/projects/{project}");
     let environments = paths::environments(&path);
@@ -149,7 +150,7 @@ fn of_project(project: &str) -> Vec<Attempt> {
     ]
 }
 
-/// What can be asked of an environment that is not the first team's.
+/// Requests for an environment that is not the first team's.
 fn of_environment(project: &str, environment: &str, unseen: u16) -> Vec<Attempt> {
     let path = format!("/api/v1/projects/{project}");
     let (one, secrets) =
@@ -167,7 +168,7 @@ fn of_environment(project: &str, environment: &str, unseen: u16) -> Vec<Attempt>
     ]
 }
 
-/// What can be asked of the rotations of an environment that is not the first team's.
+/// Requests for the rotations of an environment that is not the first team's.
 fn of_rotations(project: &str, environment: &str, unseen: u16) -> Vec<Attempt> {
     let path = format!("/api/v1/projects/{project}");
     let all = paths::rotations(&path, environment);
@@ -189,7 +190,7 @@ fn of_rotations(project: &str, environment: &str, unseen: u16) -> Vec<Attempt> {
     attempts.map(|(method, path, body)| attempt(method, path, body, [unseen, 403])).collect()
 }
 
-/// What can be asked of a secret that is not the first team's.
+/// Requests for a secret that is not the first team's.
 fn of_key(project: &str, environment: &str, key: &str, unseen: u16) -> Vec<Attempt> {
     let path = paths::secret(&format!("/api/v1/projects/{project}"), environment, key);
     let value = json!({ "value": "kvc_a_mine" });
@@ -202,7 +203,7 @@ fn of_key(project: &str, environment: &str, key: &str, unseen: u16) -> Vec<Attem
     ]
 }
 
-/// All requests that name something of the other team elsewhere than in the path to a project.
+/// Returns all requests that name an object of the other team outside of the path to a project.
 fn in_bodies(twins: &Twins) -> Vec<Attempt> {
     let Twins { ann, bea } = twins;
     let (projects, tokens) = ("/api/v1/projects", "/api/v1/tokens");
@@ -231,7 +232,7 @@ fn heir(parent: &str) -> Value {
     json!({ "name": "mine", "inherits_from": parent })
 }
 
-/// Tokens of the first team that would reach into the other.
+/// Token requests of the first team with scopes in the other team.
 fn scopes(twins: &Twins) -> Vec<Value> {
     let Twins { ann, bea } = twins;
     let (mine, hers) = (ann.project_id.as_str(), bea.project_id.as_str());

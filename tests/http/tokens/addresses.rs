@@ -1,11 +1,11 @@
-//! From where a token may be used.
+//! Allowed client addresses of tokens.
 
 use secrets_tests::{App, Build, Kind, Reply, on_every_store};
 use serde_json::{Value, json};
 
 use super::{Owned, TOKENS};
 
-/// A server that believes whoever connects about the address they forward for.
+/// Starts a server that trusts every connection as a proxy.
 async fn server(kind: Kind) -> App {
     Build::on(kind).proxies("127.0.0.1/32").start().await
 }
@@ -81,7 +81,7 @@ async fn a_use_from_elsewhere_is_in_the_log_and_is_no_use(kind: Kind) {
     assert_eq!(owned.listed().await["last_used_at"], Value::Null);
 }
 
-/// Or a guesser would learn from where a token that has ended could be used.
+/// Otherwise an attacker could learn the allowed addresses of an ended token.
 async fn what_proves_nothing_is_401_from_everywhere(kind: Kind) {
     let app = server(kind).await;
     let owned = Owned::of(&app, &json!({ "ip_allowlist": ["192.0.2.0/24"] })).await;

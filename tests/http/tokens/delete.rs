@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::TOKENS;
 
-/// Makes a token, and gives its path.
+/// Creates a token and returns its path.
 async fn token(person: &Person) -> String {
     let token =
         person.post(TOKENS, &json!({ "name": "test", "all_projects": true })).await.is(201).json();

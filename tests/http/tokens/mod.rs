@@ -13,18 +13,18 @@ use serde_json::{Value, json};
 
 const TOKENS: &str = "/api/v1/tokens";
 
-/// Alice's token for all projects of her team, one of which has `KEY` in staging.
+/// Alice's token for all projects of her team; one of the projects has `KEY` in staging.
 struct Owned {
     person: Person,
     project: String,
-    /// The path of the secret.
+    /// Path of the secret.
     key: String,
     id: String,
     text: String,
 }
 
 impl Owned {
-    /// `body` says what the token is beside that.
+    /// Creates the token. `body` adds further fields to the request.
     async fn of(app: &App, body: &Value) -> Self {
         let person = app.person("alice").await;
         let project = person.project("Web").await;
@@ -39,7 +39,7 @@ impl Owned {
         Self { person, project, key, id: made.id(), text }
     }
 
-    /// The token as the list shows it.
+    /// Returns the token from the list.
     async fn listed(&self) -> Value {
         let all = self.person.get(TOKENS).await.is(200).json();
         let all = all["tokens"].as_array().unwrap();
@@ -50,7 +50,7 @@ impl Owned {
         self.person.post(&format!("{TOKENS}/{}/rotate", self.id), body).await.is(200).json()
     }
 
-    /// The text after a rotation.
+    /// Rotates the token and returns its new text.
     async fn rotated(&self, body: &Value) -> String {
         self.rotate(body).await["token"].as_str().unwrap().to_owned()
     }

@@ -1,4 +1,4 @@
-//! What a service token reaches.
+//! Scopes of service tokens.
 
 use secrets_tests::{App, on_every_store, paths};
 use serde_json::json;
@@ -125,7 +125,7 @@ async fn an_environment_that_no_project_has_is_400_and_named_with_its_place(app:
     }
 }
 
-/// Names mean what they meant when the token was made.
+/// Names are resolved when the token is created.
 async fn an_environment_made_later_under_the_same_name_is_not_meant(app: App) {
     let alice = app.person("alice").await;
     let (web, shop) = (alice.project("Web").await, alice.project("Shop").await);

@@ -1,4 +1,4 @@
-//! When a token was last used.
+//! Last-used times of tokens.
 
 use chrono::TimeDelta;
 use secrets_core::model::ids;

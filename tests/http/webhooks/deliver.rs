@@ -1,4 +1,4 @@
-//! What arrives.
+//! Deliveries that arrive.
 
 use secrets_tests::{Kind, Receiver, on_every_store, paths};
 use serde_json::json;

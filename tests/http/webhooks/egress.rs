@@ -1,4 +1,4 @@
-//! Where webhooks may not lead: nobody there sees a packet.
+//! Forbidden addresses of webhooks: no packet is sent to them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{EVENTS, World};
 
-/// Answers each question with the next list, and the last one for ever.
+/// Resolver that answers each lookup with the next list of addresses; the last list is repeated.
 #[derive(Clone)]
 struct Script(Arc<Mutex<VecDeque<Vec<IpAddr>>>>, Arc<Mutex<usize>>);
 
@@ -39,7 +39,7 @@ impl Resolver for Script {
     }
 }
 
-/// A world in which every name is where a script says, and only 127.0.0.2 may be reached.
+/// Creates a world where a script resolves every name, and only 127.0.0.2 is allowed.
 async fn world(kind: Kind, script: &Script) -> World {
     World::of(Build::on(kind).webhooks_by("127.0.0.2", script.clone()).start().await).await
 }

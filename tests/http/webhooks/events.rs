@@ -1,4 +1,4 @@
-//! What webhooks are told of rotations.
+//! Events of rotations for webhooks.
 
 use secrets_core::ports::rotator::Fault;
 use secrets_core::testing::rotator::Script;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{EVENTS, HERE};
 
-/// A server that tells webhooks, a rotation, and a receiver that is told of these events.
+/// Starts a server with webhooks, a rotation, and a receiver for these events.
 async fn world(kind: Kind, events: &[&str]) -> (App, Rotated, Receiver) {
     let app = Build::on(kind).webhooks(HERE).start().await;
     let main = Rotated::create(&app, "alice").await;
@@ -17,7 +17,7 @@ async fn world(kind: Kind, events: &[&str]) -> (App, Rotated, Receiver) {
     (app, main, receiver)
 }
 
-/// The messages that have arrived, by their events.
+/// Waits for this number of messages and returns them sorted by event.
 async fn told(receiver: &Receiver, number: usize) -> Vec<Value> {
     let taken = receiver.wait_for(number).await;
     let mut told: Vec<_> = taken.iter().map(secrets_tests::Taken::json).collect();
@@ -25,7 +25,7 @@ async fn told(receiver: &Receiver, number: usize) -> Vec<Value> {
     told
 }
 
-/// What every event of the rotation's first attempt says.
+/// Returns the data that is in every event of the rotation's first attempt.
 async fn data(main: &Rotated) -> Value {
     let shown = main.shown().await;
     let project = main.person.get(&main.project).await.is(200).json();

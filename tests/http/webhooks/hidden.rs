@@ -1,4 +1,4 @@
-//! What signs, and the address, which may hold a token, are shown to nobody else.
+//! Secrecy of the signing secret and of the URL, which may contain a token.
 
 use chrono::TimeDelta;
 use secrets_core::model::Clock as _;
@@ -36,7 +36,7 @@ async fn a_webhook_that_was_moved_or_changed_is_not_told(kind: Kind) {
     let id = secrets_core::model::ids::parse(secrets_tests::paths::last(&webhook)).unwrap();
     let mut tx = world.app.store.begin().await.unwrap();
     let record = tx.webhook(id.into()).await.unwrap().unwrap();
-    // The same seal under another id.
+    // The same sealed bytes with another id.
     let other = secrets_core::model::WebhookId::draw(world.app.clock.now());
     let moved = secrets_core::store::WebhookRecord { id: other, rotation, ..record };
     tx.insert_webhook(&moved).await.unwrap();

@@ -1,4 +1,4 @@
-//! Listing webhooks and what they were told.
+//! Listing webhooks and their deliveries.
 
 use chrono::TimeDelta;
 use secrets_tests::{Kind, on_every_store};

@@ -1,4 +1,4 @@
-//! `…/rotations/{rotationName}/webhooks`, and what arrives at them.
+//! `…/rotations/{rotationName}/webhooks`, and the deliveries to them.
 
 mod create;
 mod deliver;
@@ -16,16 +16,16 @@ use secrets_core::outbox::Channel;
 use secrets_tests::{App, Build, Kind, Person, Receiver, paths};
 use serde_json::{Value, json};
 
-/// Where receivers of tests are.
+/// Addresses of the test receivers.
 const HERE: &str = "127.0.0.1,127.0.0.2";
 
 const EVENTS: [&str; 3] = ["rotation.started", "rotation.completed", "rotation.failed"];
 
-/// A server that tells webhooks, somebody with a rotation, and a receiver.
+/// Server with webhooks, a person with a rotation, and a receiver.
 struct World {
     app: App,
     alice: Person,
-    /// Where the rotation's webhooks are.
+    /// Path of the rotation's webhooks.
     webhooks: String,
     project: String,
     receiver: Receiver,
@@ -44,7 +44,7 @@ impl World {
         Self::of(Build::on(kind).webhooks(HERE).start().await).await
     }
 
-    /// Makes a webhook, and gives its path and what signs.
+    /// Creates a webhook and returns its path and its signing secret.
     async fn webhook(&self, url: &str) -> (String, String) {
         let body = json!({ "url": url, "events": EVENTS });
         let made = self.alice.post(&self.webhooks, &body).await.is(201).json();
@@ -52,23 +52,24 @@ impl World {
         (path, made["secret"].as_str().unwrap().to_owned())
     }
 
-    /// Makes a webhook where the receiver is, and gives its path.
+    /// Creates a webhook to the receiver and returns its path.
     async fn webhook_here(&self) -> String {
         self.webhook(&self.receiver.url("/")).await.0
     }
 
-    /// Sends a webhook a test, and gives the delivery's id.
+    /// Sends a test delivery to a webhook and returns its id.
     async fn test(&self, webhook: &str) -> String {
         self.alice.post(&format!("{webhook}/test"), &json!({})).await.is(200).id()
     }
 
-    /// What a webhook was told, newest first.
+    /// Returns the deliveries to a webhook, newest first.
     async fn deliveries(&self, webhook: &str) -> Vec<Value> {
         let reply = self.alice.get(&format!("{webhook}/deliveries")).await.is(200).json();
         reply["deliveries"].as_array().unwrap().clone()
     }
 
-    /// The only thing a webhook was told, once it was tried so often.
+    /// Waits until the only delivery to a webhook has this number of attempts, and returns the
+    /// delivery.
     async fn tried(&self, webhook: &str, attempts: u64) -> Value {
         for _ in 0..400 {
             deliver(&self.app).await;
@@ -81,7 +82,7 @@ impl World {
         panic!("not tried {attempts} times: {:?}", self.deliveries(webhook).await);
     }
 
-    /// Whether a webhook is enabled.
+    /// True if a webhook is enabled.
     async fn is_enabled(&self, webhook: &str) -> bool {
         let listed = self.alice.get(&self.webhooks).await.is(200).json();
         let webhooks = listed.as_array().unwrap();
@@ -94,7 +95,7 @@ impl World {
     }
 }
 
-/// Sends what is due now.
+/// Sends the deliveries that are due now.
 async fn deliver(app: &App) {
     while app.service.deliver_due(Channel::Webhooks).await.unwrap() > 0 {}
 }

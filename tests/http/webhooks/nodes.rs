@@ -1,4 +1,4 @@
-//! Several nodes over one store.
+//! Several nodes with one store.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use secrets_tests::{App, Kind, on_every_store};
 
 use super::{World, deliver};
 
-/// How long a claim lasts.
+/// Duration of a claim.
 const CLAIM: TimeDelta = TimeDelta::minutes(2);
 
-/// What waits to be sent, now or later.
+/// Returns all pending deliveries, due now or later.
 async fn waiting(app: &App) -> Vec<DeliveryRecord> {
     let later = app.clock.now() + TimeDelta::days(365);
     let mut reads = app.store.read().await.unwrap();
@@ -47,7 +47,7 @@ async fn what_a_node_left_in_the_middle_is_told_again_under_its_id(kind: Kind) {
     world.receiver.answer(500, &[]);
     world.test(&webhook).await;
     world.tried(&webhook, 1).await;
-    // As a node that dies in the middle leaves it.
+    // The state after a node has died during a delivery.
     let row = waiting(&world.app).await.remove(0);
     let mut tx = world.app.store.begin().await.unwrap();
     let next_attempt_at = world.app.clock.now() + CLAIM;
@@ -58,7 +58,7 @@ async fn what_a_node_left_in_the_middle_is_told_again_under_its_id(kind: Kind) {
 
     world.wait(CLAIM - TimeDelta::seconds(1));
     deliver(&world.app).await;
-    assert_eq!(world.receiver.taken().len(), 1, "somebody is at it");
+    assert_eq!(world.receiver.taken().len(), 1, "another node has the claim");
     world.wait(TimeDelta::seconds(1));
     world.tried(&webhook, 2).await;
 

@@ -1,5 +1,6 @@
-//! The program is killed at every step of a rotation, on every kind of database at once, and goes on
-//! by itself: what is served logs in at every moment, and the attempt is in the history once.
+//! Kills the program at every step of a rotation, with every kind of database at once. It continues
+//! by itself: the served credential logs in at every moment, and the attempt is in the history
+//! once.
 
 use std::time::Duration;
 
@@ -9,9 +10,9 @@ use serde_json::json;
 use super::sampler::Sampler;
 use super::world::{Open, SECRETS, World, until};
 
-/// How often each step is killed; more often where somebody has the time.
+/// Number of kills at each step; an environment variable sets a higher number.
 fn rounds() -> usize {
-    #[expect(clippy::disallowed_methods, reason = "tests have no configuration but this")]
+    #[expect(clippy::disallowed_methods, reason = "the only configuration of the tests")]
     let asked = std::env::var("SECRETS_TEST_KILL_ROUNDS").ok();
     asked.and_then(|rounds| rounds.parse().ok()).unwrap_or(3)
 }
@@ -19,16 +20,16 @@ fn rounds() -> usize {
 const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
 const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
-/// What is asked of the program so that it reaches the step.
+/// Way to make the program reach the step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// Somebody asks it to rotate.
+    /// A request to rotate.
     Asked,
-    /// It is due.
+    /// The rotation is due.
     Due,
 }
 
-/// Kills the program at a step of a rotation, again and again.
+/// Kills the program at a step of a rotation, several times.
 async fn killed_at(place: &str, way: Way) {
     let mut world = World::new(&format!("kill_{place}"), &Target::all()).await;
     let open = world.open().await;
@@ -50,12 +51,12 @@ async fn killed_at(place: &str, way: Way) {
     }
 }
 
-/// Starts the program, has it rotate everything, and kills it where it stops.
+/// Starts the program, starts all rotations, and kills the program where it stops.
 async fn die(world: &mut World, place: &str, way: Way) {
     let before = world.reached(place);
     world.set(FAILPOINT, place);
     if way == Way::Due {
-        // A day is over at once: what is rotated is due again.
+        // A day lasts a millisecond: rotations are due again at once.
         world.set(TIMINGS, "day=1,jitter=0,grace=3600000");
     }
     let open = world.open().await;
@@ -64,12 +65,12 @@ async fn die(world: &mut World, place: &str, way: Way) {
         if way == Way::Asked {
             tokio::spawn(async move { alice.try_post(&path, &json!({})).await });
         } else {
-            // It is counted again from when it last rotated.
+            // The interval is counted again from the last rotation.
             let interval = json!({ "rotation_interval_days": 1 });
             alice.put(&rotated.path(""), &interval).await.is(200);
         }
     }
-    // One transaction writes at a time: where it stops in it, the others wait.
+    // Only one transaction writes at a time: if the program stops within it, the others wait.
     let all = if matches!(place, "K9" | "K10") { 1 } else { world.rotated.len() };
     world.until_reached(place, before + all).await;
     open.program.kill();
@@ -77,7 +78,7 @@ async fn die(world: &mut World, place: &str, way: Way) {
     world.unset(TIMINGS);
 }
 
-/// Starts the program again: it ends by itself what it had begun, and nothing else.
+/// Starts the program again: it completes the interrupted attempts by itself, and nothing else.
 async fn recover(world: &mut World, samplers: &[Sampler], round: usize) {
     let open = world.open().await;
     for (rotated, sampler) in world.rotated.iter().zip(samplers) {
@@ -95,7 +96,10 @@ async fn recover(world: &mut World, samplers: &[Sampler], round: usize) {
         assert_ne!(before, after);
         let target = &rotated.database.target;
         assert!(target.logs_in(&after.username, &after.password).await);
-        assert!(target.logs_in(&before.username, &before.password).await, "within its grace");
+        assert!(
+            target.logs_in(&before.username, &before.password).await,
+            "within its grace period"
+        );
     }
     open.program.kill();
 }
@@ -163,7 +167,7 @@ async fn a_kill_while_the_previous_credential_is_shut_out_is_made_good() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kill_while_an_attempt_is_rolled_back_is_made_good() {
     let mut world = World::new("kill_K13", &Target::all()).await;
-    // No room for the keys of a credential: the swap is refused.
+    // No quota left for the secrets of a credential: the swap is refused.
     world.set("SECRETS_DEFAULT_PLAN", "free");
     let open = world.open().await;
     world.found(&open).await;
@@ -194,7 +198,7 @@ async fn a_kill_while_an_attempt_is_rolled_back_is_made_good() {
     }
 }
 
-/// Leaves room for five secrets out of 250, where a credential takes six.
+/// Fills the environment up to five below the limit of 250 secrets; a credential takes six.
 async fn fill(open: &Open) {
     for (begin, end) in [(0, 100), (100, 200), (200, 245)] {
         let secrets: Vec<_> = (begin..end)

@@ -1,4 +1,4 @@
-//! Rotations of real databases, by the real program, which dies at every step.
+//! Rotations of real databases by the server program, which is killed at every step.
 
 mod kill;
 mod sampler;

@@ -1,4 +1,4 @@
-//! A client that logs in with what it is served, all the time.
+//! Client that logs in with the served credential all the time.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,15 +10,14 @@ use tokio::task::JoinHandle;
 
 use super::world::Rotated;
 
-/// A credential as readers are given it.
+/// Credential that readers get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) username: String,
     pub(crate) password: String,
 }
 
-/// Logs in with the last credential that was served, again and again, whether or not the service
-/// is there.
+/// Logs in with the last served credential in a loop, even while the service is down.
 pub(crate) struct Sampler {
     served: Arc<Mutex<Served>>,
     logins: Arc<AtomicUsize>,
@@ -28,7 +27,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Begins with what is served now.
+    /// Starts with the credential that is served now.
     pub(crate) async fn start(rotated: &Rotated, alice: &Person) -> Self {
         let first = rotated.served(alice).await.unwrap();
         let served = Arc::new(Mutex::new(first));
@@ -44,23 +43,23 @@ impl Sampler {
         Self { served, logins, refused, stopped, running }
     }
 
-    /// Asks the service what it serves now.
+    /// Loads the credential that is served now.
     pub(crate) async fn refresh(&self, rotated: &Rotated, alice: &Person) {
         if let Some(now) = rotated.served(alice).await {
             *self.served.lock().unwrap() = now;
         }
     }
 
-    /// What it logs in with.
+    /// Returns the credential that is used.
     pub(crate) fn served(&self) -> Served {
         self.served.lock().unwrap().clone()
     }
 
-    /// Ends it: not one login may have been refused, and there were some.
+    /// Stops the sampler. At least one login must have happened, and none may have been refused.
     pub(crate) async fn end(self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.running.await.unwrap();
-        assert!(self.logins.load(Ordering::Relaxed) > 0, "nobody has logged in");
+        assert!(self.logins.load(Ordering::Relaxed) > 0, "no login happened");
         let refused = self.refused.load(Ordering::Relaxed);
         assert_eq!(refused, 0, "a credential that was served did not log in");
     }

@@ -1,4 +1,4 @@
-//! Two nodes on one store, one of which sleeps over the end of its lease.
+//! Two nodes with one store, one of which sleeps until after its lease has ended.
 
 use std::process::Command;
 
@@ -10,10 +10,11 @@ use super::sampler::Sampler;
 use super::world::{LOOPBACK, World, person, until};
 use crate::program::{Program, Running, log_path};
 
-/// Leases that end soon.
+/// Timings with short leases.
 const TIMINGS: &str = "lease=2000,heartbeat=500,margin=100";
 
-/// The same, and nobody looks whether the lease is still there: only the target is in the way.
+/// Timings with short leases and without lease checks: only the fence at the target stops the old
+/// node.
 const CARELESS: &str = "lease=2000,heartbeat=3600000,margin=100";
 
 fn node(name: &str, store: &TestDatabase, failpoint: Option<&str>) -> Program {
@@ -47,12 +48,13 @@ async fn what_a_node_says_late_is_refused_by_the_target() {
     assert_eq!(rotated.rotate(&alice).await["version"], 1);
     let sampler = Sampler::start(rotated, &alice).await;
 
-    // It has logged in as the administrator, and says nothing yet.
+    // The node has logged in as the administrator and sent no statement yet.
     let path = rotated.path("/rotate");
     let asked = tokio::spawn(async move { hurried.try_post(&path, &json!({})).await });
     world.until_reached("login", 1).await;
     signal(&sleeper, "-STOP");
-    // The other takes it over when the lease has ended, and changes the same slot again later.
+    // The other node takes the attempt over when the lease has ended, and later changes the same
+    // slot again.
     until("the attempt is taken over", async || rotated.history(&alice).await.len() == 2).await;
     sampler.refresh(rotated, &alice).await;
     for version in [3, 4] {

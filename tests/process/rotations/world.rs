@@ -1,4 +1,4 @@
-//! A program that rotates the credentials of real databases.
+//! Server program that rotates the credentials of real databases.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::sampler::Served;
 use crate::program::{Program, Running, folder, jwt, log_path};
 
-/// Where rotations may lead in tests.
+/// Network that rotations may connect to in tests.
 pub(crate) const LOOPBACK: &str = "127.0.0.0/8";
 
-/// A program, its data, and databases that it rotates, each by a rotation of its own.
+/// Program, its data, and its target databases with one rotation each.
 pub(crate) struct World {
     name: String,
     folder: PathBuf,
@@ -21,21 +21,21 @@ pub(crate) struct World {
     pub(crate) rotated: Vec<Rotated>,
 }
 
-/// A database, and the rotation of its credentials.
+/// Target database with its rotation.
 pub(crate) struct Rotated {
     pub(crate) name: String,
     pub(crate) host: String,
     pub(crate) database: TargetDatabase,
 }
 
-/// A program that runs, and a person who has signed in to it.
+/// Running program, with a signed-in person.
 pub(crate) struct Open {
     pub(crate) program: Running,
     pub(crate) alice: Person,
 }
 
 impl World {
-    /// One database on each of these servers.
+    /// Creates one database on each of these servers.
     pub(crate) async fn new(name: &str, targets: &[Target]) -> Self {
         let mut rotated = Vec::new();
         for (target, number) in targets.iter().zip(1..) {
@@ -49,18 +49,18 @@ impl World {
             rotated.push(Rotated { name: name.to_owned(), host, database });
         }
         let folder = folder(&format!("rotations_{name}"));
-        // Of an earlier run.
+        // Remove the log of an earlier run.
         let _ = std::fs::remove_file(log_path(&format!("rotations_{name}")));
         Self { name: format!("rotations_{name}"), folder, settings: Vec::new(), rotated }
     }
 
-    /// With a setting, from the next start on.
+    /// Sets an environment variable, from the next start on.
     pub(crate) fn set(&mut self, variable: &str, value: &str) {
         self.settings.retain(|(known, _)| known != variable);
         self.settings.push((variable.to_owned(), value.to_owned()));
     }
 
-    /// Without one.
+    /// Removes an environment variable, from the next start on.
     pub(crate) fn unset(&mut self, variable: &str) {
         self.settings.retain(|(known, _)| known != variable);
     }
@@ -77,7 +77,7 @@ impl World {
         Open { program, alice }
     }
 
-    /// Makes the project and a rotation for each database.
+    /// Creates the project and a rotation for each database.
     pub(crate) async fn found(&self, open: &Open) {
         open.alice.project("Web API").await;
         for rotated in &self.rotated {
@@ -85,20 +85,20 @@ impl World {
         }
     }
 
-    /// How often the program has reached a place at which it stops.
+    /// Number of times that the program has reached a stop.
     pub(crate) fn reached(&self, place: &str) -> usize {
         let log = std::fs::read_to_string(log_path(&self.name)).unwrap_or_default();
         log.lines().filter(|line| *line == format!("failpoint {place}")).count()
     }
 
-    /// Waits until it has done so this often.
+    /// Waits until the program has reached a stop this many times.
     pub(crate) async fn until_reached(&self, place: &str, times: usize) {
         until(&format!("{place} is reached"), async || self.reached(place) >= times).await;
     }
 }
 
 impl Rotated {
-    /// What creates the rotation.
+    /// Request body that creates the rotation.
     pub(crate) fn body(&self) -> Value {
         let target = &self.database.target;
         json!({
@@ -121,18 +121,18 @@ impl Rotated {
         format!("{ROTATIONS}/{}{rest}", self.name)
     }
 
-    /// The history, newest first.
+    /// Returns the history, newest first.
     pub(crate) async fn history(&self, alice: &Person) -> Vec<Value> {
         let history = alice.get(&self.path("/history")).await.is(200).json();
         history.as_array().unwrap().clone()
     }
 
-    /// Rotates, and gives the entry of the history.
+    /// Rotates and returns the history entry.
     pub(crate) async fn rotate(&self, alice: &Person) -> Value {
         alice.post(&self.path("/rotate"), &json!({})).await.is(200).json()
     }
 
-    /// The credential that is served.
+    /// Returns the served credential.
     pub(crate) async fn served(&self, alice: &Person) -> Option<Served> {
         let prefix = self.name.to_uppercase();
         let [username, password] = ["USERNAME", "PASSWORD"].map(|part| format!("{prefix}_{part}"));
@@ -149,21 +149,21 @@ impl Rotated {
 pub(crate) const SECRETS: &str = "/api/v1/projects/web-api/environments/production/secrets";
 pub(crate) const ROTATIONS: &str = "/api/v1/projects/web-api/environments/production/rotations";
 
-/// Somebody who has signed in.
+/// Signs in a person.
 pub(crate) async fn person(program: &Running) -> Person {
     let client = program.bearer(&jwt("alice"));
     let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
     Person::new(client, &user)
 }
 
-/// Waits until something is so, for at most a minute and a half.
+/// Waits until a condition is true, for at most 90 seconds.
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl AsyncFn() -> bool) -> impl Future<Output = ()> {
     let what = what.to_owned();
     async move {
         let began = Instant::now();
         while !is_so().await {
-            assert!(began.elapsed() < Duration::from_secs(90), "not in time: {what}");
+            assert!(began.elapsed() < Duration::from_secs(90), "timeout: {what}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

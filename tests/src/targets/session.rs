@@ -1,4 +1,4 @@
-//! Connections to targets, straight through the drivers.
+//! Connections to targets, directly through the drivers.
 
 use std::sync::Arc;
 
@@ -14,19 +14,20 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::{Dialect, Target};
 
-/// What a statement answers, as text.
+/// Result of a statement, as text.
 pub type Rows = Vec<Vec<Option<String>>>;
 
-/// A connection of one user, over TLS that is verified.
+/// Connection of one user over verified TLS.
 pub enum Session {
-    /// To PostgreSQL.
+    /// Connection to PostgreSQL.
     Postgres(tokio_postgres::Client),
-    /// To MariaDB or MySQL.
+    /// Connection to MariaDB or MySQL.
     MySql(Conn),
 }
 
 impl Session {
-    /// Connects; else says the server's code (`28P01`, `1045`), or the error where there is none.
+    /// Connects. The error is the server's error code (`28P01`, `1045`), or the error text if there
+    /// is no code.
     pub async fn open(
         target: &Target,
         database: Option<&str>,
@@ -60,7 +61,8 @@ impl Session {
         }
     }
 
-    /// What a statement answers; else the server's code, or the error where there is none.
+    /// Runs a statement. The error is the server's error code, or the error text if there is no
+    /// code.
     pub async fn run(&mut self, statement: &str) -> Result<Rows, String> {
         match self {
             Self::Postgres(client) => {
@@ -79,8 +81,8 @@ impl Session {
         }
     }
 
-    /// The same with a statement that holds a password. Nothing that this session runs is logged
-    /// from then on. For administrators.
+    /// Runs a statement that contains a password. From then on, nothing that this session runs is
+    /// logged. Only for administrators.
     pub async fn run_unlogged(&mut self, statement: &str) -> Result<Rows, String> {
         let quiet = match self {
             Self::Postgres(_) => "SET log_statement = none",
@@ -122,7 +124,7 @@ fn postgres(error: &tokio_postgres::Error) -> String {
 fn mysql(error: mysql_async::Error) -> String {
     match error {
         mysql_async::Error::Server(error) => error.code.to_string(),
-        // So that nobody learns who exists, MySQL asks an unknown user for any kind of password.
+        // MySQL asks an unknown user for any kind of password, to hide which users exist.
         mysql_async::Error::Driver(DriverError::UnknownAuthPlugin { .. }) => "1045".to_owned(),
         error => error.to_string(),
     }
