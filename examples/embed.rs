@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use secrets_core::model::{EnvironmentPath, Identity, Origin, SystemClock};
+use secrets_core::Service;
 use secrets_core::crypto::{Key, Plaintext, StaticRootKey};
+use secrets_core::engine::{Options, Ports};
 use secrets_core::jwt::DevKey;
+use secrets_core::model::{EnvironmentPath, Identity, Origin, SystemClock};
 use secrets_core::projects::{CreateProject, NewProject};
 use secrets_core::secrets::{CreateSecret, GetSecret, NewSecret};
 use secrets_core::store::sql::sqlite;
 use secrets_core::users::SyncUser;
-use secrets_core::engine::{Options, Ports};
-use secrets_core::Service;
-use secrets_http::identity::FixedVerifier;
+use secrets_http::adapters::identity::FixedVerifier;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

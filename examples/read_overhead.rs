@@ -6,16 +6,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use secrets_core::model::{Identity, Origin, SystemClock};
+use secrets_core::Service;
 use secrets_core::crypto::{Key, StaticRootKey};
+use secrets_core::engine::{Options, Ports};
 use secrets_core::jwt::DevKey;
+use secrets_core::model::{Identity, Origin, SystemClock};
+use secrets_core::registry;
 use secrets_core::store::sql::sqlite;
 use secrets_core::store::{MemoryStore, Store};
 use secrets_core::users::SyncUser;
-use secrets_core::engine::{Options, Ports};
-use secrets_core::Service;
-use secrets_core::registry;
-use secrets_http::identity::FixedVerifier;
+use secrets_http::adapters::identity::FixedVerifier;
 use serde_json::json;
 
 #[tokio::main]

@@ -7,19 +7,19 @@
 
 use std::sync::Arc;
 
-use secrets_core::model::{EnvironmentPath, Identity, Origin, SystemClock};
+use secrets_core::Service;
 use secrets_core::crypto::{Key, Plaintext, StaticRootKey};
 use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::engine::{Options, Ports};
 use secrets_core::jwt::DevKey;
+use secrets_core::model::{EnvironmentPath, Identity, Origin, SystemClock};
+use secrets_core::ports::rotators::Timings;
 use secrets_core::projects::{CreateProject, NewProject};
 use secrets_core::rotations::{CreateRotation, NewRotation};
-use secrets_core::ports::rotators::Timings;
 use secrets_core::secrets::GetSecret;
 use secrets_core::store::MemoryStore;
 use secrets_core::users::SyncUser;
-use secrets_core::engine::{Options, Ports};
-use secrets_core::Service;
-use secrets_http::identity::FixedVerifier;
+use secrets_http::adapters::identity::FixedVerifier;
 use secrets_http::rotators::rotators;
 use serde_json::json;
 

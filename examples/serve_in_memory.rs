@@ -7,18 +7,18 @@ use std::future::pending;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use secrets_core::model::{Clock, SystemClock};
-use secrets_core::crypto::{Key, StaticRootKey};
-use secrets_core::jwt::DevKey;
-use secrets_core::store::MemoryStore;
-use secrets_core::engine::{Options, Ports};
 use secrets_core::Service;
-use secrets_http::accept::AcceptOptions;
-use secrets_http::client_address::Networks;
-use secrets_http::gate::Rates;
-use secrets_http::identity::FixedVerifier;
-use secrets_http::reply::Envelope;
-use secrets_http::server::Server;
+use secrets_core::crypto::{Key, StaticRootKey};
+use secrets_core::engine::{Options, Ports};
+use secrets_core::jwt::DevKey;
+use secrets_core::model::{Clock, SystemClock};
+use secrets_core::store::MemoryStore;
+use secrets_http::adapters::identity::FixedVerifier;
+use secrets_http::serve::accept::AcceptOptions;
+use secrets_http::serve::client_address::Networks;
+use secrets_http::serve::gate::Rates;
+use secrets_http::serve::reply::Envelope;
+use secrets_http::serve::server::Server;
 use tokio::net::TcpListener;
 
 #[tokio::main]

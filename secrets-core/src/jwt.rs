@@ -9,6 +9,7 @@
 
 mod claims;
 mod dev;
+mod fixed;
 mod keys;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny};
 
 pub use self::claims::Profile;
 pub use self::dev::{DEV_AUDIENCE, DEV_ISSUER, DevKey, UnusableKey};
+pub use self::fixed::FixedVerifier;
 pub use self::keys::{BadKeySet, Key, KeySet, Keys, WeakSecret};
 
 use crate::model::{Identity, Time};

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use secrets_http::{commands, config};
+use secrets_http::program::{commands, config};
 
 fn main() -> ExitCode {
     match start() {

@@ -1,6 +1,6 @@
 //! `SECRETS_ENVELOPE=both`: responses also have the `data` key, for clients that read it.
 
-use secrets_http::reply::Envelope;
+use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Build, Kind, on_every_store, paths};
 use serde_json::{Value, json};
 

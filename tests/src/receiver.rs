@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
 use secrets_core::egress::{EgressPolicy, Gate, Resolver, SystemResolver};
-use secrets_http::webhooks::HyperSender;
+use secrets_http::adapters::webhooks::HyperSender;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;

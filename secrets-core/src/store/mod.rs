@@ -51,6 +51,7 @@ mod environments;
 mod instance;
 mod invitations;
 mod memory;
+mod open;
 mod outbox;
 mod permissions;
 mod projects;
@@ -78,6 +79,7 @@ pub use environments::{
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
+pub use open::{Location, open};
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use permissions::{PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites};
 pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing};

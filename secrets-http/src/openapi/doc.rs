@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::router::Route;
+use crate::serve::router::Route;
 
 /// Documentation of one route.
 #[derive(Debug, Clone, Default)]

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::doc::{Content, Described, Form};
 use super::example;
-use crate::router::Route;
+use crate::serve::router::Route;
 
 const ABOUT: &str = "Encrypted secrets for teams, projects and environments. Unless rate limits are \
 switched off, responses have the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and \

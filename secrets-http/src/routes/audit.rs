@@ -8,12 +8,12 @@ use warp::Filter as _;
 use warp::http::{HeaderName, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
-use crate::api::Api;
-use crate::fault::Fault;
 use crate::openapi::{Content, Described, Form};
-use crate::reply;
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::fault::Fault;
+use crate::serve::reply;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 const TEAM_AUDIT: &str = "/api/v1/teams/{teamId}/audit";
 

@@ -1,6 +1,9 @@
 //! `/api/v1/auth/cli`: device logins and command-line sessions.
 
-use secrets_core::device_login::{ApproveDeviceLogin, CliGrant, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin, NewDeviceLogin, PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode};
+use secrets_core::device_login::{
+    ApproveDeviceLogin, CliGrant, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin,
+    NewDeviceLogin, PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode,
+};
 use secrets_core::model::{BaseUrl, CliSessionId, Error};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -9,14 +12,14 @@ use warp::http::{Method, StatusCode};
 use warp::reply::Response;
 
 use super::known;
-use crate::api::Api;
-use crate::body::{Body, LIMIT, body};
-use crate::fault::Fault;
-use crate::links::base_url;
 use crate::openapi::{Content, Described};
-use crate::reply::{Shape, self};
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::fault::Fault;
+use crate::serve::links::base_url;
+use crate::serve::reply::{self, Shape};
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 const START: &str = "/api/v1/auth/cli/device";
 const POLL: &str = "/api/v1/auth/cli/token";

@@ -6,21 +6,23 @@
 
 use std::fmt::Write as _;
 
-use secrets_core::model::{Error, Origin};
+use secrets_core::device_login::{
+    self, DecideDeviceLogin, Decision, DeviceRequest, LookUpDeviceLogin, UserCode,
+};
 use secrets_core::engine::Caller;
-use secrets_core::device_login::{DecideDeviceLogin, Decision, DeviceRequest, LookUpDeviceLogin, UserCode};
+use secrets_core::model::{Error, Origin};
 use serde::Deserialize;
 use warp::Filter as _;
 use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
-use crate::api::Api;
-use crate::body::{Body, LIMIT, body};
-use crate::fault::Fault;
-use crate::gate;
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::fault::Fault;
+use crate::serve::gate;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 const PAGE: &str = "/device";
 
@@ -114,12 +116,12 @@ async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, 
     let Some(address) = origin.address else {
         return Err(Error::Forbidden("the client address is unknown"));
     };
-    if !api.service.may_guess(address) {
+    if !device_login::may_attempt(api.service.engine(), address) {
         return Err(Error::RateLimited(api.clock.now() + chrono::TimeDelta::minutes(1)));
     }
     let outcome = api.service.authenticate(credential, origin).await;
     if let Err(Error::Unauthenticated(_)) = &outcome {
-        api.service.guessed(address);
+        device_login::count_failure(api.service.engine(), address);
     }
     outcome
 }

@@ -10,12 +10,12 @@ use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use warp::http::{HeaderValue, Method};
 use warp::reply::Response;
 
-use crate::api::Api;
-use crate::fault::Fault;
-use crate::jobs::Scheduler;
 use crate::openapi::{Content, Described, document};
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::fault::Fault;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
+use secrets_core::runtime::Supervisor;
 
 const DOCUMENT: &str = "/api/v1/openapi.json";
 const PAGE: &str = "/api/docs";
@@ -45,14 +45,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
                       img-src 'self' data:; connect-src 'self'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 
-pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
+pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     let clock = Arc::clone(&api.clock);
-    let (api, scheduler) = (api.clone(), scheduler.clone());
+    let (api, supervisor) = (api.clone(), supervisor.clone());
     // Built on the first request, so that it does not delay the start.
     let cached = Arc::new(OnceLock::new());
     let describe = target().map(move |_| {
         let text: &Bytes = cached
-            .get_or_init(|| Bytes::from(document(&super::table(&api, &scheduler)).to_string()));
+            .get_or_init(|| Bytes::from(document(&super::table(&api, &supervisor)).to_string()));
         file_response("application/json", text.clone())
     });
     let page = target().map(|_| {

@@ -2,19 +2,19 @@
 
 use std::future::ready;
 
-use secrets_core::model::EnvironmentPath;
 use secrets_core::eso::{GetEsoSecret, GetEsoSecrets};
+use secrets_core::model::EnvironmentPath;
 use secrets_core::secrets::KeyRef;
 use warp::Filter as _;
 use warp::http::Method;
 
-use crate::api::Api;
-use crate::conditions::{Conditions, WithTag, conditions};
-use crate::fault::Fault;
 use crate::openapi::Form;
-use crate::reply::Shape;
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::conditions::{Conditions, WithTag, conditions};
+use crate::serve::fault::Fault;
+use crate::serve::reply::Shape;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let one = target().map(|target: Target| ready(secret(&target)));

@@ -1,13 +1,13 @@
 //! Parsing of the import request body, in each supported format.
 
 use secrets_core::crypto::Plaintext;
-use secrets_core::model::{Error, SecretKey};
 use secrets_core::formats::Form;
+use secrets_core::model::{Error, SecretKey};
 use secrets_core::secrets::{Import, ImportedSecret, SubmittedImport};
 
-use crate::body::Body;
-use crate::fault::Fault;
-use crate::target::Target;
+use crate::serve::body::Body;
+use crate::serve::fault::Fault;
+use crate::serve::target::Target;
 
 /// Reads the secrets to import from the request body.
 ///

@@ -3,20 +3,23 @@
 
 use std::future::ready;
 
+use secrets_core::invitations::{
+    AcceptInvitation, ListInvitations, ListMyInvitations, LookUpInvitation, ResendInvitation,
+    RevokeInvitation,
+};
 use secrets_core::model::{BaseUrl, Error};
-use secrets_core::invitations::{AcceptInvitation, ListInvitations, ListMyInvitations, LookUpInvitation, ResendInvitation, RevokeInvitation};
 use warp::Filter as _;
 use warp::http::Method;
 use warp::http::header::CONTENT_TYPE;
 use warp::reply::Response;
 
 use super::known;
-use crate::api::Api;
-use crate::fault::Fault;
-use crate::links::base_url;
-use crate::reply::Shape;
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::fault::Fault;
+use crate::serve::links::base_url;
+use crate::serve::reply::Shape;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 const TEAM_INVITATIONS: &str = "/api/v1/teams/{teamId}/invitations";
 const TEAM_INVITATION: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}";

@@ -25,15 +25,15 @@ mod webhooks;
 
 use std::future::{Ready, ready};
 
-use crate::api::Api;
-use crate::fault::Fault;
-use crate::jobs::Scheduler;
-use crate::router::Route;
+use crate::serve::api::Api;
+use crate::serve::fault::Fault;
+use crate::serve::router::Route;
+use secrets_core::runtime::Supervisor;
 
 /// Returns the routes of all endpoints.
-pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
+pub fn table(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     [
-        public::routes(api, scheduler),
+        public::routes(api, supervisor),
         users::routes(api),
         account::routes(api),
         teams::routes(api),
@@ -45,13 +45,13 @@ pub fn table(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
         permissions::routes(api),
         secrets::routes(api),
         rotations::routes(api),
-        watch::routes(api, scheduler),
+        watch::routes(api, supervisor),
         eso::routes(api),
         tokens::routes(api),
         audit::routes(api),
         device_login::routes(api),
         device_page::routes(api),
-        docs::routes(api, scheduler),
+        docs::routes(api, supervisor),
         scans::routes(api),
         webhooks::routes(api),
     ]

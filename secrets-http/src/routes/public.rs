@@ -10,12 +10,12 @@ use warp::Filter as _;
 use warp::http::{Method, StatusCode};
 use warp::reply::Response;
 
-use crate::api::Api;
-use crate::jobs::Scheduler;
 use crate::openapi::{Content, Described};
-use crate::reply;
-use crate::router::Route;
-use crate::target::target;
+use crate::serve::api::Api;
+use crate::serve::reply;
+use crate::serve::router::Route;
+use crate::serve::target::target;
+use secrets_core::runtime::Supervisor;
 
 /// Health and build of the service.
 #[derive(Debug, Serialize, ToSchema)]
@@ -33,11 +33,11 @@ struct Greeting {
     version: &'static str,
 }
 
-pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
-    let (service, scheduler) = (Arc::clone(&api.service), scheduler.clone());
+pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
+    let (service, supervisor) = (Arc::clone(&api.service), supervisor.clone());
     let health = target().then(move |_| {
-        let (service, scheduler) = (Arc::clone(&service), scheduler.clone());
-        async move { health(&service, &scheduler).await }
+        let (service, supervisor) = (Arc::clone(&service), supervisor.clone());
+        async move { health(&service, &supervisor).await }
     });
     let greeting = Greeting { message: "secrets API", version: "1.0.0" };
     let greet = target().map(move |_| reply::json(StatusCode::OK, &greeting));
@@ -56,13 +56,13 @@ fn health_body() -> Vec<Content> {
     vec![Content::json(Described::of::<HealthResponse>())]
 }
 
-async fn health(service: &Service, scheduler: &Scheduler) -> Response {
+async fn health(service: &Service, supervisor: &Supervisor) -> Response {
     let health = service.health().await;
     let checks = [
         ("database", health.database),
         ("encryption", health.encryption),
         ("audit", health.audit),
-        ("scheduler", scheduler.is_running()),
+        ("scheduler", supervisor.is_running()),
     ];
     let ok = checks.iter().all(|(_, works)| *works);
     let body = HealthResponse {

@@ -4,18 +4,21 @@
 use std::future::ready;
 
 use secrets_core::model::EnvironmentPath;
-use secrets_core::rotations::{Candidate, CreateRotation, GetRotation, ListRotations, NewRotation, ReadRotationHistory, RemoveRotation, RotateNow, RotationChange, TestConnection, TestRotation, UpdateRotation};
+use secrets_core::rotations::{
+    Candidate, CreateRotation, GetRotation, ListRotations, NewRotation, ReadRotationHistory,
+    RemoveRotation, RotateNow, RotationChange, TestConnection, TestRotation, UpdateRotation,
+};
 use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
-use crate::api::Api;
-use crate::body::{Body, LIMIT, body};
-use crate::fault::Fault;
 use crate::openapi::Form;
-use crate::reply::Shape;
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::fault::Fault;
+use crate::serve::reply::Shape;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 const ALL: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations";
 const TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/test";

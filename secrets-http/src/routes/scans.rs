@@ -1,18 +1,21 @@
 //! `/api/v1/scans`: scans for leaked credentials.
 
 use secrets_core::model::{Error, ProjectRef, ids};
-use secrets_core::scans::{CreateScan, DeleteScan, FindingChange, GetScan, ListScans, NewScan, ScanWithFindings, UpdateFinding};
+use secrets_core::scans::{
+    CreateScan, DeleteScan, FindingChange, GetScan, ListScans, NewScan, ScanWithFindings,
+    UpdateFinding,
+};
 use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
-use crate::api::Api;
-use crate::body::{BULK_LIMIT, Body, LIMIT, body};
-use crate::fault::Fault;
 use crate::openapi::{Content, Described, Form};
-use crate::reply::Shape;
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::body::{BULK_LIMIT, Body, LIMIT, body};
+use crate::serve::fault::Fault;
+use crate::serve::reply::Shape;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 const ALL: &str = "/api/v1/scans";
 const ONE: &str = "/api/v1/scans/{id}";

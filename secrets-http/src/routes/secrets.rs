@@ -4,23 +4,27 @@
 use std::future::ready;
 
 use bytes::Bytes;
-use secrets_core::model::{Broken, Error};
 use secrets_core::formats::Format;
-use secrets_core::secrets::{CreateSecret, DeleteSecret, Export, ExportSecrets, ExportedText, GetSecret, ImportSecrets, KeyRef, ListSecrets, NewBundle, NewSecret, ReadHistory, RollBackSecret, Rollback, Secret, SecretChange, SubmittedImport, TakeBundle, UpdateSecret};
+use secrets_core::model::{Broken, Error};
+use secrets_core::secrets::{
+    CreateSecret, DeleteSecret, Export, ExportBundle, ExportSecrets, ExportedText, GetSecret,
+    ImportSecrets, KeyRef, ListSecrets, NewBundle, NewSecret, ReadHistory, RollBackSecret,
+    Rollback, Secret, SecretChange, SubmittedImport, UpdateSecret,
+};
 use warp::Filter as _;
 use warp::http::header::CONTENT_TYPE;
 use warp::http::{HeaderValue, Method};
 use warp::reply::Response;
 
 use super::{import, known};
-use crate::api::Api;
-use crate::body::{BULK_LIMIT, Body, LIMIT, body};
-use crate::conditions::{Conditions, WithTag, conditions};
-use crate::fault::Fault;
 use crate::openapi::{Content, Described, Form};
-use crate::reply::{Envelope, Render, Shape};
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::body::{BULK_LIMIT, Body, LIMIT, body};
+use crate::serve::conditions::{Conditions, WithTag, conditions};
+use crate::serve::fault::Fault;
+use crate::serve::reply::{Envelope, Render, Shape};
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 const ALL: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets";
 const EXPORT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/export";
@@ -59,7 +63,7 @@ fn environment_routes(api: &Api) -> Vec<Route> {
         .and(conditions())
         .map(|target: Target, conditions: Conditions| ready(export(&target, &conditions)));
     let bundle = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(TakeBundle { at: target.environment(), new: body.json().await? })
+        Ok(ExportBundle { at: target.environment(), bundle: body.json().await? })
     });
     let import = target().and(body(BULK_LIMIT)).map(|target: Target, body: Body| async move {
         Ok(ImportSecrets { at: target.environment(), import: import::read(&target, body).await? })

@@ -3,18 +3,20 @@
 use std::future::ready;
 
 use secrets_core::model::{Error, ids};
-use secrets_core::tokens::{CreateToken, DeleteToken, ListTokens, NewToken, RotateToken, TokenRotation};
+use secrets_core::tokens::{
+    CreateToken, DeleteToken, ListTokens, NewToken, RotateToken, TokenRotation,
+};
 use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
-use crate::api::Api;
-use crate::body::{Body, LIMIT, body};
-use crate::fault::Fault;
 use crate::openapi::Form;
-use crate::reply::Shape;
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::fault::Fault;
+use crate::serve::reply::Shape;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let list = target().map(|target: Target| ready(list(&target)));

@@ -5,10 +5,10 @@ use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
-use crate::api::Api;
-use crate::reply::Shape;
-use crate::router::Route;
-use crate::target::target;
+use crate::serve::api::Api;
+use crate::serve::reply::Shape;
+use crate::serve::router::Route;
+use crate::serve::target::target;
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let sync = target().map(|_| known(SyncUser));

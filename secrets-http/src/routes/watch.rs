@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::poll_fn;
-use secrets_core::engine::{Caller, Operation as _};
 use secrets_core::crypto::Tag;
+use secrets_core::engine::{Caller, Operation as _};
 use secrets_core::environments::{WatchEnvironment, Watched};
 use secrets_core::model::Error;
 use serde::Serialize;
@@ -19,14 +19,14 @@ use warp::reply::{Reply as _, Response};
 use warp::sse::{self, Event};
 use zeroize::Zeroizing;
 
-use crate::api::Api;
-use crate::fault::Fault;
-use crate::gate::credential;
-use crate::jobs::Scheduler;
 use crate::openapi::{Content, Doc};
-use crate::router::Route;
-use crate::target::{Target, target};
-use crate::watches::{Seat, Watches};
+use crate::serve::api::Api;
+use crate::serve::fault::Fault;
+use crate::serve::gate::credential;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
+use crate::serve::watches::{Seat, Watches};
+use secrets_core::runtime::Supervisor;
 
 const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
 
@@ -39,9 +39,9 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of events queued for a client that does not read.
 const MAX_QUEUED_EVENTS: usize = 4;
 
-pub(super) fn routes(api: &Api, scheduler: &Scheduler) -> Vec<Route> {
+pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     let all = Arc::new(Watches::new(Arc::clone(&api.service), Arc::clone(&api.clock)));
-    let (api, stopped) = (api.clone(), scheduler.stopped());
+    let (api, stopped) = (api.clone(), supervisor.stopped());
     let filter = target().and(warp::ext::get::<Caller>()).and(warp::header::headers_cloned()).then(
         move |target: Target, caller: Caller, headers: HeaderMap| {
             let (api, all, stopped) = (api.clone(), Arc::clone(&all), stopped.clone());

@@ -8,11 +8,11 @@ use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
-use crate::api::Api;
-use crate::body::{Body, LIMIT, body};
-use crate::reply::Shape;
-use crate::router::Route;
-use crate::target::{Target, target};
+use crate::serve::api::Api;
+use crate::serve::body::{Body, LIMIT, body};
+use crate::serve::reply::Shape;
+use crate::serve::router::Route;
+use crate::serve::target::{Target, target};
 
 const ALL: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks";

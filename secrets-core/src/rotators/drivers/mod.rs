@@ -21,9 +21,24 @@ mod quoting;
 mod tests;
 mod tls;
 
+use std::sync::Arc;
+
 pub use deadlines::Deadlines;
 pub use mysql::MySqlRotator;
 pub use postgres::PostgresRotator;
+
+use crate::egress::Gate;
+use crate::model::rotations::Integration;
+use crate::ports::rotators::Rotators;
+use crate::ports::timer::Timer;
+
+/// All drivers of this module. Connections go through the egress gate.
+#[must_use]
+pub fn direct(gate: &Arc<Gate>, timer: Arc<dyn Timer>) -> Rotators {
+    Rotators::new(timer)
+        .with(Integration::Postgresql, Arc::new(PostgresRotator::new(Arc::clone(gate))))
+        .with(Integration::Mysql, Arc::new(MySqlRotator::new(Arc::clone(gate))))
+}
 
 /// Account that logs in: the administrator or the rotated user. The administrator's password gives
 /// full access, so it is not sent to a server that is not verified.

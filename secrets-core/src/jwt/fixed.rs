@@ -1,0 +1,45 @@
+//! A verifier with a fixed key.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Expectations, Keys, Refusal, verify};
+use crate::model::{Clock, Identity};
+use crate::ports::identity::{IdentityVerifier, Unverified};
+
+/// Verifies tokens with a fixed key.
+pub struct FixedVerifier {
+    keys: Keys,
+    expectations: Expectations,
+    clock: Arc<dyn Clock>,
+}
+
+impl FixedVerifier {
+    /// Creates a verifier for tokens signed with this key.
+    pub fn new(keys: Keys, expectations: Expectations, clock: Arc<dyn Clock>) -> Self {
+        Self { keys, expectations, clock }
+    }
+}
+
+#[async_trait]
+impl IdentityVerifier for FixedVerifier {
+    async fn verify(&self, token: &str) -> Result<Identity, Unverified> {
+        verify(token, &self.keys, &self.expectations, self.clock.now())
+            .map_err(Refusal::into_unverified)
+    }
+}
+
+impl Refusal {
+    /// Logs the reason. The caller does not learn it; the operator needs it, most often because of a
+    /// wrong audience in a new installation.
+    #[must_use]
+    pub fn into_unverified(self) -> Unverified {
+        let reason = match self {
+            Self::UnknownKey => "the issuer has no key with this ID",
+            Self::Invalid(reason) => reason,
+        };
+        tracing::debug!(reason, "refused a token");
+        Unverified::Invalid
+    }
+}

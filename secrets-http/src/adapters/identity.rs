@@ -1,0 +1,44 @@
+//! Verification of user tokens (JWTs) of the configured issuer.
+//!
+//! Tokens are verified with the keys published by the issuer ([`OidcVerifier`]), with a shared
+//! secret, or in development mode with a local key (both [`FixedVerifier`]).
+
+mod key_cache;
+mod oidc;
+mod provider;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use self::oidc::{OidcSettings, OidcVerifier};
+
+/// Timeouts and lifetimes for fetching the keys of an issuer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timings {
+    /// Timeout of one request to the issuer.
+    pub fetch: Duration,
+    /// Age at which keys are refreshed in the background, while the old ones stay in use.
+    pub refresh_after: Duration,
+    /// Age at which keys are fetched again before use.
+    pub expire_after: Duration,
+    /// Maximum age of keys that are used while the issuer is unavailable.
+    pub stale_for: Duration,
+    /// Minimum interval between fetches caused by a token with an unknown key ID.
+    pub search_pause: Duration,
+    /// Delay before a failed fetch is retried.
+    pub retry_pause: Duration,
+}
+
+impl Default for Timings {
+    fn default() -> Self {
+        Self {
+            fetch: Duration::from_secs(5),
+            refresh_after: Duration::from_mins(5),
+            expire_after: Duration::from_mins(10),
+            stale_for: Duration::from_hours(24),
+            search_pause: Duration::from_mins(1),
+            retry_pause: Duration::from_secs(5),
+        }
+    }
+}

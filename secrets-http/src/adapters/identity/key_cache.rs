@@ -1,0 +1,204 @@
+//! Cache of the keys of an issuer.
+//!
+//! Depending on their age, keys are used as they are, used while they are refreshed in the
+//! background, or fetched again before use (see [`Timings`]). At most one fetch runs at a time. It
+//! continues if the requests that wait for it are cancelled. While the issuer is unavailable, the
+//! last keys stay in use for up to a day.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use secrets_core::jwt::KeySet;
+use secrets_core::ports::identity::Unverified;
+use tokio::time::Instant;
+
+use super::Timings;
+use super::provider::{NoAnswer, Provider};
+
+/// Cache of the keys of one issuer. See the module documentation.
+pub(super) struct KeyCache {
+    pub(super) provider: Provider,
+    timings: Timings,
+    state: Mutex<State>,
+    /// Locked during a fetch.
+    fetching: tokio::sync::Mutex<()>,
+}
+
+/// Keys and the time of their fetch, which identifies this version of the key set.
+pub(super) struct Snapshot {
+    pub(super) keys: Arc<KeySet>,
+    taken: Instant,
+}
+
+#[derive(Default)]
+struct State {
+    last: Option<Last>,
+    /// Time and reason of the last failure, if the last fetch failed.
+    failure: Option<(Instant, String)>,
+    /// Time of the last fetch caused by an unknown key ID.
+    searched: Option<Instant>,
+    /// Number of completed fetches.
+    fetches: u64,
+    is_refreshing: bool,
+}
+
+/// Keys of the last successful fetch.
+struct Last {
+    keys: Arc<KeySet>,
+    fetched: Instant,
+}
+
+/// Next action for a request that needs keys.
+enum Step {
+    Use(Snapshot),
+    Refresh(Snapshot),
+    Fetch,
+    GiveUp(Unverified),
+}
+
+impl KeyCache {
+    pub(super) fn new(provider: Provider, timings: Timings) -> Self {
+        let (state, fetching) = (Mutex::default(), tokio::sync::Mutex::default());
+        Self { provider, timings, state, fetching }
+    }
+
+    /// Returns the current keys. Fetches them first if necessary.
+    pub(super) async fn current(self: &Arc<Self>) -> Result<Snapshot, Unverified> {
+        let (step, fetches) = {
+            let mut state = self.state();
+            (state.step(&self.timings), state.fetches)
+        };
+        match step {
+            Step::Use(keys) => Ok(keys),
+            Step::Refresh(keys) => {
+                tokio::spawn(Arc::clone(self).fetch(fetches));
+                Ok(keys)
+            }
+            Step::Fetch => {
+                self.fetched(fetches).await;
+                self.state().usable(&self.timings)
+            }
+            Step::GiveUp(reason) => Err(reason),
+        }
+    }
+
+    /// Returns keys newer than `seen`, in which the wanted key is missing. Returns `None` if the
+    /// issuer was already asked for a missing key within `search_pause`.
+    pub(super) async fn newer(
+        self: &Arc<Self>,
+        seen: &Snapshot,
+    ) -> Result<Option<Snapshot>, Unverified> {
+        let fetches = {
+            let state = self.state();
+            if state.last.as_ref().is_some_and(|last| last.fetched != seen.taken) {
+                return state.usable(&self.timings).map(Some);
+            }
+            if state.searched.is_some_and(|time| time.elapsed() < self.timings.search_pause) {
+                return Ok(None);
+            }
+            if let Some(reason) = state.recent_failure(&self.timings) {
+                return Err(reason);
+            }
+            state.fetches
+        };
+        self.fetched(fetches).await;
+
+        let mut state = self.state();
+        // The fetch failed, so the missing key may exist: report unavailable, not invalid.
+        if let Some(reason) = state.unavailable() {
+            return Err(reason);
+        }
+        state.searched = Some(Instant::now());
+        state.usable(&self.timings).map(Some)
+    }
+
+    /// Waits for a fetch. The fetch runs in its own task, and continues if the waiting is
+    /// cancelled.
+    async fn fetched(self: &Arc<Self>, seen: u64) {
+        let fetch = tokio::spawn(Arc::clone(self).fetch(seen));
+        // An error means that the task panicked; then the state is unchanged.
+        let _ = fetch.await;
+    }
+
+    /// Fetches the keys, unless another fetch has completed since `seen` was read.
+    async fn fetch(self: Arc<Self>, seen: u64) {
+        let _fetching = self.fetching.lock().await;
+        if self.state().fetches != seen {
+            return;
+        }
+        let answer = self.provider.key_set().await;
+        self.state().learn(answer);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn step(&mut self, timings: &Timings) -> Step {
+        let Some(last) = &self.last else {
+            return self.recent_failure(timings).map_or(Step::Fetch, Step::GiveUp);
+        };
+        let age = last.fetched.elapsed();
+        let keys = last.snapshot();
+        if age < timings.refresh_after {
+            return Step::Use(keys);
+        }
+        // Do not wait for an issuer whose last fetch failed, as long as stale keys are usable.
+        let may_wait = self.failure.is_none();
+        let is_usable = age < timings.expire_after || !may_wait && age < timings.stale_for;
+        match self.recent_failure(timings) {
+            Some(reason) if !is_usable => Step::GiveUp(reason),
+            Some(_) => Step::Use(keys),
+            None if !is_usable => Step::Fetch,
+            None if self.is_refreshing => Step::Use(keys),
+            None => {
+                self.is_refreshing = true;
+                Step::Refresh(keys)
+            }
+        }
+    }
+
+    fn learn(&mut self, answer: Result<KeySet, NoAnswer>) {
+        self.fetches += 1;
+        self.is_refreshing = false;
+        match answer {
+            Ok(keys) => {
+                tracing::debug!(keys = keys.len(), "fetched the issuer's keys");
+                self.failure = None;
+                self.last = Some(Last { keys: Arc::new(keys), fetched: Instant::now() });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot fetch the issuer's keys");
+                self.failure = Some((Instant::now(), error.to_string()));
+            }
+        }
+    }
+
+    /// Returns the last keys, even if they are stale, up to the age `stale_for`.
+    fn usable(&self, timings: &Timings) -> Result<Snapshot, Unverified> {
+        match &self.last {
+            Some(last) if last.fetched.elapsed() < timings.stale_for => Ok(last.snapshot()),
+            _ => Err(self.unavailable().unwrap_or_else(|| unavailable("no usable keys"))),
+        }
+    }
+
+    fn recent_failure(&self, timings: &Timings) -> Option<Unverified> {
+        let (time, _) = self.failure.as_ref()?;
+        if time.elapsed() < timings.retry_pause { self.unavailable() } else { None }
+    }
+
+    fn unavailable(&self) -> Option<Unverified> {
+        self.failure.as_ref().map(|(_, reason)| unavailable(reason))
+    }
+}
+
+impl Last {
+    fn snapshot(&self) -> Snapshot {
+        Snapshot { keys: Arc::clone(&self.keys), taken: self.fetched }
+    }
+}
+
+fn unavailable(reason: &str) -> Unverified {
+    Unverified::Unavailable(reason.into())
+}

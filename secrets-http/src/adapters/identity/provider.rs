@@ -1,0 +1,132 @@
+//! Client for the endpoints of an OpenID provider: discovery, key set and userinfo.
+
+use std::fmt;
+
+use hyper::Uri;
+use secrets_core::jwt::{BadKeySet, KeySet, Profile};
+use secrets_core::model::Identity;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::adapters::fetch::{Client, Limits, NotFetched};
+
+/// OpenID provider, addressed by its issuer URL.
+pub(super) struct Provider {
+    pub(super) client: Client,
+    pub(super) issuer: String,
+    /// URL of the key set. If `None`, taken from the discovery document.
+    pub(super) jwks_url: Option<Uri>,
+    pub(super) limits: Limits,
+}
+
+/// Error of a request to a provider.
+#[derive(Debug)]
+pub(super) enum NoAnswer {
+    /// The document was not fetched.
+    NotFetched(Uri, NotFetched),
+    /// The response is not the kind of document expected at this URL.
+    NotA(&'static str, Uri),
+    /// The response is not a valid key set.
+    BadKeySet(Uri, BadKeySet),
+    /// The discovery document belongs to another issuer.
+    AnotherIssuer(Uri),
+    /// The discovery document contains an invalid URL, or an `http` URL although the issuer uses
+    /// `https`.
+    BadAddress(&'static str),
+}
+
+/// Discovery document, reduced to the fields in use.
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    jwks_uri: String,
+    userinfo_endpoint: Option<String>,
+}
+
+impl Provider {
+    /// Fetches the current key set.
+    pub(super) async fn key_set(&self) -> Result<KeySet, NoAnswer> {
+        let url = match &self.jwks_url {
+            Some(url) => url.clone(),
+            None => self.address("jwks_uri", &self.discover().await?.jwks_uri)?,
+        };
+        let document = self.get(&url, None).await?;
+        KeySet::parse(&document).map_err(|error| NoAnswer::BadKeySet(url, error))
+    }
+
+    /// Fetches the profile of the token's user from the userinfo endpoint. Returns `None` if there
+    /// is no such endpoint, or if its response has another subject.
+    pub(super) async fn profile(
+        &self,
+        token: &str,
+        identity: &Identity,
+    ) -> Result<Option<Profile>, NoAnswer> {
+        let Some(url) = self.discover().await?.userinfo_endpoint else { return Ok(None) };
+        let url = self.address("userinfo_endpoint", &url)?;
+        let answer = self.get(&url, Some(token)).await?;
+        let about: Map<String, Value> = parse_object(&answer, "userinfo answer", &url)?;
+        if about.get("sub").and_then(Value::as_str) != Some(&identity.subject) {
+            tracing::warn!(%url, "the userinfo response has another subject than the token");
+            return Ok(None);
+        }
+        parse_object(&answer, "userinfo answer", &url).map(Some)
+    }
+
+    async fn discover(&self) -> Result<Discovery, NoAnswer> {
+        let base = self.issuer.strip_suffix('/').unwrap_or(&self.issuer);
+        let url = format!("{base}/.well-known/openid-configuration");
+        let url = self.address("issuer", &url)?;
+        let document: Discovery =
+            parse_object(&self.get(&url, None).await?, "discovery document", &url)?;
+        if document.issuer == self.issuer {
+            Ok(document)
+        } else {
+            Err(NoAnswer::AnotherIssuer(url))
+        }
+    }
+
+    async fn get(&self, url: &Uri, token: Option<&str>) -> Result<bytes::Bytes, NoAnswer> {
+        let document = self.client.get(url, token, self.limits).await;
+        document.map_err(|error| NoAnswer::NotFetched(url.clone(), error))
+    }
+
+    /// Parses a URL from the discovery document. Refuses `http` if the issuer uses `https`, so that
+    /// neither keys nor tokens are sent unencrypted.
+    fn address(&self, what: &'static str, text: &str) -> Result<Uri, NoAnswer> {
+        let url: Uri = text.parse().map_err(|_| NoAnswer::BadAddress(what))?;
+        let safe = match url.scheme_str() {
+            Some("https") => true,
+            Some("http") => !self.issuer.starts_with("https://"),
+            _ => false,
+        };
+        if safe { Ok(url) } else { Err(NoAnswer::BadAddress(what)) }
+    }
+}
+
+fn parse_object<T: DeserializeOwned>(
+    json: &[u8],
+    what: &'static str,
+    url: &Uri,
+) -> Result<T, NoAnswer> {
+    let object = serde_json::from_slice(json).ok().map(Value::Object);
+    object
+        .and_then(|object| serde_json::from_value(object).ok())
+        .ok_or_else(|| NoAnswer::NotA(what, url.clone()))
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFetched(url, error) => write!(f, "{url}: {error}"),
+            Self::NotA(what, url) => write!(f, "{url}: not a {what}"),
+            Self::BadKeySet(url, error) => write!(f, "{url}: {error}"),
+            Self::AnotherIssuer(url) => {
+                write!(f, "{url}: the discovery document of another issuer")
+            }
+            Self::BadAddress(what) => write!(f, "the issuer's {what} is not a usable URL"),
+        }
+    }
+}
+
+impl std::error::Error for NoAnswer {}

@@ -1,0 +1,6 @@
+//! Adapters: implementations of the ports of `secrets-core` over the network.
+
+pub mod fetch;
+pub mod identity;
+pub mod mail;
+pub mod webhooks;

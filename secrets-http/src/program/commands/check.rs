@@ -1,0 +1,36 @@
+//! `check`: reports whether `serve` would start. Changes nothing, except that opening the
+//! database may create or migrate it.
+
+use std::sync::Arc;
+
+use secrets_core::engine::Ports;
+use secrets_core::model::Clock;
+
+use super::{open, say};
+use crate::program::config::{Failure, Settings};
+
+pub(super) async fn run(
+    settings: Settings,
+    unknown: Vec<String>,
+    clock: Arc<dyn Clock>,
+) -> Result<(), Failure> {
+    open::log(&settings.logs, &unknown)?;
+    open::tls(settings.tls.as_ref())?;
+    let store = open::store(&settings.database).await?;
+    let ports = Ports {
+        clock: Arc::clone(&clock),
+        identity: Some(open::identity(settings.issuer, clock)?),
+        mail: open::mail(settings.service.mail.as_ref())?,
+        webhooks: Some(open::webhooks(&settings.service.options.egress)?),
+        ..Ports::new(store, open::root_key(settings.root_key.into_inner()))
+    };
+    let service = open::service(ports, settings.service.options).await?;
+    let health = service.health().await;
+    if !(health.database && health.encryption) {
+        let message =
+            "the database or the encryption does not work: see the log above for the cause";
+        return Err(Failure::new(crate::program::config::Exit::Database, message));
+    }
+    say("the configuration, the keys and the database are valid");
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! `dev`: runs the service for development, with all its data in one directory.
+//!
+//! The signing key in that directory can sign tokens for any user, so the service listens on
+//! loopback addresses only.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use secrets_core::Service;
+use secrets_core::crypto::random;
+use secrets_core::egress::EgressPolicy;
+use secrets_core::engine::Ports;
+use secrets_core::jwt::{DevKey, FixedVerifier};
+use secrets_core::model::{Clock, Origin};
+use secrets_core::runtime::TokioOffload;
+use secrets_core::store::Location;
+use secrets_core::users::SyncUser;
+use zeroize::Zeroizing;
+
+use super::{open, say, serve};
+use crate::program::config::{Dev, DevToken, Exit, Failure};
+
+/// Default destinations allowed for webhooks and rotations: this machine.
+const LOOPBACK_DESTINATIONS: &str = "127.0.0.0/8, ::1, localhost";
+
+const DATABASE: &str = "secrets.db";
+const ROOT_KEY: &str = "root.key";
+const SIGNING_KEY: &str = "signing.key";
+const DEV_USER: &str = "dev@example.com";
+
+pub(super) async fn run(
+    mut dev: Dev,
+    unknown: Vec<String>,
+    clock: Arc<dyn Clock>,
+) -> Result<(), Failure> {
+    open::log(&dev.logs, &unknown)?;
+    let folder = dev.data_dir.as_path();
+    create_private_directory(folder)?;
+    let database = folder.join(DATABASE);
+    // A new root key would silently make the existing data unreadable.
+    if database.exists() && !folder.join(ROOT_KEY).exists() {
+        let message =
+            format!("{} exists, but its root key {ROOT_KEY} is missing", database.display());
+        return Err(Failure::new(Exit::OrphanData, message));
+    }
+    let root = read_key(&folder.join(ROOT_KEY), Missing::Create)?;
+    let signer = signer(folder, Missing::Create)?;
+
+    // During development, webhooks and databases usually are on the same machine.
+    if dev.service.options.egress == EgressPolicy::default() {
+        dev.service.options.egress = EgressPolicy::parse(LOOPBACK_DESTINATIONS).map_err(|_| {
+            Failure::new(Exit::Configuration, "invalid default for the allowed addresses")
+        })?;
+    }
+    let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
+    let ports = Ports {
+        store: open::store(&Location::Sqlite(database)).await?,
+        clock: Arc::clone(&clock),
+        root: open::root_key(root),
+        identity: Some(Arc::new(verifier)),
+        mail: open::mail(dev.service.mail.as_ref())?,
+        rotators: Some(open::rotators(&dev.service.options, &clock)),
+        webhooks: Some(open::webhooks(&dev.service.options.egress)?),
+        offload: Arc::new(TokioOffload),
+    };
+    let service = open::only_service(ports, dev.service.options.clone()).await?;
+    let token = sign(&signer, DEV_USER, clock.as_ref())?;
+    sign_in(&service, &token).await?;
+    let listener = open::listener(dev.service.listen).await?;
+    let address = listener.local_addr().map_or(dev.service.listen, |address| address);
+    say(&greeting(&format!("http://{address}"), &token));
+    serve::until_stopped(service, listener, None, dev.service, clock).await
+}
+
+/// Runs `dev token`: signs a token and prints it. The user account is created at the first sign-in.
+pub(super) fn token(token: &DevToken, clock: &dyn Clock) -> Result<(), Failure> {
+    let signer = signer(&token.data_dir, Missing::Fail)?;
+    say(&sign(&signer, &token.email, clock)?);
+    Ok(())
+}
+
+fn greeting(address: &str, token: &str) -> String {
+    format!(
+        "secrets is ready. The token of {DEV_USER} is valid for 24 hours. To begin, paste:\n\n\
+         export SECRETS_URL={address}\n\
+         export SECRETS_TOKEN={token}\n\
+         curl -s -H \"Authorization: Bearer $SECRETS_TOKEN\" $SECRETS_URL/api/v1/users/me\n"
+    )
+}
+
+async fn sign_in(service: &Service, token: &str) -> Result<(), Failure> {
+    let sign_in_error = |error: secrets_core::Error| {
+        Failure::new(Exit::Database, format!("cannot sign in {DEV_USER}: {error}"))
+    };
+    let caller = service.authenticate(token, Origin::default()).await.map_err(sign_in_error)?;
+    service.perform(&caller, SyncUser).await.map_err(sign_in_error)?;
+    Ok(())
+}
+
+fn sign(signer: &DevKey, email: &str, clock: &dyn Clock) -> Result<String, Failure> {
+    signer.sign(email, clock.now()).map_err(|error| unusable_key(&error.to_string()))
+}
+
+fn signer(folder: &Path, missing: Missing) -> Result<DevKey, Failure> {
+    let seed = read_key(&folder.join(SIGNING_KEY), missing)?;
+    DevKey::from_seed(seed).map_err(|error| unusable_key(&error.to_string()))
+}
+
+/// Action if the key file does not exist.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Create,
+    Fail,
+}
+
+/// Reads a key file: 32 bytes in base64. A new file is readable by its owner only.
+fn read_key(path: &Path, missing: Missing) -> Result<Zeroizing<[u8; 32]>, Failure> {
+    let mut text = Zeroizing::new(String::new());
+    match File::open(path) {
+        Ok(mut file) => {
+            file.read_to_string(&mut text).map_err(|error| unusable_file(path, &error))?;
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound && missing == Missing::Create => {
+            return create_key_file(path).map_err(|error| unusable_file(path, &error));
+        }
+        Err(error) => return Err(unusable_file(path, &error)),
+    }
+    let bytes = Zeroizing::new(STANDARD.decode(text.trim()).unwrap_or_default());
+    let mut key = Zeroizing::new([0; 32]);
+    if bytes.len() != key.len() {
+        return Err(unusable_key(&format!("{} must hold 32 bytes in base64", path.display())));
+    }
+    key.copy_from_slice(&bytes);
+    Ok(key)
+}
+
+/// Creates a key file. Writes a temporary file and renames it, so that a crash leaves no partial
+/// file.
+fn create_key_file(path: &Path) -> io::Result<Zeroizing<[u8; 32]>> {
+    let key = Zeroizing::new(random());
+    let temporary = path.with_extension("new");
+    let _ = fs::remove_file(&temporary);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    let text = Zeroizing::new(STANDARD.encode(key.as_slice()));
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&temporary, path)?;
+    if let Some(folder) = path.parent() {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(key)
+}
+
+fn create_private_directory(path: &Path) -> Result<(), Failure> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| unusable_file(path, &error))
+}
+
+fn unusable_file(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::Configuration, format!("{}: {error}", path.display()))
+}
+
+fn unusable_key(reason: &str) -> Failure {
+    Failure::new(Exit::Configuration, reason)
+}

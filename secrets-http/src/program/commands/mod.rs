@@ -1,0 +1,43 @@
+//! Commands of the program.
+
+mod bundle;
+mod check;
+mod dev;
+mod doctor;
+mod migrate;
+mod open;
+mod openapi;
+mod serve;
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+
+use secrets_core::model::{Clock, SystemClock};
+
+use crate::program::config::{Command, Configured, Failure};
+
+/// Runs the configured command.
+pub async fn run(configured: Configured) -> Result<(), Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let unknown = configured.unknown;
+    match configured.command {
+        Command::Dev(dev) => dev::run(*dev, unknown, clock).await,
+        Command::DevToken(token) => dev::token(&token, clock.as_ref()),
+        Command::Serve(settings) => serve::run(*settings, unknown, clock).await,
+        Command::Check(settings) => check::run(*settings, unknown, clock).await,
+        Command::OpenApi => openapi::print(clock).await,
+        Command::Doctor(doctor) => doctor::verify(doctor, unknown, clock).await,
+        Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
+        Command::Bundle(bundle) => bundle::run(&bundle, clock.as_ref()),
+        Command::Print(text) => {
+            say(&text);
+            Ok(())
+        }
+    }
+}
+
+/// Writes a result to standard output.
+fn say(text: &str) {
+    // A closed pipe, for example to `head`, is not a failure of the command.
+    let _ = writeln!(io::stdout(), "{}", text.trim_end());
+}

@@ -1,0 +1,165 @@
+//! Construction of the service and its ports from the settings. Each failure has its exit code.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use secrets_core::Service;
+use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
+use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::engine::{Options, Ports, StartError};
+use secrets_core::jwt::{FixedVerifier, Keys};
+use secrets_core::model::Clock;
+use secrets_core::ports::identity::IdentityVerifier;
+use secrets_core::ports::mail::Mail;
+use secrets_core::ports::rotator::DatabaseRotator;
+use secrets_core::ports::rotators::Rotators;
+use secrets_core::ports::webhooks::WebhookSender;
+use secrets_core::rotators::drivers;
+#[cfg(feature = "aws")]
+use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
+use secrets_core::runtime::TokioTimer;
+use secrets_core::store::{Location, Store, StoreError};
+use secrets_core::workers;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use zeroize::Zeroizing;
+
+use crate::adapters::fetch::Client;
+use crate::adapters::identity::OidcVerifier;
+use crate::adapters::mail::SmtpMailer;
+use crate::adapters::webhooks::HyperSender;
+use crate::program::config::{Exit, Failure, MailSettings, TlsFiles, TokenIssuer};
+use crate::program::{debug, logs};
+use crate::serve::tls;
+
+/// Starts logging, and warns about unknown variables.
+pub(super) fn log(
+    settings: &crate::program::config::Logs,
+    unknown: &[String],
+) -> Result<(), Failure> {
+    let filter = settings
+        .filter
+        .parse()
+        .map_err(|_| Failure::new(Exit::Configuration, "SECRETS_LOG is not a valid log filter"))?;
+    logs::start(filter, settings.format);
+    for variable in unknown {
+        tracing::warn!(variable, "unknown environment variable: not a setting of this version");
+    }
+    Ok(())
+}
+
+pub(super) async fn store(location: &Location) -> Result<Arc<dyn Store>, Failure> {
+    secrets_core::store::open(location).await.map_err(|error| unusable(&error))
+}
+
+/// Creates the one-line failure for a store error.
+pub(super) fn unusable(error: &StoreError) -> Failure {
+    let mut message = format!("the database cannot be used: {error}");
+    if let Some(cause) = std::error::Error::source(error) {
+        message = format!("{message}: {cause}");
+    }
+    Failure::new(Exit::Database, message)
+}
+
+pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<StaticRootKey> {
+    Arc::new(StaticRootKey::new(&Key::from_bytes(bytes)))
+}
+
+pub(super) fn identity(
+    issuer: TokenIssuer,
+    clock: Arc<dyn Clock>,
+) -> Result<Arc<dyn IdentityVerifier>, Failure> {
+    Ok(match issuer {
+        TokenIssuer::Shared(expectations, key) => {
+            Arc::new(FixedVerifier::new(Keys::One(key), expectations, clock))
+        }
+        TokenIssuer::Provider(settings) => {
+            let client = Client::new().map_err(|error| {
+                Failure::new(
+                    Exit::Configuration,
+                    format!("cannot set up TLS for the identity provider: {error}"),
+                )
+            })?;
+            Arc::new(OidcVerifier::new(settings, clock, client))
+        }
+    })
+}
+
+/// Creates the mailer, or returns `None` if no mail server is configured.
+pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Failure> {
+    let Some(MailSettings { url, from, links }) = settings else { return Ok(None) };
+    let mailer = SmtpMailer::new(url.reveal(), from.clone());
+    let mailer = mailer.map_err(|_| {
+        Failure::new(Exit::Configuration, "SECRETS_SMTP_URL is not the URL of a mail server")
+    })?;
+    Ok(Some(Mail { mailer: Arc::new(mailer), links: links.clone() }))
+}
+
+/// Creates the drivers of rotations.
+pub(super) fn rotators(options: &Options, clock: &Arc<dyn Clock>) -> Rotators {
+    debug::arm();
+    let gate = Arc::new(Gate::new(options.egress.clone()));
+    let rotators = drivers::direct(&gate, Arc::new(TokioTimer));
+    Rotators { timings: debug::timings(), proxied: proxied(clock), ..rotators }
+}
+
+#[cfg(feature = "aws")]
+fn proxied(clock: &Arc<dyn Clock>) -> Option<Arc<dyn DatabaseRotator>> {
+    Some(Arc::new(LambdaRotator::new(Arc::new(AwsInvoker::new()), Arc::clone(clock))))
+}
+
+#[cfg(not(feature = "aws"))]
+fn proxied(_: &Arc<dyn Clock>) -> Option<Arc<dyn DatabaseRotator>> {
+    None
+}
+
+/// Creates the webhook sender, which connects only to destinations permitted by the policy.
+pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, Failure> {
+    let sender = HyperSender::new(Gate::new(policy.clone())).map_err(|error| {
+        Failure::new(Exit::Configuration, format!("cannot set up TLS for webhooks: {error}"))
+    })?;
+    Ok(Arc::new(sender))
+}
+
+pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
+    let opened = Service::open(ports, options).await;
+    opened.map(Arc::new).map_err(|error| {
+        let exit = match &error {
+            StartError::Keys(KeyringError::RootKey { .. } | KeyringError::Unavailable(_)) => {
+                Exit::RootKey
+            }
+            StartError::Keys(KeyringError::Tampered) | StartError::Unreadable { .. } => {
+                Exit::Tampered
+            }
+            StartError::NoRootKey => Exit::RootKey,
+            StartError::OrphanData => Exit::OrphanData,
+            StartError::Store(error) => return unusable(error),
+        };
+        Failure::new(exit, error.to_string())
+    })
+}
+
+/// Opens the service over a store that only this process uses: takes over the deliveries and
+/// rotations of an earlier process at once.
+pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
+    let service = service(ports, options).await?;
+    let taken_over = workers::take_over(service.engine()).await;
+    taken_over.map_err(|error| Failure::new(Exit::Database, error.to_string()))?;
+    Ok(service)
+}
+
+pub(super) async fn listener(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let reason = match error.kind() {
+            ErrorKind::AddrInUse => "the address is in use".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::new(Exit::Address, format!("cannot listen on {address}: {reason}"))
+    })
+}
+
+pub(super) fn tls(files: Option<&TlsFiles>) -> Result<Option<TlsAcceptor>, Failure> {
+    let acceptor = files.map(|files| tls::acceptor(&files.certificates, &files.key)).transpose();
+    acceptor.map_err(|error| Failure::new(Exit::Configuration, error.to_string()))
+}

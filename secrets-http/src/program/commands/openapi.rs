@@ -1,0 +1,28 @@
+//! `openapi`: prints the OpenAPI document.
+
+use std::sync::Arc;
+
+use secrets_core::crypto::{Key, StaticRootKey};
+use secrets_core::engine::{Options, Ports};
+use secrets_core::model::Clock;
+use secrets_core::runtime::Supervisor;
+use secrets_core::store::MemoryStore;
+
+use super::{open, say};
+use crate::openapi::document;
+use crate::program::config::Failure;
+use crate::routes;
+use crate::serve::api::Api;
+use crate::serve::reply::Envelope;
+
+/// Generates the document from the routes. They need a service, so an empty one is created
+/// in memory.
+pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
+    let root = Arc::new(StaticRootKey::new(&Key::generate()));
+    let ports = Ports::new(Arc::new(MemoryStore::new()), root);
+    let service = open::service(ports, Options::default()).await?;
+    let supervisor = Supervisor::new(Vec::new());
+    let api = Api { service, clock, envelope: Envelope::Named };
+    say(&format!("{:#}", document(&routes::table(&api, &supervisor))));
+    Ok(())
+}

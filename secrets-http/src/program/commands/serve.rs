@@ -1,0 +1,96 @@
+//! `serve`: runs the service until it receives a signal to stop.
+
+use std::future::pending;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+
+use secrets_core::Service;
+use secrets_core::engine::Ports;
+use secrets_core::model::Clock;
+use secrets_core::runtime::TokioOffload;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_rustls::TlsAcceptor;
+
+use super::open;
+use crate::program::config::{Exit, Failure, ServiceSettings, Settings};
+use crate::serve::accept::AcceptOptions;
+use crate::serve::client_address::Networks;
+use crate::serve::server::Server;
+
+pub(super) async fn run(
+    settings: Settings,
+    unknown: Vec<String>,
+    clock: Arc<dyn Clock>,
+) -> Result<(), Failure> {
+    open::log(&settings.logs, &unknown)?;
+    let tls = open::tls(settings.tls.as_ref())?;
+    let ports = Ports {
+        store: open::store(&settings.database).await?,
+        clock: Arc::clone(&clock),
+        root: open::root_key(settings.root_key.into_inner()),
+        identity: Some(open::identity(settings.issuer, Arc::clone(&clock))?),
+        mail: open::mail(settings.service.mail.as_ref())?,
+        rotators: Some(open::rotators(&settings.service.options, &clock)),
+        webhooks: Some(open::webhooks(&settings.service.options.egress)?),
+        offload: Arc::new(TokioOffload),
+    };
+    let options = settings.service.options.clone();
+    let service = if settings.database.is_exclusive() {
+        open::only_service(ports, options).await?
+    } else {
+        open::service(ports, options).await?
+    };
+    let listener = open::listener(settings.service.listen).await?;
+    if tls.is_none() && !settings.service.listen.ip().is_loopback() {
+        tracing::warn!(
+            "credentials and secrets are sent unencrypted: use a TLS proxy, or set SECRETS_TLS_CERT"
+        );
+    }
+    until_stopped(service, listener, tls, settings.service, clock).await
+}
+
+/// Serves requests until the process receives a signal to stop.
+pub(super) async fn until_stopped(
+    service: Arc<Service>,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    settings: ServiceSettings,
+    clock: Arc<dyn Clock>,
+) -> Result<(), Failure> {
+    let address = listener.local_addr().map_or(settings.listen, |address| address);
+    let uncounted = settings.trusted_proxies.clone().and(&Networks::loopback());
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let server = Server {
+        service,
+        clock,
+        rates: settings.rates,
+        proxies: settings.trusted_proxies,
+        public_url: settings.public_url,
+        envelope: settings.envelope,
+        options: AcceptOptions { uncounted, ..AcceptOptions::default() },
+        tls,
+    };
+    // The listener is bound, so connections from now on are accepted.
+    let _ = writeln!(io::stderr(), "listening on {scheme}://{address}");
+    let drained = server.run(listener, stop_signal()).await.map_err(|error| {
+        Failure::new(Exit::Configuration, format!("the table of routes is invalid: {error}"))
+    })?;
+    tracing::info!(cut = drained.cut, "stopped");
+    Ok(())
+}
+
+/// Waits for SIGTERM or SIGINT.
+async fn stop_signal() {
+    let wait = |kind| async move {
+        match signal(kind) {
+            Ok(mut signal) => drop(signal.recv().await),
+            // Without a signal handler, wait forever: the default action of the signal applies.
+            Err(_) => pending().await,
+        }
+    };
+    tokio::select! {
+        () = wait(SignalKind::terminate()) => {}
+        () = wait(SignalKind::interrupt()) => {}
+    }
+}

@@ -1,0 +1,80 @@
+//! Configuration, read from the command line, environment variables and a file.
+//!
+//! A flag overrides a variable, and a variable overrides the file. Secrets are not accepted on the
+//! command line, where every user of the machine could read them.
+
+mod arguments;
+mod bundle;
+mod failure;
+mod known;
+mod layers;
+mod plans;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::ffi::OsString;
+
+pub use self::bundle::{Bundle, BundleOpening, UnlockFile};
+pub use self::failure::{Exit, Failure};
+pub use self::settings::{
+    Dev, DevToken, Doctor, Hidden, Logs, MailSettings, Migrate, ServiceSettings, Settings,
+    TlsFiles, TokenIssuer,
+};
+
+use self::layers::Layers;
+
+/// Command to run, with its settings.
+#[derive(Debug)]
+pub enum Command {
+    /// Run the service for development, with all its data in one directory.
+    Dev(Box<Dev>),
+    /// Sign a user token for the development service.
+    DevToken(DevToken),
+    /// Run the service.
+    Serve(Box<Settings>),
+    /// Check whether `serve` would start.
+    Check(Box<Settings>),
+    /// Print the OpenAPI document.
+    OpenApi,
+    /// Verify all stored data.
+    Doctor(Doctor),
+    /// Migrate the database schema to the current version.
+    Migrate(Migrate),
+    /// Open a bundle, or generate a key pair for bundles.
+    Bundle(Box<Bundle>),
+    /// Print this help or version text.
+    Print(String),
+}
+
+/// Result of reading the configuration.
+#[derive(Debug)]
+pub struct Configured {
+    /// Command to run.
+    pub command: Command,
+    /// Variables that begin with `SECRETS_` but are not settings of this version: typing errors, or
+    /// settings of another version. The program logs a warning for each.
+    pub unknown: Vec<String>,
+}
+
+/// Reads the configuration of this process.
+pub fn read() -> Result<Configured, Failure> {
+    read_from(std::env::args_os().collect(), std::env::vars_os().collect())
+}
+
+/// Reads the configuration from the given arguments (program name first) and variables.
+pub fn read_from(
+    arguments: Vec<OsString>,
+    variables: Vec<(OsString, OsString)>,
+) -> Result<Configured, Failure> {
+    let given = match arguments::parse(arguments)? {
+        arguments::Parsed::Given(given) => given,
+        arguments::Parsed::Complete(command) => {
+            return Ok(Configured { command, unknown: Vec::new() });
+        }
+    };
+    let (layers, unknown) = Layers::new(&given.flags, variables, given.file.as_deref())?;
+    let command = settings::command(given, &layers)?;
+    Ok(Configured { command, unknown })
+}

@@ -1,0 +1,205 @@
+//! Layers of the configuration: flags override variables, and variables override the file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use secrets_core::model::Plan;
+use zeroize::Zeroizing;
+
+use super::failure::Failure;
+use super::known::{self, Known};
+use super::plans;
+
+/// Values of the settings by source, in order of precedence, and the plans of the file.
+pub(super) struct Layers {
+    layers: [(Source, BTreeMap<String, OsString>); 3],
+    plans: Vec<Plan>,
+}
+
+/// Source of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Flag,
+    Variable,
+    File(PathBuf),
+}
+
+/// Value of a setting and its source. Not `Debug`, because the value may be secret.
+pub(super) struct Found {
+    pub(super) value: Zeroizing<String>,
+    source: Source,
+    name: &'static str,
+    is_contents: bool,
+}
+
+impl Layers {
+    /// Reads the layers. Also returns the unknown variables that begin with `SECRETS_`.
+    pub(super) fn new(
+        flags: &BTreeMap<String, OsString>,
+        variables: Vec<(OsString, OsString)>,
+        file: Option<&Path>,
+    ) -> Result<(Self, Vec<String>), Failure> {
+        let (variables, unknown) = split_variables(variables);
+        let path = file.map(Path::to_owned).unwrap_or_default();
+        let (file, plans) = file.map(read_file).transpose()?.unwrap_or_default();
+        let layers = [
+            (Source::Flag, flags.clone()),
+            (Source::Variable, variables),
+            (Source::File(path), file),
+        ];
+        Ok((Self { layers, plans }, unknown))
+    }
+
+    /// Plans defined in the file.
+    pub(super) fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// Returns the value of a setting from the first layer that has it, or `None` if no layer does.
+    ///
+    /// Reads the value from a file if the layer has the setting's `_file` companion.
+    pub(super) fn find(&self, name: &'static str) -> Result<Option<Found>, Failure> {
+        let file_name = format!("{name}_file");
+        for (source, values) in &self.layers {
+            let (value, is_contents) = match (values.get(name), values.get(&file_name)) {
+                (None, None) => continue,
+                (Some(_), Some(_)) => {
+                    let (one, other) = (source.name(name), source.name(&file_name));
+                    return Err(Failure::configuration(format!(
+                        "{one} and {other} are both given: keep one"
+                    )));
+                }
+                (Some(value), None) => (text(source, name, value)?, false),
+                (None, Some(path)) => (contents(source, &file_name, Path::new(path))?, true),
+            };
+            return Ok(Some(Found { value, source: source.clone(), name, is_contents }));
+        }
+        Ok(None)
+    }
+}
+
+impl Found {
+    /// True if the value itself is on the command line, where other users can see it.
+    pub(super) fn is_public(&self) -> bool {
+        self.source == Source::Flag && !self.is_contents
+    }
+
+    /// Creates a failure with the name of the setting and the violated rule, but not the value.
+    pub(super) fn breaks(&self, rule: &str) -> Failure {
+        Failure::configuration(format!("{} {rule}", self.source.name(self.name)))
+    }
+}
+
+impl Source {
+    /// Name of a setting for messages: its documented variable, and its name in this source.
+    fn name(&self, name: &str) -> String {
+        let variable = known::variable(name);
+        match self {
+            Self::Flag => format!("{variable} (given as --{})", known::flag(name)),
+            Self::Variable => variable,
+            Self::File(path) => format!("{variable} (given as {name} in {})", path.display()),
+        }
+    }
+}
+
+fn text(source: &Source, name: &str, value: &OsString) -> Result<Zeroizing<String>, Failure> {
+    match value.to_str() {
+        Some(text) => Ok(Zeroizing::new(text.to_owned())),
+        None => Err(Failure::configuration(format!("{} must be UTF-8", source.name(name)))),
+    }
+}
+
+/// Reads a value from a file, without the line break at its end. Errors do not contain the path: it
+/// may be the secret itself, given in the wrong setting.
+fn contents(source: &Source, name: &str, path: &Path) -> Result<Zeroizing<String>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let (name, why) = (source.name(name), error.kind());
+        Failure::configuration(format!("{name} must name a file that can be read: {why}"))
+    })?;
+    let mut text = Zeroizing::new(text);
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    if text.ends_with('\r') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+/// Splits the variables into settings, by setting name, and unknown variables that begin with
+/// `SECRETS_`. An empty variable counts as not set.
+fn split_variables(
+    variables: Vec<(OsString, OsString)>,
+) -> (BTreeMap<String, OsString>, Vec<String>) {
+    let names = names();
+    let (mut ours, mut unknown) = (BTreeMap::new(), Vec::new());
+    for (variable, value) in variables {
+        let Some(name) = variable.to_str().and_then(|name| name.strip_prefix("SECRETS_")) else {
+            continue;
+        };
+        let key = name.to_ascii_lowercase();
+        if names.contains(&key) && known::variable(&key).as_str() == variable {
+            if !value.is_empty() {
+                ours.insert(key, value);
+            }
+        } else if !is_from_kubernetes(name) {
+            unknown.push(format!("SECRETS_{name}"));
+        }
+    }
+    (ours, unknown)
+}
+
+/// True for the variables that Kubernetes sets in every container of a namespace that has a service
+/// named `secrets`.
+fn is_from_kubernetes(name: &str) -> bool {
+    name == "PORT" || name.starts_with("PORT_") || name.starts_with("SERVICE_")
+}
+
+fn names() -> BTreeSet<String> {
+    let all = known::ALL.iter();
+    all.flat_map(|known| [Some(known.name.to_owned()), file_name_of(known)]).flatten().collect()
+}
+
+fn file_name_of(known: &Known) -> Option<String> {
+    known.has_file().then(|| known.file_name())
+}
+
+/// Reads the configuration file. Errors contain the line or key, but never the value.
+fn read_file(path: &Path) -> Result<(BTreeMap<String, OsString>, Vec<Plan>), Failure> {
+    let refused =
+        |why: String| Failure::configuration(format!("the file {} {why}", path.display()));
+    let text = std::fs::read_to_string(path)
+        .map(Zeroizing::new)
+        .map_err(|error| refused(format!("cannot be read: {}", error.kind())))?;
+    let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
+        refused(format!("is not TOML: line {line}: {}", error.message()))
+    })?;
+    let plans = table.remove("plans").map(plans::read).transpose().map_err(refused)?;
+    let names = names();
+    let mut values = BTreeMap::new();
+    for (key, value) in table {
+        if !names.contains(&key) {
+            return Err(refused(format!("has an unknown key: {key}")));
+        }
+        let value = setting_text(value).ok_or_else(|| {
+            refused(format!("must give {key} as text, a number, true or false, or a list of texts"))
+        })?;
+        values.insert(key, value.into());
+    }
+    Ok((values, plans.unwrap_or_default()))
+}
+
+fn setting_text(value: toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(truth) => Some(truth.to_string()),
+        toml::Value::Array(items) => {
+            let texts = items.iter().map(toml::Value::as_str).collect::<Option<Vec<_>>>()?;
+            Some(texts.join(","))
+        }
+        _ => None,
+    }
+}

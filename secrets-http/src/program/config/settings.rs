@@ -1,0 +1,383 @@
+//! Validated settings of each command.
+
+use std::fmt;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hyper::Uri;
+use lettre::message::Mailbox;
+use secrets_core::egress::EgressPolicy;
+use secrets_core::engine::Options;
+use secrets_core::jwt::{Expectations, Key};
+use secrets_core::model::{BaseUrl, Plans};
+use secrets_core::scanner::{RuleFile, Rules};
+use secrets_core::store::Location;
+use zeroize::Zeroizing;
+
+use super::arguments::{Given, Name};
+use super::failure::{Exit, Failure};
+use super::layers::{Found, Layers};
+use super::values::{self, Rule};
+use super::{Command, known};
+use crate::adapters::identity::{OidcSettings, Timings};
+use crate::program::logs::LogFormat;
+use crate::serve::client_address::Networks;
+use crate::serve::gate::Rates;
+use crate::serve::reply::Envelope;
+
+/// Settings of `serve` and `check`.
+#[derive(Debug)]
+pub struct Settings {
+    /// Behaviour of the service.
+    pub service: ServiceSettings,
+    /// Database.
+    pub database: Location,
+    /// Root key.
+    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// Issuer of the user tokens.
+    pub issuer: TokenIssuer,
+    /// Certificate and key to serve `https`.
+    pub tls: Option<TlsFiles>,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Settings of `dev`.
+#[derive(Debug)]
+pub struct Dev {
+    /// Behaviour of the service. The listen address is a loopback address.
+    pub service: ServiceSettings,
+    /// Directory for the database and the keys.
+    pub data_dir: PathBuf,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Settings of `dev token`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DevToken {
+    /// Directory with the signing key.
+    pub data_dir: PathBuf,
+    /// Email address of the user.
+    pub email: String,
+}
+
+/// Settings of `migrate`.
+#[derive(Debug)]
+pub struct Migrate {
+    /// Database to migrate.
+    pub database: Location,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Settings of `doctor verify`.
+#[derive(Debug)]
+pub struct Doctor {
+    /// Database to verify.
+    pub database: Location,
+    /// Root key of the database.
+    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Behaviour of the service, independent of its database and identity provider.
+#[derive(Debug)]
+pub struct ServiceSettings {
+    /// Listen address.
+    pub listen: SocketAddr,
+    /// Rate limits.
+    pub rates: Rates,
+    /// Networks of proxies whose `X-Forwarded-*` headers are trusted.
+    pub trusted_proxies: Networks,
+    /// Base URL of links. If `None`, the scheme and host of the request.
+    pub public_url: Option<BaseUrl>,
+    /// Field names that wrap the output in responses.
+    pub envelope: Envelope,
+    /// Mail server; no mail is sent if `None`.
+    pub mail: Option<MailSettings>,
+    /// Options of `secrets-core`.
+    pub options: Options,
+}
+
+/// Settings for sending mail.
+#[derive(Debug)]
+pub struct MailSettings {
+    /// URL of the server, which may contain a password.
+    pub url: Hidden<Zeroizing<String>>,
+    /// Sender address.
+    pub from: Mailbox,
+    /// Base URL of links in mail.
+    pub links: BaseUrl,
+}
+
+/// Issuer of the user tokens.
+#[derive(Debug)]
+pub enum TokenIssuer {
+    /// Provider that publishes its keys (OpenID Connect).
+    Provider(OidcSettings),
+    /// Issuer with a shared HS256 secret.
+    Shared(Expectations, Key),
+}
+
+/// Paths of the certificate chain and its private key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Certificate chain (PEM).
+    pub certificates: PathBuf,
+    /// Private key (PEM).
+    pub key: PathBuf,
+}
+
+/// Log settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logs {
+    /// Log filter, in the syntax of `tracing_subscriber::EnvFilter`.
+    pub filter: String,
+    /// Log format.
+    pub format: LogFormat,
+}
+
+/// Secret value, hidden from `Debug` output.
+pub struct Hidden<T>(T);
+
+impl<T> Hidden<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self(value)
+    }
+
+    /// Returns a reference to the value.
+    pub fn reveal(&self) -> &T {
+        &self.0
+    }
+
+    /// Returns the value.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> fmt::Debug for Hidden<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[hidden]")
+    }
+}
+
+/// Builds the command with its validated settings.
+pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure> {
+    let data_dir = given.data_dir;
+    match given.name {
+        Name::Serve => Ok(Command::Serve(Box::new(settings(layers)?))),
+        Name::Check => Ok(Command::Check(Box::new(settings(layers)?))),
+        Name::Migrate => {
+            Ok(Command::Migrate(Migrate { database: database(layers)?, logs: logs(layers)? }))
+        }
+        Name::OpenApi => Ok(Command::OpenApi),
+        Name::Doctor => Ok(Command::Doctor(Doctor {
+            database: database(layers)?,
+            root_key: required(layers, "root_key", values::root_key)?,
+            logs: logs(layers)?,
+        })),
+        Name::Dev => {
+            let (service, logs) = (service(layers)?, logs(layers)?);
+            // `dev token` signs a token for any user without a check, so the service must not be
+            // reachable from other machines.
+            if !service.listen.ip().is_loopback() {
+                let rule =
+                    "`dev` listens on loopback addresses only: give --listen as 127.0.0.1:PORT";
+                return Err(Failure::new(Exit::Usage, rule));
+            }
+            Ok(Command::Dev(Box::new(Dev { service, data_dir, logs })))
+        }
+        Name::DevToken => {
+            let email = values::email(&given.email)
+                .map_err(|rule| Failure::new(Exit::Usage, format!("--email {rule}")))?;
+            Ok(Command::DevToken(DevToken { data_dir, email }))
+        }
+    }
+}
+
+fn settings(layers: &Layers) -> Result<Settings, Failure> {
+    Ok(Settings {
+        service: service(layers)?,
+        database: database(layers)?,
+        root_key: required(layers, "root_key", values::root_key)?,
+        issuer: issuer(layers)?,
+        tls: tls(layers)?,
+        logs: logs(layers)?,
+    })
+}
+
+fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
+    let options = Options {
+        plans: plans(layers)?,
+        operators: optional(layers, "operators", values::emails)?.unwrap_or_default(),
+        member_access: optional(layers, "default_member_role", str::parse)?.unwrap_or_default(),
+        audit_reads: optional(layers, "audit_reads", values::switch)?.unwrap_or(true),
+        scan_rules: scan_rules(layers)?,
+        egress: egress(layers)?,
+        ..Options::default()
+    };
+    let rates = Rates {
+        per_address: optional(layers, "rate_limit_per_ip", values::count)?.unwrap_or(100),
+        per_principal: optional(layers, "rate_limit_per_principal", values::count)?.unwrap_or(60),
+    };
+    let public_url = optional(layers, "public_url", str::parse)?;
+    let default = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+    Ok(ServiceSettings {
+        listen: optional(layers, "listen", values::listen)?.unwrap_or(default),
+        rates,
+        trusted_proxies: optional(layers, "trusted_proxies", values::networks)?.unwrap_or_default(),
+        mail: mail(layers, public_url.clone())?,
+        public_url,
+        envelope: optional(layers, "envelope", values::envelope)?.unwrap_or_default(),
+        options,
+    })
+}
+
+/// Reads the destinations allowed for webhooks and rotations.
+fn egress(layers: &Layers) -> Result<EgressPolicy, Failure> {
+    let Some(found) = layers.find("egress_allow")? else { return Ok(EgressPolicy::default()) };
+    EgressPolicy::parse(&found.value).map_err(|bad| found.breaks(&bad.to_string()))
+}
+
+/// Reads and compiles the additional scan rules, so that errors are found before the service
+/// starts.
+fn scan_rules(layers: &Layers) -> Result<Option<Arc<Rules>>, Failure> {
+    let Some(path) = optional(layers, "scan_rules", values::path)? else { return Ok(None) };
+    let wrong = |reason: String| {
+        Failure::configuration(format!("SECRETS_SCAN_RULES ({}): {reason}", path.display()))
+    };
+    let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+    let file: RuleFile = toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let reason = error.message().lines().next().unwrap_or_default();
+        wrong(format!("line {}: {reason}", before.matches('\n').count() + 1))
+    })?;
+    let rules = Rules::with(file).map_err(|error| wrong(error.to_string()))?;
+    Ok(Some(Arc::new(rules)))
+}
+
+fn mail(layers: &Layers, links: Option<BaseUrl>) -> Result<Option<MailSettings>, Failure> {
+    let from = optional(layers, "smtp_from", values::mailbox)?;
+    let Some(url) = url_with_password(layers, "smtp_url", values::mail_server)? else {
+        return Ok(None);
+    };
+    match (from, links) {
+        (Some(from), Some(links)) => Ok(Some(MailSettings { url, from, links })),
+        // Mail never uses the host of a request as the base of its links: the client chooses it.
+        _ => Err(Failure::configuration(
+            "SECRETS_SMTP_URL needs SECRETS_SMTP_FROM, and SECRETS_PUBLIC_URL for the links in mail",
+        )),
+    }
+}
+
+/// Returns the built-in plans and those of the file, with the default plan for new teams.
+fn plans(layers: &Layers) -> Result<Plans, Failure> {
+    let plans = Plans::with(layers.plans().iter().cloned());
+    let Some(found) = layers.find("default_plan")? else { return Ok(plans) };
+    let named = plans.by_default(&found.value);
+    named.map_err(|unknown| found.breaks(&unknown.to_string()))
+}
+
+fn database(layers: &Layers) -> Result<Location, Failure> {
+    let database = url_with_password(layers, "database_url", values::database)?;
+    database.ok_or_else(|| missing("database_url"))
+}
+
+/// Parses a URL that may contain a password. A URL with a password is refused on the command line.
+fn url_with_password<T>(
+    layers: &Layers,
+    name: &'static str,
+    parse: impl Fn(&str) -> Result<T, Rule>,
+) -> Result<Option<T>, Failure> {
+    if let Some(found) = layers.find(name)?
+        && found.is_public()
+        && values::has_password(&found.value)
+    {
+        return Err(found.breaks(
+            "holds a password, which other users of this machine can see on the command line: give it as a variable or in a file",
+        ));
+    }
+    optional(layers, name, parse)
+}
+
+fn issuer(layers: &Layers) -> Result<TokenIssuer, Failure> {
+    let expectations = Expectations {
+        issuer: required(layers, "jwt_issuer", values::not_empty)?,
+        audience: required(layers, "jwt_audience", values::not_empty)?,
+    };
+    let jwks_url = optional(layers, "jwt_jwks_url", values::url)?;
+    match optional(layers, "jwt_hs256_secret", values::shared_secret)? {
+        Some(key) if jwks_url.is_none() => Ok(TokenIssuer::Shared(expectations, key)),
+        Some(_) => Err(Failure::configuration(
+            "SECRETS_JWT_JWKS_URL and SECRETS_JWT_HS256_SECRET are both given: keep one",
+        )),
+        None => provider(layers, expectations, jwks_url),
+    }
+}
+
+fn provider(
+    layers: &Layers,
+    expectations: Expectations,
+    jwks_url: Option<Uri>,
+) -> Result<TokenIssuer, Failure> {
+    // Without a key set URL, discovery starts at the issuer, so the issuer must be a URL.
+    if jwks_url.is_none() {
+        required(layers, "jwt_issuer", values::url)?;
+    }
+    Ok(TokenIssuer::Provider(OidcSettings { expectations, jwks_url, timings: Timings::default() }))
+}
+
+fn tls(layers: &Layers) -> Result<Option<TlsFiles>, Failure> {
+    let certificates = optional(layers, "tls_cert", values::path)?;
+    let key = optional(layers, "tls_key", values::path)?;
+    match (certificates, key) {
+        (Some(certificates), Some(key)) => Ok(Some(TlsFiles { certificates, key })),
+        (None, None) => Ok(None),
+        _ => Err(Failure::configuration(
+            "SECRETS_TLS_CERT and SECRETS_TLS_KEY must be given together",
+        )),
+    }
+}
+
+fn logs(layers: &Layers) -> Result<Logs, Failure> {
+    let filter = optional(layers, "log", values::log_filter)?;
+    Ok(Logs {
+        filter: filter.unwrap_or_else(|| "info".to_owned()),
+        format: optional(layers, "log_format", values::log_format)?.unwrap_or_default(),
+    })
+}
+
+fn required<T>(
+    layers: &Layers,
+    name: &'static str,
+    parse: impl Fn(&str) -> Result<T, Rule>,
+) -> Result<T, Failure> {
+    optional(layers, name, parse)?.ok_or_else(|| missing(name))
+}
+
+fn missing(name: &str) -> Failure {
+    let hint = match name {
+        "database_url" => "give sqlite://PATH, postgres://... or memory:",
+        "root_key" => {
+            "give 32 bytes in base64, created with `openssl rand -base64 32`, or set SECRETS_ROOT_KEY_FILE to a file that contains them"
+        }
+        "jwt_issuer" => "give the issuer of the user tokens, such as https://login.example.com",
+        "jwt_audience" => "give the audience that the issuer puts into tokens for this service",
+        _ => "it is required",
+    };
+    Failure::configuration(format!("{} is not set: {hint}", known::variable(name)))
+}
+
+fn optional<T>(
+    layers: &Layers,
+    name: &'static str,
+    parse: impl Fn(&str) -> Result<T, Rule>,
+) -> Result<Option<T>, Failure> {
+    let parsed = |found: Found| parse(&found.value).map_err(|rule| found.breaks(rule));
+    layers.find(name)?.map(parsed).transpose()
+}

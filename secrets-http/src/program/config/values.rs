@@ -1,0 +1,145 @@
+//! Parsers of setting values. An error is the violated rule, a phrase that follows the name of the
+//! setting.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::Uri;
+use lettre::message::Mailbox;
+use lettre::{AsyncSmtpTransport, Tokio1Executor};
+use secrets_core::jwt::Key;
+use secrets_core::store::Location;
+use tracing_subscriber::EnvFilter;
+use zeroize::Zeroizing;
+
+use super::settings::Hidden;
+use crate::program::logs::LogFormat;
+use crate::serve::client_address::Networks;
+use crate::serve::reply::Envelope;
+
+/// Violated rule, such as "must be on or off".
+pub(super) type Rule = &'static str;
+
+pub(super) fn listen(text: &str) -> Result<SocketAddr, Rule> {
+    let port = || text.strip_prefix("localhost:")?.parse().ok();
+    text.parse()
+        .ok()
+        .or_else(|| port().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)))
+        .ok_or("must be an address and a port, such as 127.0.0.1:8080 or [::]:8080")
+}
+
+pub(super) fn database(text: &str) -> Result<Location, Rule> {
+    text.parse()
+}
+
+/// Parses the URL of a mail server, as accepted by `SmtpMailer`.
+pub(super) fn mail_server(text: &str) -> Result<Hidden<Zeroizing<String>>, Rule> {
+    AsyncSmtpTransport::<Tokio1Executor>::from_url(text)
+        .map_err(|_| "must be smtps://USER:PASSWORD@HOST, or smtp://HOST?tls=required")?;
+    Ok(Hidden::new(Zeroizing::new(text.to_owned())))
+}
+
+pub(super) fn envelope(text: &str) -> Result<Envelope, Rule> {
+    match text {
+        "named" => Ok(Envelope::Named),
+        "both" => Ok(Envelope::Both),
+        _ => Err("must be named or both"),
+    }
+}
+
+pub(super) fn mailbox(text: &str) -> Result<Mailbox, Rule> {
+    text.parse().map_err(|_| "must be an address such as Secrets <secrets@example.com>")
+}
+
+/// True if the URL of a database or a mail server contains a password.
+pub(super) fn has_password(text: &str) -> bool {
+    let authority = text.split_once("://").map_or("", |(_, rest)| rest);
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    user.contains(':') || text.contains("password=")
+}
+
+pub(super) fn root_key(text: &str) -> Result<Hidden<Zeroizing<[u8; 32]>>, Rule> {
+    let rule =
+        "must be 32 bytes in standard base64, 44 characters: `openssl rand -base64 32` makes one";
+    let bytes = Zeroizing::new(STANDARD.decode(text.trim()).map_err(|_| rule)?);
+    let mut key = Zeroizing::new([0; 32]);
+    if bytes.len() != key.len() {
+        return Err(rule);
+    }
+    key.copy_from_slice(&bytes);
+    Ok(Hidden::new(key))
+}
+
+pub(super) fn shared_secret(text: &str) -> Result<Key, Rule> {
+    Key::shared(text.as_bytes()).map_err(|_| "must have 32 bytes or more")
+}
+
+pub(super) fn count(text: &str) -> Result<u32, Rule> {
+    text.parse().map_err(|_| "must be a whole number, 0 or more")
+}
+
+pub(super) fn networks(text: &str) -> Result<Networks, Rule> {
+    let rule = "must be networks or addresses separated by commas, such as 10.0.0.0/8,192.0.2.1";
+    Networks::parse(text).map_err(|_| rule)
+}
+
+pub(super) fn switch(text: &str) -> Result<bool, Rule> {
+    match text {
+        "on" | "true" => Ok(true),
+        "off" | "false" => Ok(false),
+        _ => Err("must be on or off"),
+    }
+}
+
+/// Parses an `http` or `https` URL without credentials, which would be logged, and without a
+/// fragment, which is never sent.
+pub(super) fn url(text: &str) -> Result<Uri, Rule> {
+    let rule = "must be an address that begins with https:// or http://";
+    let url: Uri = text.parse().map_err(|_| rule)?;
+    let has_scheme = matches!(url.scheme_str(), Some("https" | "http"));
+    let host = url.authority().ok_or(rule)?;
+    if !has_scheme || host.as_str().contains('@') || text.contains('#') {
+        Err(rule)
+    } else {
+        Ok(url)
+    }
+}
+
+pub(super) fn not_empty(text: &str) -> Result<String, Rule> {
+    if text.is_empty() { Err("must not be empty") } else { Ok(text.to_owned()) }
+}
+
+pub(super) fn path(text: &str) -> Result<PathBuf, Rule> {
+    not_empty(text).map(PathBuf::from)
+}
+
+pub(super) fn log_filter(text: &str) -> Result<String, Rule> {
+    let rule = "must be error, warn, info, debug, trace or off, or such as info,sqlx=warn";
+    EnvFilter::builder().parse(text).map(|_| text.to_owned()).map_err(|_| rule)
+}
+
+pub(super) fn log_format(text: &str) -> Result<LogFormat, Rule> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err("must be text or json"),
+    }
+}
+
+pub(super) fn emails(text: &str) -> Result<Vec<String>, Rule> {
+    let emails = text.split(',').map(|part| email(part.trim()));
+    let rule = "must be e-mail addresses separated by commas";
+    emails.collect::<Result<_, _>>().map_err(|_| rule)
+}
+
+/// Checks only the basic form of an email address, not whether the address exists.
+pub(super) fn email(text: &str) -> Result<String, Rule> {
+    match text.split_once('@') {
+        Some((name, host)) if !name.is_empty() && !host.is_empty() && !text.contains(' ') => {
+            Ok(text.to_owned())
+        }
+        _ => Err("must be an e-mail address"),
+    }
+}

@@ -1,0 +1,6 @@
+//! The program: settings, logs and commands.
+
+pub mod commands;
+pub mod config;
+pub mod debug;
+pub mod logs;

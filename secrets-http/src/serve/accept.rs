@@ -1,0 +1,171 @@
+//! Accepts connections and serves the requests on them, with limits on time, size and number.
+//!
+//! HTTP/1.1 only. Every wait for a client has a timeout: for the TLS handshake, for the head of a
+//! request, for the next request, and for the client to read its response. The code that reads the
+//! *body* of a request sets the timeout for it.
+
+mod connection;
+mod guarded;
+mod head_timer;
+mod seats;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
+use hyper::{Request, Response};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use self::connection::Connection;
+use self::seats::Seats;
+use crate::serve::client_address::Networks;
+
+/// Delay before the next `accept` after it failed, for example for lack of file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// Limits and timeouts of connections.
+#[derive(Debug, Clone)]
+pub struct AcceptOptions {
+    /// Timeout of the TLS handshake.
+    pub handshake: Duration,
+    /// Timeout of the head of a request, from its first byte. For the first request, from the start
+    /// of the connection.
+    pub head: Duration,
+    /// Idle timeout between two requests on a connection.
+    pub idle: Duration,
+    /// Write timeout: maximum time without progress while a response is sent.
+    pub write_stall: Duration,
+    /// Grace period for running requests when the service stops.
+    pub drain: Duration,
+    /// Maximum number of header lines of a request. More are answered with 431.
+    pub headers: usize,
+    /// Maximum size of a request's head in bytes, at least 8,192. A larger head is answered with
+    /// 431.
+    pub head_bytes: usize,
+    /// Maximum number of connections in total. Further ones wait to be accepted.
+    pub connections: usize,
+    /// Maximum number of connections per IP address (IPv6: per /64 network). Further ones are
+    /// closed.
+    pub connections_per_address: usize,
+    /// Networks exempt from the limit per address.
+    pub uncounted: Networks,
+}
+
+impl Default for AcceptOptions {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(5),
+            head: Duration::from_secs(5),
+            idle: Duration::from_mins(1),
+            write_stall: Duration::from_secs(30),
+            drain: Duration::from_secs(10),
+            headers: 64,
+            head_bytes: 32 * 1024,
+            connections: 8_192,
+            connections_per_address: 1_024,
+            uncounted: Networks::loopback(),
+        }
+    }
+}
+
+/// Result of draining the connections at shutdown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drained {
+    /// Number of connections that were still busy at the deadline and were closed.
+    pub cut: usize,
+}
+
+/// Serves requests until `stop` completes, then closes the listener and waits for running requests.
+pub async fn run<A, F, B>(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    options: AcceptOptions,
+    answer: A,
+    stop: impl Future<Output = ()>,
+) -> Drained
+where
+    A: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+{
+    let options = Arc::new(options);
+    let permits = Arc::new(Semaphore::new(options.connections));
+    let seats = Arc::new(Seats::new(options.connections_per_address));
+    let graceful = GracefulShutdown::new();
+    let mut connections = JoinSet::new();
+    let mut stop = pin!(stop);
+    loop {
+        let (socket, peer, permit) = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            next = accept_next(&listener, &permits) => next,
+        };
+        // Remove finished tasks, so that the set does not grow without limit.
+        while connections.try_join_next().is_some() {}
+        let counted = !options.uncounted.contain(peer.ip());
+        let Some(seat) = seats.take(peer.ip(), counted) else { continue };
+        let watcher = graceful.watcher();
+        let connection = Connection::new(peer, tls.clone(), Arc::clone(&options), answer.clone());
+        connections.spawn(async move {
+            connection.serve(socket, watcher).await;
+            drop((seat, permit));
+        });
+    }
+    drop(listener);
+    drain(graceful, connections, options.drain).await
+}
+
+/// Accepts the next connection, after waiting for a free permit. Errors never end the accept loop.
+async fn accept_next(
+    listener: &TcpListener,
+    permits: &Arc<Semaphore>,
+) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
+    // Acquiring cannot fail, because the semaphore is never closed.
+    let permit = Arc::clone(permits).acquire_owned().await.ok();
+    let mut warned = false;
+    loop {
+        match listener.accept().await {
+            Ok((socket, peer)) => return (socket, peer, permit),
+            Err(error) if is_connection_error(&error) => {}
+            Err(error) => {
+                if !warned {
+                    tracing::warn!(%error, "cannot accept connections; retrying");
+                    warned = true;
+                }
+                sleep(ACCEPT_RETRY_DELAY).await;
+            }
+        }
+    }
+}
+
+/// True if the error concerns only this connection, because the client has disconnected. Any other
+/// error, such as too many open files, would recur at once.
+fn is_connection_error(error: &io::Error) -> bool {
+    use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
+}
+
+async fn drain(
+    graceful: GracefulShutdown,
+    mut connections: JoinSet<()>,
+    deadline: Duration,
+) -> Drained {
+    if timeout(deadline, graceful.shutdown()).await.is_ok() {
+        return Drained { cut: 0 };
+    }
+    while connections.try_join_next().is_some() {}
+    let cut = connections.len();
+    connections.shutdown().await;
+    Drained { cut }
+}

@@ -1,0 +1,84 @@
+//! Limit on the number of connections per IP address.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::serve::client_address::rate_key;
+
+/// Number of connections per address, and its maximum.
+pub(super) struct Seats {
+    max: usize,
+    counts: Mutex<HashMap<IpAddr, usize>>,
+}
+
+/// Permit of one connection. Dropping it releases the permit.
+pub(super) struct Seat(Option<(Arc<Seats>, IpAddr)>);
+
+impl Seats {
+    pub(super) fn new(max: usize) -> Self {
+        Self { max, counts: Mutex::default() }
+    }
+
+    /// Acquires a permit for a connection from this address, or returns `None` at the limit.
+    ///
+    /// Connections that are not `counted` always get a permit.
+    pub(super) fn take(self: &Arc<Self>, address: IpAddr, counted: bool) -> Option<Seat> {
+        if !counted {
+            return Some(Seat(None));
+        }
+        let key = rate_key(address);
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(key).or_default();
+        if *count >= self.max {
+            tracing::debug!(%address, "refused a connection: too many from this address");
+            return None;
+        }
+        *count += 1;
+        Some(Seat(Some((Arc::clone(self), key))))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let Some((seats, key)) = self.0.take() else { return };
+        let mut counts = seats.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&key) {
+            *count -= 1;
+            // Remove the entry, so that the map does not grow with every address ever seen.
+            if *count == 0 {
+                counts.remove(&key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_so_many_and_then_no_more_until_one_is_free() {
+        let seats = Arc::new(Seats::new(2));
+        let take = |address: &str| seats.take(address.parse().unwrap(), true);
+
+        let first = take("2001:db8::1").unwrap();
+        let _second = take("2001:db8::2").unwrap();
+
+        assert!(take("2001:db8::3").is_none());
+        assert!(take("2001:db8:0:1::1").is_some());
+        assert!(take("192.0.2.1").is_some());
+        assert!(seats.take("2001:db8::3".parse().unwrap(), false).is_some());
+        drop(first);
+        assert!(take("2001:db8::3").is_some());
+    }
+
+    #[test]
+    fn an_address_without_connections_is_forgotten() {
+        let seats = Arc::new(Seats::new(1));
+
+        drop(seats.take("192.0.2.1".parse().unwrap(), true));
+
+        assert!(seats.counts.lock().unwrap().is_empty());
+    }
+}

@@ -1,0 +1,116 @@
+//! Construction of routes: from a request to an operation, and from its output to a response.
+
+use std::sync::Arc;
+
+use secrets_core::Service;
+use secrets_core::engine::{Caller, Task};
+use secrets_core::model::{Clock, Error, Origin};
+use warp::filters::BoxedFilter;
+use warp::http::Method;
+use warp::reply::Response;
+use warp::{Filter, Rejection};
+
+use crate::openapi::Doc;
+use crate::serve::fault::Fault;
+use crate::serve::reply::{Envelope, Render};
+use crate::serve::router::Route;
+
+/// Factory of routes.
+#[derive(Clone)]
+pub struct Api {
+    /// Service that performs the operations.
+    pub service: Arc<Service>,
+    /// Clock.
+    pub clock: Arc<dyn Clock>,
+    /// Field names that wrap the output in responses.
+    pub envelope: Envelope,
+}
+
+impl Api {
+    /// Creates a route that performs a task.
+    ///
+    /// `request` parses a request into a future of the task. The future is awaited only for a
+    /// caller of a permitted kind. So the body is not read before that check, and an invalid body
+    /// is reported only after 401, and after 403 for the wrong kind of credential.
+    pub fn route<T, F, W>(
+        &self,
+        method: Method,
+        template: &'static str,
+        shape: impl Render<T::Output>,
+        request: F,
+    ) -> Route
+    where
+        T: Task,
+        F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        Route {
+            method,
+            template,
+            operation: T::NAME,
+            callers: Some(T::CALLERS),
+            doc: Doc::of(shape.answers()),
+            is_beside_others: false,
+            filter: self.answer(shape, request, warp::ext::get::<Caller>()),
+        }
+    }
+
+    /// Creates a public route, which performs a task as an anonymous caller.
+    pub fn public<T, F, W>(
+        &self,
+        method: Method,
+        template: &'static str,
+        shape: impl Render<T::Output>,
+        request: F,
+    ) -> Route
+    where
+        T: Task,
+        F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        let nobody = warp::ext::get::<Origin>().map(Caller::anonymous);
+        let doc = Doc::of(shape.answers());
+        let filter = self.answer(shape, request, nobody);
+        Route { doc, ..Route::public(method, template, T::NAME, filter) }
+    }
+
+    fn answer<T, F, W>(
+        &self,
+        shape: impl Render<T::Output>,
+        request: F,
+        caller: impl Filter<Extract = (Caller,), Error = Rejection> + Clone + Send + Sync + 'static,
+    ) -> BoxedFilter<(Response,)>
+    where
+        T: Task,
+        F: Filter<Extract = (W,), Error = Rejection> + Clone + Send + Sync + 'static,
+        W: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        let api = self.clone();
+        request
+            .and(caller)
+            .then(move |task: W, caller: Caller| {
+                let (api, shape) = (api.clone(), shape.clone());
+                async move {
+                    match api.perform(task, caller).await {
+                        Ok(output) => shape.render(&output, api.envelope),
+                        Err(fault) => fault.into_response(api.clock.now()),
+                    }
+                }
+            })
+            .boxed()
+    }
+
+    /// Performs the task of a request for this caller.
+    pub async fn perform<T: Task>(
+        &self,
+        task: impl Future<Output = Result<T, Fault>> + Send,
+        caller: Caller,
+    ) -> Result<T::Output, Fault> {
+        T::CALLERS.admit(&caller)?;
+        let task = task.await?;
+        let service = Arc::clone(&self.service);
+        // Spawned, so that the task runs to its end even if the client disconnects.
+        let done = tokio::spawn(async move { service.run(&caller, task).await });
+        Ok(done.await.map_err(Error::internal)??)
+    }
+}

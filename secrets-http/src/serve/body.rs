@@ -1,0 +1,138 @@
+//! Request bodies, read on demand with a size limit and timeouts.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use futures_util::{Stream, StreamExt};
+use secrets_core::model::{Error, document};
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout, timeout_at};
+use warp::http::HeaderMap;
+use warp::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use warp::{Filter, Rejection};
+use zeroize::Zeroizing;
+
+use crate::serve::fault::Fault;
+
+/// Default maximum size of a body, in bytes.
+pub const LIMIT: usize = 1024 * 1024;
+
+/// Maximum size of a body with many secrets, in bytes: 100 values of 64 KiB, escaped.
+pub const BULK_LIMIT: usize = 16 * 1024 * 1024;
+
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Request body that has not been read yet.
+pub struct Body {
+    stream: Pin<Box<dyn Stream<Item = Result<Bytes, warp::Error>> + Send>>,
+    headers: HeaderMap,
+    limit: usize,
+}
+
+/// Extracts the body of a request, for the route to read.
+pub fn body(limit: usize) -> impl Filter<Extract = (Body,), Error = Rejection> + Copy {
+    warp::body::stream().and(warp::header::headers_cloned()).map(move |stream, headers| Body {
+        stream: Box::pin(frames(stream)),
+        headers,
+        limit,
+    })
+}
+
+fn frames(
+    stream: impl Stream<Item = Result<impl Buf, warp::Error>> + Send,
+) -> impl Stream<Item = Result<Bytes, warp::Error>> + Send {
+    stream.map(|frame| frame.map(|mut frame| frame.copy_to_bytes(frame.remaining())))
+}
+
+impl Body {
+    /// True if the `Content-Type` header has this media type.
+    pub fn is(&self, media_type: &str) -> bool {
+        self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case(media_type))
+    }
+
+    /// Reads the body as JSON.
+    pub async fn json<T: DeserializeOwned>(self) -> Result<T, Fault> {
+        self.check_json_type()?;
+        Ok(document::read(&self.read().await?)?)
+    }
+
+    /// Reads the body as JSON, or returns the default if the body is empty.
+    pub async fn json_if_any<T: DeserializeOwned + Default>(self) -> Result<T, Fault> {
+        let json_type = self.check_json_type();
+        let bytes = self.read().await?;
+        if bytes.is_empty() {
+            return Ok(T::default());
+        }
+        json_type?;
+        Ok(document::read(&bytes)?)
+    }
+
+    /// Reads the body as JSON or, as required by OAuth, as a URL-encoded form.
+    pub async fn json_or_form<T: DeserializeOwned>(self) -> Result<T, Fault> {
+        if !self.is_form() {
+            return self.json().await;
+        }
+        self.form().await
+    }
+
+    /// Reads the body as a URL-encoded form.
+    pub async fn form<T: DeserializeOwned>(self) -> Result<T, Fault> {
+        if !self.is_form() {
+            return Err(Error::invalid(
+                "Content-Type",
+                "must be application/x-www-form-urlencoded",
+            )
+            .into());
+        }
+        let bytes = self.read().await?;
+        serde_urlencoded::from_bytes(&bytes).map_err(|_| {
+            Error::invalid("body", "must be a URL-encoded form with valid fields").into()
+        })
+    }
+
+    fn is_form(&self) -> bool {
+        let form = "application/x-www-form-urlencoded";
+        self.media_type().is_some_and(|kind| kind.eq_ignore_ascii_case(form))
+    }
+
+    /// Reads the body as UTF-8 text.
+    pub async fn text(self) -> Result<Zeroizing<String>, Fault> {
+        let bytes = self.read().await?;
+        let text =
+            std::str::from_utf8(&bytes).map_err(|_| Error::invalid("body", "must be UTF-8"))?;
+        Ok(Zeroizing::new(text.to_owned()))
+    }
+
+    fn check_json_type(&self) -> Result<(), Fault> {
+        if self.media_type().is_some_and(|kind| !kind.eq_ignore_ascii_case("application/json")) {
+            return Err(Error::invalid("Content-Type", "must be application/json").into());
+        }
+        Ok(())
+    }
+
+    fn media_type(&self) -> Option<&str> {
+        let value = self.headers.get(CONTENT_TYPE)?.to_str().unwrap_or_default();
+        Some(value.split(';').next().unwrap_or_default().trim())
+    }
+
+    async fn read(mut self) -> Result<Zeroizing<Vec<u8>>, Fault> {
+        let encoding = self.headers.get(CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != "identity") {
+            return Err(Error::invalid("Content-Encoding", "must be identity").into());
+        }
+        let mut bytes = Zeroizing::new(Vec::new());
+        let deadline = Instant::now() + BODY_TIMEOUT;
+        loop {
+            let next = timeout_at(deadline, timeout(READ_TIMEOUT, self.stream.next())).await;
+            let Ok(Ok(next)) = next else { return Err(Fault::TooSlow) };
+            let Some(frame) = next else { return Ok(bytes) };
+            let frame = frame.map_err(|_| Error::invalid("body", "must be complete"))?;
+            if bytes.len() + frame.len() > self.limit {
+                return Err(Fault::TooLarge(self.limit));
+            }
+            bytes.extend_from_slice(&frame);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Conditional requests: `If-Match` and `If-None-Match` (RFC 9110, section 13).
+
+use std::convert::Infallible;
+
+use secrets_core::crypto::Tag;
+use secrets_core::model::Error;
+use secrets_core::secrets::{Held, Tagged};
+use warp::Filter;
+use warp::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use warp::http::{HeaderMap, HeaderValue, StatusCode};
+use warp::reply::Response;
+
+use crate::openapi::Answer;
+use crate::serve::reply::{Envelope, Render};
+
+/// Condition headers of a request.
+#[derive(Debug, Clone)]
+pub struct Conditions(HeaderMap);
+
+/// Extracts the condition headers of a request.
+pub fn conditions() -> impl Filter<Extract = (Conditions,), Error = Infallible> + Copy {
+    warp::header::headers_cloned().map(Conditions)
+}
+
+impl Conditions {
+    /// Returns the ETags that the client already has, from `If-None-Match`.
+    ///
+    /// Comparison is weak (section 13.1.2). A value that is not a list of ETags is ignored.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        let mut tags = Vec::new();
+        for value in self.0.get_all(IF_NONE_MATCH) {
+            let value = value.to_str().unwrap_or_default().trim();
+            if value == "*" {
+                return Held::Anything;
+            }
+            tags.extend(entity_tags(value));
+        }
+        if tags.is_empty() { Held::Nothing } else { Held::Tags(tags) }
+    }
+
+    /// Returns the version expected by the client, from `If-Match` (`"3"`) or from `stated`, the
+    /// value in the body or query. `*` matches any version. Fails if both are given and differ.
+    pub fn expected(&self, stated: Option<u32>) -> Result<Option<u32>, Error> {
+        let mut values = self.0.get_all(IF_MATCH).iter();
+        let Some(value) = values.next() else { return Ok(stated) };
+        if values.next().is_some() {
+            return Err(Error::invalid("If-Match", "must be given once"));
+        }
+        let value = value.to_str().unwrap_or_default().trim();
+        if value == "*" {
+            return Ok(stated);
+        }
+        let version = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let digits = version.filter(|version| version.bytes().all(|byte| byte.is_ascii_digit()));
+        let Some(version) = digits.and_then(|version| version.parse().ok()) else {
+            return Err(Error::invalid("If-Match", "must be a version in double quotes"));
+        };
+        match stated {
+            Some(stated) if stated != version => {
+                Err(Error::invalid("expected_version", "must be the version of If-Match"))
+            }
+            _ => Ok(Some(version)),
+        }
+    }
+}
+
+/// Parses the opaque tags of a list of ETags, up to the first invalid entry.
+fn entity_tags(list: &str) -> Vec<String> {
+    let mut tags = Vec::new();
+    let mut rest = list;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        let Some(opened) = rest.strip_prefix("W/").unwrap_or(rest).strip_prefix('"') else {
+            return tags;
+        };
+        let Some((tag, behind)) = opened.split_once('"') else { return tags };
+        tags.push(tag.to_owned());
+        rest = behind;
+    }
+}
+
+/// Renders a response in this shape with its ETag, or 304 if the client has the current version.
+#[derive(Debug, Clone, Copy)]
+pub struct WithTag<S>(pub S);
+
+impl<T, S: Render<T>> Render<Tagged<T>> for WithTag<S> {
+    fn render(&self, output: &Tagged<T>, envelope: Envelope) -> Response {
+        let mut response = match &output.answer {
+            Some(answer) => self.0.render(answer, envelope),
+            None => not_modified(),
+        };
+        if let Ok(tag) = entity_tag(&output.tag) {
+            response.headers_mut().insert(ETAG, tag);
+        }
+        response
+    }
+
+    fn answers(&self) -> Vec<Answer> {
+        let mut answers = self.0.answers();
+        answers.push(Answer::new(304, Vec::new()));
+        answers
+    }
+}
+
+fn entity_tag(tag: &Tag) -> Result<HeaderValue, warp::http::header::InvalidHeaderValue> {
+    HeaderValue::from_str(&format!("\"{tag}\""))
+}
+
+fn not_modified() -> Response {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conditions(headers: &[(&'static str, &'static str)]) -> Conditions {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_static(value));
+        }
+        Conditions(map)
+    }
+
+    #[test]
+    fn a_list_of_tags_is_read_whether_they_are_weak_or_not() {
+        for (value, expected) in [
+            ("\"a\"", vec!["a"]),
+            ("W/\"a\", \"b\"", vec!["a", "b"]),
+            (" , \"a,b\" ,\"c\"", vec!["a,b", "c"]),
+            ("\"\"", vec![""]),
+        ] {
+            let expected = expected.into_iter().map(str::to_owned).collect();
+            assert_eq!(conditions(&[("if-none-match", value)]).held(), Held::Tags(expected));
+        }
+    }
+
+    #[test]
+    fn lists_on_several_lines_are_one() {
+        let held = conditions(&[("if-none-match", "\"a\""), ("if-none-match", "\"b\"")]).held();
+
+        assert_eq!(held, Held::Tags(vec!["a".to_owned(), "b".to_owned()]));
+    }
+
+    #[test]
+    fn what_is_no_tag_is_no_condition() {
+        for value in ["", "a", "\"a", "w/\"a\"", "W/a"] {
+            assert_eq!(conditions(&[("if-none-match", value)]).held(), Held::Nothing, "{value}");
+        }
+        assert_eq!(conditions(&[]).held(), Held::Nothing);
+        assert_eq!(conditions(&[("if-none-match", " * ")]).held(), Held::Anything);
+    }
+
+    #[test]
+    fn a_version_is_expected_by_header_or_by_what_is_stated() {
+        for (headers, stated, expected) in [
+            (&[][..], None, None),
+            (&[][..], Some(2), Some(2)),
+            (&[("if-match", "\"3\"")][..], None, Some(3)),
+            (&[("if-match", "\"3\"")][..], Some(3), Some(3)),
+            (&[("if-match", "*")][..], Some(2), Some(2)),
+        ] {
+            assert_eq!(conditions(headers).expected(stated).unwrap(), expected, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_is_none_or_two_of_them_are_refused() {
+        for value in
+            ["3", "W/\"3\"", "\"x\"", "\"\"", "\"+3\"", "\"-1\"", "\"3\", \"4\"", "\"4294967296\""]
+        {
+            assert!(conditions(&[("if-match", value)]).expected(None).is_err(), "{value}");
+        }
+        let twice = conditions(&[("if-match", "\"3\""), ("if-match", "\"3\"")]);
+        assert!(twice.expected(None).is_err());
+        assert!(conditions(&[("if-match", "\"3\"")]).expected(Some(4)).is_err());
+    }
+}

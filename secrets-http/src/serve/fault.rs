@@ -1,0 +1,116 @@
+//! Errors of a request, and their responses.
+
+use std::sync::Arc;
+
+use secrets_core::model::{Code, Error, ErrorBody, Time};
+use warp::http::header::{ALLOW, CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
+use warp::http::{HeaderValue, StatusCode};
+use warp::reply::Response;
+
+use crate::serve::reply;
+
+/// Error of a request: the error of an operation, or an error specific to HTTP.
+#[derive(Debug)]
+pub enum Fault {
+    /// Error of the operation.
+    Operation(Error),
+    /// Method not allowed for this path, with the allowed methods.
+    Method(Vec<&'static str>),
+    /// Body larger than the limit of the route, in bytes.
+    TooLarge(usize),
+    /// Timeout while reading the body.
+    TooSlow,
+}
+
+/// Error behind a response, for the log.
+#[derive(Debug, Clone)]
+pub struct Logged(pub Arc<Error>);
+
+impl Fault {
+    /// Returns the status and the message of the response, for HTML pages.
+    pub fn told(&self) -> (StatusCode, String) {
+        match self {
+            Self::Operation(error) => (status(error), error.to_string()),
+            Self::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method not allowed".to_owned()),
+            Self::TooLarge(limit) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, format!("the body must be at most {limit} bytes"))
+            }
+            Self::TooSlow => {
+                (StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time".to_owned())
+            }
+        }
+    }
+
+    /// Converts the error to a response. `now` is needed to compute `Retry-After`.
+    pub fn into_response(self, now: Time) -> Response {
+        let (status, text) = self.told();
+        match self {
+            Self::Operation(error) => operation_response(error, now),
+            Self::Method(allowed) => {
+                let mut response = error_response(status, &text);
+                if let Ok(allowed) = HeaderValue::from_str(&allowed.join(", ")) {
+                    response.headers_mut().insert(ALLOW, allowed);
+                }
+                response
+            }
+            Self::TooLarge(_) => error_response(status, &text),
+            Self::TooSlow => {
+                let mut response = error_response(status, &text);
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                response
+            }
+        }
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Operation(error)
+    }
+}
+
+/// Returns the status of an error. Has no wildcard arm, so that a new error needs a status to
+/// compile.
+#[deny(clippy::wildcard_enum_match_arm)]
+fn status(error: &Error) -> StatusCode {
+    match error {
+        Error::Invalid(_) | Error::Refused { .. } => StatusCode::BAD_REQUEST,
+        Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+        Error::Elsewhere(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,
+        Error::NotFound(_) => StatusCode::NOT_FOUND,
+        Error::Conflict(_) | Error::Stale(_) => StatusCode::CONFLICT,
+        Error::PlanLimit(_) | Error::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,
+        Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Error::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+fn operation_response(error: Error, now: Time) -> Response {
+    let status = status(&error);
+    let mut response = reply::json(status, &ErrorBody::of(&error));
+    let headers = response.headers_mut();
+    match &error {
+        Error::Unauthenticated(_) => {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        Error::RateLimited(until) => {
+            // At least 1: a request that comes too early would be refused again.
+            let seconds = (until.timestamp() - now.timestamp()).max(1);
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        Error::Unavailable(_) => {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        _ => {}
+    }
+    if status.is_server_error() {
+        response.extensions_mut().insert(Logged(Arc::new(error)));
+    }
+    response
+}
+
+/// Creates the response of an error specific to HTTP.
+fn error_response(status: StatusCode, error: &str) -> Response {
+    let code = Code::InvalidRequest.as_str();
+    reply::json(status, &ErrorBody { error: error.to_owned(), code, details: None, limit: None })
+}

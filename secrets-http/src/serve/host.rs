@@ -1,0 +1,281 @@
+//! Request pipeline between the connection and the route: client address, path, rate limits and
+//! authentication; and for the response: common headers and the log line.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt as _;
+use secrets_core::engine::{Caller, Who};
+use secrets_core::limits::Window;
+use secrets_core::model::{Clock, Code, Error, Origin, RequestId, Subject};
+use tower_service::Service as _;
+use warp::http::header::{self, HeaderName, USER_AGENT};
+use warp::http::{HeaderValue, Method, Request, StatusCode};
+use warp::reply::Response;
+
+use crate::serve::client_address::{self, Networks};
+use crate::serve::fault::{Fault, Logged};
+use crate::serve::gate::{Gate, within};
+use crate::serve::links::Links;
+use crate::serve::path::{self, BadPath};
+use crate::serve::router::{Found, Route, Router};
+use crate::serve::target::Target;
+
+/// Handler of all requests.
+pub struct Host {
+    router: Router,
+    gate: Gate,
+    clock: Arc<dyn Clock>,
+    proxies: Networks,
+    links: Links,
+}
+
+/// Request data for the log: the template of its route and the caller. Never its path, which
+/// contains secret keys.
+struct Logging {
+    template: &'static str,
+    caller: Option<Caller>,
+}
+
+const HEALTH: &str = "/health";
+
+const MALFORMED_FORWARDING: Error = Error::Refused {
+    code: Code::InvalidRequest,
+    reason: Cow::Borrowed("X-Forwarded-For must be a list of addresses"),
+};
+
+const MALFORMED_PATH: Error = Error::Refused {
+    code: Code::InvalidRequest,
+    reason: Cow::Borrowed("the path must consist of unambiguous segments, percent-encoded once"),
+};
+
+impl Host {
+    /// Creates a host for these routes.
+    pub fn new(
+        router: Router,
+        gate: Gate,
+        clock: Arc<dyn Clock>,
+        proxies: Networks,
+        links: Links,
+    ) -> Self {
+        Self { router, gate, clock, proxies, links }
+    }
+
+    /// Table of routes.
+    #[must_use]
+    pub fn routes(&self) -> &[Route] {
+        self.router.routes()
+    }
+
+    /// Handles a request received from `peer`, which is the client or a trusted proxy.
+    pub async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    where
+        B: hyper::body::Body + Send + Sync + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (began, id) = (Instant::now(), RequestId::draw(self.clock.now()));
+        let method = request.method().clone();
+        let mut logging = Logging { template: "", caller: None };
+        let answer = AssertUnwindSafe(self.route(request, peer, id, &mut logging));
+        let (mut response, window) = answer.catch_unwind().await.unwrap_or_else(|_| {
+            let fault = Fault::Operation(Error::internal("a request panicked"));
+            (fault.into_response(self.clock.now()), None)
+        });
+        self.add_headers(&mut response, id, window);
+        log(&method, &logging, &response, began, id);
+        response
+    }
+
+    async fn route<B>(
+        &self,
+        mut request: Request<B>,
+        peer: IpAddr,
+        id: RequestId,
+        logging: &mut Logging,
+    ) -> (Response, Option<Window>)
+    where
+        B: hyper::body::Body + Send + Sync + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let Ok(address) = client_address::client(&self.proxies, peer, request.headers()) else {
+            return (Fault::from(MALFORMED_FORWARDING).into_response(self.clock.now()), None);
+        };
+        self.links.leave(&mut request, self.proxies.contain(peer));
+        let path = path::segments(request.uri().path());
+        let found = match &path {
+            Ok(segments) => self.router.find(request.method(), segments),
+            Err(_) => Found::Nothing,
+        };
+        let origin = origin(&request, address, id);
+        let found = match found {
+            Found::Route(route, parameters) if route.callers.is_none() => {
+                logging.template = route.template;
+                let target = Target::new(parameters, request.uri().query());
+                return self.answer_public(route, request, target, origin).await;
+            }
+            found => found,
+        };
+        let admission = self.gate.admit(request.headers(), address, origin).await;
+        let window = admission.window;
+        let answer = match (admission.caller, path, found) {
+            (Err(error @ Error::RateLimited(_)), _, _) => Err(error.into()),
+            (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),
+            (_, _, Found::Nothing) => Err(Error::NotFound(Subject::Resource).into()),
+            (_, _, Found::Method(template, allowed)) => {
+                logging.template = template;
+                Err(Fault::Method(allowed))
+            }
+            (Err(error), _, Found::Route(route, _)) => {
+                logging.template = route.template;
+                Err(error.into())
+            }
+            (Ok(caller), _, Found::Route(route, parameters)) => {
+                logging.template = route.template;
+                logging.caller = Some(caller.clone());
+                let target = Target::new(parameters, request.uri().query());
+                Ok(call_route(route, request, target, Some(caller)).await)
+            }
+        };
+        (answer.unwrap_or_else(|fault| fault.into_response(self.clock.now())), window)
+    }
+
+    /// Handles a request to a public endpoint, counted by IP address. `/health` is counted but
+    /// never refused, because orchestrators restart a service whose health check fails.
+    async fn answer_public<B>(
+        &self,
+        route: &Route,
+        mut request: Request<B>,
+        target: Target,
+        origin: Origin,
+    ) -> (Response, Option<Window>)
+    where
+        B: hyper::body::Body + Send + Sync + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let window = origin.address.and_then(|address| self.gate.count(address));
+        if let Err(error) = within(window)
+            && route.template != HEALTH
+        {
+            return (Fault::from(error).into_response(self.clock.now()), window);
+        }
+        request.extensions_mut().insert(origin);
+        (call_route(route, request, target, None).await, window)
+    }
+
+    /// Adds the headers common to all responses.
+    fn add_headers(&self, response: &mut Response, id: RequestId, window: Option<Window>) {
+        const ALWAYS: [(HeaderName, &str); 5] = [
+            (header::CACHE_CONTROL, "no-store"),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (HeaderName::from_static("cross-origin-resource-policy"), "same-site"),
+        ];
+        let headers = response.headers_mut();
+        for (name, value) in ALWAYS {
+            // HTML pages set their own content security policy.
+            if name != header::CONTENT_SECURITY_POLICY || !headers.contains_key(&name) {
+                headers.insert(name, HeaderValue::from_static(value));
+            }
+        }
+        if self.links.is_tls {
+            let value = HeaderValue::from_static("max-age=63072000; includeSubDomains");
+            headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
+        }
+        if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
+            headers.insert(HeaderName::from_static("x-request-id"), id);
+        }
+        if let Some(window) = window {
+            headers.insert(HeaderName::from_static("x-ratelimit-limit"), window.limit.into());
+            headers
+                .insert(HeaderName::from_static("x-ratelimit-remaining"), window.remaining.into());
+            headers.insert(
+                HeaderName::from_static("x-ratelimit-reset"),
+                window.resets_at.timestamp().into(),
+            );
+        }
+    }
+}
+
+async fn call_route<B>(
+    route: &Route,
+    mut request: Request<B>,
+    target: Target,
+    caller: Option<Caller>,
+) -> Response
+where
+    B: hyper::body::Body + Send + Sync + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    request.extensions_mut().insert(target);
+    if let Some(caller) = caller {
+        request.extensions_mut().insert(caller);
+    }
+    let answered: Result<Response, Infallible> =
+        warp::service(route.filter.clone()).call(request).await;
+    answered.unwrap_or_else(|never| match never {})
+}
+
+fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
+    let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+    Origin {
+        address: Some(address),
+        agent: agent.map(|agent| agent.chars().take(128).collect()),
+        request: Some(id.uuid()),
+    }
+}
+
+/// Methods written to the log as they are. A client can send any word as method; others are logged
+/// as `other`.
+const KNOWN_METHODS: [Method; 7] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::OPTIONS,
+];
+
+/// Writes the log line of a request. Its fields contain no names, values or credentials.
+fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, id: RequestId) {
+    let caller = logging.caller.as_ref();
+    let kind = caller.map_or("none", |caller| match caller.who {
+        Who::Person(_) => "user",
+        Who::Token(_) => "service_token",
+        Who::Unsynced(_) => "unsynced",
+        Who::Anonymous | Who::System => "none",
+    });
+    let actor = caller.and_then(Caller::actor).map(tracing::field::display);
+    let (status, micros) = (response.status(), began.elapsed().as_micros());
+    if status == StatusCode::INTERNAL_SERVER_ERROR || status == StatusCode::SERVICE_UNAVAILABLE {
+        let cause = response.extensions().get::<Logged>().map(|logged| error_chain(&logged.0));
+        tracing::error!(request = %id, route = logging.template, status = status.as_u16(), cause, "failed");
+    }
+    let method =
+        KNOWN_METHODS.iter().find(|known| *known == method).map_or("other", Method::as_str);
+    tracing::info!(
+        request = %id, method, route = logging.template, status = status.as_u16(), micros, caller = kind, actor,
+        "answered"
+    );
+}
+
+/// Formats an error and its sources on one line.
+fn error_chain(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

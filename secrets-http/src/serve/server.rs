@@ -1,0 +1,85 @@
+//! The server: connects a service, its routes, its background jobs and a listener.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hyper::Request;
+use hyper::body::Incoming;
+use secrets_core::Service;
+use secrets_core::model::{BaseUrl, Clock};
+use secrets_core::runtime::Supervisor;
+use secrets_core::workers;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::routes;
+use crate::serve::accept::{self, AcceptOptions, Drained};
+use crate::serve::api::Api;
+use crate::serve::client_address::Networks;
+use crate::serve::gate::{Gate, Rates};
+use crate::serve::host::Host;
+use crate::serve::links::Links;
+use crate::serve::reply::Envelope;
+use crate::serve::router::Router;
+
+/// HTTP server with its settings.
+pub struct Server {
+    /// Service that performs the operations.
+    pub service: Arc<Service>,
+    /// Clock.
+    pub clock: Arc<dyn Clock>,
+    /// Rate limits.
+    pub rates: Rates,
+    /// Networks of proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted.
+    pub proxies: Networks,
+    /// Base URL of links. If `None`, the scheme and host of the request.
+    pub public_url: Option<BaseUrl>,
+    /// Field names that wrap the output in responses.
+    pub envelope: Envelope,
+    /// Limits and timeouts of connections.
+    pub options: AcceptOptions,
+    /// TLS acceptor, if the server itself terminates TLS.
+    pub tls: Option<TlsAcceptor>,
+}
+
+impl Server {
+    /// Serves requests and runs the background jobs until `stop` completes, then waits for running
+    /// requests.
+    ///
+    /// # Errors
+    ///
+    /// Fails if two routes conflict, which is a bug in the table of routes.
+    pub async fn run(
+        self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Drained, matchit::InsertError> {
+        let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
+        let api = Api { service, clock, envelope: self.envelope };
+        let supervisor = Supervisor::new(workers::all());
+        let router = Router::new(routes::table(&api, &supervisor))?;
+        let gate = Gate::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);
+        let links = Links { configured: self.public_url, is_tls: self.tls.is_some() };
+        let host = Host::new(router, gate, self.clock, self.proxies, links);
+        let host = Arc::new(host);
+
+        let stopping = supervisor.clone();
+        let stop = async move {
+            stop.await;
+            stopping.stop();
+        };
+        let engine = Arc::clone(self.service.engine());
+        let running = tokio::spawn(async move { supervisor.run(engine).await });
+        let answer = move |request: Request<Incoming>, peer: SocketAddr| {
+            let host = Arc::clone(&host);
+            async move { host.answer(request, peer.ip()).await }
+        };
+        let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
+        drop(running.await);
+        if let Err(error) = workers::flush(self.service.engine()).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(error, "background work was not finished at the stop");
+        }
+        Ok(drained)
+    }
+}

@@ -1,0 +1,134 @@
+//! Registry of the watched environments, and notification of their watchers.
+//!
+//! One task per watched environment polls its revision every two seconds, for all its watchers.
+//! This works across nodes, and needs only the store.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use secrets_core::Service;
+use secrets_core::crypto::Tag;
+use secrets_core::environments;
+use secrets_core::model::{Clock, EnvironmentId, Error};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+use uuid::Uuid;
+
+/// Poll interval of a watched environment.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Maximum number of concurrent watchers per process.
+const MAX_WATCHERS: usize = 100;
+
+/// Maximum number of concurrent watchers per principal.
+const MAX_WATCHERS_PER_PRINCIPAL: usize = 5;
+
+/// `Retry-After` for a principal with too many watchers, in seconds.
+const RETRY_SECONDS: i64 = 60;
+
+/// Registry of watched environments and their watchers.
+pub struct Watches {
+    service: Arc<Service>,
+    clock: Arc<dyn Clock>,
+    environments: Mutex<HashMap<EnvironmentId, Revision>>,
+    /// Number of watchers per principal.
+    seats: Mutex<HashMap<Uuid, usize>>,
+}
+
+/// Revision of an environment; `None` before the first poll, and after the environment is deleted.
+type Revision = watch::Sender<Option<Tag>>;
+
+/// Permit to watch. Dropping it releases the permit.
+pub struct Seat {
+    watches: Arc<Watches>,
+    principal: Uuid,
+}
+
+impl Watches {
+    /// Creates an empty registry.
+    pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>) -> Self {
+        Self { service, clock, environments: Mutex::default(), seats: Mutex::default() }
+    }
+
+    /// Acquires a watch permit for a principal. Fails at the limit per process or per principal.
+    pub fn sit(self: &Arc<Self>, principal: Uuid) -> Result<Seat, Error> {
+        let mut seats = lock(&self.seats);
+        if seats.values().sum::<usize>() >= MAX_WATCHERS {
+            return Err(Error::Unavailable("too many watchers".into()));
+        }
+        let taken = seats.entry(principal).or_default();
+        if *taken >= MAX_WATCHERS_PER_PRINCIPAL {
+            let until = self.clock.now() + chrono::TimeDelta::seconds(RETRY_SECONDS);
+            return Err(Error::RateLimited(until));
+        }
+        *taken += 1;
+        Ok(Seat { watches: Arc::clone(self), principal })
+    }
+
+    /// Subscribes to the revision of an environment. Starts a polling task for the first
+    /// subscriber.
+    pub fn follow(self: &Arc<Self>, environment: EnvironmentId) -> watch::Receiver<Option<Tag>> {
+        let mut environments = lock(&self.environments);
+        if let Some(revision) = environments.get(&environment) {
+            return revision.subscribe();
+        }
+        let (revision, follower) = watch::channel(None);
+        environments.insert(environment, revision.clone());
+        tokio::spawn(Arc::clone(self).poll(environment, revision));
+        follower
+    }
+
+    /// Polls the revision of an environment until it has no subscribers, or until it is deleted.
+    async fn poll(self: Arc<Self>, environment: EnvironmentId, revision: Revision) {
+        let mut ticks = interval(POLL_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if self.remove_if(environment, |revision| revision.receiver_count() == 0) {
+                return;
+            }
+            // Retry at the next tick. The scheduler logs it if the store does not respond.
+            let Ok(now) = environments::revision(self.service.engine(), environment).await else {
+                continue;
+            };
+            let is_gone = now.is_none();
+            revision.send_if_modified(|known| {
+                let is_changed = is_gone || *known != now;
+                *known = now;
+                is_changed
+            });
+            if is_gone {
+                self.remove_if(environment, |_| true);
+                return;
+            }
+        }
+    }
+
+    /// Removes an environment from the registry if `may` permits it, and returns whether it is
+    /// gone. A later subscriber starts a new polling task.
+    fn remove_if(&self, environment: EnvironmentId, may: impl Fn(&Revision) -> bool) -> bool {
+        let mut environments = lock(&self.environments);
+        let is_removed = environments.get(&environment).is_none_or(may);
+        if is_removed {
+            environments.remove(&environment);
+        }
+        is_removed
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut seats = lock(&self.watches.seats);
+        if let Some(taken) = seats.get_mut(&self.principal) {
+            *taken -= 1;
+            if *taken == 0 {
+                seats.remove(&self.principal);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
