@@ -7,15 +7,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use secrets_core::Service;
-use secrets_core::crypto::{Key, StaticRootKey};
-use secrets_core::engine::{Options, Ports};
-use secrets_core::jwt::DevKey;
-use secrets_core::model::{Identity, Origin, SystemClock};
+use secrets_core::crypto::Key;
+use secrets_core::model::{Identity, Origin};
 use secrets_core::registry;
 use secrets_core::store::sql::sqlite;
 use secrets_core::store::{MemoryStore, Store};
-use secrets_core::users::SyncUser;
-use secrets_http::adapters::identity::FixedVerifier;
 use serde_json::json;
 
 #[tokio::main]
@@ -35,22 +31,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Measures the microseconds of one read. Each read authenticates the caller, as the bindings do.
 async fn measure(store: Arc<dyn Store>, seconds: f64) -> Result<f64, Box<dyn std::error::Error>> {
-    let clock = Arc::new(SystemClock);
-    let signer = DevKey::generate()?;
-    let ports = Ports {
-        store,
-        clock: clock.clone(),
-        root: Arc::new(StaticRootKey::new(&Key::generate())),
-        identity: Arc::new(FixedVerifier::new(signer.keys(), DevKey::expectations(), clock)),
-        mail: None,
-        rotators: None,
-        webhooks: None,
-    };
-    let service = Service::open(ports, Options::default()).await?;
+    let service = Service::builder(store).root_key(Key::generate()).build().await?;
     let alice = Identity::new("here", "alice", "alice@example.com");
-    let newcomer = service.identify(alice.clone(), Origin::default()).await?;
-    service.perform(&newcomer, SyncUser).await?;
-    let caller = service.identify(alice.clone(), Origin::default()).await?;
+    let caller = service.sign_in(alice.clone(), Origin::default()).await?;
     registry::call(&service, &caller, "project.create", json!({ "name": "Web API" })).await?;
     let at = json!({ "project": "web-api", "environment": "production", "key": "DATABASE_URL" });
     let mut new = at.clone();

@@ -8,19 +8,16 @@
 use std::sync::Arc;
 
 use secrets_core::Service;
-use secrets_core::crypto::{Key, Plaintext, StaticRootKey};
+use secrets_core::crypto::{Key, Plaintext};
 use secrets_core::egress::{EgressPolicy, Gate};
-use secrets_core::engine::{Options, Ports};
-use secrets_core::jwt::DevKey;
-use secrets_core::model::{EnvironmentPath, Identity, Origin, SystemClock};
-use secrets_core::ports::rotators::Timings;
+use secrets_core::engine::Options;
+use secrets_core::model::{EnvironmentPath, Identity, Origin};
 use secrets_core::projects::{CreateProject, NewProject};
-use secrets_core::rotations::{CreateRotation, NewRotation};
-use secrets_core::secrets::GetSecret;
+use secrets_core::rotations::{CreateRotation, NewRotation, RotateNow};
+use secrets_core::rotators::drivers;
+use secrets_core::runtime::TokioTimer;
+use secrets_core::secrets::{GetSecret, KeyRef};
 use secrets_core::store::MemoryStore;
-use secrets_core::users::SyncUser;
-use secrets_http::adapters::identity::FixedVerifier;
-use secrets_http::rotators::rotators;
 use serde_json::json;
 
 #[tokio::main]
@@ -30,27 +27,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let host = server.host_str().unwrap_or("127.0.0.1");
     // Allow connections to the host although it may be private, and without TLS.
     let egress = EgressPolicy::parse(host)?;
-    let clock = Arc::new(SystemClock);
-    let signer = DevKey::generate()?;
-    let ports = Ports {
-        store: Arc::new(MemoryStore::new()),
-        clock: clock.clone(),
-        root: Arc::new(StaticRootKey::new(&Key::generate())),
-        identity: Arc::new(FixedVerifier::new(
-            signer.keys(),
-            DevKey::expectations(),
-            clock.clone(),
-        )),
-        mail: None,
-        rotators: Some(rotators(&Arc::new(Gate::new(egress.clone())), clock, Timings::default())),
-        webhooks: None,
-    };
-    let service = Service::open(ports, Options { egress, ..Options::default() }).await?;
+    let gate = Arc::new(Gate::new(egress.clone()));
+    let service = Service::builder(Arc::new(MemoryStore::new()))
+        .root_key(Key::generate())
+        .rotators(drivers::direct(&gate, Arc::new(TokioTimer)))
+        .options(Options { egress, ..Options::default() })
+        .build()
+        .await?;
 
     let alice = Identity::new("my-program", "alice", "alice@example.com");
-    let newcomer = service.identify(alice.clone(), Origin::default()).await?;
-    service.perform(&newcomer, SyncUser).await?;
-    let alice = service.identify(alice, Origin::default()).await?;
+    let alice = service.sign_in(alice, Origin::default()).await?;
     let project = NewProject::named("Web API".parse()?);
     let project = service.perform(&alice, CreateProject { project }).await?;
     let at = EnvironmentPath::new(project.id, "production");
@@ -71,9 +57,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }))?;
     service.perform(&alice, CreateRotation { at: at.clone(), rotation }).await?;
     for _ in 0..2 {
-        let entry = service.rotate(&alice, at.clone(), "main-db".to_owned()).await?;
+        let rotate = RotateNow { at: at.clone(), name: "main-db".to_owned() };
+        let entry = service.run(&alice, rotate).await?;
         println!("attempt {}: {}", entry.version, entry.status.as_str());
-        let key = "MAIN_DB_URL".parse::<secrets_core::model::SecretKey>()?.into();
+        let key = KeyRef::new("MAIN_DB_URL");
         let secret = service.perform(&alice, GetSecret { at: at.clone(), key }).await?;
         println!("{}", secret.value.as_ref().map_or("", Plaintext::reveal));
     }

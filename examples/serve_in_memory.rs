@@ -8,12 +8,10 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use secrets_core::Service;
-use secrets_core::crypto::{Key, StaticRootKey};
-use secrets_core::engine::{Options, Ports};
-use secrets_core::jwt::DevKey;
+use secrets_core::crypto::Key;
+use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{Clock, SystemClock};
 use secrets_core::store::MemoryStore;
-use secrets_http::adapters::identity::FixedVerifier;
 use secrets_http::serve::accept::AcceptOptions;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
@@ -26,17 +24,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let signer = DevKey::generate()?;
     let identity = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
-    let ports = Ports {
-        store: Arc::new(MemoryStore::new()),
-        clock: Arc::clone(&clock),
-        root: Arc::new(StaticRootKey::new(&Key::generate())),
-        identity: Arc::new(identity),
-        mail: None,
-        rotators: None,
-        webhooks: None,
-    };
+    let service = Service::builder(Arc::new(MemoryStore::new()))
+        .root_key(Key::generate())
+        .clock(Arc::clone(&clock))
+        .identity(Arc::new(identity))
+        .build()
+        .await?;
     let server = Server {
-        service: Arc::new(Service::open(ports, Options::default()).await?),
+        service: Arc::new(service),
         clock: Arc::clone(&clock),
         rates: Rates { per_address: 0, per_principal: 0 },
         proxies: Networks::default(),

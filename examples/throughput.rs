@@ -14,9 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use secrets_core::Service;
-use secrets_core::crypto::{Key, Plaintext, StaticRootKey};
-use secrets_core::engine::{Options, Ports};
-use secrets_core::jwt::DevKey;
+use secrets_core::crypto::{Key, Plaintext};
+use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{Clock, EnvironmentPath, Identity, Origin, SystemClock};
 use secrets_core::projects::{CreateProject, NewProject};
 use secrets_core::secrets::{CreateSecret, NewSecret};
@@ -24,7 +23,6 @@ use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store};
 use secrets_core::tokens::{CreateToken, NewToken};
 use secrets_core::users::SyncUser;
-use secrets_http::adapters::identity::FixedVerifier;
 use secrets_http::serve::accept::{self, AcceptOptions};
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
@@ -90,16 +88,13 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let signer = DevKey::generate()?;
     let identity = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
-    let ports = Ports {
-        store,
-        clock: Arc::clone(&clock),
-        root: Arc::new(StaticRootKey::new(&Key::generate())),
-        identity: Arc::new(identity),
-        mail: None,
-        rotators: None,
-        webhooks: None,
-    };
-    let service = Arc::new(Service::open(ports, Options::default()).await?);
+    let service = Service::builder(store)
+        .root_key(Key::generate())
+        .clock(Arc::clone(&clock))
+        .identity(Arc::new(identity))
+        .build()
+        .await?;
+    let service = Arc::new(service);
     let path = fill(&service).await?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

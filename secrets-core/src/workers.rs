@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::engine::{Engine, Worker};
 use crate::invitations::InvitationMail;
-use crate::model::Result;
 use crate::outbox::DeliveryWorker;
 use crate::rotations::RotationWorker;
 use crate::rotations::webhooks::{self, WebhookDeliveries};
+use crate::store::StoreResult;
 use crate::{audit, device_login, outbox, projects, rotations, tokens};
 
 /// All workers of a service.
@@ -31,13 +31,13 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
 
 /// Takes over the work of an earlier process at once, instead of waiting for its claims and leases to
 /// run out. Only for a store that no other process has open.
-pub async fn take_over(engine: &Engine) -> Result<()> {
+pub async fn take_over(engine: &Engine) -> StoreResult<()> {
     outbox::end_claims(engine).await?;
-    Ok(rotations::end_rotation_leases(engine).await?)
+    rotations::end_rotation_leases(engine).await
 }
 
 /// Writes what the workers hold in memory, before the process ends.
-pub async fn flush(engine: &Engine) -> Result<()> {
+pub async fn flush(engine: &Engine) -> StoreResult<()> {
     audit::seal(engine).await?;
-    Ok(tokens::write_uses(engine).await?)
+    tokens::write_uses(engine).await
 }

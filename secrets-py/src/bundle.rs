@@ -11,9 +11,11 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use secrets_core::bundle::{BundleKey, BundledSecret, Opened, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock};
-use secrets_core::model::{Broken, Clock, Error, SystemClock, Time};
+use secrets_core::bundle::{
+    BundleKey, BundledSecret, Opened, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock,
+};
 use secrets_core::crypto::Passphrase;
+use secrets_core::model::{Broken, Clock, Error, SystemClock, Time};
 
 use crate::{failure, invalid};
 

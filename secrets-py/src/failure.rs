@@ -2,8 +2,8 @@
 
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
-use secrets_core::model::{Error, ErrorBody};
 use secrets_core::engine::StartError;
+use secrets_core::model::{Error, ErrorBody};
 
 /// Exception for a failed operation. `now`, in seconds since 1970, is subtracted from the end of a
 /// rate limit to get the seconds to wait.

@@ -8,7 +8,6 @@ mod open;
 mod process;
 mod record;
 mod service;
-mod upkeep;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -2,11 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use secrets_core::model::{Broken, Clock, Error, SecretKey, SystemClock, Time};
 use secrets_core::crypto::{Plaintext, TokenText, WebhookSecret};
 use secrets_core::formats::{Form, Format, ObjectName};
+use secrets_core::model::{Broken, Clock, Error, SecretKey, SystemClock, Time};
 use secrets_core::rotations::webhooks::Delivered;
-use secrets_core::scanner::{Rules, self};
+use secrets_core::scanner::{self, Rules};
 
 use crate::{failure, invalid};
 
@@ -64,7 +64,7 @@ pub(crate) fn scan<'py>(
     path: &str,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let sightings: Vec<_> = py.detach(|| {
-        let found = engine::scan(text, path, Rules::built_in());
+        let found = scanner::scan(text, path, Rules::built_in());
         found.into_iter().map(|one| one.told(text)).collect()
     });
     let told = sightings.into_iter().map(|sighting| {

@@ -5,20 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use secrets_core::engine::Caller;
-use secrets_core::model::{Clock, Error, Identity, Origin, SystemClock};
 use secrets_core::crypto::Key;
 use secrets_core::egress::EgressPolicy;
-use secrets_core::users::SyncUser;
+use secrets_core::engine::Caller;
+use secrets_core::model::{Clock, Error, Identity, Origin, SystemClock};
 use secrets_core::registry;
-use serde_json::Value;
-use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use secrets_core::store::Location;
+use secrets_core::workers;
 use zeroize::Zeroizing;
 
-use crate::open::Database;
+use crate::open::Opened;
 use crate::process::{Outcome, Process};
-use crate::{failure, invalid, open, record, upkeep};
+use crate::{failure, invalid, open, record};
 
 /// User agent of embedded sessions in the audit log.
 const AGENT: &str = concat!("secrets_service/", env!("CARGO_PKG_VERSION"));
@@ -27,9 +25,6 @@ const AGENT: &str = concat!("secrets_service/", env!("CARGO_PKG_VERSION"));
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Poll interval of that wait.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
-
-/// Limits long calls that run at the same time: a call that derives a key takes 64 MiB.
-static LONG_CALLS: Semaphore = Semaphore::const_new(2);
 
 /// Service in this process.
 #[pyclass(frozen, module = "secrets_service._native")]
@@ -47,7 +42,7 @@ pub(crate) struct Session {
 }
 
 /// Slot for the open service; empty once the service is closed.
-struct Slot(Mutex<Option<Arc<secrets_core::Service>>>);
+struct Slot(Mutex<Option<Opened>>);
 
 /// Credential of a session. Every call authenticates it again, as every HTTP request does.
 enum Credential {
@@ -66,24 +61,25 @@ impl Service {
         allow_egress: &str,
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        let database = Database::at(url).map_err(invalid)?;
-        let root = match (root_key, &database) {
+        let location: Location = url.parse().map_err(|rule| invalid(&format!("url: {rule}")))?;
+        let root = match (root_key, &location) {
             (Some(bytes), _) => record::key_of("root_key", bytes)?,
             // Data in memory ends with the process, so a random key is enough.
-            (None, Database::Memory) => Key::generate(),
+            (None, Location::Memory) => Key::generate(),
             (None, _) => return Err(invalid("root_key: must be given, and be 32 bytes")),
         };
         let egress = EgressPolicy::parse(allow_egress)
             .map_err(|error| invalid(&format!("allow_egress: {error}")))?;
         let process = Process::here()?;
         process.run(py, done, async move {
-            let opened = open::open(database, root, egress).await;
-            if let Ok(service) = &opened {
-                process.spawn(upkeep::look_after(Arc::downgrade(service)));
+            let opened = open::open(location, root, egress).await;
+            if let Ok(Opened { service, supervisor }) = &opened {
+                let (supervisor, engine) = (supervisor.clone(), Arc::clone(service.engine()));
+                process.spawn(async move { supervisor.run(engine).await });
             }
             Box::new(move |py: Python<'_>| {
-                let service = opened.map_err(|error| failure::not_started(py, &error))?;
-                let slot = Arc::new(Slot(Mutex::new(Some(service))));
+                let opened = opened.map_err(|error| failure::not_started(py, &error))?;
+                let slot = Arc::new(Slot(Mutex::new(Some(opened))));
                 Ok(Py::new(py, Self { process, slot })?.into_any())
             }) as Outcome
         })
@@ -102,13 +98,10 @@ impl Service {
         done: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let identity = Identity { email_verified, name, ..Identity::new(issuer, subject, email) };
-        let credential = Arc::new(Credential::User(Box::new(identity)));
+        let credential = Arc::new(Credential::User(Box::new(identity.clone())));
         let (process, slot, service) = (self.process, Arc::clone(&self.slot), self.slot.service()?);
         process.run(py, done, async move {
-            let signed_in = match credential.caller(&service).await {
-                Ok(caller) => service.perform(&caller, SyncUser).await,
-                Err(error) => Err(error),
-            };
+            let signed_in = service.sign_in(identity, origin(None)).await;
             drop(service);
             Box::new(move |py: Python<'_>| {
                 signed_in.map_err(|error| refused(py, &error))?;
@@ -130,11 +123,13 @@ impl Service {
     #[pyo3(signature = (*, done = None))]
     fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.process.still()?;
-        let Some(service) = self.slot.take() else {
+        let Some(Opened { service, supervisor }) = self.slot.take() else {
             return self.process.run(py, done, async { nothing() });
         };
         self.process.run(py, done, async move {
-            upkeep::tidy(&service).await;
+            supervisor.stop();
+            // What could not be written stays in the store, or is a last-used time that is lost.
+            drop(workers::flush(service.engine()).await);
             let left = Arc::downgrade(&service);
             drop(service);
             drop(tokio::time::timeout(CLOSE_TIMEOUT, wait_until_unused(left)).await);
@@ -160,12 +155,11 @@ impl Session {
             .map_err(|_| refused(py, &Error::invalid("body", "must be a JSON document")))?;
         let (service, credential) = (self.slot.service()?, Arc::clone(&self.credential));
         self.process.run(py, done, async move {
-            let is_long = registry::is_long(&name);
-            let call = async move {
-                let caller = credential.caller(&service).await?;
-                registry::call(&service, &caller, &name, input).await
+            let called = match credential.caller(&service).await {
+                Ok(caller) => registry::call(&service, &caller, &name, input).await,
+                Err(error) => Err(error),
             };
-            let called = if is_long { run_blocking(call).await } else { call.await };
+            drop(service);
             let called = called.map(|output| Zeroizing::new(output.to_string()));
             Box::new(move |py: Python<'_>| {
                 let text = called.map_err(|error| refused(py, &error))?;
@@ -177,38 +171,27 @@ impl Session {
 
 impl Credential {
     async fn caller(&self, service: &secrets_core::Service) -> Result<Caller, Error> {
-        let origin = Origin { agent: Some(AGENT.to_owned()), ..Origin::default() };
         match self {
-            Self::User(identity) => service.identify(Identity::clone(identity), origin).await,
-            Self::Token(token, address) => {
-                service.authenticate(token, Origin { address: *address, ..origin }).await
-            }
+            Self::User(identity) => service.identify(Identity::clone(identity), origin(None)).await,
+            Self::Token(token, address) => service.authenticate(token, origin(*address)).await,
         }
     }
 }
 
+fn origin(address: Option<IpAddr>) -> Origin {
+    Origin { address, agent: Some(AGENT.to_owned()), ..Origin::default() }
+}
+
 impl Slot {
     fn service(&self) -> PyResult<Arc<secrets_core::Service>> {
-        let service = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let service = slot.as_ref().map(|opened| Arc::clone(&opened.service));
         service.ok_or_else(|| invalid("the service is closed"))
     }
 
-    fn take(&self) -> Option<Arc<secrets_core::Service>> {
+    fn take(&self) -> Option<Opened> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
-}
-
-/// Runs a long call on the blocking thread pool, so that it does not delay other calls.
-async fn run_blocking(
-    call: impl Future<Output = Result<Value, Error>> + Send + 'static,
-) -> Result<Value, Error> {
-    let permit = LONG_CALLS.acquire().await.map_err(Error::internal)?;
-    let runtime = Handle::current();
-    let called = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        runtime.block_on(call)
-    });
-    called.await.map_err(Error::internal)?
 }
 
 /// Waits until no call holds the service any more.

@@ -1,7 +1,7 @@
 //! Scanning text for credentials.
 
 use js_sys::Error;
-use secrets_core::scanner::{Rules, Sighting, self};
+use secrets_core::scanner::{self, Rules, Sighting};
 use wasm_bindgen::prelude::*;
 
 use crate::json::to_js;
@@ -10,7 +10,7 @@ use crate::json::to_js;
 #[wasm_bindgen(skip_typescript)]
 pub fn scan(text: &str, path: Option<String>) -> Result<JsValue, Error> {
     let path = path.unwrap_or_default();
-    let found = engine::scan(text, &path, Rules::built_in());
+    let found = scanner::scan(text, &path, Rules::built_in());
     let told: Vec<Sighting> = found.iter().map(|found| found.told(text)).collect();
     to_js(&told)
 }

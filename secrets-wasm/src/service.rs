@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use js_sys::{Array, Error, JsString, Object, Promise};
-use secrets_core::engine::{Caller, Options, Ports};
+use secrets_core::crypto::Key;
+use secrets_core::engine::Caller;
 use secrets_core::model::{Identity, Origin, Result as CoreResult};
-use secrets_core::ports::identity::{IdentityVerifier, Unverified};
-use secrets_core::crypto::{Key, StaticRootKey};
-use secrets_core::store::MemoryStore;
-use secrets_core::users::SyncUser;
 use secrets_core::registry;
+use secrets_core::store::MemoryStore;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::future_to_promise;
@@ -45,32 +42,17 @@ enum Credential {
     Token(Zeroizing<String>),
 }
 
-/// Identity verifier that accepts no token: users sign in with [`Service::sign_in`].
-struct NoProvider;
-
-#[async_trait]
-impl IdentityVerifier for NoProvider {
-    async fn verify(&self, _: &str) -> Result<Identity, Unverified> {
-        Err(Unverified::Invalid)
-    }
-}
-
 #[wasm_bindgen]
 impl Service {
     /// Opens an empty service. `options` is `{rootKey?}`, a key of 32 bytes.
     pub fn memory(options: &JsValue) -> Result<Promise, Error> {
         let root = Arguments(options).get_if_any("rootKey", key)?.unwrap_or_else(Key::generate);
         Ok(future_to_promise(async move {
-            let ports = Ports {
-                store: Arc::new(MemoryStore::new()),
-                clock: Arc::new(HostClock),
-                root: Arc::new(StaticRootKey::new(&root)),
-                identity: Arc::new(NoProvider),
-                mail: None,
-                rotators: None,
-                webhooks: None,
-            };
-            let service = secrets_core::Service::open(ports, Options::default()).await;
+            let service = secrets_core::Service::builder(Arc::new(MemoryStore::new()))
+                .root_key(root)
+                .clock(Arc::new(HostClock))
+                .build()
+                .await;
             let service = service.map_err(|error| failure("internal", &error.to_string()))?;
             Ok(Self(Arc::new(service)).into())
         }))
@@ -84,13 +66,12 @@ impl Service {
         let text = |name| given.get(name, JsValue::as_string);
         let name = given.get_if_any("name", JsValue::as_string)?;
         let identity = Identity::new(text("issuer")?, text("subject")?, text("email")?);
-        let session = Session {
-            service: Arc::clone(&self.0),
-            credential: Arc::new(Credential::User(Identity { name, ..identity })),
-        };
+        let identity = Identity { name, ..identity };
+        let service = Arc::clone(&self.0);
         Ok(future_to_promise(async move {
-            session.sync_user().await.map_err(|error| refused(&error))?;
-            Ok(session.into())
+            let signed_in = service.sign_in(identity.clone(), Origin::default()).await;
+            signed_in.map_err(|error| refused(&error))?;
+            Ok(Session { service, credential: Arc::new(Credential::User(identity)) }.into())
         }))
     }
 
@@ -114,13 +95,6 @@ impl Session {
             let outcome = perform(&service, &credential, &name, input).await;
             Ok(to_js(&outcome.map_err(|error| refused(&error))?)?)
         }))
-    }
-}
-
-impl Session {
-    async fn sync_user(&self) -> CoreResult<()> {
-        let caller = caller(&self.service, &self.credential).await?;
-        self.service.perform(&caller, SyncUser).await.map(|_| ())
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use hyper::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use secrets_http::jobs::Scheduler;
+use secrets_core::runtime::Supervisor;
 use secrets_http::openapi::document;
 use secrets_http::routes;
 use secrets_tests::{App, Kind, Reply};
@@ -31,7 +31,7 @@ struct Endpoint {
 impl Http {
     pub(crate) async fn start() -> Self {
         let app = App::start(Kind::Memory).await;
-        let table = routes::table(&app.api(), &Scheduler::new(app.clock.clone()));
+        let table = routes::table(&app.api(), &Supervisor::new(Vec::new()));
         let endpoints = endpoints(&document(&table));
         Self { app, endpoints }
     }

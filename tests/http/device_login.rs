@@ -1,6 +1,7 @@
 //! Device login of a command line: the command line is one HTTP client, its user another.
 
 use chrono::TimeDelta;
+use secrets_core::device_login;
 use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -226,7 +227,7 @@ async fn a_session_lasts_thirty_days_and_through_a_restart(app: App) {
     app.bearer(&token).get("/api/v1/users/me").await.is(200);
     app.wait(TimeDelta::seconds(1));
     app.bearer(&token).get("/api/v1/users/me").await.is(401);
-    app.service.forget_ended_logins().await.unwrap();
+    device_login::delete_ended(app.service.engine()).await.unwrap();
     app.bearer(&token).get("/api/v1/users/me").await.is(401);
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use secrets_http::jobs::Scheduler;
+use secrets_core::runtime::Supervisor;
 use secrets_http::openapi::document;
 use secrets_http::routes;
 use secrets_tests::{App, Kind};
@@ -14,7 +14,7 @@ type Described<'a> = (String, &'a str, &'a Map<String, Value>);
 /// Returns the document, and for each route the method, the template and whether it is public.
 async fn told() -> (Value, Vec<(String, &'static str, bool)>) {
     let app = App::start(Kind::Memory).await;
-    let table = routes::table(&app.api(), &Scheduler::new(app.clock.clone()));
+    let table = routes::table(&app.api(), &Supervisor::new(Vec::new()));
     let served = table
         .iter()
         .map(|route| (route.method.to_string(), route.template, route.callers.is_none()))

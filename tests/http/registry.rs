@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use secrets_core::engine::Caller;
 use secrets_core::model::{Identity, Origin};
 use secrets_core::registry;
-use secrets_http::jobs::Scheduler;
+use secrets_core::runtime::Supervisor;
 use secrets_http::openapi::document;
 use secrets_http::routes;
 use secrets_tests::{App, Kind};
@@ -36,7 +36,7 @@ impl Tried {
         let alice = app.service.identify(identity(), Origin::default()).await.unwrap();
         registry::call(&app.service, &alice, "user.sync", json!({})).await.unwrap();
         let alice = app.service.identify(identity(), Origin::default()).await.unwrap();
-        let table = routes::table(&app.api(), &Scheduler::new(app.clock.clone()));
+        let table = routes::table(&app.api(), &Supervisor::new(Vec::new()));
         let endpoints = endpoints(&document(&table));
         Self { app, alice, endpoints }
     }

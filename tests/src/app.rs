@@ -10,13 +10,13 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use secrets_core::Service;
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::engine::{Options, Ports};
-use secrets_core::jwt::DevKey;
+use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{BaseUrl, Clock, ManualClock, Role, ids};
 use secrets_core::ports::rotators::Timings;
 use secrets_core::ports::webhooks::WebhookSender;
+use secrets_core::runtime::TokioOffload;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;
-use secrets_http::adapters::identity::FixedVerifier;
 use secrets_http::serve::accept::{AcceptOptions, Drained};
 use secrets_http::serve::api::Api;
 use secrets_http::serve::client_address::Networks;
@@ -174,10 +174,11 @@ impl Build {
             store: Arc::clone(&held.store),
             clock: clock.clone(),
             root: root.clone(),
-            identity: Arc::new(verifier),
+            identity: Some(Arc::new(verifier)),
             mail: self.sends_mail.then(|| sent_by(&mailer)),
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&database, &self.timings)),
+            offload: Arc::new(TokioOffload),
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -247,10 +248,11 @@ impl App {
             store: Arc::clone(&self.store),
             clock,
             root: self.root.clone(),
-            identity: Arc::new(verifier),
+            identity: Some(Arc::new(verifier)),
             mail: self.sends_mail.then(|| sent_by(&self.mailer)),
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&self.database, &self.timings)),
+            offload: Arc::new(TokioOffload),
         }
     }
 
@@ -295,7 +297,11 @@ impl App {
     /// Returns the API that the routes are built with.
     #[must_use]
     pub fn api(&self) -> Api {
-        Api::new(Arc::clone(&self.service), self.clock.clone(), Envelope::Named)
+        Api {
+            service: Arc::clone(&self.service),
+            clock: self.clock.clone(),
+            envelope: Envelope::Named,
+        }
     }
 
     /// Creates a client without a credential.

@@ -1,11 +1,12 @@
 //! Rotations of the target database in memory.
 
+use secrets_core::rotations;
 use std::sync::Arc;
 use std::time::Duration;
 
 use secrets_core::model::{Clock as _, EnvironmentPath, Origin, RotationId, ids};
-use secrets_core::rotations::HistoryEntry;
 use secrets_core::ports::rotators::{Rotators, Timings};
+use secrets_core::rotations::{HistoryEntry, RotateNow};
 use secrets_core::store::RotationRecord;
 use secrets_core::testing::rotator::{MemoryDatabase, Script, rotators};
 use serde_json::{Value, json};
@@ -134,7 +135,7 @@ impl Rotated {
         let person = app.service.authenticate(&app.jwt(self.owner), Origin::default()).await;
         let at = EnvironmentPath::new(paths::last(&self.project), "staging");
         let name = paths::last(&self.path).to_owned();
-        app.service.rotate(&person.unwrap(), at, name).await.unwrap()
+        app.service.run(&person.unwrap(), RotateNow { at, name }).await.unwrap()
     }
 
     /// Begins to rotate, and stops after this call to the database, like a process that dies. No
@@ -157,8 +158,8 @@ impl Rotated {
     /// Works on all due rotations until nothing is due.
     pub async fn settle(&self, app: &App) {
         loop {
-            for claim in app.service.claim_rotations().await.unwrap() {
-                app.service.work(claim).await;
+            for claim in rotations::claim_rotations(app.service.engine()).await.unwrap() {
+                rotations::work(app.service.engine(), claim).await;
             }
             let record = self.record(app).await;
             let now = app.clock.now();

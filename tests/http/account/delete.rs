@@ -1,6 +1,7 @@
 //! Deleting the own account.
 
 use hyper::Method;
+use secrets_core::audit;
 use secrets_core::model::Role;
 use secrets_tests::{App, Client, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
@@ -152,7 +153,7 @@ async fn the_log_forgets_who_and_not_what(app: App) {
     alice.post("/api/v1/projects", &body).await.is(201);
     let before = app.entry(&bob.team, "project.created").await;
     assert_eq!(before.actor_name.as_deref(), Some("alice"));
-    app.service.seal_audit().await.unwrap();
+    audit::seal(app.service.engine()).await.unwrap();
 
     leave(&alice, "alice").await.is(204);
 
@@ -160,8 +161,8 @@ async fn the_log_forgets_who_and_not_what(app: App) {
     assert_eq!((&after.actor_name, &after.actor_email), (&None, &None));
     assert_eq!(after.actor_id.map(|id| id.to_string()), Some(alice.id.clone()));
     assert_eq!((after.resource_name, after.address), (before.resource_name, before.address));
-    app.service.seal_audit().await.unwrap();
-    let verified = app.service.verify_audit().await.unwrap();
+    audit::seal(app.service.engine()).await.unwrap();
+    let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!(verified.broken, []);
 }
 

@@ -1,5 +1,6 @@
 //! The chain of the audit log detects changes.
 
+use secrets_core::audit;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -17,14 +18,14 @@ async fn sealed(app: &App) -> Person {
         alice.secret(&web, "production", key, "kvc_value").await;
         alice.get(&paths::secret(&web, "production", key)).await.is(200);
     }
-    app.service.seal_audit().await.unwrap();
+    audit::seal(app.service.engine()).await.unwrap();
     alice
 }
 
 async fn a_log_that_nobody_changed_is_whole(app: App) {
     sealed(&app).await;
 
-    let verified = app.service.verify_audit().await.unwrap();
+    let verified = audit::verify(app.service.engine()).await.unwrap();
 
     assert_eq!((verified.chains, verified.entries, verified.unsealed), (1, 8, 0));
     assert_eq!(verified.broken, []);
@@ -35,9 +36,9 @@ async fn a_log_goes_on_after_a_restart(app: App) {
     let app = app.restarted().await;
     app.bearer(&app.jwt("alice")).post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200);
 
-    app.service.seal_audit().await.unwrap();
+    audit::seal(app.service.engine()).await.unwrap();
 
-    let verified = app.service.verify_audit().await.unwrap();
+    let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!((verified.entries, verified.unsealed, verified.broken.len()), (9, 0, 0));
     drop(alice);
 }
@@ -52,14 +53,14 @@ async fn many_who_seal_at_once_make_one_chain(app: App) {
         let alice = app.bearer(&app.jwt("alice"));
         reads.spawn(async move {
             alice.get(&path).await.is(200);
-            service.seal_audit().await.unwrap();
+            audit::seal(service.engine()).await.unwrap();
         });
     }
 
     reads.join_all().await;
-    app.service.seal_audit().await.unwrap();
+    audit::seal(app.service.engine()).await.unwrap();
 
-    let verified = app.service.verify_audit().await.unwrap();
+    let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!((verified.entries, verified.unsealed, verified.broken.len()), (67, 0, 0));
 }
 
@@ -78,14 +79,14 @@ async fn every_change_of_an_entry_is_found(app: App) {
         app.sql("CREATE TABLE kept AS SELECT * FROM audit_log").await;
         app.sql(change).await;
 
-        let verified = app.service.verify_audit().await.unwrap();
+        let verified = audit::verify(app.service.engine()).await.unwrap();
 
         let positions: Vec<_> = verified.broken.iter().map(|broken| broken.position).collect();
         assert_eq!(positions, [4], "{change}");
         app.sql("DELETE FROM audit_log; INSERT INTO audit_log SELECT * FROM kept; DROP TABLE kept")
             .await;
     }
-    assert_eq!(app.service.verify_audit().await.unwrap().broken, []);
+    assert_eq!(audit::verify(app.service.engine()).await.unwrap().broken, []);
 }
 
 async fn a_log_that_was_cut_at_either_end_is_found(app: App) {
@@ -102,7 +103,7 @@ async fn a_log_that_was_cut_at_either_end_is_found(app: App) {
         app.sql("CREATE TABLE kept_heads AS SELECT * FROM audit_heads").await;
         app.sql(cut).await;
 
-        assert_eq!(app.service.verify_audit().await.unwrap().broken.len(), 1, "{cut}");
+        assert_eq!(audit::verify(app.service.engine()).await.unwrap().broken.len(), 1, "{cut}");
         app.sql(
             "DELETE FROM audit_log; INSERT INTO audit_log SELECT * FROM kept; DROP TABLE kept;
              DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads;
@@ -110,7 +111,7 @@ async fn a_log_that_was_cut_at_either_end_is_found(app: App) {
         )
         .await;
     }
-    assert_eq!(app.service.verify_audit().await.unwrap().broken, []);
+    assert_eq!(audit::verify(app.service.engine()).await.unwrap().broken, []);
 }
 
 async fn a_chain_whose_end_was_changed_is_not_made_good_by_going_on(app: App) {
@@ -122,9 +123,9 @@ async fn a_chain_whose_end_was_changed_is_not_made_good_by_going_on(app: App) {
     .await;
 
     alice.post("/api/v1/auth/sync", &serde_json::json!({})).await.is(200);
-    app.service.seal_audit().await.unwrap();
+    audit::seal(app.service.engine()).await.unwrap();
 
-    let verified = app.service.verify_audit().await.unwrap();
+    let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!((verified.broken.len(), verified.unsealed), (1, 1));
 }
 
@@ -133,7 +134,7 @@ async fn names_of_actors_may_be_erased(app: App) {
 
     app.sql("UPDATE audit_log SET actor_name = NULL, actor_email = NULL").await;
 
-    assert_eq!(app.service.verify_audit().await.unwrap().broken, []);
+    assert_eq!(audit::verify(app.service.engine()).await.unwrap().broken, []);
 }
 
 async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
@@ -141,7 +142,7 @@ async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
     let alice = sealed(&app).await;
     app.wait(TimeDelta::days(7) - TimeDelta::seconds(1));
 
-    app.service.prune_audit().await.unwrap();
+    audit::prune(app.service.engine()).await.unwrap();
 
     let team: TeamId = ids::parse(&alice.team).unwrap().into();
     let mut reads = app.store.read().await.unwrap();
@@ -149,8 +150,8 @@ async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
     drop(reads);
     assert_eq!(left.len(), 4);
     app.person("alice").await;
-    app.service.seal_audit().await.unwrap();
-    let verified = app.service.verify_audit().await.unwrap();
+    audit::seal(app.service.engine()).await.unwrap();
+    let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!((verified.entries, verified.broken.len()), (5, 0));
 }
 

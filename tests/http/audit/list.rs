@@ -1,6 +1,7 @@
 //! Reading the audit log.
 
 use chrono::TimeDelta;
+use secrets_core::audit;
 use secrets_core::model::Role;
 use secrets_tests::{App, Client, Person, on_every_store, paths};
 use serde_json::Value;
@@ -27,7 +28,7 @@ fn texts(page: &Value, field: &str) -> Vec<String> {
 
 async fn the_newest_entries_come_first_and_tell_everything_but_values(app: App) {
     let (alice, web) = world(&app).await;
-    app.service.seal_audit().await.unwrap();
+    audit::seal(app.service.engine()).await.unwrap();
 
     let page = page(&alice, "").await;
 

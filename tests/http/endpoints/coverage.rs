@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use secrets_http::jobs::Scheduler;
+use secrets_core::runtime::Supervisor;
 use secrets_http::routes;
 use secrets_tests::{App, Kind};
 
@@ -145,7 +145,7 @@ const ADDED: &[(&str, &str)] = &[
 async fn served() -> Vec<(String, &'static str, bool)> {
     let app = App::start(Kind::Memory).await;
     let api = app.api();
-    let table = routes::table(&api, &Scheduler::new(app.clock.clone()));
+    let table = routes::table(&api, &Supervisor::new(Vec::new()));
     table
         .iter()
         .map(|route| (route.method.to_string(), route.template, route.callers.is_none()))

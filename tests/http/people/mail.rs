@@ -1,8 +1,9 @@
 //! Invitations by mail.
 
 use chrono::TimeDelta;
+use secrets_core::invitations::InvitationMail;
 use secrets_core::model::Clock as _;
-use secrets_core::outbox::Channel;
+use secrets_core::outbox;
 use secrets_tests::{Answer, App, Build, Kind, MAIL_LINKS, Person, on_every_store};
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ async fn world(kind: Kind) -> (App, Person) {
 
 /// Sends the mail that is due now.
 async fn deliver(app: &App) {
-    while app.service.deliver_due(Channel::Mail).await.unwrap() > 0 {}
+    while outbox::deliver_due(app.service.engine(), &InvitationMail).await.unwrap() > 0 {}
 }
 
 /// Returns all pending mail, due now or later.

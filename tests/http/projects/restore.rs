@@ -1,11 +1,12 @@
 //! Restoring deleted projects.
 
+use secrets_core::projects;
 use std::collections::BTreeSet;
 
 use chrono::TimeDelta;
 use hyper::Method;
 use secrets_core::model::Role;
-use secrets_http::jobs::Scheduler;
+use secrets_core::runtime::Supervisor;
 use secrets_http::routes;
 use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
@@ -161,10 +162,10 @@ async fn a_purge_leaves_nothing_but_the_slug(app: App) {
     alice.delete(&web).await.is(204);
 
     app.wait(TimeDelta::days(30));
-    assert_eq!(app.service.purge_projects().await.unwrap(), 0);
+    assert_eq!(projects::purge(app.service.engine()).await.unwrap(), 0);
     app.wait(TimeDelta::hours(2));
-    assert_eq!(app.service.purge_projects().await.unwrap(), 1);
-    assert_eq!(app.service.purge_projects().await.unwrap(), 0);
+    assert_eq!(projects::purge(app.service.engine()).await.unwrap(), 1);
+    assert_eq!(projects::purge(app.service.engine()).await.unwrap(), 0);
 
     let mut reads = app.store.read().await.unwrap();
     assert_eq!(reads.secret_versions(record.id, u32::MAX, 100).await.unwrap(), []);
@@ -255,7 +256,7 @@ impl Names {
 /// by its status, which must be that of an unknown object.
 async fn walk(app: &App, alice: &Person, token: &Client, names: &Names) -> BTreeSet<&'static str> {
     let api = app.api();
-    let table = routes::table(&api, &Scheduler::new(app.clock.clone()));
+    let table = routes::table(&api, &Supervisor::new(Vec::new()));
     let is_gone = alice.get(&format!("{PROJECTS}/{}", names.project[0])).await.status == 404;
     let mut found = BTreeSet::new();
     for route in &table {

@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::rotations::Outcome;
+use secrets_core::rotations;
 use secrets_tests::{App, Rotated, on_every_store, paths};
 use serde_json::json;
 
@@ -115,7 +116,7 @@ async fn one_that_is_deleted_meanwhile_is_gone_and_harms_nobody(mut app: App) {
 
     main.works(&app).await;
     app.wait(LEASE);
-    assert!(app.service.claim_rotations().await.unwrap().is_empty());
+    assert!(rotations::claim_rotations(app.service.engine()).await.unwrap().is_empty());
     let again = secrets_tests::postgresql("again");
     main.person.post(&paths::rotations(&main.project, "staging"), &again).await.is(201);
 }

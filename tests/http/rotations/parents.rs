@@ -1,6 +1,7 @@
 //! Rotations whose environment or project is deleted.
 
 use chrono::TimeDelta;
+use secrets_core::rotations;
 use secrets_tests::{App, Rotated, on_every_store, paths, postgresql};
 use serde_json::json;
 
@@ -17,7 +18,7 @@ async fn an_environment_goes_with_its_rotations(app: App) {
 
     alice.get(&one).await.is(404).says("environment not found");
     app.wait(TimeDelta::days(31));
-    assert!(app.service.claim_rotations().await.unwrap().is_empty());
+    assert!(rotations::claim_rotations(app.service.engine()).await.unwrap().is_empty());
     let alice = app.person("alice").await;
     alice.environment(&web, "preview", None).await;
     assert_eq!(alice.get(&path).await.is(200).json(), json!({ "rotations": [] }));
@@ -32,7 +33,7 @@ async fn a_project_that_is_deleted_is_not_rotated_for(app: App) {
     main.person.delete(&main.project).await.is(204);
 
     app.wait(TimeDelta::days(31));
-    assert!(app.service.claim_rotations().await.unwrap().is_empty());
+    assert!(rotations::claim_rotations(app.service.engine()).await.unwrap().is_empty());
     assert_eq!(app.database.calls(), calls);
     assert!(app.database.admits(&served.0, &served.1));
     main.reader.get(&paths::eso_secrets(&main.project, "staging")).await.is(404);

@@ -1,5 +1,6 @@
 //! Allowed client addresses of tokens.
 
+use secrets_core::tokens;
 use secrets_tests::{App, Build, Kind, Reply, on_every_store};
 use serde_json::{Value, json};
 
@@ -77,7 +78,7 @@ async fn a_use_from_elsewhere_is_in_the_log_and_is_no_use(kind: Kind) {
     assert_eq!([entry.outcome.as_str(), entry.actor_type.as_str()], ["denied", "service_token"]);
     assert_eq!(entry.resource_id.map(|id| id.to_string()), Some(owned.id.clone()));
     assert_eq!(entry.address, Some("203.0.113.9".parse().unwrap()));
-    app.service.write_token_uses().await.unwrap();
+    tokens::write_uses(app.service.engine()).await.unwrap();
     assert_eq!(owned.listed().await["last_used_at"], Value::Null);
 }
 

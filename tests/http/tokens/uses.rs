@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::model::ids;
+use secrets_core::tokens;
 use secrets_tests::{App, on_every_store};
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ async fn a_use_is_told_once_it_is_written(app: App) {
     assert_eq!(owned.listed().await["last_used_at"], Value::Null);
     owned.read_with(&app, &owned.text).await.is(200);
 
-    app.service.write_token_uses().await.unwrap();
+    tokens::write_uses(app.service.engine()).await.unwrap();
 
     let listed = owned.listed().await;
     assert_eq!(listed["last_used_at"], secrets_tests::STARTED);
@@ -29,7 +30,7 @@ async fn a_use_is_written_once_a_minute(app: App) {
 
     for _ in 0..4 {
         owned.read_with(&app, &owned.text).await.is(200);
-        app.service.write_token_uses().await.unwrap();
+        tokens::write_uses(app.service.engine()).await.unwrap();
         written.push(owned.listed().await["last_used_at"].as_str().unwrap().to_owned());
         app.wait(TimeDelta::seconds(20));
     }
@@ -45,7 +46,7 @@ async fn of_many_uses_the_last_is_written(app: App) {
         app.wait(TimeDelta::seconds(1));
     }
 
-    app.service.write_token_uses().await.unwrap();
+    tokens::write_uses(app.service.engine()).await.unwrap();
 
     assert_eq!(owned.listed().await["last_used_at"], "2026-11-21T12:00:19Z");
 }
@@ -55,7 +56,7 @@ async fn a_use_of_a_token_that_is_gone_is_dropped(app: App) {
     owned.read_with(&app, &owned.text).await.is(200);
     owned.person.delete(&format!("{}/{}", super::TOKENS, owned.id)).await.is(204);
 
-    app.service.write_token_uses().await.unwrap();
+    tokens::write_uses(app.service.engine()).await.unwrap();
 }
 
 async fn a_server_that_is_told_to_stop_writes_uses_first(mut app: App) {

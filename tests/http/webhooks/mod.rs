@@ -9,10 +9,11 @@ mod hidden;
 mod list;
 mod nodes;
 
+use secrets_core::outbox;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use secrets_core::outbox::Channel;
+use secrets_core::rotations::webhooks::WebhookDeliveries;
 use secrets_tests::{App, Build, Kind, Person, Receiver, paths};
 use serde_json::{Value, json};
 
@@ -97,5 +98,5 @@ impl World {
 
 /// Sends the deliveries that are due now.
 async fn deliver(app: &App) {
-    while app.service.deliver_due(Channel::Webhooks).await.unwrap() > 0 {}
+    while outbox::deliver_due(app.service.engine(), &WebhookDeliveries).await.unwrap() > 0 {}
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use secrets_core::model::Clock as _;
-use secrets_core::outbox::Channel;
+use secrets_core::outbox::Channel as _;
+use secrets_core::rotations::webhooks::WebhookDeliveries;
 use secrets_core::store::DeliveryRecord;
 use secrets_tests::{App, Kind, on_every_store};
 
@@ -17,7 +18,7 @@ const CLAIM: TimeDelta = TimeDelta::minutes(2);
 async fn waiting(app: &App) -> Vec<DeliveryRecord> {
     let later = app.clock.now() + TimeDelta::days(365);
     let mut reads = app.store.read().await.unwrap();
-    reads.due_deliveries(Channel::Webhooks.kind(), later, 100).await.unwrap()
+    reads.due_deliveries(WebhookDeliveries.kind(), later, 100).await.unwrap()
 }
 
 async fn two_nodes_tell_nobody_twice(kind: Kind) {

@@ -21,9 +21,10 @@ use tokio::net::TcpListener;
 use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 
-use super::{FixedVerifier, OidcSettings, OidcVerifier, Timings};
+use super::{OidcSettings, OidcVerifier, Timings};
 use crate::adapters::fetch::Client;
 use crate::serve::accept::{self, AcceptOptions};
+use secrets_core::jwt::FixedVerifier;
 
 mod caching;
 mod hostile;

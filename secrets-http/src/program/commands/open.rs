@@ -145,7 +145,7 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
 pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
     let service = service(ports, options).await?;
     let taken_over = workers::take_over(service.engine()).await;
-    taken_over.map_err(|error| Failure::new(Exit::Database, error.to_string()))?;
+    taken_over.map_err(|error| unusable(&error))?;
     Ok(service)
 }
 

@@ -123,7 +123,7 @@ async fn out_of_files() {
     let mut last = Client(TcpStream::from_std(last).unwrap());
     let starved = timeout(Duration::from_millis(200), last.get("/")).await;
     drop(clients);
-    sleep(PAUSE * 2).await;
+    sleep(ACCEPT_RETRY_DELAY * 2).await;
 
     assert!(starved.is_err(), "the file descriptors were not exhausted: {starved:?}");
     assert_eq!(status(&server.connect().await.get("/").await), "200");
