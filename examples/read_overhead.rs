@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Measures the microseconds of one read. Each read authenticates the caller, as the bindings do.
 async fn measure(store: Arc<dyn Store>, seconds: f64) -> Result<f64, Box<dyn std::error::Error>> {
-    let service = Service::builder(store).root_key(Key::generate()).build().await?;
+    let service = Service::builder(store).root_key(&Key::generate()).build().await?;
     let alice = Identity::new("here", "alice", "alice@example.com");
     let caller = service.sign_in(alice.clone(), Origin::default()).await?;
     registry::call(&service, &caller, "project.create", json!({ "name": "Web API" })).await?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use secrets_core::Service;
 use secrets_core::crypto::{Key, Plaintext};
-use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::Options;
 use secrets_core::model::{EnvironmentPath, Identity, Origin};
 use secrets_core::projects::{CreateProject, NewProject};
@@ -27,9 +27,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let host = server.host_str().unwrap_or("127.0.0.1");
     // Allow connections to the host although it may be private, and without TLS.
     let egress = EgressPolicy::parse(host)?;
-    let gate = Arc::new(Gate::new(egress.clone()));
+    let gate = Arc::new(Dialer::new(egress.clone()));
     let service = Service::builder(Arc::new(MemoryStore::new()))
-        .root_key(Key::generate())
+        .root_key(&Key::generate())
         .rotators(drivers::direct(&gate, Arc::new(TokioTimer)))
         .options(Options { egress, ..Options::default() })
         .build()

@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let signer = DevKey::generate()?;
     let identity = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
     let service = Service::builder(Arc::new(MemoryStore::new()))
-        .root_key(Key::generate())
+        .root_key(&Key::generate())
         .clock(Arc::clone(&clock))
         .identity(Arc::new(identity))
         .build()

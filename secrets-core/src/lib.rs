@@ -1,14 +1,64 @@
-//! The secrets service without an HTTP framework: all operations, inheritance, encryption and
-//! limits, on top of pluggable stores.
+//! A secrets manager as a library: projects, environments with inheritance, versioned secrets
+//! encrypted with AES-256-GCM, roles, service tokens, an audit log, and rotation of database
+//! credentials, over a store of your choice.
 //!
-//! Every request is an operation: a value passed to [`Service::perform`]. Where to start reading:
+//! ```
+//! use std::sync::Arc;
 //!
-//! - [`operation`]: the [`Operation`] trait and the context in which operations run.
-//! - [`access`]: authorization.
-//! - [`crypto`]: keys and encrypted records.
-//! - [`store`]: the contract that every store implements.
-//! - The other modules are named after the resources of the HTTP interface and hold their
-//!   operations.
+//! use secrets_core::crypto::{Key, Plaintext};
+//! use secrets_core::model::{EnvironmentPath, Identity, Origin};
+//! use secrets_core::projects::{CreateProject, NewProject};
+//! use secrets_core::secrets::{CreateSecret, GetSecret, KeyRef, NewSecret};
+//! use secrets_core::store::MemoryStore;
+//! use secrets_core::Service;
+//!
+//! # futures_executor::block_on(async {
+//! let store = Arc::new(MemoryStore::new());
+//! let service = Service::builder(store).root_key(&Key::generate()).build().await?;
+//! let ada = Identity::new("my-program", "ada", "ada@example.com");
+//! let ada = service.sign_in(ada, Origin::default()).await?;
+//!
+//! let project = NewProject::named("Web API".parse()?);
+//! let project = service.perform(&ada, CreateProject { project }).await?;
+//! let at = EnvironmentPath::new(project.id, "production");
+//! let secret = NewSecret::new("API_KEY".parse()?, Plaintext::new("k-123".to_owned())?);
+//! service.perform(&ada, CreateSecret { at: at.clone(), secret }).await?;
+//!
+//! let secret = service.perform(&ada, GetSecret { at, key: KeyRef::new("API_KEY") }).await?;
+//! assert_eq!(secret.value.as_ref().map(Plaintext::reveal), Some("k-123"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Where to begin
+//!
+//! - [`Service`] authenticates callers and performs their operations; its builder takes a store, a
+//!   root key and the [`ports`] to the world outside.
+//! - Every request is an [`Operation`]: a value in the module named after its resource, such as
+//!   [`secrets::CreateSecret`] or [`tokens::CreateToken`]. A [`Task`] is an operation, or several with
+//!   waiting in between.
+//! - [`store::open`] opens a store by its URL; [`store::Store`] is the contract for further stores.
+//! - [`Error`] says what went wrong, for the caller. Its cause is for the log.
+//! - [`workers`] are the background work: sealing the audit log, sending mail and webhooks, rotating
+//!   credentials, pruning. `runtime::Supervisor` runs them on tokio.
+//! - [`registry`] performs operations by name, with JSON, for bindings of other languages.
+//! - [`bundle`], [`formats`] and [`scanner`] need no service: files that open offline, import and
+//!   export formats, detection of leaked credentials.
+//!
+//! # Features
+//!
+//! None is on by default; without any, the crate compiles for WebAssembly.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `sqlite` | the SQLite store |
+//! | `postgres` | the PostgreSQL store |
+//! | `runtime` | timers, threads for CPU-bound work and the supervisor of background work, on tokio |
+//! | `rotators` | drivers that rotate credentials of PostgreSQL, MySQL and MariaDB |
+//! | `aws` | rotation through a function of AWS Lambda |
+//! | `jwt` | verification of the tokens of identity providers |
+//! | `openapi` | OpenAPI schemas of inputs and outputs |
+//! | `testing` | in-memory databases, fixtures and the conformance suite for stores |
 
 pub mod access;
 pub mod account;
@@ -51,6 +101,6 @@ pub mod tokens;
 pub mod users;
 pub mod workers;
 
-pub use engine::{Operation, Options, Ports, Task};
+pub use engine::{Caller, Operation, Options, Ports, Task};
 pub use model::{Error, Result};
 pub use service::Service;

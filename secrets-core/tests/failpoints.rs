@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use secrets_core::crypto::{Plaintext, random};
-use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::failpoint::{self, After};
 use secrets_core::model::RotationId;
 use secrets_core::model::rotations::{Integration, PermissionLevel, Slot, SslMode};
@@ -59,7 +59,7 @@ fn apply() -> Apply {
 
 #[tokio::test]
 async fn what_was_sent_is_done_and_what_was_not_is_not() {
-    let gate = Arc::new(Gate::new(EgressPolicy::parse("127.0.0.0/8").unwrap()));
+    let gate = Arc::new(Dialer::new(EgressPolicy::parse("127.0.0.0/8").unwrap()));
     for target in targets() {
         let rotator: Box<dyn DatabaseRotator> = match target.integration {
             Integration::Postgresql => Box::new(PostgresRotator::new(Arc::clone(&gate))),

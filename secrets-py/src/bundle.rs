@@ -15,7 +15,7 @@ use secrets_core::bundle::{
     BundleKey, BundledSecret, Opened, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock,
 };
 use secrets_core::crypto::Passphrase;
-use secrets_core::model::{Broken, Clock, Error, SystemClock, Time};
+use secrets_core::model::{Clock, Error, SystemClock, Time, Violation};
 
 use crate::{failure, invalid};
 
@@ -151,11 +151,11 @@ fn unlocked(py: Python<'_>, (kind, text): (String, String)) -> PyResult<Unlock> 
     })
 }
 
-fn read<T: FromStr<Err = Broken>>(py: Python<'_>, field: &str, text: &str) -> PyResult<T> {
+fn read<T: FromStr<Err = Violation>>(py: Python<'_>, field: &str, text: &str) -> PyResult<T> {
     text.parse().map_err(|rule| broken(py, rule, field))
 }
 
-fn broken(py: Python<'_>, rule: Broken, field: &str) -> PyErr {
+fn broken(py: Python<'_>, rule: Violation, field: &str) -> PyErr {
     failure::refused(py, &Error::Invalid(vec![rule.at(field)]), 0)
 }
 

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use secrets_core::crypto::{Plaintext, TokenText, WebhookSecret};
 use secrets_core::formats::{Form, Format, ObjectName};
-use secrets_core::model::{Broken, Clock, Error, SecretKey, SystemClock, Time};
+use secrets_core::model::{Clock, Error, SecretKey, SystemClock, Time, Violation};
 use secrets_core::rotations::webhooks::Delivered;
 use secrets_core::scanner::{self, Rules};
 
@@ -52,7 +52,7 @@ fn read((index, (key, value)): (usize, (String, String))) -> Result<(SecretKey, 
     Ok((key, value))
 }
 
-fn broken(rule: Broken, field: &str) -> Error {
+fn broken(rule: Violation, field: &str) -> Error {
     Error::Invalid(vec![rule.at(field)])
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use secrets_core::Service;
 use secrets_core::crypto::Key;
-use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, StartError};
 use secrets_core::rotators::drivers;
 use secrets_core::runtime::{Supervisor, TokioOffload, TokioTimer};
@@ -23,9 +23,9 @@ pub(crate) async fn open(
     root: Key,
     egress: EgressPolicy,
 ) -> Result<Opened, StartError> {
-    let gate = Arc::new(Gate::new(egress.clone()));
+    let gate = Arc::new(Dialer::new(egress.clone()));
     let service = Service::builder(store::open(&location).await?)
-        .root_key(root)
+        .root_key(&root)
         .rotators(drivers::direct(&gate, Arc::new(TokioTimer)))
         .offload(Arc::new(TokioOffload))
         .options(Options { egress, ..Options::default() })

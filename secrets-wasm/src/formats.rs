@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use js_sys::Error;
 use secrets_core::crypto::Plaintext;
-use secrets_core::model::{Broken, Error as Refused, SecretKey};
 use secrets_core::formats::{Form, Format, ObjectName};
+use secrets_core::model::{Error as Refused, SecretKey, Violation};
 use serde::{Deserialize, Serialize};
 use wasm_bindgen::prelude::*;
 
@@ -58,6 +58,6 @@ fn secret(index: usize, pair: Pair) -> Result<(SecretKey, Plaintext), Refused> {
     Ok((key, value))
 }
 
-fn broken(rule: Broken, field: &str) -> Refused {
+fn broken(rule: Violation, field: &str) -> Refused {
     Refused::Invalid(vec![rule.at(field)])
 }

@@ -49,7 +49,7 @@ impl Service {
         let root = Arguments(options).get_if_any("rootKey", key)?.unwrap_or_else(Key::generate);
         Ok(future_to_promise(async move {
             let service = secrets_core::Service::builder(Arc::new(MemoryStore::new()))
-                .root_key(root)
+                .root_key(&root)
                 .clock(Arc::new(HostClock))
                 .build()
                 .await;

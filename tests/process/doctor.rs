@@ -69,7 +69,7 @@ async fn a_project_without_a_key_is_found_and_the_rest_is_looked_at() {
     let alice = Person::new(client, &user);
     let lost = alice.project("Lost").await;
     alice.secret(&lost, "production", "KEY", &canary("lost")).await;
-    let kept = alice.project("Kept").await;
+    let kept = alice.project("SealedField").await;
     for number in 0..7 {
         alice.secret(&kept, "production", &format!("K{number}"), &canary("kept")).await;
     }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
 
-use secrets_core::model::{EnvironmentId, EnvironmentPath, Principal, ProjectId, ProjectRef, TeamId};
 use secrets_core::crypto::Sealed;
 use secrets_core::jwt::DEV_ISSUER;
-use secrets_core::store::{AuditFilter, AuditRecord, Reads, SecretRecord, Store, Wanted};
+use secrets_core::model::{
+    EnvironmentId, EnvironmentPath, Principal, ProjectId, ProjectRef, TeamId,
+};
+use secrets_core::store::{AuditFilter, AuditRecord, Reads, SecretRecord, Selection, Store};
 
 /// Rows by name. Includes the audit log, without the entries of reads.
 #[derive(Clone, PartialEq, Eq)]
@@ -128,7 +130,7 @@ impl Dump {
     ) {
         self.rotations(reads, environment).await;
         let path = EnvironmentPath::new(ProjectRef::Id(project), environment);
-        let sight = reads.sight(&path, whose, Wanted::All).await.unwrap().unwrap();
+        let sight = reads.resolve_environment(&path, whose, Selection::All).await.unwrap().unwrap();
         self.row(("project key", project), &sight.key);
         for secret in sight.chain.into_iter().next().unwrap().secrets {
             self.secret(reads, &secret).await;

@@ -48,7 +48,7 @@ impl Outage {
     fn works(&self) -> StoreResult<()> {
         match () {
             () if self.is(Failing::Everything) => Err(StoreError::Unavailable(CAUSE.into())),
-            () if self.is(Failing::Records) => Err(StoreError::Broken(CAUSE.into())),
+            () if self.is(Failing::Records) => Err(StoreError::Corrupt(CAUSE.into())),
             () => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response};
 use hyper_util::rt::TokioIo;
-use secrets_core::egress::{EgressPolicy, Gate, Resolver, SystemResolver};
+use secrets_core::egress::{Dialer, EgressPolicy, Resolver, SystemResolver};
 use secrets_http::adapters::webhooks::HyperSender;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -75,7 +75,7 @@ impl Build {
     #[must_use]
     pub fn webhooks_by(mut self, allow: &str, resolver: impl Resolver + 'static) -> Self {
         self.options.egress = EgressPolicy::parse(allow).unwrap();
-        let gate = Gate::with_resolver(self.options.egress.clone(), Arc::new(resolver));
+        let gate = Dialer::with_resolver(self.options.egress.clone(), Arc::new(resolver));
         self.webhooks = Some(Arc::new(HyperSender::new(gate).unwrap()));
         self
     }

@@ -1,8 +1,8 @@
 //! Direct changes to stored rows.
 
-use secrets_core::model::{EnvironmentPath, Principal, ids};
 use secrets_core::crypto::Sealed;
-use secrets_core::store::{SecretRecord, Sight, Wanted};
+use secrets_core::model::{EnvironmentPath, Principal, ids};
+use secrets_core::store::{ResolvedEnvironment, SecretRecord, Selection};
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
@@ -14,11 +14,11 @@ const NOBODY: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl App {
     /// Loads an environment and its secrets from the store. `project` is a path, an id or a slug.
-    pub async fn sight(&self, project: &str, environment: &str) -> Sight {
+    pub async fn sight(&self, project: &str, environment: &str) -> ResolvedEnvironment {
         let principal = Principal::User(ids::parse(NOBODY).unwrap().into());
         let path = EnvironmentPath::new(paths::last(project), environment);
         let mut reads = self.store.read().await.unwrap();
-        reads.sight(&path, principal, Wanted::All).await.unwrap().unwrap()
+        reads.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap()
     }
 
     /// Loads a secret of the environment itself from the store.

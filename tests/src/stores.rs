@@ -61,7 +61,8 @@ impl Kind {
             Self::Postgres => {
                 // Tests that run in parallel wait longer than a request should.
                 let patience = Duration::from_mins(1);
-                let options = postgres::Options { patience, ..postgres::Options::default() };
+                let options =
+                    postgres::Options { acquire_timeout: patience, ..postgres::Options::default() };
                 Arc::new(postgres::open(location, options).await.unwrap())
             }
         }

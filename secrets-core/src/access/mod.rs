@@ -10,8 +10,8 @@ mod scope;
 
 use chrono::TimeDelta;
 
-pub use scope::{EnvironmentScope, LONGEST_CHAIN, ProjectScope, TeamScope, View};
-pub(crate) use scope::{NOT_A_MEMBER, TOO_LONG};
+pub(crate) use scope::{CHAIN_TOO_LONG, NOT_A_MEMBER};
+pub use scope::{EnvironmentScope, MAX_CHAIN_LENGTH, ProjectScope, TeamScope, View};
 
 /// Time after a project's deletion in which its deletion can be undone.
-pub(crate) const RESTORABLE: TimeDelta = TimeDelta::days(30);
+pub(crate) const RESTORE_PERIOD: TimeDelta = TimeDelta::days(30);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::access::RESTORABLE;
+use crate::access::RESTORE_PERIOD;
 use crate::crypto::ProjectKey;
 use crate::engine::{Access, Context, Who, Write};
 use crate::model::{
@@ -12,11 +12,12 @@ use crate::model::{
     Subject, TeamId,
 };
 use crate::store::{
-    EnvironmentRecord, Link, ProjectRecord, RotationPlace, Sight, Standing, TeamRecord, Wanted,
+    ChainLink, EnvironmentRecord, ProjectRecord, Relation, ResolvedEnvironment, RotationLocation,
+    Selection, TeamRecord,
 };
 
 /// Maximum length of an inheritance chain, including the environment itself.
-pub const LONGEST_CHAIN: usize = 16;
+pub const MAX_CHAIN_LENGTH: usize = 16;
 
 /// A team the caller is authorized for.
 #[derive(Debug, Clone)]
@@ -37,7 +38,7 @@ pub struct ProjectScope {
     /// Plan of the project's team.
     pub plan: Arc<Plan>,
     /// Caller's relation to the project.
-    pub standing: Standing,
+    pub relation: Relation,
 }
 
 /// An environment the caller is authorized for.
@@ -59,7 +60,7 @@ pub struct View {
     /// The environment itself.
     pub scope: EnvironmentScope,
     /// Environment and ancestors with the selected secrets, nearest first.
-    pub chain: Vec<Link>,
+    pub chain: Vec<ChainLink>,
 }
 
 impl<A: Access> Context<'_, A> {
@@ -77,13 +78,13 @@ impl<A: Access> Context<'_, A> {
         if wanted == Permission::Manage && !role.manages() {
             return Err(MANAGERS_ONLY);
         }
-        self.note.team = Some(team);
+        self.audit.team = Some(team);
         let plan = self.options().plans.of_team(&membership.team.plan);
         Ok(TeamScope { team: membership.team, role, plan })
     }
 
     /// Resolves any team for an operator of this service, independent of membership.
-    pub async fn operated_team(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
+    pub async fn team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
         let caller = self.caller.person()?;
         let is_operator = |email: &String| email.eq_ignore_ascii_case(&caller.email);
         if !caller.email_verified || !self.options().operators.iter().any(is_operator) {
@@ -91,12 +92,12 @@ impl<A: Access> Context<'_, A> {
         }
         let unknown = || Error::NotFound(Subject::Team);
         let found = self.reads().team(team.ok_or_else(unknown)?).await?.ok_or_else(unknown)?;
-        self.note.team = Some(found.id);
+        self.audit.team = Some(found.id);
         Ok(found)
     }
 
     /// The default team if none is named: the caller's only team, or their personal team.
-    pub async fn own_team(&mut self) -> Result<TeamId> {
+    pub async fn default_team(&mut self) -> Result<TeamId> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
         let only = (memberships.len() == 1).then(|| memberships.first()).flatten();
@@ -128,10 +129,10 @@ impl<A: Access> Context<'_, A> {
         let principal = self.caller.principal()?;
         let found = self.reads().project(path, principal).await?;
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
-        self.allow(found.standing, wanted)?;
+        self.allow(found.relation, wanted)?;
         self.set_audit_project(&found.project);
         let plan = self.options().plans.of_team(&found.plan);
-        Ok(ProjectScope { project: found.project, plan, standing: found.standing })
+        Ok(ProjectScope { project: found.project, plan, relation: found.relation })
     }
 
     /// Resolves a deleted project by ID, if it can still be restored, and authorizes the caller.
@@ -139,12 +140,12 @@ impl<A: Access> Context<'_, A> {
         let unknown = Error::NotFound(Subject::Project);
         let Some(id) = path.id() else { return Err(unknown) };
         let principal = self.caller.principal()?;
-        let since = self.now() - RESTORABLE;
+        let since = self.now() - RESTORE_PERIOD;
         let found = self.reads().deleted_project(id, since, principal).await?.ok_or(unknown)?;
-        self.allow(found.standing, Permission::Manage)?;
+        self.allow(found.relation, Permission::Manage)?;
         self.set_audit_project(&found.project);
         let plan = self.options().plans.of_team(&found.plan);
-        Ok(ProjectScope { project: found.project, plan, standing: found.standing })
+        Ok(ProjectScope { project: found.project, plan, relation: found.relation })
     }
 
     /// Resolves an environment and authorizes the caller.
@@ -153,12 +154,12 @@ impl<A: Access> Context<'_, A> {
         path: &EnvironmentPath,
         wanted: Permission,
     ) -> Result<EnvironmentScope> {
-        Ok(self.resolve(path, wanted, Wanted::Nothing).await?.0.scope)
+        Ok(self.resolve(path, wanted, Selection::None).await?.0.scope)
     }
 
     /// Resolves an environment for reading, with the selected secrets of every environment in its
     /// chain.
-    pub async fn view(&mut self, path: &EnvironmentPath, wanted: Wanted<'_>) -> Result<View> {
+    pub async fn view(&mut self, path: &EnvironmentPath, wanted: Selection<'_>) -> Result<View> {
         let (view, _) = self.resolve(path, Permission::Read, wanted).await?;
         check_chain(&view.chain)?;
         Ok(view)
@@ -167,11 +168,11 @@ impl<A: Access> Context<'_, A> {
     /// Resolves an environment that another environment is to inherit from. The caller must be able
     /// to read every environment in the chain, because readers of the child can then read their
     /// values too.
-    pub async fn heritage(&mut self, path: &EnvironmentPath) -> Result<View> {
-        let (view, standing) = self.resolve(path, Permission::Read, Wanted::Nothing).await?;
+    pub async fn inheritable_chain(&mut self, path: &EnvironmentPath) -> Result<View> {
+        let (view, relation) = self.resolve(path, Permission::Read, Selection::None).await?;
         check_chain(&view.chain)?;
         for ancestor in &view.chain {
-            self.allow_in(ancestor, standing, Permission::Read)?;
+            self.allow_in(ancestor, relation, Permission::Read)?;
         }
         Ok(view)
     }
@@ -180,37 +181,37 @@ impl<A: Access> Context<'_, A> {
         &mut self,
         path: &EnvironmentPath,
         permission: Permission,
-        wanted: Wanted<'_>,
-    ) -> Result<(View, Standing)> {
+        wanted: Selection<'_>,
+    ) -> Result<(View, Relation)> {
         let principal = self.caller.principal()?;
-        let sight = self.reads().sight(path, principal, wanted).await?;
-        let Sight { project, plan, standing, key, chain } =
+        let sight = self.reads().resolve_environment(path, principal, wanted).await?;
+        let ResolvedEnvironment { project, plan, relation, key, chain } =
             sight.ok_or(Error::NotFound(Subject::Project))?;
-        self.allow(standing, Permission::See)?;
+        self.allow(relation, Permission::See)?;
         let first = chain.first().ok_or(Error::NotFound(Subject::Environment))?;
         if !first.in_scope {
             return Err(OUT_OF_SCOPE);
         }
-        self.allow_in(first, standing, permission)?;
-        let may_write = self.allow_in(first, standing, Permission::Write).is_ok();
+        self.allow_in(first, relation, permission)?;
+        let may_write = self.allow_in(first, relation, Permission::Write).is_ok();
 
         let environment = first.environment.clone();
         self.set_audit_project(&project);
-        self.note.environment = Some((environment.id, environment.name.to_string()));
+        self.audit.environment = Some((environment.id, environment.name.to_string()));
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
         let plan = self.options().plans.of_team(&plan);
         let scope = EnvironmentScope { project, plan, environment, may_write, key };
-        Ok((View { scope, chain }, standing))
+        Ok((View { scope, chain }, relation))
     }
 
     fn set_audit_project(&mut self, project: &ProjectRecord) {
-        self.note.team = Some(project.team);
-        self.note.project = Some((project.id, project.name.to_string()));
+        self.audit.team = Some(project.team);
+        self.audit.project = Some((project.id, project.name.to_string()));
     }
 
     /// Checks the permission in one environment: access granted there applies too.
-    fn allow_in(&self, link: &Link, standing: Standing, wanted: Permission) -> Result<()> {
-        let Standing::Member(role) = standing else { return self.allow(standing, wanted) };
+    fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
+        let Relation::Member(role) = relation else { return self.allow(relation, wanted) };
         let otherwise = self.options().member_access;
         if role.manages() || MemberAccess::of(role, link.granted, otherwise).allows(wanted) {
             return Ok(());
@@ -223,15 +224,15 @@ impl<A: Access> Context<'_, A> {
     }
 
     /// Checks the permission in a project.
-    fn allow(&self, standing: Standing, wanted: Permission) -> Result<()> {
-        match (standing, &self.caller.who) {
-            (Standing::Member(role), _) => match wanted {
+    fn allow(&self, relation: Relation, wanted: Permission) -> Result<()> {
+        match (relation, &self.caller.who) {
+            (Relation::Member(role), _) => match wanted {
                 Permission::See | Permission::Contribute => Ok(()),
                 _ if role.manages() => Ok(()),
                 Permission::Manage => Err(MANAGERS_ONLY),
                 Permission::Read | Permission::Write | Permission::Grant => Err(NO_ACCESS),
             },
-            (Standing::Token, Who::Token(token)) => match wanted {
+            (Relation::Token, Who::Token(token)) => match wanted {
                 Permission::See => Ok(()),
                 Permission::Read if token.can_read => Ok(()),
                 Permission::Write if token.can_write => Ok(()),
@@ -241,8 +242,8 @@ impl<A: Access> Context<'_, A> {
                     Err(Error::Forbidden("a service token may not do this"))
                 }
             },
-            (Standing::Stranger, Who::Token(_)) => Err(OUT_OF_SCOPE),
-            (Standing::Stranger | Standing::Token, _) => Err(NOT_A_MEMBER),
+            (Relation::None, Who::Token(_)) => Err(OUT_OF_SCOPE),
+            (Relation::None | Relation::Token, _) => Err(NOT_A_MEMBER),
         }
     }
 }
@@ -252,12 +253,12 @@ impl<A: Access> Context<'_, A> {
     /// other caller.
     pub(crate) fn rotation_environment(
         &mut self,
-        place: RotationPlace,
+        place: RotationLocation,
     ) -> Result<EnvironmentScope> {
         let Who::System = self.caller.who else { return Err(NO_ACCESS) };
         let key = self.keyring().project_key(&place.key).map_err(Error::internal)?;
         let plan = self.options().plans.of_team(&place.plan);
-        let RotationPlace { project, environment, .. } = place;
+        let RotationLocation { project, environment, .. } = place;
         Ok(EnvironmentScope { project, plan, environment, may_write: true, key })
     }
 }
@@ -266,14 +267,14 @@ impl Context<'_, Write> {
     /// Like [`team`](Self::team), but locks the team's row until the end of the transaction. The
     /// permission is checked again under the lock, so that a right that was just revoked cannot be
     /// used.
-    pub async fn held_team(
+    pub async fn locked_team(
         &mut self,
         team: TeamId,
         wanted: Permission,
         unknown: Error,
     ) -> Result<TeamScope> {
         self.team(team, wanted, unknown).await?;
-        self.tx().lock_team(team).await.map_err(|error| error.gone(Subject::Team))?;
+        self.tx().lock_team(team).await.map_err(|error| error.or_not_found(Subject::Team))?;
         self.team(team, wanted, Error::NotFound(Subject::Team)).await
     }
 }
@@ -288,7 +289,7 @@ const OUT_OF_SCOPE: Error = Error::Forbidden("outside of this token's scope");
 
 /// Fails if the chain is circular or too long. The service never stores such a chain, but a
 /// database edited by hand may hold it.
-fn check_chain(chain: &[Link]) -> Result<()> {
+fn check_chain(chain: &[ChainLink]) -> Result<()> {
     let distinct: BTreeSet<_> = chain.iter().map(|link| link.environment.id).collect();
     if distinct.len() < chain.len() {
         return Err(Error::Refused {
@@ -296,14 +297,14 @@ fn check_chain(chain: &[Link]) -> Result<()> {
             reason: "environments inherit from each other in a circle".into(),
         });
     }
-    if chain.len() > LONGEST_CHAIN {
-        return Err(TOO_LONG);
+    if chain.len() > MAX_CHAIN_LENGTH {
+        return Err(CHAIN_TOO_LONG);
     }
     Ok(())
 }
 
-/// Error for a chain of more than [`LONGEST_CHAIN`] environments.
-pub(crate) const TOO_LONG: Error = Error::Refused {
+/// Error for a chain of more than [`MAX_CHAIN_LENGTH`] environments.
+pub(crate) const CHAIN_TOO_LONG: Error = Error::Refused {
     code: Code::InvalidRequest,
     reason: std::borrow::Cow::Borrowed("an inheritance chain may hold at most 16 environments"),
 };

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroizing;
 
 use super::export::ExportRate;
-use crate::secrets::reading::all_visible;
-use crate::secrets::sealing::reveal;
 use crate::crypto::{Archive, ArchiveKey, Passphrase};
 use crate::engine::Engine;
-use crate::engine::{Audit, Caller, Callers, Context, Note, Operation, Read, Task};
+use crate::engine::{Audit, AuditContext, Caller, Callers, Context, Operation, Read, Task};
 use crate::model::{
     DisplayName, EnvironmentId, EnvironmentName, EnvironmentPath, Error, ProjectId, Result, Slug,
     Time, UserId,
 };
 use crate::secrets::Secret;
-use crate::store::{EnvironmentRecord, ProjectRecord, Wanted};
+use crate::secrets::reading::effective_secrets;
+use crate::secrets::sealing::reveal;
+use crate::store::{EnvironmentRecord, ProjectRecord, Selection};
 
 /// Exports the secrets of every environment the caller may read, with values, as an encrypted
 /// archive. Hidden secrets are left out. The export of each environment is recorded in the audit
@@ -122,18 +122,18 @@ impl Operation for SealArchive {
                 let archived = archived(cx, &project, environment).await?;
                 // The audit context filled by reading this environment becomes an entry of its
                 // team.
-                let note = std::mem::take(&mut cx.note);
+                let note = std::mem::take(&mut cx.audit);
                 if let Some(archived) = archived {
-                    exported.push(Note { action: Some("secrets.exported"), ..note });
+                    exported.push(AuditContext { action: Some("secrets.exported"), ..note });
                     environments.push(archived);
                 }
             }
             let ProjectRecord { id, name, slug, .. } = project;
             projects.push(ArchivedProject { id, name, slug, environments });
         }
-        cx.note.resource = Some(("account", Some(user.id.uuid()), None));
-        cx.note.others = exported;
-        cx.detail("include_secrets", true);
+        cx.audit.resource = Some(("account", Some(user.id.uuid()), None));
+        cx.audit.others = exported;
+        cx.add_detail("include_secrets", true);
 
         let (generated_at, user_id) = (cx.now(), user.id);
         let contents = Contents { format_version: 1, generated_at, user_id, projects };
@@ -150,18 +150,18 @@ async fn archived(
     environment: EnvironmentRecord,
 ) -> Result<Option<ArchivedEnvironment>> {
     let at = EnvironmentPath::new(project.id, environment.id);
-    let view = match cx.view(&at, Wanted::All).await {
+    let view = match cx.view(&at, Selection::All).await {
         Ok(view) => view,
         // No access, or the environment was deleted in the meantime.
         Err(Error::Forbidden(_) | Error::NotFound(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let (scope, shown) = all_visible(cx, view).await?;
+    let (scope, shown) = effective_secrets(cx, view).await?;
     let mut secrets = Vec::with_capacity(shown.len());
     for seen in shown {
         secrets.push(reveal(cx, &scope, seen).await?);
     }
-    cx.detail("format", "account");
+    cx.add_detail("format", "account");
     Ok(Some(ArchivedEnvironment { id: environment.id, name: environment.name, secrets }))
 }
 

@@ -42,7 +42,7 @@ impl Operation for DeleteAccount {
         }
         // Lock the user first, so that they join no team concurrently, then the teams in order of
         // ID to avoid deadlocks.
-        cx.tx().lock_user(user.id).await.map_err(|error| error.gone(Subject::User))?;
+        cx.tx().lock_user(user.id).await.map_err(|error| error.or_not_found(Subject::User))?;
         let left = teams_to_leave(cx, user.id).await?;
 
         let now = cx.now();
@@ -54,10 +54,10 @@ impl Operation for DeleteAccount {
             }
         }
         cx.tx().delete_cli_sessions(user.id).await?;
-        cx.tx().forget_user(user.id, now).await?;
-        cx.tx().forget_actor(user.id.uuid()).await?;
-        cx.note.is_nameless = true;
-        cx.note.resource = Some(("account", Some(user.id.uuid()), None));
+        cx.tx().erase_user(user.id, now).await?;
+        cx.tx().anonymize_actor(user.id.uuid()).await?;
+        cx.audit.is_anonymized = true;
+        cx.audit.resource = Some(("account", Some(user.id.uuid()), None));
         Ok(())
     }
 }

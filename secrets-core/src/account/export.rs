@@ -73,11 +73,11 @@ impl Operation for ExportAccount {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<AccountData> {
         let user = cx.caller.person()?.clone();
-        let (principal, email) = (cx.caller.principal()?, cx.caller.somebody()?.verified_email());
+        let (principal, email) = (cx.caller.principal()?, cx.caller.as_person()?.verified_email());
         let now = cx.now();
         cx.shared::<ExportRate>().count(user.id, now)?;
-        cx.note.resource = Some(("account", Some(user.id.uuid()), None));
-        cx.detail("include_secrets", false);
+        cx.audit.resource = Some(("account", Some(user.id.uuid()), None));
+        cx.add_detail("include_secrets", false);
 
         let memberships = cx.reads().memberships(user.id).await?;
         let invitations = match &email {

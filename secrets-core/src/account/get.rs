@@ -1,7 +1,7 @@
 //! Reading the caller's own account.
 
-use super::account;
 use super::Account;
+use super::account;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
 

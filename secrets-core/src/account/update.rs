@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 
-use crate::users::locked_user;
-use super::account;
 use super::Account;
+use super::account;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{DisplayName, Error, Result};
 use crate::store::UserRecord;
+use crate::users::locked_user;
 
 /// Fields to change. At least one is required.
 #[derive(Debug, Deserialize)]
@@ -38,7 +38,7 @@ impl Operation for UpdateAccount {
         let known = locked_user(cx, cx.caller.person()?.id).await?;
         let user = UserRecord { name: name.into(), is_name_chosen: true, updated_at: now, ..known };
         cx.tx().update_user(&user).await?;
-        cx.note.resource = Some(("user", Some(user.id.uuid()), None));
+        cx.audit.resource = Some(("user", Some(user.id.uuid()), None));
         account(cx, user).await
     }
 }

@@ -126,7 +126,7 @@ fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
     if is_same(&head.mac, &head_mac(engine.keyring(), &head)) {
         return Ok(head);
     }
-    Err(StoreError::Broken("the head of an audit log chain was modified".into()))
+    Err(StoreError::Corrupt("the head of an audit log chain was modified".into()))
 }
 
 /// Deletes entries older than the retention period of their team's plan. Entries that belong to

@@ -12,14 +12,14 @@ use crate::store::AuditScope;
 #[derive(Debug)]
 pub struct ListAudit {
     /// Teams whose audit log is read.
-    pub whose: AuditOf,
+    pub whose: AuditTeams,
     /// Filter, order and page of the query.
     pub query: AuditQuery,
 }
 
 /// The teams whose audit log is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuditOf {
+pub enum AuditTeams {
     /// All teams the caller manages.
     Managed,
     /// Team with this ID; `None` if the given text is not a valid ID, which is treated as an
@@ -68,7 +68,7 @@ impl Operation for ListAudit {
     }
 }
 
-impl AuditOf {
+impl AuditTeams {
     async fn teams(self, cx: &mut Context<'_, Read>) -> Result<Vec<TeamId>> {
         const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
         match self {

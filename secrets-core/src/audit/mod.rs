@@ -15,5 +15,5 @@ mod query;
 pub use chain::{BrokenChain, PRUNE, SEAL, VerifiedAudit, prune, seal, verify};
 pub use entry::AuditEntry;
 pub use format::AuditFormat;
-pub use list::{AuditOf, AuditPage, ListAudit};
+pub use list::{AuditPage, AuditTeams, ListAudit};
 pub use query::AuditQuery;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::get::billing;
 use super::Billing;
+use super::get::billing;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, PlanName, Result, Subject, TeamId};
 
@@ -36,16 +36,16 @@ impl Operation for SetPlan {
     type Output = Billing;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Billing> {
-        let team = cx.operated_team(self.team).await?;
+        let team = cx.team_as_operator(self.team).await?;
         let plan = cx.options().plans.find(self.plan.plan.as_str()).map(Arc::clone);
         let plan =
             plan.ok_or_else(|| Error::invalid("plan", "must name a plan of this service"))?;
         let now = cx.now();
         let set = cx.tx().set_plan(team.id, &plan.name, now).await;
-        set.map_err(|error| error.gone(Subject::Team))?;
-        cx.about("team", team.id.uuid(), team.name.as_str());
-        cx.detail("plan", plan.name.as_str());
-        cx.detail("plan_before", team.plan.as_str());
+        set.map_err(|error| error.or_not_found(Subject::Team))?;
+        cx.set_resource("team", team.id.uuid(), team.name.as_str());
+        cx.add_detail("plan", plan.name.as_str());
+        cx.add_detail("plan_before", team.plan.as_str());
         billing(cx, team.id, &plan).await
     }
 }

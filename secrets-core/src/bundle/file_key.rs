@@ -1,4 +1,4 @@
-//! The file key of a bundle: derived keys, and wrapping_cipher for recipients.
+//! The file key of a bundle: derived keys, and its wrapping for recipients.
 
 use hmac::{Hmac, Mac as _};
 use hpke::aead::{AeadTag, AesGcm256};
@@ -28,7 +28,7 @@ pub(super) enum Shared {
 }
 
 const AAD: &[u8] = b"scb1";
-/// Fixed nonce: a wrapping_cipher key belongs to one bundle and encrypts only once.
+/// Fixed nonce: a wrapping key belongs to one bundle and encrypts only once.
 const NONCE: [u8; 12] = [0; 12];
 
 type HpkeTag = AeadTag<AesGcm256>;

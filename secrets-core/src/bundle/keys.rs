@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::format::SIGNATURE;
 use crate::crypto::{Key, checked};
-use crate::model::{Broken, Rule};
+use crate::model::{ValidationRule, Violation};
 
 const BUNDLE_KEY: &str = "scbk_";
 const PRIVATE_KEY: &str = "scbx_";
@@ -147,44 +147,48 @@ impl SigningKey {
 }
 
 impl FromStr for BundleKey {
-    type Err = Broken;
+    type Err = Violation;
 
-    fn from_str(text: &str) -> Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be a bundle key: scbk_ and 49 letters and digits");
-        let bits = checked::read(BUNDLE_KEY, text).ok_or(RULE.broken())?;
+    fn from_str(text: &str) -> Result<Self, Violation> {
+        const RULE: ValidationRule =
+            ValidationRule::of("must be a bundle key: scbk_ and 49 letters and digits");
+        let bits = checked::read(BUNDLE_KEY, text).ok_or(RULE.violation())?;
         Ok(Self(Key::from_bytes(bits)))
     }
 }
 
 impl FromStr for RecipientKey {
-    type Err = Broken;
+    type Err = Violation;
 
-    fn from_str(text: &str) -> Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be a private key: scbx_ and 49 letters and digits");
-        let bits = checked::read(PRIVATE_KEY, text).ok_or(RULE.broken())?;
+    fn from_str(text: &str) -> Result<Self, Violation> {
+        const RULE: ValidationRule =
+            ValidationRule::of("must be a private key: scbx_ and 49 letters and digits");
+        let bits = checked::read(PRIVATE_KEY, text).ok_or(RULE.violation())?;
         Ok(Self(Key::from_bytes(bits)))
     }
 }
 
 impl FromStr for PublicKey {
-    type Err = Broken;
+    type Err = Violation;
 
-    fn from_str(text: &str) -> Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be a public key: scbp_ and 49 letters and digits");
-        let key = Self(*checked::read(PUBLIC_KEY, text).ok_or(RULE.broken())?);
+    fn from_str(text: &str) -> Result<Self, Violation> {
+        const RULE: ValidationRule =
+            ValidationRule::of("must be a public key: scbp_ and 49 letters and digits");
+        let key = Self(*checked::read(PUBLIC_KEY, text).ok_or(RULE.violation())?);
         // A point of low order leads to the same shared secret for every private key.
-        X25519::encap(&key.point(), None).map(|_| key).map_err(|_| RULE.broken())
+        X25519::encap(&key.point(), None).map(|_| key).map_err(|_| RULE.violation())
     }
 }
 
 impl FromStr for Signer {
-    type Err = Broken;
+    type Err = Violation;
 
-    fn from_str(text: &str) -> Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be a signer: scbs_ and 49 letters and digits");
-        let bytes = *checked::read(SIGNER, text).ok_or(RULE.broken())?;
+    fn from_str(text: &str) -> Result<Self, Violation> {
+        const RULE: ValidationRule =
+            ValidationRule::of("must be a signer: scbs_ and 49 letters and digits");
+        let bytes = *checked::read(SIGNER, text).ok_or(RULE.violation())?;
         let key = VerifyingKey::from_bytes(&bytes).ok().filter(|key| !key.is_weak());
-        key.map(|_| Self(bytes)).ok_or(RULE.broken())
+        key.map(|_| Self(bytes)).ok_or(RULE.violation())
     }
 }
 
@@ -201,17 +205,17 @@ impl fmt::Display for Signer {
 }
 
 impl TryFrom<String> for PublicKey {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         text.parse()
     }
 }
 
 impl TryFrom<String> for Signer {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         text.parse()
     }
 }

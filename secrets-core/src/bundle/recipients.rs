@@ -8,7 +8,7 @@ use super::file_key::{FileKey, Shared};
 use super::format::{Binary, RECIPIENTS, Slot};
 use super::keys::{BundleKey, PublicKey};
 use crate::crypto::{Cost, Key, Passphrase, random};
-use crate::model::{Broken, Error, Result, Rule};
+use crate::model::{Error, Result, ValidationRule, Violation};
 
 /// Recipient of a new bundle.
 #[derive(Debug, Deserialize)]
@@ -133,31 +133,31 @@ impl Recipients {
 }
 
 impl TryFrom<Submitted> for NewRecipient {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(submitted: Submitted) -> std::result::Result<Self, Broken> {
-        const RULE: Rule = Rule::of(
+    fn try_from(submitted: Submitted) -> std::result::Result<Self, Violation> {
+        const RULE: ValidationRule = ValidationRule::of(
             "must have a `passphrase` if the type is passphrase, a `public_key` if it is x25519, and no other field",
         );
         match (submitted.kind, submitted.passphrase, submitted.public_key) {
             (Kind::Raw, None, None) => Ok(Self::Raw {}),
             (Kind::Passphrase, Some(passphrase), None) => Ok(Self::Passphrase { passphrase }),
             (Kind::X25519, None, Some(public_key)) => Ok(Self::X25519 { public_key }),
-            _ => Err(RULE.broken()),
+            _ => Err(RULE.violation()),
         }
     }
 }
 
 impl TryFrom<String> for Kind {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> std::result::Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be raw, passphrase or x25519");
+    fn try_from(text: String) -> std::result::Result<Self, Violation> {
+        const RULE: ValidationRule = ValidationRule::of("must be raw, passphrase or x25519");
         match text.as_str() {
             "raw" => Ok(Self::Raw),
             "passphrase" => Ok(Self::Passphrase),
             "x25519" => Ok(Self::X25519),
-            _ => Err(RULE.broken()),
+            _ => Err(RULE.violation()),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 use zeroize::Zeroizing;
 
 use super::Key;
-use crate::model::{Broken, Rule};
+use crate::model::{ValidationRule, Violation};
 
 /// A passphrase that protects a file: 12 to 1,024 characters.
 pub struct Passphrase(Zeroizing<String>);
@@ -36,13 +36,13 @@ impl Cost {
 
 impl Passphrase {
     /// Validates a passphrase.
-    pub fn new(text: String) -> Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be 12 to 1024 characters");
+    pub fn new(text: String) -> Result<Self, Violation> {
+        const RULE: ValidationRule = ValidationRule::of("must be 12 to 1024 characters");
         let text = Zeroizing::new(text);
         if (12..=1024).contains(&text.chars().count()) {
             Ok(Self(text))
         } else {
-            Err(RULE.broken())
+            Err(RULE.violation())
         }
     }
 

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::Undecryptable;
 use crate::model::names::is_summary;
 use crate::model::rule::{SUMMARY, VALUE_SIZE};
-use crate::model::{Broken, Rule};
+use crate::model::{ValidationRule, Violation};
 
 /// A secret's value: UTF-8 without NUL, at most 65,536 bytes.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,20 +25,20 @@ pub struct Plaintext(Zeroizing<String>);
 ))]
 pub struct Description(Zeroizing<String>);
 
-const NO_NUL: Rule = Rule::of("must not contain the character NUL");
+const NO_NUL: ValidationRule = ValidationRule::of("must not contain the character NUL");
 
 impl Plaintext {
     /// Maximum size of a value, in bytes.
     pub const LIMIT: usize = 65_536;
 
     /// Validates a value.
-    pub fn new(text: String) -> Result<Self, Broken> {
+    pub fn new(text: String) -> Result<Self, Violation> {
         let text = Zeroizing::new(text);
         if text.len() > Self::LIMIT {
-            return Err(VALUE_SIZE.broken());
+            return Err(VALUE_SIZE.violation());
         }
         if text.contains('\0') {
-            return Err(NO_NUL.broken());
+            return Err(NO_NUL.violation());
         }
         Ok(Self(text))
     }
@@ -72,9 +72,9 @@ impl Plaintext {
 
 impl Description {
     /// Validates a description.
-    pub fn new(text: String) -> Result<Self, Broken> {
+    pub fn new(text: String) -> Result<Self, Violation> {
         let text = Zeroizing::new(text);
-        if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.broken()) }
+        if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.violation()) }
     }
 
     /// Converts the description into a plaintext for sealing.
@@ -103,17 +103,17 @@ impl fmt::Debug for Description {
 }
 
 impl TryFrom<String> for Plaintext {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         Self::new(text)
     }
 }
 
 impl TryFrom<String> for Description {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         Self::new(text)
     }
 }

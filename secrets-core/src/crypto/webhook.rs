@@ -10,7 +10,7 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::{Undecryptable, random};
-use crate::model::{Broken, Rule};
+use crate::model::{ValidationRule, Violation};
 
 const PREFIX: &str = "whsec_";
 
@@ -31,10 +31,11 @@ impl WebhookSecret {
     }
 
     /// Validates a secret: `whsec_` and 24 to 64 bytes in base64, as Standard Webhooks requires.
-    pub fn new(text: String) -> Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be `whsec_` and 24 to 64 bytes in base64");
+    pub fn new(text: String) -> Result<Self, Violation> {
+        const RULE: ValidationRule =
+            ValidationRule::of("must be `whsec_` and 24 to 64 bytes in base64");
         let secret = Self(Zeroizing::new(text));
-        if secret.key().is_some() { Ok(secret) } else { Err(RULE.broken()) }
+        if secret.key().is_some() { Ok(secret) } else { Err(RULE.violation()) }
     }
 
     /// Creates the secret from its stored text.

@@ -100,13 +100,13 @@ impl Operation for DecideDeviceLogin {
             Err(error) => return Err(error.into()),
         }
         if self.decision == Decision::Deny {
-            cx.note.action = Some("cli.denied");
+            cx.audit.action = Some("cli.denied");
         }
-        cx.note.team = cx.personal_team().await?;
+        cx.audit.team = cx.personal_team().await?;
         let name = decided.client.hostname.as_ref().or(decided.client.name.as_ref());
-        cx.about("device_login", decided.id.uuid(), name.map_or("", |name| name.as_str()));
+        cx.set_resource("device_login", decided.id.uuid(), name.map_or("", |name| name.as_str()));
         if let Some(address) = decided.client.address {
-            cx.detail("client_address", address.to_string());
+            cx.add_detail("client_address", address.to_string());
         }
         Ok(Decided { status: status.as_str() })
     }

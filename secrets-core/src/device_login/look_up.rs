@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use super::login_of;
 use super::UserCode;
+use super::login_of;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{DisplayName, Result, Time};
 

@@ -65,14 +65,17 @@ const UNKNOWN: Error = Error::NotFound(Subject::DeviceLogin);
 
 /// Finds the unexpired login with this user code. Wrong codes are counted; after too many of
 /// them, valid codes are rejected too.
-async fn login_of<A: Access>(cx: &mut Context<'_, A>, code: &UserCode) -> Result<DeviceLoginRecord> {
+async fn login_of<A: Access>(
+    cx: &mut Context<'_, A>,
+    code: &UserCode,
+) -> Result<DeviceLoginRecord> {
     let (whose, now) = (AttemptKey::User(cx.caller.person()?.id.uuid()), cx.now());
     let attempts = cx.shared::<LoginAttempts>();
     if let Some(window) = attempts.0.look(whose, now).filter(|window| !window.admitted) {
         return Err(Error::RateLimited(window.resets_at));
     }
     let found = match code.mac(cx.keyring()) {
-        Some(mac) => cx.reads().login_of_code(&mac).await?,
+        Some(mac) => cx.reads().login_by_user_code(&mac).await?,
         None => None,
     };
     found.filter(|login| login.expires_at > now).ok_or_else(|| {

@@ -139,7 +139,7 @@ impl Serialize for Refusal {
 
 impl Operation for PollDeviceLogin {
     const NAME: &'static str = "device_login.poll";
-    const CALLERS: Callers = Callers::Anyone;
+    const CALLERS: Callers = Callers::Public;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Write;
     type Output = PollOutcome;
@@ -150,7 +150,7 @@ impl Operation for PollDeviceLogin {
             Err(refusal) => return Ok(PollOutcome::Refused(refusal)),
         };
         let mac = TokenMac::of_code(cx.keyring(), &code);
-        let Some(login) = cx.reads().login_of_device(&mac).await? else {
+        let Some(login) = cx.reads().login_by_device_code(&mac).await? else {
             return Ok(PollOutcome::Refused(Refusal::InvalidGrant));
         };
         if login.expires_at <= cx.now() {
@@ -204,7 +204,8 @@ async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Re
         Err(StoreError::Stale(_)) => return Ok(PollOutcome::Refused(Refusal::InvalidGrant)),
         Err(error) => return Err(error.into()),
     }
-    let user = login.user.ok_or_else(|| crate::model::Error::internal("an approved login has no user"))?;
+    let user =
+        login.user.ok_or_else(|| crate::model::Error::internal("an approved login has no user"))?;
     let user = cx.reads().user(user).await?.ok_or(crate::model::Error::NotFound(Subject::User))?;
     let token = TokenText::draw_cli();
     let session = CliSessionRecord {

@@ -78,9 +78,9 @@ impl Operation for RevokeCliSession {
         cx.tx()
             .delete_cli_session(user, session)
             .await
-            .map_err(|error| error.gone(Subject::CliSession))?;
-        cx.note.team = cx.personal_team().await?;
-        cx.about("cli_session", session.uuid(), "");
+            .map_err(|error| error.or_not_found(Subject::CliSession))?;
+        cx.audit.team = cx.personal_team().await?;
+        cx.set_resource("cli_session", session.uuid(), "");
         Ok(())
     }
 }

@@ -62,7 +62,7 @@ const MAX_ATTEMPTS: usize = 8;
 
 impl Operation for StartDeviceLogin {
     const NAME: &'static str = "device_login.start";
-    const CALLERS: Callers = Callers::Anyone;
+    const CALLERS: Callers = Callers::Public;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Write;
     type Output = DeviceLogin;

@@ -4,21 +4,21 @@
 //! lead into the service's own network (server-side request forgery). Connections are made only to
 //! globally reachable addresses and to those that the operator allows. The address that was checked
 //! is the one that is connected to: a name is resolved once, all its addresses are checked, and the
-//! connection goes to one of exactly these ([`Gate`], with the feature `rotators`).
+//! connection goes to one of exactly these ([`Dialer`], with the feature `rotators`).
 //!
 //! Addresses are classified by the IANA registries of special-purpose addresses (RFC 6890), read
 //! strictly.
 
 mod class;
 #[cfg(feature = "rotators")]
-mod gate;
+mod dialer;
 mod policy;
 #[cfg(test)]
 mod tests;
 
 pub use class::{Class, classify};
 #[cfg(feature = "rotators")]
-pub use gate::{Gate, Refused, Resolver, SystemResolver};
+pub use dialer::{Dialer, Refused, Resolver, SystemResolver};
 #[cfg(feature = "rotators")]
 pub(crate) use policy::name;
 pub use policy::{BadEntry, EgressPolicy, literal};

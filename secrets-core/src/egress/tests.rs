@@ -148,7 +148,7 @@ mod dialling {
     use tokio::net::TcpListener;
 
     use super::ip;
-    use crate::egress::{EgressPolicy, Gate, Refused, Resolver};
+    use crate::egress::{Dialer, EgressPolicy, Refused, Resolver};
 
     const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -197,7 +197,7 @@ mod dialling {
         let (listener, port) = listener().await;
         let resolver = resolver(&[&["127.0.0.1"], &["10.9.9.9"]]);
         let policy = EgressPolicy::parse("127.0.0.1").unwrap();
-        let gate = Gate::with_resolver(policy, resolver.clone());
+        let gate = Dialer::with_resolver(policy, resolver.clone());
 
         let stream = gate.dial("flips.example", port, PATIENCE).await.unwrap();
 
@@ -219,7 +219,7 @@ mod dialling {
             &["8.8.8.8", "169.254.169.254"],
             &["64:ff9b::7f00:1"],
         ] {
-            let gate = Gate::with_resolver(EgressPolicy::default(), resolver(&[answer]));
+            let gate = Dialer::with_resolver(EgressPolicy::default(), resolver(&[answer]));
 
             let resolved = gate.resolve("mixed.example", port).await;
             let dialled = gate.dial("mixed.example", port, PATIENCE).await.err();
@@ -234,7 +234,7 @@ mod dialling {
     async fn no_way_to_write_this_machine_reaches_it() {
         let (listener, port) = listener().await;
         // If a resolver treats the text as a name, the answer is the loopback address.
-        let gate = Gate::with_resolver(EgressPolicy::default(), resolver(&[&["127.0.0.1"]]));
+        let gate = Dialer::with_resolver(EgressPolicy::default(), resolver(&[&["127.0.0.1"]]));
 
         for line in super::CASES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let (verdict, host) = line.split_once(' ').unwrap();
@@ -249,7 +249,7 @@ mod dialling {
     #[tokio::test]
     async fn an_address_is_not_asked_for() {
         let resolver = resolver(&[&["8.8.8.8"]]);
-        let gate = Gate::with_resolver(EgressPolicy::default(), resolver.clone());
+        let gate = Dialer::with_resolver(EgressPolicy::default(), resolver.clone());
 
         assert_eq!(gate.resolve("0x7f.1", 80).await, Err(Refused::NotAllowed));
         let one = gate.resolve("[2606:4700::1111]", 443).await.unwrap();
@@ -260,7 +260,7 @@ mod dialling {
 
     #[tokio::test]
     async fn a_resolver_that_is_silent_is_not_waited_for() {
-        let gate = Gate::with_resolver(EgressPolicy::default(), Arc::new(Silent));
+        let gate = Dialer::with_resolver(EgressPolicy::default(), Arc::new(Silent));
 
         let dialled = gate.dial("slow.example", 80, Duration::from_millis(50)).await.err();
 
@@ -272,7 +272,7 @@ mod dialling {
         let (listener, port) = listener().await;
         // Nothing listens there.
         let resolver = resolver(&[&["127.0.0.2", "127.0.0.1"]]);
-        let gate = Gate::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), resolver);
+        let gate = Dialer::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), resolver);
 
         let stream = gate.dial("two.example", port, PATIENCE).await.unwrap();
 

@@ -100,11 +100,11 @@ impl Caller {
 
     /// The caller's account record. Fails if the caller is not a person with an account.
     pub fn person(&self) -> Result<&UserRecord> {
-        self.somebody().map(|person| &person.user)
+        self.as_person().map(|person| &person.user)
     }
 
     /// The caller as a person. Fails if the caller is not a person with an account.
-    pub fn somebody(&self) -> Result<&Person> {
+    pub fn as_person(&self) -> Result<&Person> {
         match &self.who {
             Who::Person(person) => Ok(person),
             Who::Token(_) => Err(Error::Forbidden(PEOPLE_ONLY)),
@@ -118,11 +118,11 @@ impl Caller {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
     /// No credential required.
-    Anyone,
+    Public,
     /// People and service tokens.
-    Any,
+    Authenticated,
     /// Any valid credential, with or without an account.
-    Known,
+    AnyCredential,
     /// People only.
     People,
     /// Service tokens only.
@@ -139,15 +139,15 @@ impl Callers {
     /// Fails unless callers of this kind are allowed. Called before anything else is checked.
     pub fn admit(self, caller: &Caller) -> Result<()> {
         match (self, &caller.who) {
-            (Self::Anyone, _)
-            | (Self::Any, Who::Person(_) | Who::Token(_))
-            | (Self::Known, Who::Person(_) | Who::Token(_) | Who::Unsynced(_))
+            (Self::Public, _)
+            | (Self::Authenticated, Who::Person(_) | Who::Token(_))
+            | (Self::AnyCredential, Who::Person(_) | Who::Token(_) | Who::Unsynced(_))
             | (Self::People, Who::Person(_))
             | (Self::Tokens, Who::Token(_))
             | (Self::Identities, Who::Person(_) | Who::Unsynced(_)) => Ok(()),
             (Self::People | Self::Identities, Who::Token(_)) => Err(Error::Forbidden(PEOPLE_ONLY)),
             (Self::Tokens, Who::Person(_) | Who::Unsynced(_)) => Err(Error::Forbidden(TOKENS_ONLY)),
-            (Self::Any | Self::People, Who::Unsynced(_)) => Err(unsynced()),
+            (Self::Authenticated | Self::People, Who::Unsynced(_)) => Err(unsynced()),
             (_, Who::Anonymous | Who::System) => Err(NO_CREDENTIAL),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Access, Caller, Engine, Note, Options, Ports, Write};
+use super::{Access, AuditContext, Caller, Engine, Options, Ports, Write};
 use crate::crypto::Keyring;
 use crate::model::{Result, Time};
 use crate::store::{Reads, Tx};
@@ -16,7 +16,7 @@ use crate::store::{Reads, Tx};
 /// authorizes the caller. A read has no method that writes.
 pub struct Context<'a, A: Access> {
     pub(crate) caller: &'a Caller,
-    pub(crate) note: Note,
+    pub(crate) audit: AuditContext,
     now: Time,
     engine: &'a Engine,
     session: Box<A::Session>,
@@ -26,7 +26,7 @@ impl<'a, A: Access> Context<'a, A> {
     /// Opens a reader or a transaction for an operation of the caller.
     pub(crate) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
         let session = A::open(engine.store()).await?;
-        Ok(Self { caller, note: Note::default(), now: engine.now(), engine, session })
+        Ok(Self { caller, audit: AuditContext::default(), now: engine.now(), engine, session })
     }
 
     /// Start time of the operation.
@@ -63,13 +63,13 @@ impl<'a, A: Access> Context<'a, A> {
     }
 
     /// Sets the resource of the audit entry.
-    pub fn about(&mut self, kind: &'static str, id: Uuid, name: impl Into<String>) {
-        self.note.resource = Some((kind, Some(id), Some(name.into())));
+    pub fn set_resource(&mut self, kind: &'static str, id: Uuid, name: impl Into<String>) {
+        self.audit.resource = Some((kind, Some(id), Some(name.into())));
     }
 
     /// Adds a detail to the audit entry. Never a secret value.
-    pub fn detail(&mut self, name: &'static str, detail: impl Into<Value>) {
-        self.note.details.insert(name.to_owned(), detail.into());
+    pub fn add_detail(&mut self, name: &'static str, detail: impl Into<Value>) {
+        self.audit.details.insert(name.to_owned(), detail.into());
     }
 
     /// The reader or transaction, for a caller that commits it.
@@ -78,8 +78,8 @@ impl<'a, A: Access> Context<'a, A> {
     }
 
     /// Session, audit context and start time, once the operation has run.
-    pub(super) fn into_parts(self) -> (Box<A::Session>, Note, Time) {
-        (self.session, self.note, self.now)
+    pub(super) fn into_parts(self) -> (Box<A::Session>, AuditContext, Time) {
+        (self.session, self.audit, self.now)
     }
 }
 

@@ -4,10 +4,10 @@
 //! reads or writes. [`Engine::perform`] is the only way to run one: it opens the store, runs the
 //! operation, writes the audit entry and commits. The engine knows no operation by name.
 
+mod audit_context;
 pub(crate) mod audit_queue;
 mod caller;
 mod context;
-mod note;
 mod offload;
 mod operation;
 mod options;
@@ -17,9 +17,9 @@ mod start;
 mod task;
 mod worker;
 
+pub(crate) use audit_context::AuditContext;
 pub use caller::{Caller, Callers, Person, Who};
 pub use context::Context;
-pub(crate) use note::Note;
 pub use operation::{Access, Audit, Operation, Read, Write};
 pub use options::{Options, Ports};
 pub use start::StartError;
@@ -71,7 +71,7 @@ impl Engine {
                 O::Access::finish(session).await?;
             }
             Audit::Read(_) if !self.options.audit_reads => {}
-            Audit::Read(_) | Audit::Export(_) if note.is_unrecorded => {}
+            Audit::Read(_) | Audit::Export(_) if note.skips_audit => {}
             Audit::Read(action) | Audit::Export(action) => {
                 // The reader is returned first: recording waits for others and for the disk.
                 drop(session);

@@ -59,7 +59,7 @@ pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
     }
     // Checked under the lock that the insert took, so that no key is ever created where data
     // exists.
-    if tx.holds_data().await? {
+    if tx.has_data().await? {
         return Err(StartError::OrphanData);
     }
     tx.commit().await?;

@@ -54,16 +54,16 @@ impl Schedule {
     /// A round at once and then at each interval, one job at a time. A job may take a minute.
     #[must_use]
     pub const fn every(interval: Duration) -> Self {
-        Self { first: Duration::ZERO, interval, timeout: Duration::from_secs(60), max_jobs: 1 }
+        Self { first: Duration::ZERO, interval, timeout: Duration::from_mins(1), max_jobs: 1 }
     }
 
     /// A round a minute after the start and then every hour. A job may take half an hour.
     #[must_use]
     pub const fn hourly() -> Self {
         Self {
-            first: Duration::from_secs(60),
-            interval: Duration::from_secs(3_600),
-            timeout: Duration::from_secs(1_800),
+            first: Duration::from_mins(1),
+            interval: Duration::from_hours(1),
+            timeout: Duration::from_mins(30),
             max_jobs: 1,
         }
     }

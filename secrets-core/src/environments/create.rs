@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Environment;
-use crate::access::{LONGEST_CHAIN, ProjectScope, TOO_LONG};
+use crate::access::{CHAIN_TOO_LONG, MAX_CHAIN_LENGTH, ProjectScope};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, Permission, ProjectRef,
@@ -44,7 +44,10 @@ impl Operation for CreateEnvironment {
         let ProjectScope { project, plan, .. } =
             cx.project(&self.project, Permission::Contribute).await?;
         // Lock the project, so that the checked chain and the count stay valid until the commit.
-        cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
+        cx.tx()
+            .lock_project(project.id)
+            .await
+            .map_err(|error| error.or_not_found(Subject::Project))?;
         let NewEnvironment { name, inherits_from, description } = self.environment;
         let parent = match inherits_from {
             Some(parent) => parent_of(cx, &self.project, parent).await?.into_iter().next(),
@@ -70,10 +73,10 @@ impl Operation for CreateEnvironment {
         let taken = || Error::taken("name", "is taken already in this project");
         cx.tx().insert_environment(&environment).await.map_err(|error| error.taken(taken()))?;
 
-        cx.note.environment = Some((environment.id, environment.name.to_string()));
-        cx.about("environment", environment.id.uuid(), environment.name.as_str());
+        cx.audit.environment = Some((environment.id, environment.name.to_string()));
+        cx.set_resource("environment", environment.id.uuid(), environment.name.as_str());
         if let Some(parent) = parent {
-            cx.detail("inherits_from", parent.name.as_str());
+            cx.add_detail("inherits_from", parent.name.as_str());
         }
         Ok(environment.into())
     }
@@ -88,14 +91,14 @@ pub(super) async fn parent_of(
     parent: EnvironmentRef,
 ) -> Result<Vec<EnvironmentRecord>> {
     let path = EnvironmentPath { project: project.clone(), environment: parent };
-    let view = cx.heritage(&path).await.map_err(|error| match error {
+    let view = cx.inheritable_chain(&path).await.map_err(|error| match error {
         Error::NotFound(Subject::Environment) => {
             Error::invalid("inherits_from", "must be an environment of this project")
         }
         other => other,
     })?;
-    if view.chain.len() >= LONGEST_CHAIN {
-        return Err(TOO_LONG);
+    if view.chain.len() >= MAX_CHAIN_LENGTH {
+        return Err(CHAIN_TOO_LONG);
     }
     Ok(view.chain.into_iter().map(|link| link.environment).collect())
 }

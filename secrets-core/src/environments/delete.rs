@@ -34,8 +34,8 @@ impl Operation for DeleteEnvironment {
         cx.tx()
             .lock_project(scope.project.id)
             .await
-            .map_err(|error| error.gone(Subject::Environment))?;
-        let children = cx.tx().heirs(environment.id).await?;
+            .map_err(|error| error.or_not_found(Subject::Environment))?;
+        let children = cx.tx().child_environments(environment.id).await?;
         if !children.is_empty() {
             let names: Vec<_> = children.iter().map(EnvironmentName::as_str).collect();
             return Err(Error::Refused {
@@ -47,8 +47,8 @@ impl Operation for DeleteEnvironment {
         cx.tx()
             .delete_environment(environment.id)
             .await
-            .map_err(|error| error.gone(Subject::Environment))?;
-        cx.about("environment", environment.id.uuid(), environment.name.as_str());
+            .map_err(|error| error.or_not_found(Subject::Environment))?;
+        cx.set_resource("environment", environment.id.uuid(), environment.name.as_str());
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ pub struct GetEnvironment {
 
 impl Operation for GetEnvironment {
     const NAME: &'static str = "environment.get";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
     type Output = Environment;

@@ -13,7 +13,7 @@ pub struct ListEnvironments {
 
 impl Operation for ListEnvironments {
     const NAME: &'static str = "environment.list";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
     type Output = Vec<Environment>;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 
 use super::{Environment, parent_of};
-use crate::access::{LONGEST_CHAIN, TOO_LONG};
+use crate::access::{CHAIN_TOO_LONG, MAX_CHAIN_LENGTH};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
     Code, EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, Permission,
@@ -62,7 +62,10 @@ impl Operation for UpdateEnvironment {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
         let project = cx.project(&self.at.project, Permission::See).await?.project;
         // Lock the project, so that no chain changes while it is checked.
-        cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
+        cx.tx()
+            .lock_project(project.id)
+            .await
+            .map_err(|error| error.or_not_found(Subject::Project))?;
         let mut environment = cx.environment(&self.at, Permission::Manage).await?.environment;
         let EnvironmentChange { name, inherits_from, description } = self.change;
         if name.is_none() && inherits_from == Parent::Same && description.is_none() {
@@ -77,8 +80,8 @@ impl Operation for UpdateEnvironment {
         let taken = || Error::taken("name", "is taken already in this project");
         cx.tx().update_environment(&environment).await.map_err(|error| error.taken(taken()))?;
 
-        cx.note.environment = Some((environment.id, environment.name.to_string()));
-        cx.about("environment", environment.id.uuid(), environment.name.as_str());
+        cx.audit.environment = Some((environment.id, environment.name.to_string()));
+        cx.set_resource("environment", environment.id.uuid(), environment.name.as_str());
         Ok(environment.into())
     }
 }
@@ -99,7 +102,7 @@ fn rename(
                     .into(),
         });
     }
-    cx.detail("renamed_from", environment.name.as_str());
+    cx.add_detail("renamed_from", environment.name.as_str());
     environment.name = name;
     Ok(())
 }
@@ -114,7 +117,7 @@ async fn inherit(
         Parent::Same => return Ok(()),
         Parent::Nothing => {
             environment.inherits_from = None;
-            cx.detail("inherits_from", serde_json::Value::Null);
+            cx.add_detail("inherits_from", serde_json::Value::Null);
             return Ok(());
         }
         Parent::Environment(parent) => parent,
@@ -123,18 +126,17 @@ async fn inherit(
     if chain.iter().any(|ancestor| ancestor.id == environment.id) {
         return Err(Error::Refused {
             code: Code::CircularInheritance,
-            reason:
-                "an environment cannot inherit from itself or from one that inherits from it"
-                    .into(),
+            reason: "an environment cannot inherit from itself or from one that inherits from it"
+                .into(),
         });
     }
     let principal = cx.caller.principal()?;
     let siblings = cx.reads().environments(environment.project, principal).await?;
-    if chain.len() + height(&siblings, environment.id) > LONGEST_CHAIN {
-        return Err(TOO_LONG);
+    if chain.len() + height(&siblings, environment.id) > MAX_CHAIN_LENGTH {
+        return Err(CHAIN_TOO_LONG);
     }
     if let Some(parent) = chain.into_iter().next() {
-        cx.detail("inherits_from", parent.name.as_str());
+        cx.add_detail("inherits_from", parent.name.as_str());
         environment.inherits_from = Some(parent.id);
     }
     Ok(())
@@ -149,7 +151,7 @@ fn height(all: &[EnvironmentRecord], environment: EnvironmentId) -> usize {
     // something other than this service.
     let above = |from: EnvironmentId| {
         std::iter::successors(Some(from), |id| parents.get(id).copied().flatten())
-            .take(LONGEST_CHAIN + 1)
+            .take(MAX_CHAIN_LENGTH + 1)
     };
     let distances = parents.keys().filter_map(|id| above(*id).position(|id| id == environment));
     distances.max().unwrap_or_default() + 1

@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::crypto::Tag;
 use crate::engine::{Audit, Callers, Context, Engine, Operation, Read};
 use crate::model::{EnvironmentId, EnvironmentPath, Result};
-use crate::secrets::chain_tag;
-use crate::store::Wanted;
+use crate::secrets::chain_etag;
+use crate::store::Selection;
 
 /// Returns the current revision of an environment's visible secrets. Used to start a watch, and to
 /// check that the caller may still read the environment.
@@ -32,15 +32,15 @@ const ETAG_NAME: &str = "watch";
 
 impl Operation for WatchEnvironment {
     const NAME: &'static str = "environment.watch";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
     type Output = Watched;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Watched> {
-        let view = cx.view(&self.at, Wanted::Nothing).await?;
+        let view = cx.view(&self.at, Selection::None).await?;
         let chain = view.chain.iter().map(|link| &link.environment);
-        let revision = chain_tag(cx.keyring(), ETAG_NAME, chain);
+        let revision = chain_etag(cx.keyring(), ETAG_NAME, chain);
         Ok(Watched { environment: view.scope.environment.id, revision })
     }
 }
@@ -49,6 +49,6 @@ impl Operation for WatchEnvironment {
 /// `None` if the environment no longer exists.
 pub async fn revision(engine: &Engine, environment: EnvironmentId) -> Result<Option<Tag>> {
     let chain = engine.store().read().await?.chain(environment).await?;
-    let revision = || chain_tag(engine.keyring(), ETAG_NAME, &chain);
+    let revision = || chain_etag(engine.keyring(), ETAG_NAME, &chain);
     Ok((!chain.is_empty()).then(revision))
 }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::secrets::reading::nearest;
-use crate::secrets::sealing::open_value;
 use crate::crypto::Plaintext;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 use crate::secrets::KeyRef;
+use crate::secrets::reading::effective_secret;
+use crate::secrets::sealing::open_value;
 
 /// Reads the value visible under a key in an environment.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Operation for GetEsoSecret {
     type Output = EsoSecret;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<EsoSecret> {
-        let (scope, seen) = nearest(cx, &self.at, &self.key).await?;
+        let (scope, seen) = effective_secret(cx, &self.at, &self.key).await?;
         let value = open_value(cx, &scope, &seen.secret).await?;
         Ok(EsoSecret { value })
     }

@@ -2,12 +2,12 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::secrets::reading::{all_visible, values};
-use crate::secrets::tagged::view_unless_held;
 use crate::crypto::Plaintext;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result, SecretKey};
-use crate::secrets::{Held, Tagged};
+use crate::secrets::reading::{effective_secrets, values};
+use crate::secrets::tagged::view_if_changed;
+use crate::secrets::{Precondition, WithETag};
 
 /// Reads all values visible in an environment. Hidden secrets are left out.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct GetEsoSecrets {
     /// Environment to read.
     pub at: EnvironmentPath,
     /// Precondition: the versions of the response that the caller already has.
-    pub held: Held,
+    pub precondition: Precondition,
 }
 
 /// Secret values by key.
@@ -33,14 +33,14 @@ impl Operation for GetEsoSecrets {
     const CALLERS: Callers = Callers::Tokens;
     const AUDIT: Audit = Audit::Export("eso.secrets_read");
     type Access = Read;
-    type Output = Tagged<EsoSecrets>;
+    type Output = WithETag<EsoSecrets>;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Tagged<EsoSecrets>> {
-        let (tag, view) = view_unless_held(cx, &self.at, "eso", &self.held).await?;
-        let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
-        let (scope, shown) = all_visible(cx, view).await?;
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<WithETag<EsoSecrets>> {
+        let (tag, view) = view_if_changed(cx, &self.at, "eso", &self.precondition).await?;
+        let Some(view) = view else { return Ok(WithETag { tag, answer: None }) };
+        let (scope, shown) = effective_secrets(cx, view).await?;
         let secrets = values(cx, &scope, shown).await?;
-        Ok(Tagged { tag, answer: Some(EsoSecrets { secrets }) })
+        Ok(WithETag { tag, answer: Some(EsoSecrets { secrets }) })
     }
 }
 

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use super::room;
 use crate::crypto::Plaintext;
-use crate::model::{Broken, Rule, SecretKey};
+use crate::model::{SecretKey, ValidationRule, Violation};
 
 /// Error of a document that does not contain secrets in the expected form. Never contains the
 /// document's text, except for a valid key.
@@ -27,12 +27,12 @@ pub enum BadDocument {
         /// True if the key violates the rule, false if the value does.
         is_key: bool,
         /// Violated rule.
-        broken: Broken,
+        broken: Violation,
     },
 }
 
 /// Numbers, `true` and `null` are rejected: their text form depends on the reader.
-const NOT_A_STRING: Rule = Rule::of("must be a string: put it in quotes");
+const NOT_A_STRING: ValidationRule = ValidationRule::of("must be a string: put it in quotes");
 
 /// Writes the secrets as a JSON object.
 #[expect(clippy::expect_used, reason = "strings written to memory cannot fail to serialize")]
@@ -126,7 +126,7 @@ fn secret(index: usize, key: &str, entry: Entry) -> Result<(SecretKey, Plaintext
     let key: SecretKey = key.parse().map_err(|broken| bad(None, true, broken))?;
     let value = match entry {
         Entry::Text(mut text) => Plaintext::new(std::mem::take(&mut *text)),
-        Entry::Other => Err(NOT_A_STRING.broken()),
+        Entry::Other => Err(NOT_A_STRING.violation()),
     };
     match value {
         Ok(value) => Ok((key, value)),

@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::is_variable;
 use crate::crypto::Plaintext;
-use crate::model::{Broken, SecretKey};
+use crate::model::{SecretKey, Violation};
 
 /// Invalid line of a `.env` file. Never contains the line's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum Reason {
     /// No `=`.
     NoAssignment,
     /// Invalid key, or value too long.
-    Broken(Broken),
+    Violation(Violation),
     /// Missing closing quote.
     OpenQuote,
     /// Text after the closing quote.
@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
             .filter(|rest| rest.starts_with([' ', '\t']))
             .unwrap_or(name)
             .trim();
-        let key = name.parse().map_err(|broken| self.bad(Reason::Broken(broken)))?;
+        let key = name.parse().map_err(|broken| self.bad(Reason::Violation(broken)))?;
 
         let line = self.line;
         self.text = self.text[offset..].trim_start_matches([' ', '\t']);
@@ -118,7 +118,7 @@ impl<'a> Parser<'a> {
             _ => unquoted(self.take_line()).to_owned(),
         };
         let value = Plaintext::new(value)
-            .map_err(|broken| BadLine { line, reason: Reason::Broken(broken) })?;
+            .map_err(|broken| BadLine { line, reason: Reason::Violation(broken) })?;
         Ok((key, value))
     }
 
@@ -182,7 +182,7 @@ impl fmt::Display for BadLine {
         write!(f, "line {}: ", self.line)?;
         match self.reason {
             Reason::NoAssignment => f.write_str("must be KEY=value"),
-            Reason::Broken(broken) => write!(f, "the key or value {broken}"),
+            Reason::Violation(broken) => write!(f, "the key or value {broken}"),
             Reason::OpenQuote => f.write_str("a quote is never closed"),
             Reason::AfterQuote => f.write_str("only a comment may stand behind the closing quote"),
         }
@@ -232,7 +232,7 @@ mod tests {
             BadLine { line: 3, reason: Reason::OpenQuote }
         );
         assert_eq!(parse("A='x' y").unwrap_err().reason, Reason::AfterQuote);
-        assert!(matches!(parse("1A=x").unwrap_err().reason, Reason::Broken(_)));
+        assert!(matches!(parse("1A=x").unwrap_err().reason, Reason::Violation(_)));
     }
 
     #[test]

@@ -9,13 +9,13 @@ use zeroize::Zeroizing;
 
 use super::{TOLD, Unfit, room};
 use crate::crypto::Plaintext;
-use crate::model::{Broken, EnvironmentName, Rule, SecretKey};
+use crate::model::{EnvironmentName, SecretKey, ValidationRule, Violation};
 
 /// Name of a Kubernetes object: a DNS subdomain (RFC 1123) of at most 253 characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectName(String);
 
-const OBJECT_NAME: Rule = Rule::of(
+const OBJECT_NAME: ValidationRule = ValidationRule::of(
     "must be 1 to 253 lower-case letters, digits, hyphens and dots, and each part between dots begin and end with a letter or digit",
 );
 
@@ -57,9 +57,9 @@ pub(super) fn manifest(
 }
 
 impl FromStr for ObjectName {
-    type Err = Broken;
+    type Err = Violation;
 
-    fn from_str(text: &str) -> Result<Self, Broken> {
+    fn from_str(text: &str) -> Result<Self, Violation> {
         let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let fits = text.len() <= 253
             && text.split('.').all(|part| {
@@ -67,7 +67,7 @@ impl FromStr for ObjectName {
                     && part.ends_with(edge)
                     && part.chars().all(|c| edge(c) || c == '-')
             });
-        if fits { Ok(Self(text.to_owned())) } else { Err(OBJECT_NAME.broken()) }
+        if fits { Ok(Self(text.to_owned())) } else { Err(OBJECT_NAME.violation()) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Accepting an invitation.
 
-use super::invitation_of_caller;
 use super::UNKNOWN;
+use super::invitation_of_caller;
 use crate::crypto::InvitationToken;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Result, Subject};
@@ -27,12 +27,12 @@ impl Operation for AcceptInvitation {
         let invitation = invitation_of_caller(cx, &self.token).await?;
         // Lock the user, so that a concurrent account deletion cannot leave a membership behind.
         let person = cx.caller.person()?.clone();
-        cx.tx().lock_user(person.id).await.map_err(|error| error.gone(Subject::User))?;
+        cx.tx().lock_user(person.id).await.map_err(|error| error.or_not_found(Subject::User))?;
         let held = cx.tx().lock_team(invitation.team).await;
-        held.map_err(|error| error.gone(Subject::Invitation))?;
+        held.map_err(|error| error.or_not_found(Subject::Invitation))?;
         // The caller that deletes the invitation has accepted it. To concurrent callers it is used.
         let used = cx.tx().delete_invitation(&invitation).await;
-        used.map_err(|error| error.gone(Subject::Invitation))?;
+        used.map_err(|error| error.or_not_found(Subject::Invitation))?;
         let member = MemberRecord::new(invitation.team, &person, invitation.role, cx.now());
         match cx.tx().insert_member(&member).await {
             Ok(()) | Err(StoreError::Duplicate(_)) => {}
@@ -40,9 +40,9 @@ impl Operation for AcceptInvitation {
         }
 
         let team = cx.reads().team(invitation.team).await?.ok_or(UNKNOWN)?;
-        cx.note.team = Some(team.id);
-        cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());
-        cx.detail("role", invitation.role.as_str());
+        cx.audit.team = Some(team.id);
+        cx.set_resource("invitation", invitation.id.uuid(), invitation.email.as_str());
+        cx.add_detail("role", invitation.role.as_str());
         Ok(team.into())
     }
 }

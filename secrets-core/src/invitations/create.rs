@@ -8,8 +8,8 @@ use crate::access::{NOT_A_MEMBER, TeamScope};
 use crate::crypto::{InvitationToken, TokenMac};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
-    BaseUrl, Broken, EmailAddress, Error, InvitationId, Permission, Quota, Result, Role, Rule,
-    TeamId,
+    BaseUrl, EmailAddress, Error, InvitationId, Permission, Quota, Result, Role, TeamId,
+    ValidationRule, Violation,
 };
 use crate::store::InvitationRecord;
 use crate::teams::TeamMember;
@@ -57,13 +57,13 @@ impl Operation for InviteMember {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<TeamMember> {
         let team = self.team.ok_or(NOT_A_MEMBER)?;
-        let scope = cx.held_team(team, Permission::Manage, NOT_A_MEMBER).await?;
+        let scope = cx.locked_team(team, Permission::Manage, NOT_A_MEMBER).await?;
         let email = self.invitation.email;
         check_new(cx, team, &email).await?;
         let plan = &scope.plan;
         if plan.limit(Quota::Members).is_some() {
             let now = cx.now();
-            let current = cx.reads().count_places(team, now).await?;
+            let current = cx.reads().count_members_and_invitations(team, now).await?;
             plan.admit(Quota::Members, current, 1)?;
         }
 
@@ -72,8 +72,8 @@ impl Operation for InviteMember {
         let inserted = cx.tx().insert_invitation(&invitation).await;
         inserted.map_err(|error| error.taken(invited()))?;
         mail::enqueue(cx, &invitation).await?;
-        cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());
-        cx.detail("role", role.as_str());
+        cx.set_resource("invitation", invitation.id.uuid(), invitation.email.as_str());
+        cx.add_detail("role", role.as_str());
         let accept_url = accept_url(cx, &invitation, &self.links);
         Ok(TeamMember::invited(invitation, accept_url))
     }
@@ -107,8 +107,8 @@ fn new_invitation(
     role: Role,
 ) -> Result<InvitationRecord> {
     let (now, inviter) = (cx.now(), cx.caller.person()?);
-    let (id, sendings) = (InvitationId::draw(now), 1);
-    let token = InvitationToken::derive(cx.keyring(), id, sendings);
+    let (id, times_sent) = (InvitationId::draw(now), 1);
+    let token = InvitationToken::derive(cx.keyring(), id, times_sent);
     Ok(InvitationRecord {
         id,
         team: scope.team.id,
@@ -116,7 +116,7 @@ fn new_invitation(
         email,
         role,
         mac: TokenMac::of(cx.keyring(), token.reveal()),
-        sendings,
+        times_sent,
         invited_by: inviter.id,
         inviter_name: inviter.name.clone(),
         inviter_email: inviter.email.clone(),
@@ -147,14 +147,14 @@ impl TeamMember {
 }
 
 impl TryFrom<String> for InvitedRole {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> std::result::Result<Self, Broken> {
-        const INVITED_ROLE: Rule = Rule::of("must be admin or member");
+    fn try_from(text: String) -> std::result::Result<Self, Violation> {
+        const INVITED_ROLE: ValidationRule = ValidationRule::of("must be admin or member");
         match text.as_str() {
             "admin" => Ok(Self::Admin),
             "member" => Ok(Self::Member),
-            _ => Err(INVITED_ROLE.broken()),
+            _ => Err(INVITED_ROLE.violation()),
         }
     }
 }

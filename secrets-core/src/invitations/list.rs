@@ -1,7 +1,7 @@
 //! Listing the invitations of a team.
 
-use super::accept_url;
 use super::TeamInvitation;
+use super::accept_url;
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{BaseUrl, Permission, Result, TeamId};

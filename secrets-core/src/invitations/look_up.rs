@@ -1,7 +1,7 @@
 //! Looking up an invitation before accepting it.
 
-use super::invitation_of_caller;
 use super::InvitationPublicInfo;
+use super::invitation_of_caller;
 use crate::crypto::InvitationToken;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;

@@ -32,7 +32,7 @@ pub(super) async fn enqueue(
     if cx.ports().mail.is_none() {
         return Ok(());
     }
-    let sending = Sending { invitation: invitation.id, number: invitation.sendings };
+    let sending = Sending { invitation: invitation.id, number: invitation.times_sent };
     let payload = serde_json::to_value(sending).map_err(Error::internal)?;
     Ok(outbox::enqueue(cx, InvitationMail.kind(), payload).await?)
 }
@@ -68,10 +68,10 @@ async fn email(engine: &Engine, mail: &Mail, payload: &str) -> Result<Option<Ema
     let sending: Sending = serde_json::from_str(payload).map_err(Error::internal)?;
     let invitation = engine.store().read().await?.invitation(sending.invitation).await?;
     let invitation = invitation.filter(|invitation| {
-        invitation.sendings == sending.number && invitation.is_pending(engine.now())
+        invitation.times_sent == sending.number && invitation.is_pending(engine.now())
     });
     Ok(invitation.map(|invitation| {
-        let token = InvitationToken::derive(engine.keyring(), invitation.id, invitation.sendings);
+        let token = InvitationToken::derive(engine.keyring(), invitation.id, invitation.times_sent);
         let link = Zeroizing::new(page(&mail.links, &token));
         message(invitation, &link)
     }))

@@ -1,7 +1,7 @@
 //! Listing the caller's own invitations.
 
-use super::invitation_token;
 use super::InvitationPublicInfo;
+use super::invitation_token;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
 
@@ -18,7 +18,7 @@ impl Operation for ListMyInvitations {
     type Output = Vec<InvitationPublicInfo>;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<InvitationPublicInfo>> {
-        let Some(email) = cx.caller.somebody()?.verified_email() else { return Ok(Vec::new()) };
+        let Some(email) = cx.caller.as_person()?.verified_email() else { return Ok(Vec::new()) };
         let now = cx.now();
         let invitations = cx.reads().invitations_to(&email).await?;
         let pending = invitations.into_iter().filter(|invitation| invitation.is_pending(now));

@@ -146,8 +146,11 @@ impl InvitationRecord {
 const UNKNOWN: Error = Error::NotFound(Subject::Invitation);
 
 /// Loads the pending invitation with this token if it is addressed to the caller.
-async fn invitation_of_caller<A: Access>(cx: &mut Context<'_, A>, token: &InvitationToken) -> Result<InvitationRecord> {
-    let email = cx.caller.somebody()?.verified_email().ok_or(UNKNOWN)?;
+async fn invitation_of_caller<A: Access>(
+    cx: &mut Context<'_, A>,
+    token: &InvitationToken,
+) -> Result<InvitationRecord> {
+    let email = cx.caller.as_person()?.verified_email().ok_or(UNKNOWN)?;
     let mac = TokenMac::of(cx.keyring(), token.reveal());
     let found = cx.reads().invitation_by_mac(&mac).await?.ok_or(UNKNOWN)?;
     let is_theirs = found.email == email && found.mac == mac && found.is_pending(cx.now());
@@ -165,12 +168,19 @@ async fn invitation_of_team<A: Access>(
     if is_theirs { Ok(found) } else { Err(UNKNOWN) }
 }
 
-fn invitation_token<A: Access>(cx: &Context<'_, A>, invitation: &InvitationRecord) -> InvitationToken {
-    InvitationToken::derive(cx.keyring(), invitation.id, invitation.sendings)
+fn invitation_token<A: Access>(
+    cx: &Context<'_, A>,
+    invitation: &InvitationRecord,
+) -> InvitationToken {
+    InvitationToken::derive(cx.keyring(), invitation.id, invitation.times_sent)
 }
 
 /// URL to accept an invitation, if the service sends no mail. The inviter passes it on.
-fn accept_url<A: Access>(cx: &Context<'_, A>, invitation: &InvitationRecord, links: &BaseUrl) -> Option<String> {
+fn accept_url<A: Access>(
+    cx: &Context<'_, A>,
+    invitation: &InvitationRecord,
+    links: &BaseUrl,
+) -> Option<String> {
     cx.ports().mail.is_none().then(|| page(links, &invitation_token(cx, invitation)))
 }
 

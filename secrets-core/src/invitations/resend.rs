@@ -32,17 +32,17 @@ impl Operation for ResendInvitation {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let unknown = || Error::NotFound(Subject::Team);
         let team = self.team.ok_or_else(unknown)?;
-        cx.held_team(team, Permission::Manage, unknown()).await?;
+        cx.locked_team(team, Permission::Manage, unknown()).await?;
         let sent = invitation_of_team(cx, team, self.invitation).await?;
         let now = cx.now();
         // The first resend is not limited, so that an email that does not arrive can be sent again
         // at once.
-        if sent.sendings > 1 && sent.last_sent_at + RESEND_INTERVAL > now {
+        if sent.times_sent > 1 && sent.last_sent_at + RESEND_INTERVAL > now {
             return Err(Error::RateLimited(sent.last_sent_at + RESEND_INTERVAL));
         }
 
         let again = InvitationRecord {
-            sendings: sent.sendings.saturating_add(1),
+            times_sent: sent.times_sent.saturating_add(1),
             last_sent_at: now,
             expires_at: now + LIFETIME,
             ..sent
@@ -50,9 +50,9 @@ impl Operation for ResendInvitation {
         let mac = TokenMac::of(cx.keyring(), invitation_token(cx, &again).reveal());
         let again = InvitationRecord { mac, ..again };
         let resent = cx.tx().resend_invitation(&again).await;
-        resent.map_err(|error| error.gone(Subject::Invitation))?;
+        resent.map_err(|error| error.or_not_found(Subject::Invitation))?;
         mail::enqueue(cx, &again).await?;
-        cx.about("invitation", again.id.uuid(), again.email.as_str());
+        cx.set_resource("invitation", again.id.uuid(), again.email.as_str());
         Ok(())
     }
 }

@@ -24,11 +24,11 @@ impl Operation for RevokeInvitation {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let unknown = || Error::NotFound(Subject::Team);
         let team = self.team.ok_or_else(unknown)?;
-        cx.held_team(team, Permission::Manage, unknown()).await?;
+        cx.locked_team(team, Permission::Manage, unknown()).await?;
         let invitation = invitation_of_team(cx, team, self.invitation).await?;
         let deleted = cx.tx().delete_invitation(&invitation).await;
-        deleted.map_err(|error| error.gone(Subject::Invitation))?;
-        cx.about("invitation", invitation.id.uuid(), invitation.email.as_str());
+        deleted.map_err(|error| error.or_not_found(Subject::Invitation))?;
+        cx.set_resource("invitation", invitation.id.uuid(), invitation.email.as_str());
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ fn member(members: &[MemberRecord], user: Option<UserId>) -> Result<&MemberRecor
 
 /// Returns an error if the team would lose its last owner. The team must be locked, or two owners
 /// could remove each other concurrently.
-fn keep_an_owner(members: &[MemberRecord], leaving: &MemberRecord) -> Result<()> {
+fn ensure_owner_remains(members: &[MemberRecord], leaving: &MemberRecord) -> Result<()> {
     let is_owner = |member: &&MemberRecord| member.role == Role::Owner;
     let mut others = members.iter().filter(is_owner).filter(|member| member.user != leaving.user);
     if leaving.role != Role::Owner || others.next().is_some() {

@@ -1,6 +1,6 @@
 //! Removing a member from a team.
 
-use super::{OWNERS_ONLY, keep_an_owner, member};
+use super::{OWNERS_ONLY, ensure_owner_remains, member};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Error, Permission, Result, Role, Subject, TeamId, UserId};
 
@@ -25,18 +25,18 @@ impl Operation for RemoveMember {
         let team = self.team.ok_or_else(unknown)?;
         let leaves = self.user == Some(cx.caller.person()?.id);
         let wanted = if leaves { Permission::See } else { Permission::Manage };
-        let scope = cx.held_team(team, wanted, unknown()).await?;
+        let scope = cx.locked_team(team, wanted, unknown()).await?;
         let members = cx.reads().members(&[team]).await?;
         let member = member(&members, self.user)?;
         if member.role == Role::Owner && scope.role != Role::Owner {
             return Err(OWNERS_ONLY);
         }
-        keep_an_owner(&members, member)?;
+        ensure_owner_remains(&members, member)?;
 
         let gone = cx.tx().delete_member(team, member.user).await;
-        gone.map_err(|error| error.gone(Subject::User))?;
-        cx.about("member", member.user.uuid(), member.email.as_str());
-        cx.detail("role", member.role.as_str());
+        gone.map_err(|error| error.or_not_found(Subject::User))?;
+        cx.set_resource("member", member.user.uuid(), member.email.as_str());
+        cx.add_detail("role", member.role.as_str());
         Ok(())
     }
 }

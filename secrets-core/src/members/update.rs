@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{OWNERS_ONLY, keep_an_owner, member};
+use super::{OWNERS_ONLY, ensure_owner_remains, member};
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, Result, Role, Subject, TeamId, UserId};
@@ -37,7 +37,7 @@ impl Operation for UpdateMember {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<TeamMember> {
         let team = self.team.ok_or(NOT_A_MEMBER)?;
-        let scope = cx.held_team(team, Permission::Manage, NOT_A_MEMBER).await?;
+        let scope = cx.locked_team(team, Permission::Manage, NOT_A_MEMBER).await?;
         let members = cx.reads().members(&[team]).await?;
         let member = member(&members, self.user)?;
         let role = self.change.role;
@@ -45,14 +45,14 @@ impl Operation for UpdateMember {
             return Err(OWNERS_ONLY);
         }
         if role != Role::Owner {
-            keep_an_owner(&members, member)?;
+            ensure_owner_remains(&members, member)?;
         }
 
         let changed = MemberRecord { role, updated_at: cx.now(), ..member.clone() };
-        cx.tx().update_member(&changed).await.map_err(|error| error.gone(Subject::User))?;
-        cx.about("member", member.user.uuid(), member.email.as_str());
-        cx.detail("role", role.as_str());
-        cx.detail("previous_role", member.role.as_str());
+        cx.tx().update_member(&changed).await.map_err(|error| error.or_not_found(Subject::User))?;
+        cx.set_resource("member", member.user.uuid(), member.email.as_str());
+        cx.add_detail("role", role.as_str());
+        cx.add_detail("previous_role", member.role.as_str());
         Ok(changed.into())
     }
 }

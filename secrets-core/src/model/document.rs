@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use crate::model::object::Object;
-use crate::model::{Code, Error, FieldError, Result, Rule};
+use crate::model::{Code, Error, FieldError, Result, ValidationRule};
 
 /// Parses a JSON object. Errors name the field and the rule, and never repeat the input.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
@@ -54,7 +54,7 @@ fn malformed(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
             format!("must be {expected}"),
         );
     }
-    let code = Rule::code_of(text);
+    let code = ValidationRule::code_of(text);
     if text.starts_with("must ") {
         return field_error(field_or_body(&path), code, text.to_owned());
     }

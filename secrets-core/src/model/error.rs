@@ -30,7 +30,7 @@ pub enum Error {
     /// No credential, or one that is not valid. The text never reveals which part failed.
     Unauthenticated(&'static str),
     /// The caller is authenticated, but the credential may not be used from this network address.
-    Elsewhere(&'static str),
+    AddressNotAllowed(&'static str),
     /// The caller is authenticated, but lacks permission.
     Forbidden(&'static str),
     /// The resource does not exist, or the caller may not know that it exists.
@@ -212,7 +212,7 @@ impl Error {
             Self::Invalid(_) => "invalid",
             Self::Refused { .. } => "refused",
             Self::Unauthenticated(_) => "unauthenticated",
-            Self::Elsewhere(_) => "elsewhere",
+            Self::AddressNotAllowed(_) => "elsewhere",
             Self::Forbidden(_) => "forbidden",
             Self::NotFound(_) => "not_found",
             Self::Conflict(_) => "conflict",
@@ -233,7 +233,7 @@ impl Error {
             }
             Self::Refused { code, .. } => *code,
             Self::Unauthenticated(_) => Code::Unauthorized,
-            Self::Elsewhere(_) => Code::IpNotAllowed,
+            Self::AddressNotAllowed(_) => Code::IpNotAllowed,
             Self::Forbidden(_) => Code::Forbidden,
             Self::NotFound(_) => Code::NotFound,
             Self::Conflict(_) => Code::AlreadyExists,
@@ -268,9 +268,9 @@ impl fmt::Display for Error {
                 }
             },
             Self::Refused { reason, .. } => f.write_str(reason),
-            Self::Unauthenticated(reason) | Self::Elsewhere(reason) | Self::Forbidden(reason) => {
-                f.write_str(reason)
-            }
+            Self::Unauthenticated(reason)
+            | Self::AddressNotAllowed(reason)
+            | Self::Forbidden(reason) => f.write_str(reason),
             Self::NotFound(subject) => write!(f, "{subject} not found"),
             Self::Conflict(Subject::Secret) => {
                 f.write_str("a secret with this key already exists in this environment")

@@ -38,11 +38,11 @@ macro_rules! kinds {
         }
 
         impl TryFrom<String> for $kind {
-            type Error = Broken;
+            type Error = Violation;
 
-            fn try_from(text: String) -> Result<Self, Broken> {
-                const RULE: Rule = Rule::of($rule);
-                Self::from_name(&text).ok_or(RULE.broken())
+            fn try_from(text: String) -> Result<Self, Violation> {
+                const RULE: ValidationRule = ValidationRule::of($rule);
+                Self::from_name(&text).ok_or(RULE.violation())
             }
         }
     };

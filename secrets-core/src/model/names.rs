@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::model::rule::{RESERVED_KEY, SECRET_KEY, SUMMARY};
-use crate::model::{Broken, Rule, ids};
+use crate::model::{ValidationRule, Violation, ids};
 
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
@@ -25,9 +25,9 @@ macro_rules! names {
         }
 
         impl FromStr for $name {
-            type Err = Broken;
+            type Err = Violation;
 
-            fn from_str(text: &str) -> Result<Self, Broken> {
+            fn from_str(text: &str) -> Result<Self, Violation> {
                 text.to_owned().try_into()
             }
         }
@@ -84,26 +84,28 @@ names! {
     Summary
 }
 
-const DISPLAY_NAME: Rule = Rule::of("must be 1 to 100 characters without control characters");
-const EMAIL_ADDRESS: Rule = Rule::of("must be an e-mail address of at most 254 characters");
-const ENVIRONMENT_NAME: Rule = Rule::of(
+const DISPLAY_NAME: ValidationRule =
+    ValidationRule::of("must be 1 to 100 characters without control characters");
+const EMAIL_ADDRESS: ValidationRule =
+    ValidationRule::of("must be an e-mail address of at most 254 characters");
+const ENVIRONMENT_NAME: ValidationRule = ValidationRule::of(
     "must be 1 to 64 letters, digits, underscores and hyphens, begin with a letter or digit, and not be a UUID",
 );
-const ROTATION_NAME: Rule = Rule::of(
+const ROTATION_NAME: ValidationRule = ValidationRule::of(
     "must be 1 to 63 letters, digits, underscores and hyphens, begin with a letter or digit, and not be `test`",
 );
-const SLUG: Rule = Rule::of(
+const SLUG: ValidationRule = ValidationRule::of(
     "must be 1 to 64 lower-case letters, digits and hyphens, begin and end with a letter or digit, and not be a UUID",
 );
 
 impl TryFrom<String> for DisplayName {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         let trimmed = text.trim();
         let length = trimmed.chars().count();
         let fits = (1..=100).contains(&length) && !trimmed.chars().any(is_invisible);
-        if fits { Ok(Self(trimmed.to_owned())) } else { Err(DISPLAY_NAME.broken()) }
+        if fits { Ok(Self(trimmed.to_owned())) } else { Err(DISPLAY_NAME.violation()) }
     }
 }
 
@@ -116,42 +118,43 @@ impl DisplayName {
 }
 
 impl TryFrom<String> for EmailAddress {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         let email = text.trim().to_lowercase();
         let parts =
             email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
         let fits = parts.is_some_and(|(_, domain)| !domain.contains('@'))
             && email.len() <= 254
             && !email.chars().any(|c| c.is_whitespace() || is_invisible(c));
-        if fits { Ok(Self(email)) } else { Err(EMAIL_ADDRESS.broken()) }
+        if fits { Ok(Self(email)) } else { Err(EMAIL_ADDRESS.violation()) }
     }
 }
 
 impl TryFrom<String> for EnvironmentName {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         let fits = (1..=64).contains(&text.len())
             && text.starts_with(|first: char| first.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
             && ids::parse(&text).is_none();
-        if fits { Ok(Self(text)) } else { Err(ENVIRONMENT_NAME.broken()) }
+        if fits { Ok(Self(text)) } else { Err(ENVIRONMENT_NAME.violation()) }
     }
 }
 
 impl TryFrom<String> for PlanName {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
-        const PLAN: Rule =
-            Rule::of("must be 1 to 64 lower-case letters, digits, underscores and hyphens");
+    fn try_from(text: String) -> Result<Self, Violation> {
+        const PLAN: ValidationRule = ValidationRule::of(
+            "must be 1 to 64 lower-case letters, digits, underscores and hyphens",
+        );
         let fits = (1..=64).contains(&text.len())
             && text
                 .chars()
                 .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c));
-        if fits { Ok(Self(text)) } else { Err(PLAN.broken()) }
+        if fits { Ok(Self(text)) } else { Err(PLAN.violation()) }
     }
 }
 
@@ -163,54 +166,54 @@ impl PlanName {
 }
 
 impl TryFrom<String> for RotationName {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         // The path `…/rotations/test` is an operation: a rotation with that name would be
         // unreachable.
         let fits = (1..=63).contains(&text.len())
             && text.starts_with(|first: char| first.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
             && text != "test";
-        if fits { Ok(Self(text)) } else { Err(ROTATION_NAME.broken()) }
+        if fits { Ok(Self(text)) } else { Err(ROTATION_NAME.violation()) }
     }
 }
 
 impl TryFrom<String> for SecretKey {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         // The paths `…/secrets/export` and `…/secrets/bulk` are operations: a key with that name
         // could never be read, and a request for it would return all values.
         if text == "export" || text == "bulk" {
-            return Err(RESERVED_KEY.broken());
+            return Err(RESERVED_KEY.violation());
         }
         let fits = (1..=255).contains(&text.len())
             && text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
             && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
-        if fits { Ok(Self(text)) } else { Err(SECRET_KEY.broken()) }
+        if fits { Ok(Self(text)) } else { Err(SECRET_KEY.violation()) }
     }
 }
 
 impl TryFrom<String> for Summary {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
-        if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.broken()) }
+    fn try_from(text: String) -> Result<Self, Violation> {
+        if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.violation()) }
     }
 }
 
 impl TryFrom<String> for Slug {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
+    fn try_from(text: String) -> Result<Self, Violation> {
         let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let fits = (1..=64).contains(&text.len())
             && text.starts_with(edge)
             && text.ends_with(edge)
             && text.chars().all(|c| edge(c) || c == '-')
             && ids::parse(&text).is_none();
-        if fits { Ok(Self(text)) } else { Err(SLUG.broken()) }
+        if fits { Ok(Self(text)) } else { Err(SLUG.violation()) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Broken, Rule};
+use crate::model::{ValidationRule, Violation};
 
 /// Role of a person in a team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -79,11 +79,11 @@ impl Role {
 }
 
 impl TryFrom<String> for Role {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
-        const ROLE: Rule = Rule::of("must be owner, admin or member");
-        Self::from_name(&text).ok_or(ROLE.broken())
+    fn try_from(text: String) -> Result<Self, Violation> {
+        const ROLE: ValidationRule = ValidationRule::of("must be owner, admin or member");
+        Self::from_name(&text).ok_or(ROLE.violation())
     }
 }
 
@@ -134,9 +134,9 @@ impl FromStr for MemberAccess {
 const INVALID_ACCESS: &str = "must be none, read, write or admin";
 
 impl TryFrom<String> for MemberAccess {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> Result<Self, Broken> {
-        text.parse().map_err(|_| Rule::of(INVALID_ACCESS).broken())
+    fn try_from(text: String) -> Result<Self, Violation> {
+        text.parse().map_err(|_| ValidationRule::of(INVALID_ACCESS).violation())
     }
 }

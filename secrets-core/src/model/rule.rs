@@ -1,7 +1,7 @@
 //! Validation rules for single values, so that every host reports the same errors.
 //!
-//! A value type returns [`Broken`] for an invalid value, which carries the rule's text and never
-//! the value. If a decoder in between keeps only the text (as serde does), [`Rule::code_of`] finds
+//! A value type returns [`Violation`] for an invalid value, which carries the rule's text and never
+//! the value. If a decoder in between keeps only the text (as serde does), [`ValidationRule::code_of`] finds
 //! the code again.
 
 use std::fmt;
@@ -10,36 +10,36 @@ use crate::model::{Code, FieldError};
 
 /// Validation rule for one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
+pub struct ValidationRule {
     code: Code,
     text: &'static str,
 }
 
 /// Violation of a validation rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Broken(Rule);
+pub struct Violation(ValidationRule);
 
-/// Rule for secret keys.
-pub(crate) const SECRET_KEY: Rule = Rule {
+/// Validation rule for secret keys.
+pub(crate) const SECRET_KEY: ValidationRule = ValidationRule {
     code: Code::InvalidKey,
     text: "must be 1 to 255 letters, digits, underscores, dots and hyphens, and begin with a letter or underscore",
 };
 
-/// Rule against keys that are also paths of the API.
-pub(crate) const RESERVED_KEY: Rule = Rule {
+/// Validation rule against keys that are also paths of the API.
+pub(crate) const RESERVED_KEY: ValidationRule = ValidationRule {
     code: Code::ReservedKey,
     text: "must not be `export` or `bulk`, which the interface uses itself",
 };
 
-/// Rule for the size of secret values.
-pub(crate) const VALUE_SIZE: Rule =
-    Rule { code: Code::ValueTooLarge, text: "must be at most 65536 bytes of UTF-8" };
+/// Validation rule for the size of secret values.
+pub(crate) const VALUE_SIZE: ValidationRule =
+    ValidationRule { code: Code::ValueTooLarge, text: "must be at most 65536 bytes of UTF-8" };
 
-/// Rule for descriptions.
-pub(crate) const SUMMARY: Rule =
-    Rule::of("must be at most 500 characters without control characters");
+/// Validation rule for descriptions.
+pub(crate) const SUMMARY: ValidationRule =
+    ValidationRule::of("must be at most 500 characters without control characters");
 
-impl Rule {
+impl ValidationRule {
     /// Creates a rule with the general code [`Code::InvalidRequest`].
     #[must_use]
     pub const fn of(text: &'static str) -> Self {
@@ -48,8 +48,8 @@ impl Rule {
 
     /// Returns the violation of this rule.
     #[must_use]
-    pub const fn broken(self) -> Broken {
-        Broken(self)
+    pub const fn violation(self) -> Violation {
+        Violation(self)
     }
 
     /// Code of the rule with this text.
@@ -62,17 +62,17 @@ impl Rule {
     }
 }
 
-impl Broken {
+impl Violation {
     /// Converts to an error of the named field.
     pub fn at(self, field: impl Into<String>) -> FieldError {
         FieldError::new(field, self.0.code, self.0.text)
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.text)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for Violation {}

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::kinds::kinds;
-use super::{Broken, Rule};
+use super::{ValidationRule, Violation};
 
 kinds! {
     /// Triage status of a finding.

@@ -103,7 +103,7 @@ pub async fn deliver(engine: &Engine, channel: &dyn Channel, claimed: Claimed) -
 pub async fn end_claims(engine: &Engine) -> StoreResult<()> {
     let now = engine.now();
     let mut tx = engine.store().begin().await?;
-    tx.hasten_deliveries(now, now + CLAIM_DURATION).await?;
+    tx.release_claims(now, now + CLAIM_DURATION).await?;
     tx.commit().await
 }
 

@@ -89,10 +89,13 @@ impl Operation for PutPermissionDefault {
             set_by: cx.caller.actor(),
             updated_at: cx.now(),
         };
-        cx.tx().lock_project(project.id).await.map_err(|error| error.gone(Subject::Project))?;
+        cx.tx()
+            .lock_project(project.id)
+            .await
+            .map_err(|error| error.or_not_found(Subject::Project))?;
         cx.tx().put_permission_default(&record).await?;
-        cx.about("permission_defaults", project.id.uuid(), project.name.as_str());
-        cx.detail("role", record.access.as_str());
+        cx.set_resource("permission_defaults", project.id.uuid(), project.name.as_str());
+        cx.add_detail("role", record.access.as_str());
         Ok(record.into())
     }
 }
@@ -109,8 +112,8 @@ impl Operation for DeletePermissionDefault {
         cx.tx()
             .delete_permission_default(project.id)
             .await
-            .map_err(|error| error.gone(Subject::Permission))?;
-        cx.about("permission_defaults", project.id.uuid(), project.name.as_str());
+            .map_err(|error| error.or_not_found(Subject::Permission))?;
+        cx.set_resource("permission_defaults", project.id.uuid(), project.name.as_str());
         Ok(())
     }
 }

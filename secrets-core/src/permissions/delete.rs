@@ -35,9 +35,9 @@ impl Operation for DeletePermission {
         cx.tx()
             .delete_permission(environment.id, user)
             .await
-            .map_err(|error| error.gone(Subject::Permission))?;
-        cx.about("permission", super::pair(environment.id, user), environment.name.as_str());
-        cx.detail("user_id", user.to_string());
+            .map_err(|error| error.or_not_found(Subject::Permission))?;
+        cx.set_resource("permission", super::pair(environment.id, user), environment.name.as_str());
+        cx.add_detail("user_id", user.to_string());
         Ok(())
     }
 }

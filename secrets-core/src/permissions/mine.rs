@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::EnvironmentPermission;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{MemberAccess, Permission, ProjectRef, Result, Role};
-use crate::store::Standing;
+use crate::store::Relation;
 
 /// The caller's access to each environment of a project.
 #[derive(Debug, Serialize)]
@@ -36,9 +36,9 @@ impl Operation for GetMyPermissions {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<MyPermissions> {
         let scope = cx.project(&self.project, Permission::See).await?;
-        let role = match scope.standing {
-            Standing::Member(role) => role,
-            Standing::Stranger | Standing::Token => Role::Member,
+        let role = match scope.relation {
+            Relation::Member(role) => role,
+            Relation::None | Relation::Token => Role::Member,
         };
         let (principal, project) = (cx.caller.principal()?, scope.project.id);
         let user = cx.caller.person()?;

@@ -80,7 +80,7 @@ impl Operation for PutPermission {
         let user_id = self.user.ok_or_else(unknown)?;
         let granted = Granted { user_id, role: self.permission.role };
         let permission = grant(cx, &scope, &[granted]).await?.pop().ok_or_else(unknown)?;
-        cx.about("permission", permission.id, permission.environment_name.as_str());
+        cx.set_resource("permission", permission.id, permission.environment_name.as_str());
         Ok(permission)
     }
 }
@@ -151,7 +151,7 @@ async fn grant(
         ));
         details.push(json!({ "user_id": member.user, "role": access }));
     }
-    cx.detail("permissions", details);
+    cx.add_detail("permissions", details);
     Ok(permissions)
 }
 
@@ -162,8 +162,8 @@ async fn held_members(
     scope: &EnvironmentScope,
 ) -> Result<HashMap<UserId, MemberRecord>> {
     let (team, project) = (scope.project.team, scope.project.id);
-    cx.tx().lock_team(team).await.map_err(|error| error.gone(Subject::Project))?;
-    cx.tx().lock_project(project).await.map_err(|error| error.gone(Subject::Project))?;
+    cx.tx().lock_team(team).await.map_err(|error| error.or_not_found(Subject::Project))?;
+    cx.tx().lock_project(project).await.map_err(|error| error.or_not_found(Subject::Project))?;
     let principal = cx.caller.principal()?;
     let environments = cx.reads().environments(project, principal).await?;
     if !environments.iter().any(|environment| environment.id == scope.environment.id) {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::rotations::{ConnectionMethod, Integration};
-use super::timer::Timer;
 use super::rotator::{DatabaseRotator, Fault, Target, TargetError};
+use super::timer::Timer;
+use crate::model::rotations::{ConnectionMethod, Integration};
 
 /// Drivers that change credentials on databases, with the timer and the timings of rotations.
 #[derive(Clone)]
@@ -36,10 +36,10 @@ pub struct Timings {
     pub verify: Duration,
     /// Maximum time a manual rotation takes before the caller gets a result.
     pub budget: Duration,
-    /// Delay after the first failure; doubled after each further failure, up to `longest_backoff`.
+    /// Delay after the first failure; doubled after each further failure, up to `max_backoff`.
     pub backoff: Duration,
     /// Maximum delay after a failure.
-    pub longest_backoff: Duration,
+    pub max_backoff: Duration,
     /// Retry interval of rotations in error.
     pub probe: Duration,
     /// Grace period of the previous credential. `None` means a day, or half the interval if that is
@@ -67,7 +67,7 @@ impl Default for Timings {
             verify: minutes(1),
             budget: Duration::from_secs(45),
             backoff: minutes(5),
-            longest_backoff: minutes(6 * 60),
+            max_backoff: minutes(6 * 60),
             probe: minutes(24 * 60),
             grace: None,
             retire: minutes(5),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use url::{Position, Url};
 
 use crate::egress::EgressPolicy;
-use crate::model::{Broken, Error, Result, Rule};
+use crate::model::{Error, Result, ValidationRule, Violation};
 
 /// URL of a webhook: `https://`, or `http://` to destinations that the operator allows; at most
 /// 2,048 characters, without credentials and without a fragment. The path or query may contain a
@@ -21,7 +21,7 @@ pub struct WebhookUrl {
 /// Maximum length of a URL in characters.
 const MAX_LENGTH: usize = 2_048;
 
-const RULE: Rule = Rule::of(
+const RULE: ValidationRule = ValidationRule::of(
     "must be an https:// address of at most 2048 characters, without credentials and without a fragment",
 );
 
@@ -79,25 +79,25 @@ impl WebhookUrl {
 }
 
 impl TryFrom<String> for WebhookUrl {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> std::result::Result<Self, Broken> {
+    fn try_from(text: String) -> std::result::Result<Self, Violation> {
         // Check strictly before parsing: the WHATWG URL parser would repair much of what is
         // rejected here.
         let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-        let rest = rest.ok_or(RULE.broken())?;
+        let rest = rest.ok_or(RULE.violation())?;
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, after) = rest.split_at(end);
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\\' | b'#');
         if text.len() > MAX_LENGTH || authority.contains('@') || !after.bytes().all(is_plain) {
-            return Err(RULE.broken());
+            return Err(RULE.violation());
         }
         if authority.is_empty() || !authority.bytes().all(is_plain) {
-            return Err(RULE.broken());
+            return Err(RULE.violation());
         }
         match Url::parse(&text) {
             Ok(url) if url.port_or_known_default() != Some(0) => Ok(Self { text, url }),
-            _ => Err(RULE.broken()),
+            _ => Err(RULE.violation()),
         }
     }
 }

@@ -56,7 +56,7 @@ impl Operation for CreateProject {
         let NewProject { name, team_id, description, slug } = self.project;
         let team = match team_id {
             Some(team) => team,
-            None => cx.own_team().await?,
+            None => cx.default_team().await?,
         };
         let unknown = Error::Forbidden("you are not a member of this team");
         let scope = cx.team(team, Permission::Contribute, unknown).await?;
@@ -82,8 +82,8 @@ impl Operation for CreateProject {
             cx.tx().insert_environment(&environment).await?;
         }
 
-        cx.note.project = Some((project.id, project.name.to_string()));
-        cx.about("project", project.id.uuid(), project.name.as_str());
+        cx.audit.project = Some((project.id, project.name.to_string()));
+        cx.set_resource("project", project.id.uuid(), project.name.as_str());
         Ok(project.into())
     }
 }

@@ -28,10 +28,10 @@ impl Operation for DeleteProject {
         cx.tx()
             .delete_project(project.id, now)
             .await
-            .map_err(|error| error.gone(Subject::Project))?;
+            .map_err(|error| error.or_not_found(Subject::Project))?;
         let (code, message) = DELETED;
         cx.tx().disable_rotations(project.id, code, message, now).await?;
-        cx.about("project", project.id.uuid(), project.name.as_str());
+        cx.set_resource("project", project.id.uuid(), project.name.as_str());
         Ok(())
     }
 }

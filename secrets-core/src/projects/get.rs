@@ -27,7 +27,7 @@ pub struct ProjectWithEnvironments {
 
 impl Operation for GetProject {
     const NAME: &'static str = "project.get";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
     type Output = ProjectWithEnvironments;

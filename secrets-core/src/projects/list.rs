@@ -11,7 +11,7 @@ pub struct ListProjects;
 
 impl Operation for ListProjects {
     const NAME: &'static str = "project.list";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
     type Output = Vec<Project>;

@@ -2,10 +2,10 @@
 
 use chrono::TimeDelta;
 
-use crate::access::RESTORABLE;
-use crate::engine::{Caller, Engine, Note, Periodic, Schedule};
+use crate::access::RESTORE_PERIOD;
+use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule};
 use crate::model::{Result, Time};
-use crate::store::{ProjectRecord, Purge};
+use crate::store::{ProjectRecord, PurgeProgress};
 
 /// Safety margin added to the restore period. The clocks of nodes differ, and no node may delete a
 /// project that another can still restore.
@@ -28,10 +28,10 @@ pub const PURGE: Periodic = Periodic {
 /// restored, in small transactions, so that other writers are not blocked for long. Returns the
 /// number of projects purged. A row without a name remains, so that the slug is never reused.
 pub async fn purge(engine: &Engine) -> Result<usize> {
-    let before = engine.now() - RESTORABLE - MARGIN;
-    let expired = engine.store().read().await?.doomed_projects(before, MAX_PROJECTS).await?;
+    let before = engine.now() - RESTORE_PERIOD - MARGIN;
+    let expired = engine.store().read().await?.purgeable_projects(before, MAX_PROJECTS).await?;
     for project in &expired {
-        while purge_batch(engine, project, before).await? == Purge::Some {}
+        while purge_batch(engine, project, before).await? == PurgeProgress::Partial {}
     }
     if !expired.is_empty() {
         tracing::info!(projects = expired.len(), "purged deleted projects");
@@ -39,15 +39,19 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
     Ok(expired.len())
 }
 
-async fn purge_batch(engine: &Engine, project: &ProjectRecord, before: Time) -> Result<Purge> {
+async fn purge_batch(
+    engine: &Engine,
+    project: &ProjectRecord,
+    before: Time,
+) -> Result<PurgeProgress> {
     let mut tx = engine.store().begin().await?;
     let purge = tx.purge_project(project.id, before, MAX_ROWS).await?;
-    if purge == Purge::Rest {
-        let note = Note {
+    if purge == PurgeProgress::Complete {
+        let note = AuditContext {
             team: Some(project.team),
             project: Some((project.id, project.slug.to_string())),
             resource: Some(("project", Some(project.id.uuid()), None)),
-            ..Note::default()
+            ..AuditContext::default()
         };
         let entry = note.into_entry(&Caller::system(), "project.purged", engine.now());
         tx.insert_audit(&[entry]).await?;

@@ -29,12 +29,12 @@ impl Operation for RestoreProject {
             scope.plan.admit(Quota::Projects, current, 1)?;
         }
         project.updated_at = cx.now();
-        let since = project.updated_at - crate::access::RESTORABLE;
+        let since = project.updated_at - crate::access::RESTORE_PERIOD;
         cx.tx()
             .restore_project(project.id, project.updated_at, since)
             .await
-            .map_err(|error| error.gone(Subject::Project))?;
-        cx.about("project", project.id.uuid(), project.name.as_str());
+            .map_err(|error| error.or_not_found(Subject::Project))?;
+        cx.set_resource("project", project.id.uuid(), project.name.as_str());
         Ok(project.into())
     }
 }

@@ -41,9 +41,12 @@ impl Operation for UpdateProject {
         project.name = name.unwrap_or(project.name);
         project.description = description.map(Into::into).or(project.description);
         project.updated_at = cx.now();
-        cx.tx().update_project(&project).await.map_err(|error| error.gone(Subject::Project))?;
+        cx.tx()
+            .update_project(&project)
+            .await
+            .map_err(|error| error.or_not_found(Subject::Project))?;
 
-        cx.about("project", project.id.uuid(), project.name.as_str());
+        cx.set_resource("project", project.id.uuid(), project.name.as_str());
         Ok(project.into())
     }
 }

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use self::input::Input;
 use crate::account::{
-    DeleteAccount, ExportAccount, GetAccount, NewArchive, ExportAccountSecrets, UpdateAccount,
+    DeleteAccount, ExportAccount, ExportAccountSecrets, GetAccount, NewArchive, UpdateAccount,
 };
-use crate::audit::{AuditOf, AuditQuery, ListAudit};
+use crate::audit::{AuditQuery, AuditTeams, ListAudit};
 use crate::billing::{GetBilling, GetUsage, SetPlan};
 use crate::device_login::{
     ApproveDeviceLogin, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin, PollDeviceLogin,
@@ -31,7 +31,7 @@ use crate::invitations::{
     ResendInvitation, RevokeInvitation,
 };
 use crate::members::{RemoveMember, UpdateMember};
-use crate::model::{Broken, Error, ProjectRef, Result, Subject};
+use crate::model::{Error, ProjectRef, Result, Subject, Violation};
 use crate::permissions::{
     DeletePermission, DeletePermissionDefault, GetMyPermissions, GetPermissionDefault,
     ListPermissions, PutPermission, PutPermissionDefault, PutPermissions,
@@ -48,8 +48,8 @@ use crate::rotations::{
 };
 use crate::scans::{CreateScan, DeleteScan, GetScan, ListScans, UpdateFinding};
 use crate::secrets::{
-    CreateSecret, DeleteSecret, ExportSecrets, GetSecret, Held, ImportSecrets, ListSecrets,
-    ReadHistory, RollBackSecret, SubmittedImport, ExportBundle, UpdateSecret,
+    CreateSecret, DeleteSecret, ExportBundle, ExportSecrets, GetSecret, ImportSecrets, ListSecrets,
+    Precondition, ReadHistory, RollBackSecret, SubmittedImport, UpdateSecret,
 };
 use crate::service::Service;
 use crate::teams::{CreateTeam, GetTeam, ListTeams};
@@ -158,7 +158,7 @@ operations! { |input, engine|
     PutPermissionDefault { project: input.project()?, permission: input.rest()? }
     DeletePermissionDefault { project: input.project()? }
 
-    ListSecrets { at: input.environment()?, held: Held::Nothing }
+    ListSecrets { at: input.environment()?, precondition: Precondition::None }
     CreateSecret { at: input.environment()?, secret: input.rest()? }
     GetSecret { at: input.environment()?, key: input.key()? }
     UpdateSecret { at: input.environment()?, key: input.key()?, change: input.rest()? }
@@ -173,9 +173,9 @@ operations! { |input, engine|
             text.parse().map_err(|rule: &str| Error::invalid("format", rule))
         })?,
         name: input.parsed("name", |text| {
-            text.parse().map_err(|broken: Broken| Error::Invalid(vec![broken.at("name")]))
+            text.parse().map_err(|broken: Violation| Error::Invalid(vec![broken.at("name")]))
         })?,
-        held: Held::Nothing,
+        precondition: Precondition::None,
     }
     ImportSecrets {
         at: input.environment()?,
@@ -192,7 +192,7 @@ operations! { |input, engine|
     RollBackSecret { at: input.environment()?, key: input.key()?, rollback: input.rest()? }
 
     GetEsoSecret { at: input.environment_as("env")?, key: input.key()? }
-    GetEsoSecrets { at: input.environment_as("env")?, held: Held::Nothing }
+    GetEsoSecrets { at: input.environment_as("env")?, precondition: Precondition::None }
 
     ListTokens { team: input.id_if_any("team_id")? }
     CreateToken { token: input.rest()? }
@@ -278,9 +278,9 @@ fn project_if_any(input: &mut Input) -> Result<Option<ProjectRef>> {
     Ok(input.text_if_any("project_id")?.map(Into::into))
 }
 
-fn whose(input: &mut Input) -> Result<AuditOf> {
+fn whose(input: &mut Input) -> Result<AuditTeams> {
     let team = input.id_if_any("team_id")?;
-    Ok(team.map_or(AuditOf::Managed, |team| AuditOf::Team(Some(team))))
+    Ok(team.map_or(AuditTeams::Managed, |team| AuditTeams::Team(Some(team))))
 }
 
 fn audit_query(input: &mut Input) -> Result<AuditQuery> {

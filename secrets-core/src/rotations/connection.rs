@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::sealing::{Kept, Seals};
+use super::sealing::{SealedField, Sealer};
 use crate::crypto::{Plaintext, Sealed};
 use crate::egress::EgressPolicy;
 use crate::model::names::is_invisible;
@@ -209,9 +209,9 @@ fn is_name(text: &str) -> bool {
     (1..=63).contains(&text.len()) && !text.chars().any(is_invisible)
 }
 
-/// Seals the connection of a target, and its proxy if it has one.
+/// Encrypts the connection of a target, and its proxy if it has one.
 pub(super) fn seal(
-    seals: &Seals<'_>,
+    sealer: &Sealer<'_>,
     rotation: RotationId,
     target: &Target,
 ) -> Result<(Sealed, Option<Sealed>)> {
@@ -224,7 +224,7 @@ pub(super) fn seal(
         ssl_mode: target.ssl_mode,
         ca_certificate: target.ca_certificate.clone(),
     };
-    let connection = seals.seal(Kept::Connection(rotation), &to_json(&connection)?);
+    let connection = sealer.seal(SealedField::Connection(rotation), &to_json(&connection)?);
     let proxy = match &target.proxy {
         Some(proxy) => {
             let proxy = StoredProxy {
@@ -232,7 +232,7 @@ pub(super) fn seal(
                 region: proxy.region.clone(),
                 shared_secret: proxy.shared_secret.clone(),
             };
-            Some(seals.seal(Kept::Proxy(rotation), &to_json(&proxy)?))
+            Some(sealer.seal(SealedField::Proxy(rotation), &to_json(&proxy)?))
         }
         None => None,
     };
@@ -241,15 +241,16 @@ pub(super) fn seal(
 
 /// Loads and decrypts the connection of a rotation.
 pub(super) async fn open(
-    seals: &Seals<'_>,
+    sealer: &Sealer<'_>,
     reads: &mut dyn Reads,
     rotation: &RotationRecord,
 ) -> Result<Target> {
-    let opened = seals.open(reads, Kept::Connection(rotation.id), &rotation.connection).await?;
+    let opened =
+        sealer.open(reads, SealedField::Connection(rotation.id), &rotation.connection).await?;
     let connection: StoredConnection = from_json(&opened)?;
     let proxy = match &rotation.proxy {
-        Some(sealed) => {
-            let opened = seals.open(reads, Kept::Proxy(rotation.id), sealed).await?;
+        Some(proxy) => {
+            let opened = sealer.open(reads, SealedField::Proxy(rotation.id), proxy).await?;
             let StoredProxy { lambda_arn, region, shared_secret } = from_json(&opened)?;
             Some(Proxy { lambda_arn, region, shared_secret })
         }

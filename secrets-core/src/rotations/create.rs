@@ -6,7 +6,7 @@ use super::Rotation;
 use super::connection::{self, Connection, ProxyConnection};
 use super::keys::{InjectedKeys, SecretMapping};
 use super::schedule::work_at;
-use super::sealing::Seals;
+use super::sealing::Sealer;
 use crate::access::EnvironmentScope;
 use crate::crypto::Sealed;
 use crate::engine::{Access, Audit, Callers, Context, Operation, Write};
@@ -15,7 +15,7 @@ use crate::model::{
     Code, EnvironmentId, EnvironmentPath, Error, Permission, Quota, Result, RotationId,
     RotationName, Subject, Time,
 };
-use crate::secrets::writing::touch;
+use crate::secrets::writing::lock_environment;
 use crate::store::{RotationRecord, StoreError};
 
 /// A rotation to create.
@@ -87,10 +87,10 @@ impl Operation for CreateRotation {
         let target =
             connection::target(policy, integration_type, connection_method, connection, proxy)?;
         check_rotation_quota(cx, &scope).await?;
-        touch(cx, &scope).await?;
+        lock_environment(cx, &scope).await?;
 
         let (id, now) = (RotationId::draw(cx.now()), cx.now());
-        let (connection, proxy) = connection::seal(&seals(cx, &scope), id, &target)?;
+        let (connection, proxy) = connection::seal(&sealer(cx, &scope), id, &target)?;
         let mut record = RotationRecord {
             integration: integration_type,
             method: connection_method,
@@ -106,9 +106,9 @@ impl Operation for CreateRotation {
         }
         record.work_at = work_at(&record, false, now);
         insert_with_keys(cx, &record, &keys).await?;
-        cx.about("rotation", id.uuid(), record.name.as_str());
-        cx.detail("integration_type", record.integration.as_str());
-        cx.detail("permission_level", record.level.as_str());
+        cx.set_resource("rotation", id.uuid(), record.name.as_str());
+        cx.add_detail("integration_type", record.integration.as_str());
+        cx.add_detail("permission_level", record.level.as_str());
         Rotation::new(record)
     }
 }
@@ -119,7 +119,7 @@ async fn check_rotation_quota(cx: &mut Context<'_, Write>, scope: &EnvironmentSc
         return Ok(());
     }
     let team = scope.project.team;
-    cx.tx().lock_team(team).await.map_err(|error| error.gone(Subject::Team))?;
+    cx.tx().lock_team(team).await.map_err(|error| error.or_not_found(Subject::Team))?;
     let current = cx.reads().count_rotations(team).await?;
     scope.plan.admit(Quota::Rotations, current, 1)
 }
@@ -150,8 +150,11 @@ async fn insert_with_keys(
 }
 
 /// Sealer for records of an environment.
-pub(super) fn seals<'a, A: Access>(cx: &Context<'a, A>, scope: &'a EnvironmentScope) -> Seals<'a> {
-    Seals {
+pub(super) fn sealer<'a, A: Access>(
+    cx: &Context<'a, A>,
+    scope: &'a EnvironmentScope,
+) -> Sealer<'a> {
+    Sealer {
         keyring: cx.keyring(),
         project: scope.project.id,
         environment: scope.environment.id,

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::keys::InjectedKeys;
 use super::list::named_rotation;
-use super::machine::shut_out;
+use super::machine::lock_users;
 use super::rotate::no_rotators;
 use super::slot_user;
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
 use crate::model::rotations::{RotationStatus, Slot};
 use crate::model::{EnvironmentPath, Permission, Result, RotationId, Subject};
-use crate::secrets::writing::touch;
+use crate::secrets::writing::lock_environment;
 
 /// Deletes a rotation with its history and webhooks. The users in the database remain, and the
 /// secrets remain as ordinary secrets.
@@ -47,7 +47,7 @@ pub struct RemoveRotation {
 
 /// A rotation whose users are to be locked.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct BegunRevocation {
+pub struct StartedRevocation {
     /// Rotation ID.
     pub rotation: RotationId,
 }
@@ -67,14 +67,14 @@ impl Operation for DeleteRotation {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        touch(cx, &scope).await?;
+        lock_environment(cx, &scope).await?;
         let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
-        let gone = |error: crate::store::StoreError| error.gone(Subject::Rotation);
+        let gone = |error: crate::store::StoreError| error.or_not_found(Subject::Rotation);
         cx.tx().delete_rotation(rotation.id).await.map_err(gone)?;
-        cx.about("rotation", rotation.id.uuid(), rotation.name.as_str());
+        cx.set_resource("rotation", rotation.id.uuid(), rotation.name.as_str());
         if rotation.error_code.as_deref() != Some(REVOKING.0) {
             let users = [Slot::A, Slot::B].map(|slot| slot_user(rotation.id, slot));
-            cx.detail("users_left_in_place", users.to_vec());
+            cx.add_detail("users_left_in_place", users.to_vec());
         }
         Ok(())
     }
@@ -85,13 +85,13 @@ impl Operation for BeginRevocation {
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("rotation.revoked");
     type Access = Write;
-    type Output = BegunRevocation;
+    type Output = StartedRevocation;
 
-    async fn run(self, cx: &mut Context<'_, Write>) -> Result<BegunRevocation> {
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<StartedRevocation> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        touch(cx, &scope).await?;
+        lock_environment(cx, &scope).await?;
         let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
-        cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
+        cx.tx().lock_rotation(id).await.map_err(|error| error.or_not_found(Subject::Rotation))?;
         let mut rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         let keys = InjectedKeys::from_text(&rotation.keys)?.all();
         if rotation.active_slot.is_some() {
@@ -104,9 +104,12 @@ impl Operation for BeginRevocation {
         rotation.error_message = Some(REVOKING.1.to_owned());
         rotation.updated_at = cx.now();
         rotation.work_at = None;
-        cx.tx().update_rotation(&rotation).await.map_err(|error| error.gone(Subject::Rotation))?;
-        cx.about("rotation", id.uuid(), rotation.name.as_str());
-        Ok(BegunRevocation { rotation: id })
+        cx.tx()
+            .update_rotation(&rotation)
+            .await
+            .map_err(|error| error.or_not_found(Subject::Rotation))?;
+        cx.set_resource("rotation", id.uuid(), rotation.name.as_str());
+        Ok(StartedRevocation { rotation: id })
     }
 }
 
@@ -136,6 +139,6 @@ pub(super) async fn revoke_rotation(
     engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     let begun = BeginRevocation { at: at.clone(), name: name.clone() };
     let begun = engine.perform(caller, begun).await?;
-    shut_out(engine, begun.rotation).await?;
+    lock_users(engine, begun.rotation).await?;
     engine.perform(caller, DeleteRotation { at, name }).await
 }

@@ -83,5 +83,5 @@ pub(super) async fn named_rotation<A: Access>(
 ) -> Result<RotationRecord> {
     let unknown = || Error::NotFound(Subject::Rotation);
     let name = name.parse().map_err(|_| unknown())?;
-    cx.reads().rotation_named(environment, &name).await?.ok_or_else(unknown)
+    cx.reads().rotation_by_name(environment, &name).await?.ok_or_else(unknown)
 }

@@ -1,15 +1,15 @@
 //! Validation of proxy function settings.
 
 use crate::crypto::Plaintext;
-use crate::model::{Broken, FieldError, Rule};
+use crate::model::{FieldError, ValidationRule, Violation};
 use crate::ports::rotator::Proxy;
 
-const LAMBDA_ARN: Rule = Rule::of(
+const LAMBDA_ARN: ValidationRule = ValidationRule::of(
     "must be the ARN of an AWS Lambda function, such as arn:aws:lambda:eu-central-1:123456789012:function:rotate, optionally with a version or alias",
 );
-const REGION: Rule = Rule::of("must be an AWS region, such as eu-central-1");
-const OTHER_REGION: Rule = Rule::of("must be the region in lambda_arn");
-const SHARED_SECRET: Rule = Rule::of(
+const REGION: ValidationRule = ValidationRule::of("must be an AWS region, such as eu-central-1");
+const OTHER_REGION: ValidationRule = ValidationRule::of("must be the region in lambda_arn");
+const SHARED_SECRET: ValidationRule = ValidationRule::of(
     "must be 32 to 512 visible ASCII characters: a random text that the function also knows",
 );
 
@@ -85,25 +85,25 @@ impl Proxy {
     }
 }
 
-fn arn_rule(text: &str) -> Result<(), Broken> {
-    region_of(text).map(|_| ()).ok_or(LAMBDA_ARN.broken())
+fn arn_rule(text: &str) -> Result<(), Violation> {
+    region_of(text).map(|_| ()).ok_or(LAMBDA_ARN.violation())
 }
 
-fn region_rule(text: &str, arn: &str) -> Result<(), Broken> {
+fn region_rule(text: &str, arn: &str) -> Result<(), Violation> {
     if !REGIONS.contains(&text) {
-        return Err(REGION.broken());
+        return Err(REGION.violation());
     }
     // For an invalid ARN only the error about the ARN is reported, none about its region.
     if region_of(arn).is_none_or(|region| region == text) {
         Ok(())
     } else {
-        Err(OTHER_REGION.broken())
+        Err(OTHER_REGION.violation())
     }
 }
 
-fn secret_rule(text: &str) -> Result<(), Broken> {
+fn secret_rule(text: &str) -> Result<(), Violation> {
     let fits = (32..=512).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-    if fits { Ok(()) } else { Err(SHARED_SECRET.broken()) }
+    if fits { Ok(()) } else { Err(SHARED_SECRET.violation()) }
 }
 
 /// Returns the region in the ARN of a Lambda function; `None` if the ARN does not match

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::HistoryEntry;
 use super::list::named_rotation;
-use super::machine::{Asker, plan};
+use super::machine::{PermitKind, plan};
 use super::machine::{claim_rotation, time_out, work};
-use super::sealing::OpenPlace;
+use super::sealing::RotationContext;
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
 use crate::model::rotations::{RotationStatus, TriggerType};
@@ -38,7 +38,7 @@ pub struct RotateNow {
 
 /// An attempt in progress.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct BegunRotation {
+pub struct StartedRotation {
     /// Rotation ID.
     pub rotation: RotationId,
     /// Attempt ID.
@@ -50,32 +50,32 @@ impl Operation for BeginRotation {
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("rotation.started");
     type Access = Write;
-    type Output = BegunRotation;
+    type Output = StartedRotation;
 
-    async fn run(self, cx: &mut Context<'_, Write>) -> Result<BegunRotation> {
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<StartedRotation> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
-        cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
+        cx.tx().lock_rotation(id).await.map_err(|error| error.or_not_found(Subject::Rotation))?;
         let mut rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
-        cx.about("rotation", id.uuid(), rotation.name.as_str());
+        cx.set_resource("rotation", id.uuid(), rotation.name.as_str());
         if rotation.status == RotationStatus::Disabled {
             return Err(Error::Forbidden("this rotation is disabled: set its status to active"));
         }
         if let Some(open) = cx.reads().open_attempt(id).await? {
-            cx.detail("version", open.sequence);
-            cx.detail("joined", true);
-            return Ok(BegunRotation { rotation: id, attempt: open.id });
+            cx.add_detail("version", open.sequence);
+            cx.add_detail("joined", true);
+            return Ok(StartedRotation { rotation: id, attempt: open.id });
         }
-        let place = cx.reads().rotation_place(id).await?;
+        let place = cx.reads().rotation_location(id).await?;
         let place = place.ok_or(Error::NotFound(Subject::Rotation))?;
-        let place = OpenPlace::new(cx.keyring(), place)?;
+        let place = RotationContext::new(cx.keyring(), place)?;
         let (now, keyring) = (cx.now(), cx.keyring());
         let trigger = (TriggerType::Manual, cx.caller.actor());
         let attempt = plan(cx.tx(), (keyring, &place), &mut rotation, trigger, now).await?;
         cx.tx().update_rotation(&rotation).await?;
-        cx.detail("version", attempt.sequence);
-        cx.detail("trigger_type", attempt.trigger.as_str());
-        Ok(BegunRotation { rotation: id, attempt: attempt.id })
+        cx.add_detail("version", attempt.sequence);
+        cx.add_detail("trigger_type", attempt.trigger.as_str());
+        Ok(StartedRotation { rotation: id, attempt: attempt.id })
     }
 }
 
@@ -112,13 +112,13 @@ pub(super) async fn rotate(
 }
 
 /// Waits for the end of an attempt, and works on it if no other worker does.
-async fn wait(engine: &Engine, begun: BegunRotation) -> Result<HistoryEntry> {
+async fn wait(engine: &Engine, begun: StartedRotation) -> Result<HistoryEntry> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     loop {
         if let Some(entry) = history_entry(engine, begun.attempt).await? {
             return Ok(entry);
         }
-        match claim_rotation(engine, begun.rotation, Asker::Person).await? {
+        match claim_rotation(engine, begun.rotation, PermitKind::Person).await? {
             Some(claim) => work(engine, claim).await,
             None => rotators.timer.sleep(POLL_INTERVAL).await,
         }

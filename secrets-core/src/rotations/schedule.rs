@@ -11,7 +11,7 @@ use crate::ports::rotators::Timings;
 use crate::store::RotationRecord;
 
 /// Maximum time in status `error`. After that, the rotation is disabled.
-pub(super) const ABANDONED: TimeDelta = TimeDelta::days(30);
+pub(super) const MAX_TIME_IN_ERROR: TimeDelta = TimeDelta::days(30);
 
 /// Error codes that need a user. Rotations with these errors are not retried automatically.
 pub(super) const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
@@ -57,9 +57,9 @@ impl Timings {
     }
 
     /// Time of the next retry after this number of consecutive failures.
-    pub(super) fn backed_off(&self, failures: u32, now: Time) -> Time {
+    pub(super) fn retry_at(&self, failures: u32, now: Time) -> Time {
         let doubled = self.backoff.saturating_mul(1 << failures.saturating_sub(1).min(16));
-        let pause = span(doubled.min(self.longest_backoff));
+        let pause = span(doubled.min(self.max_backoff));
         now + pause + jitter(pause / 10)
     }
 
@@ -88,7 +88,7 @@ mod tests {
         let timings = Timings::default();
         let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
         for (failures, minutes) in [(1, 5), (2, 10), (3, 20), (8, 360), (u32::MAX, 360)] {
-            let pause = timings.backed_off(failures, now) - now;
+            let pause = timings.retry_at(failures, now) - now;
             let nominal = TimeDelta::minutes(minutes);
             assert!((pause - nominal).abs() <= nominal / 10, "{failures}: {pause}");
         }

@@ -5,11 +5,11 @@ use uuid::Uuid;
 use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 use crate::engine::records;
 use crate::model::{AttemptId, EnvironmentId, Error, ProjectId, Result, RotationId, WebhookId};
-use crate::store::{Reads, RotationPlace};
+use crate::store::{Reads, RotationLocation};
 
 /// A sealed record of a rotation. Its kind and ID are part of the encryption context.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kept {
+pub(crate) enum SealedField {
     /// Connection to the database.
     Connection(RotationId),
     /// Proxy function.
@@ -20,7 +20,7 @@ pub(crate) enum Kept {
     Webhook(WebhookId),
 }
 
-impl Kept {
+impl SealedField {
     fn purpose(self) -> Purpose {
         match self {
             Self::Connection(_) => Purpose::RotationAdmin,
@@ -39,8 +39,8 @@ impl Kept {
     }
 }
 
-/// Seals and opens records of one environment.
-pub(crate) struct Seals<'a> {
+/// Encrypts and decrypts records of one environment.
+pub(crate) struct Sealer<'a> {
     pub(crate) keyring: &'a Keyring,
     pub(crate) project: ProjectId,
     pub(crate) environment: EnvironmentId,
@@ -48,9 +48,9 @@ pub(crate) struct Seals<'a> {
     pub(crate) key: &'a ProjectKey,
 }
 
-impl Seals<'_> {
-    /// Seals a record with the newest key.
-    pub(crate) fn seal(&self, kept: Kept, text: &Plaintext) -> Sealed {
+impl Sealer<'_> {
+    /// Encrypts a record with the newest key.
+    pub(crate) fn seal(&self, kept: SealedField, text: &Plaintext) -> Sealed {
         Sealed::seal(self.key, &self.context(kept), text)
     }
 
@@ -58,7 +58,7 @@ impl Seals<'_> {
     pub(crate) async fn open(
         &self,
         reads: &mut dyn Reads,
-        kept: Kept,
+        kept: SealedField,
         sealed: &Sealed,
     ) -> Result<Plaintext> {
         let context = self.context(kept);
@@ -66,7 +66,7 @@ impl Seals<'_> {
         records::open(self.keyring, reads, newest, sealed, &context).await
     }
 
-    fn context(&self, kept: Kept) -> RecordContext<'static> {
+    fn context(&self, kept: SealedField) -> RecordContext<'static> {
         let (object, version) = kept.object();
         RecordContext {
             purpose: kept.purpose(),
@@ -82,21 +82,21 @@ impl Seals<'_> {
 }
 
 /// Place of a rotation with its unwrapped project key.
-pub(crate) struct OpenPlace {
-    pub(crate) place: RotationPlace,
+pub(crate) struct RotationContext {
+    pub(crate) place: RotationLocation,
     pub(crate) key: ProjectKey,
 }
 
-impl OpenPlace {
+impl RotationContext {
     /// Unwraps the project key.
-    pub(crate) fn new(keyring: &Keyring, place: RotationPlace) -> Result<Self> {
+    pub(crate) fn new(keyring: &Keyring, place: RotationLocation) -> Result<Self> {
         let key = keyring.project_key(&place.key).map_err(Error::internal)?;
         Ok(Self { place, key })
     }
 
     /// Sealer for records of this place.
-    pub(crate) fn seals<'a>(&'a self, keyring: &'a Keyring) -> Seals<'a> {
-        Seals {
+    pub(crate) fn sealer<'a>(&'a self, keyring: &'a Keyring) -> Sealer<'a> {
+        Sealer {
             keyring,
             project: self.place.project.id,
             environment: self.place.environment.id,

@@ -102,15 +102,15 @@ impl Operation for PrepareRotationTest {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<PreparedTest> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
-        cx.about("rotation", rotation.id.uuid(), rotation.name.as_str());
+        cx.set_resource("rotation", rotation.id.uuid(), rotation.name.as_str());
         let keyring = cx.keyring();
-        let seals = super::sealing::Seals {
+        let sealer = super::sealing::Sealer {
             keyring,
             project: scope.project.id,
             environment: scope.environment.id,
             key: &scope.key,
         };
-        let target = connection::open(&seals, cx.reads(), &rotation).await?;
+        let target = connection::open(&sealer, cx.reads(), &rotation).await?;
         Ok(PreparedTest { target, method: rotation.method })
     }
 }

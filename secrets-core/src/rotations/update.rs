@@ -9,7 +9,9 @@ use super::list::named_rotation;
 use super::schedule::work_at;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::RotationStatus;
-use crate::model::{Broken, EnvironmentPath, Error, Permission, Result, Rule, Subject};
+use crate::model::{
+    EnvironmentPath, Error, Permission, Result, Subject, ValidationRule, Violation,
+};
 use crate::store::RotationRecord;
 
 /// A change to a rotation. At least one field is required.
@@ -37,13 +39,13 @@ pub enum WantedStatus {
 }
 
 impl TryFrom<String> for WantedStatus {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> std::result::Result<Self, Broken> {
+    fn try_from(text: String) -> std::result::Result<Self, Violation> {
         match text.as_str() {
             "active" => Ok(Self::Active),
             "paused" => Ok(Self::Paused),
-            _ => Err(Rule::of("must be active or paused").broken()),
+            _ => Err(ValidationRule::of("must be active or paused").violation()),
         }
     }
 }
@@ -74,7 +76,7 @@ impl Operation for UpdateRotation {
             return Err(Error::invalid("status", "or rotation_interval_days must be given"));
         }
         rotation_interval_days.map_or(Ok(()), check_interval)?;
-        cx.tx().lock_rotation(id).await.map_err(|error| error.gone(Subject::Rotation))?;
+        cx.tx().lock_rotation(id).await.map_err(|error| error.or_not_found(Subject::Rotation))?;
         // Load the rotation again, now that its row is locked.
         let mut rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         if let Some(days) = rotation_interval_days {
@@ -88,10 +90,13 @@ impl Operation for UpdateRotation {
         let has_open = cx.reads().open_attempt(id).await?.is_some();
         rotation.updated_at = cx.now();
         rotation.work_at = work_at(&rotation, has_open, cx.now());
-        cx.tx().update_rotation(&rotation).await.map_err(|error| error.gone(Subject::Rotation))?;
-        cx.about("rotation", id.uuid(), rotation.name.as_str());
-        cx.detail("rotation_interval_days", rotation.interval_days);
-        cx.detail("status", rotation.status.as_str());
+        cx.tx()
+            .update_rotation(&rotation)
+            .await
+            .map_err(|error| error.or_not_found(Subject::Rotation))?;
+        cx.set_resource("rotation", id.uuid(), rotation.name.as_str());
+        cx.add_detail("rotation_interval_days", rotation.interval_days);
+        cx.add_detail("status", rotation.status.as_str());
         Rotation::new(rotation)
     }
 }
@@ -118,7 +123,7 @@ fn pause(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
     };
     rotation.remaining = Some(seconds(left));
     rotation.status = RotationStatus::Paused;
-    cx.note.action = Some("rotation.paused");
+    cx.audit.action = Some("rotation.paused");
 }
 
 fn resume(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
@@ -146,7 +151,7 @@ fn resume(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
         next_rotation_at: next,
         ..rotation.clone()
     };
-    cx.note.action = Some("rotation.resumed");
+    cx.audit.action = Some("rotation.resumed");
 }
 
 fn seconds(span: TimeDelta) -> u64 {

@@ -14,10 +14,10 @@ use crate::model::lock::lock;
 const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum delay before a worker that failed is tried again.
-const MAX_BACKOFF: Duration = Duration::from_secs(300);
+const MAX_BACKOFF: Duration = Duration::from_mins(5);
 
 /// Age of a heartbeat after which a worker counts as stopped, even if its rounds are short.
-const MIN_STALE: Duration = Duration::from_secs(60);
+const MIN_STALE: Duration = Duration::from_mins(1);
 
 /// Runs workers until it is stopped: each in a task of its own, with a deadline for each job and a
 /// growing delay after a failure. A worker that panics is started again.

@@ -46,9 +46,9 @@ impl Operation for BeginScan {
         let (source, input) = self.scan.checked()?;
         let known = KnownValues::gather(cx, team, project).await?;
         let id = ScanId::draw(cx.now());
-        cx.about("scan", id.uuid(), source.name.clone().unwrap_or_default());
-        cx.detail("source", source.kind.as_str());
-        cx.detail("secrets_compared", known.compared());
+        cx.set_resource("scan", id.uuid(), source.name.clone().unwrap_or_default());
+        cx.add_detail("source", source.kind.as_str());
+        cx.add_detail("secrets_compared", known.compared());
         Ok(BegunScan {
             id,
             team,

@@ -25,6 +25,6 @@ impl Operation for DeleteScan {
             if scan.created_by == caller { Permission::See } else { Permission::Manage }
         };
         let scan = scan(cx, self.scan, wanted).await?;
-        cx.tx().delete_scan(scan.id).await.map_err(|error| error.gone(Subject::Scan))
+        cx.tx().delete_scan(scan.id).await.map_err(|error| error.or_not_found(Subject::Scan))
     }
 }

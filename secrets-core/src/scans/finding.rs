@@ -12,7 +12,7 @@ use crate::model::{
     EnvironmentId, EnvironmentPath, Error, FindingId, Permission, ProjectId, ProjectRef, Result,
     ScanId, Time,
 };
-use crate::store::{FindingRecord, SecretPlace};
+use crate::store::{FindingRecord, SecretLocation};
 
 /// Finding of a scan.
 #[derive(Debug, Serialize)]
@@ -81,7 +81,7 @@ pub struct MatchedSecret {
 }
 
 impl Finding {
-    fn new(finding: FindingRecord, secret: Option<SecretPlace>) -> Self {
+    fn new(finding: FindingRecord, secret: Option<SecretLocation>) -> Self {
         Self {
             id: finding.id,
             scan_id: finding.scan,
@@ -116,7 +116,7 @@ pub(super) async fn shown<A: Access>(
     findings: Vec<FindingRecord>,
 ) -> Result<Vec<Finding>> {
     // Checking these permissions must not overwrite the audit context of the operation.
-    let note = mem::take(&mut cx.note);
+    let note = mem::take(&mut cx.audit);
     let mut readable = BTreeMap::new();
     let mut shown = Vec::with_capacity(findings.len());
     for mut finding in findings {
@@ -133,11 +133,11 @@ pub(super) async fn shown<A: Access>(
         };
         shown.push(Finding::new(finding, secret));
     }
-    cx.note = note;
+    cx.audit = note;
     Ok(shown)
 }
 
-async fn may_read<A: Access>(cx: &mut Context<'_, A>, secret: &SecretPlace) -> Result<bool> {
+async fn may_read<A: Access>(cx: &mut Context<'_, A>, secret: &SecretLocation) -> Result<bool> {
     let path = EnvironmentPath::new(ProjectRef::Id(secret.project), secret.environment);
     match cx.environment(&path, Permission::Read).await {
         Ok(_) => Ok(true),

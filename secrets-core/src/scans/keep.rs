@@ -35,10 +35,10 @@ impl Operation for KeepScan {
         let findings = finding_records(cx, self.scan).await?;
         cx.tx().insert_scan(&scan, &findings).await?;
 
-        cx.about("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
-        cx.detail("high", scan.high);
-        cx.detail("medium", scan.medium);
-        cx.detail("low", scan.low);
+        cx.set_resource("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
+        cx.add_detail("high", scan.high);
+        cx.add_detail("medium", scan.medium);
+        cx.add_detail("low", scan.low);
         let findings = shown(cx, findings).await?;
         Ok(ScanWithFindings { scan: Scan::from(scan), findings })
     }
@@ -67,7 +67,10 @@ fn scan_record(cx: &Context<'_, Write>, scan: &FinishedScan) -> Result<ScanRecor
     })
 }
 
-async fn finding_records(cx: &mut Context<'_, Write>, scan: FinishedScan) -> Result<Vec<FindingRecord>> {
+async fn finding_records(
+    cx: &mut Context<'_, Write>,
+    scan: FinishedScan,
+) -> Result<Vec<FindingRecord>> {
     let mut fingerprints: Vec<_> = scan.found.iter().map(|found| found.fingerprint).collect();
     fingerprints.sort_unstable();
     fingerprints.dedup();

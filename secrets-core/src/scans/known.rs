@@ -8,14 +8,14 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::mem;
 use std::ops::Range;
 
-use crate::secrets::sealing::open_value;
 use crate::access::View;
 use crate::crypto::{Fingerprint, FingerprintKey};
 use crate::engine::{Context, Read};
 use crate::model::{
     EnvironmentId, EnvironmentPath, Error, ProjectId, ProjectRef, Result, SecretId, TeamId,
 };
-use crate::store::{SecretPlace, Wanted};
+use crate::secrets::sealing::open_value;
+use crate::store::{SecretLocation, Selection};
 
 /// Maximum number of values a scan is compared with.
 const MAX_VALUES: usize = 10_000;
@@ -33,7 +33,7 @@ pub(super) struct KnownValues {
     hints: HashSet<u64>,
     /// Location of each value, with the distance between the environment that stores it and the
     /// environment through which it was found.
-    places: HashMap<Fingerprint, (usize, SecretPlace)>,
+    places: HashMap<Fingerprint, (usize, SecretLocation)>,
     /// Hash of each secret that was decrypted; `None` if its value is not compared.
     opened: HashMap<SecretId, Option<Fingerprint>>,
 }
@@ -62,7 +62,7 @@ impl KnownValues {
         project: Option<ProjectId>,
     ) -> Result<Self> {
         // Loading environments must not overwrite the audit context of the scan.
-        let note = mem::take(&mut cx.note);
+        let note = mem::take(&mut cx.audit);
         let principal = cx.caller.principal()?;
         let mut projects = cx.reads().projects(principal).await?;
         projects.retain(|known| known.team == team && project.is_none_or(|id| known.id == id));
@@ -70,7 +70,7 @@ impl KnownValues {
         for project in projects {
             for environment in cx.reads().environments(project.id, principal).await? {
                 let path = EnvironmentPath::new(ProjectRef::Id(project.id), environment.id);
-                match cx.view(&path, Wanted::All).await {
+                match cx.view(&path, Selection::All).await {
                     Ok(view) => known.add(cx, view).await?,
                     // Not readable by the caller, deleted meanwhile, or in an inheritance cycle:
                     // skipped.
@@ -79,7 +79,7 @@ impl KnownValues {
                 }
             }
         }
-        cx.note = note;
+        cx.audit = note;
         Ok(known)
     }
 
@@ -124,7 +124,7 @@ impl KnownValues {
     ) {
         let is_nearer = self.places.get(&hash).is_none_or(|(known, _)| distance < *known);
         if is_nearer {
-            let place = SecretPlace { project, environment, key: key.to_owned() };
+            let place = SecretLocation { project, environment, key: key.to_owned() };
             self.places.insert(hash, (distance, place));
         }
     }
@@ -136,7 +136,7 @@ impl KnownValues {
     }
 
     /// Finds the secret with this value.
-    pub(super) fn find(&self, value: &str) -> Option<&SecretPlace> {
+    pub(super) fn find(&self, value: &str) -> Option<&SecretLocation> {
         if value.len() < MIN_LENGTH || !self.hints.contains(&self.hint(value)) {
             return None;
         }
@@ -144,12 +144,12 @@ impl KnownValues {
     }
 
     /// Finds the secret with this value, which may have several lines.
-    pub(super) fn find_whole(&self, value: &str) -> Option<&SecretPlace> {
+    pub(super) fn find_whole(&self, value: &str) -> Option<&SecretLocation> {
         self.find(comparable_part(value)?)
     }
 
     /// Finds the stored values in a text, in their order and without overlaps.
-    pub(super) fn find_all(&self, text: &str) -> Vec<(Range<usize>, &SecretPlace)> {
+    pub(super) fn find_all(&self, text: &str) -> Vec<(Range<usize>, &SecretLocation)> {
         let mut found = Vec::new();
         if self.places.is_empty() {
             return found;

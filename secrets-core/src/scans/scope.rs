@@ -21,7 +21,7 @@ pub(super) async fn place<A: Access>(
     }
     let team = match team {
         Some(team) => team,
-        None => cx.own_team().await?,
+        None => cx.default_team().await?,
     };
     cx.team(team, Permission::See, NOT_A_MEMBER).await?;
     Ok((team, None))
@@ -40,6 +40,6 @@ pub(super) async fn scan<A: Access>(
     if let Some(project) = scan.project {
         cx.project(&ProjectRef::Id(project), Permission::See).await?;
     }
-    cx.about("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
+    cx.set_resource("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
     Ok(scan)
 }

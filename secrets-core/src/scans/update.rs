@@ -53,10 +53,10 @@ impl Operation for UpdateFinding {
             ..finding
         };
         let updated = cx.tx().update_finding(&changed).await;
-        updated.map_err(|error| error.gone(Subject::Finding))?;
+        updated.map_err(|error| error.or_not_found(Subject::Finding))?;
         cx.tx().mark(scan.team, changed.fingerprint, status.lasting()).await?;
-        cx.about("finding", changed.id.uuid(), changed.rule.as_str());
-        cx.detail("status", status.as_str());
+        cx.set_resource("finding", changed.id.uuid(), changed.rule.as_str());
+        cx.add_detail("status", status.as_str());
         shown(cx, vec![changed]).await?.pop().ok_or_else(unknown)
     }
 }

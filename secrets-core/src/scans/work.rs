@@ -7,7 +7,7 @@ use crate::crypto::{Fingerprint, FingerprintKey};
 use crate::model::scans::Severity;
 use crate::model::{ProjectId, ScanId, TeamId, Time};
 use crate::scanner::{Place, Places, Rules, entropy, redacted, scan};
-use crate::store::SecretPlace;
+use crate::store::SecretLocation;
 
 /// Rule ID, description and severity of a stored value that no rule matches.
 const STORED_VALUE_RULE: (&str, &str, Severity) =
@@ -39,7 +39,7 @@ pub(super) struct Found {
     pub(super) fingerprint: Fingerprint,
     pub(super) redacted: Option<String>,
     pub(super) entropy: Option<u32>,
-    pub(super) secret: Option<SecretPlace>,
+    pub(super) secret: Option<SecretLocation>,
 }
 
 impl BegunScan {
@@ -175,7 +175,7 @@ impl Search<'_> {
         (rule, description, severity): (&str, &str, Severity),
         value: &str,
         path: Option<&str>,
-        secret: Option<&SecretPlace>,
+        secret: Option<&SecretLocation>,
     ) -> Found {
         let is_stored = secret.is_some();
         // The fingerprint of a stored value is computed from its location. Computed from the value,

@@ -8,17 +8,17 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::reading::all_visible;
-use super::sealing::reveal;
 use super::Secret;
+use super::reading::effective_secrets;
+use super::sealing::reveal;
 use crate::bundle::{
     self, About, BundleKey, BundledSecret, NewRecipient, Recipients, Signer, SigningKey,
 };
 use crate::crypto::Plaintext;
 use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Read, Task};
 use crate::model::object::list;
-use crate::model::{Broken, EnvironmentPath, Error, Result, Rule, Time};
-use crate::store::Wanted;
+use crate::model::{EnvironmentPath, Error, Result, Time, ValidationRule, Violation};
+use crate::store::Selection;
 
 /// Settings for a new bundle.
 #[derive(Debug, Deserialize)]
@@ -134,21 +134,21 @@ impl Operation for AuthorizeExport {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<()> {
-        cx.view(&self.at, Wanted::Nothing).await.map(drop)
+        cx.view(&self.at, Selection::None).await.map(drop)
     }
 }
 
 impl Operation for SealBundle {
     const NAME: &'static str = "secret.bundle";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Export("secrets.exported");
     type Access = Read;
     type Output = SealedBundle;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<SealedBundle> {
-        let view = cx.view(&self.at, Wanted::All).await?;
-        let (scope, shown) = all_visible(cx, view).await?;
-        cx.detail("format", "bundle");
+        let view = cx.view(&self.at, Selection::All).await?;
+        let (scope, shown) = effective_secrets(cx, view).await?;
+        cx.add_detail("format", "bundle");
         let mut secrets = Vec::with_capacity(shown.len());
         for seen in shown {
             secrets.push(bundled(reveal(cx, &scope, seen).await?));
@@ -190,11 +190,11 @@ fn bundled(secret: Secret) -> BundledSecret {
 }
 
 impl TryFrom<u32> for Lifetime {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(seconds: u32) -> std::result::Result<Self, Broken> {
-        const RULE: Rule = Rule::of("must be 60 to 31536000 seconds");
-        (60..=31_536_000).contains(&seconds).then_some(Self(seconds)).ok_or(RULE.broken())
+    fn try_from(seconds: u32) -> std::result::Result<Self, Violation> {
+        const RULE: ValidationRule = ValidationRule::of("must be 60 to 31536000 seconds");
+        (60..=31_536_000).contains(&seconds).then_some(Self(seconds)).ok_or(RULE.violation())
     }
 }
 

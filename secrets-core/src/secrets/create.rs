@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, de};
 use super::Secret;
 use super::change::Content;
 use super::sealing::describe;
-use super::writing::{admit_secrets, first_version, touch};
+use super::writing::{check_secret_quota, first_version, lock_environment};
 use crate::crypto::{Description, Plaintext};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, SecretKey, Subject};
@@ -45,7 +45,7 @@ pub struct CreateSecret {
 
 impl Operation for CreateSecret {
     const NAME: &'static str = "secret.create";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Change("secret.created");
     type Access = Write;
     type Output = Secret;
@@ -55,20 +55,20 @@ impl Operation for CreateSecret {
         let NewSecret { key, value, description, hidden } = self.secret;
         let content =
             Content::of(value, hidden)?.ok_or_else(|| Error::invalid("value", "is required"))?;
-        touch(cx, &scope).await?;
+        lock_environment(cx, &scope).await?;
         let keys = std::slice::from_ref(&key);
         if !cx.reads().managed_keys(scope.environment.id, keys).await?.is_empty() {
             return Err(Error::Conflict(Subject::Rotation));
         }
-        admit_secrets(cx, &scope, 1).await?;
+        check_secret_quota(cx, &scope, 1).await?;
 
         let record = first_version(cx, &scope, key, &content, description);
         cx.tx().insert_secrets(std::slice::from_ref(&record)).await?;
 
-        cx.about("secret", record.id.uuid(), record.key.as_str());
-        cx.detail("version", record.version);
+        cx.set_resource("secret", record.id.uuid(), record.key.as_str());
+        cx.add_detail("version", record.version);
         if record.hidden {
-            cx.note.action = Some("secret.hidden");
+            cx.audit.action = Some("secret.hidden");
         }
         describe(cx, &scope, record).await
     }

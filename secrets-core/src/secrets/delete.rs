@@ -1,7 +1,7 @@
 //! Deleting a secret.
 
-use super::writing::{refuse_managed, touch};
-use super::reading::own_secret;
+use super::reading::direct_secret;
+use super::writing::{lock_environment, reject_managed};
 use super::{KeyRef, check_version};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result};
@@ -20,21 +20,21 @@ pub struct DeleteSecret {
 
 impl Operation for DeleteSecret {
     const NAME: &'static str = "secret.delete";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Change("secret.deleted");
     type Access = Write;
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        touch(cx, &scope).await?;
-        let secret = own_secret(cx, &scope, &self.key).await?;
+        lock_environment(cx, &scope).await?;
+        let secret = direct_secret(cx, &scope, &self.key).await?;
         check_version(&secret, self.expected_version)?;
-        refuse_managed(cx, &scope, &secret.key).await?;
+        reject_managed(cx, &scope, &secret.key).await?;
         cx.tx().delete_secret(secret.id).await?;
 
-        cx.about("secret", secret.id.uuid(), secret.key.as_str());
-        cx.detail("version", secret.version);
+        cx.set_resource("secret", secret.id.uuid(), secret.key.as_str());
+        cx.add_detail("version", secret.version);
         Ok(())
     }
 }

@@ -3,10 +3,10 @@
 use serde::{Serialize, Serializer};
 use zeroize::Zeroizing;
 
-use super::reading::{all_visible, values};
+use super::reading::{effective_secrets, values};
 use super::sealing::reveal;
-use super::tagged::view_unless_held;
-use super::{Held, Secret, Tagged, Visible};
+use super::tagged::view_if_changed;
+use super::{Precondition, Secret, Visible, WithETag};
 use crate::access::EnvironmentScope;
 use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::formats::{Format, ObjectName};
@@ -23,7 +23,7 @@ pub struct ExportSecrets {
     /// Name of the Kubernetes Secret; defaults to the environment's name.
     pub name: Option<ObjectName>,
     /// Precondition: the versions of the export that the caller already has.
-    pub held: Held,
+    pub precondition: Precondition,
 }
 
 /// Exported secrets.
@@ -52,21 +52,21 @@ pub struct ExportedText {
 
 impl Operation for ExportSecrets {
     const NAME: &'static str = "secret.export";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Export("secrets.exported");
     type Access = Read;
-    type Output = Tagged<Export>;
+    type Output = WithETag<Export>;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Tagged<Export>> {
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<WithETag<Export>> {
         let form = match (self.format, &self.name) {
             (None, _) => "export".to_owned(),
             (Some(format), None) => format!("export {format}"),
             (Some(format), Some(name)) => format!("export {format} {name}"),
         };
-        let (tag, view) = view_unless_held(cx, &self.at, &form, &self.held).await?;
-        let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
-        let (scope, shown) = all_visible(cx, view).await?;
-        cx.detail("format", self.format.map_or("list", Format::as_str));
+        let (tag, view) = view_if_changed(cx, &self.at, &form, &self.precondition).await?;
+        let Some(view) = view else { return Ok(WithETag { tag, answer: None }) };
+        let (scope, shown) = effective_secrets(cx, view).await?;
+        cx.add_detail("format", self.format.map_or("list", Format::as_str));
         let answer = match self.format {
             None => Export::List(reveal_all(cx, &scope, shown).await?),
             Some(format) => {
@@ -76,7 +76,7 @@ impl Operation for ExportSecrets {
                 Export::Text(ExportedText { format, text })
             }
         };
-        Ok(Tagged { tag, answer: Some(answer) })
+        Ok(WithETag { tag, answer: Some(answer) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reading a secret.
 
-use super::reading::nearest;
+use super::reading::effective_secret;
 use super::sealing::reveal;
 use super::{KeyRef, Secret};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
@@ -18,13 +18,13 @@ pub struct GetSecret {
 
 impl Operation for GetSecret {
     const NAME: &'static str = "secret.get";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Read("secret.read");
     type Access = Read;
     type Output = Secret;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Secret> {
-        let (scope, seen) = nearest(cx, &self.at, &self.key).await?;
+        let (scope, seen) = effective_secret(cx, &self.at, &self.key).await?;
         reveal(cx, &scope, seen).await
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
-use super::reading::own_secret;
+use super::reading::direct_secret;
 use super::sealing::open_value;
 use super::{KeyRef, revealed};
 use crate::access::EnvironmentScope;
@@ -68,14 +68,14 @@ pub struct HistoryEntry {
 
 impl Operation for ReadHistory {
     const NAME: &'static str = "secret.history";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Read("secret.read");
     type Access = Read;
     type Output = Vec<HistoryEntry>;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<HistoryEntry>> {
         let scope = cx.environment(&self.at, Permission::Read).await?;
-        let secret = own_secret(cx, &scope, &self.key).await?;
+        let secret = direct_secret(cx, &scope, &self.key).await?;
         let limit = self.limit.unwrap_or(LIMIT);
         if !(1..=LIMIT).contains(&limit) {
             return Err(Error::invalid("limit", "must be 1 to 100"));
@@ -83,9 +83,9 @@ impl Operation for ReadHistory {
         let before = self.before.unwrap_or(secret.version);
         let with_values = self.values.unwrap_or(scope.may_write);
         let versions = cx.reads().secret_versions(secret.id, before, limit).await?;
-        cx.note.is_unrecorded = !with_values;
-        cx.about("secret", secret.id.uuid(), secret.key.as_str());
-        cx.detail("versions", versions.iter().map(|old| old.version).collect::<Vec<_>>());
+        cx.audit.skips_audit = !with_values;
+        cx.set_resource("secret", secret.id.uuid(), secret.key.as_str());
+        cx.add_detail("versions", versions.iter().map(|old| old.version).collect::<Vec<_>>());
 
         let mut history = Vec::with_capacity(versions.len());
         for old in versions {

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::writing::{admit_secrets, first_version, replace, touch};
-use super::sealing::seal_description;
 use super::SubmittedImport;
 use super::change::Content;
+use super::sealing::seal_description;
+use super::writing::{check_secret_quota, first_version, lock_environment, replace};
 use crate::access::EnvironmentScope;
 use crate::crypto::{Description, Plaintext};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -61,7 +61,7 @@ pub struct ImportSecrets {
 
 impl Operation for ImportSecrets {
     const NAME: &'static str = "secret.import";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Change("secrets.imported");
     type Access = Write;
     type Output = ImportResult;
@@ -70,25 +70,25 @@ impl Operation for ImportSecrets {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         let Import { secrets, overwrite } = self.import;
         check(&secrets)?;
-        touch(cx, &scope).await?;
+        lock_environment(cx, &scope).await?;
         let keys: Vec<_> = secrets.iter().map(|secret| secret.key.clone()).collect();
         let known = cx.reads().secrets(scope.environment.id, &keys).await?;
         let known: BTreeMap<_, _> =
             known.into_iter().map(|secret| (secret.key.clone(), secret)).collect();
-        refuse_managed_among(cx, &scope, &secrets, &known, overwrite).await?;
+        reject_managed_among(cx, &scope, &secrets, &known, overwrite).await?;
         let new = secrets.len() - known.len();
-        admit_secrets(cx, &scope, new as u64).await?;
+        check_secret_quota(cx, &scope, new as u64).await?;
 
         let result = import(cx, &scope, secrets, known, overwrite).await?;
-        cx.detail("created", result.created);
-        cx.detail("updated", result.updated);
-        cx.detail("skipped", result.skipped);
+        cx.add_detail("created", result.created);
+        cx.add_detail("updated", result.updated);
+        cx.add_detail("skipped", result.skipped);
         Ok(result)
     }
 }
 
 /// Returns an error if the import would write a key that is managed by a rotation.
-async fn refuse_managed_among(
+async fn reject_managed_among(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
     secrets: &[ImportedSecret],

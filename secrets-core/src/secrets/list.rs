@@ -1,8 +1,8 @@
 //! Listing secrets.
 
-use super::sealing::show;
-use super::tagged::view_unless_held;
-use super::{Held, Secret, Tagged, visible};
+use super::sealing::without_value;
+use super::tagged::view_if_changed;
+use super::{Precondition, Secret, WithETag, visible};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 
@@ -13,23 +13,23 @@ pub struct ListSecrets {
     /// Environment to list.
     pub at: EnvironmentPath,
     /// Precondition: the versions of the list that the caller already has.
-    pub held: Held,
+    pub precondition: Precondition,
 }
 
 impl Operation for ListSecrets {
     const NAME: &'static str = "secret.list";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
-    type Output = Tagged<Vec<Secret>>;
+    type Output = WithETag<Vec<Secret>>;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Tagged<Vec<Secret>>> {
-        let (tag, view) = view_unless_held(cx, &self.at, "list", &self.held).await?;
-        let Some(view) = view else { return Ok(Tagged { tag, answer: None }) };
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<WithETag<Vec<Secret>>> {
+        let (tag, view) = view_if_changed(cx, &self.at, "list", &self.precondition).await?;
+        let Some(view) = view else { return Ok(WithETag { tag, answer: None }) };
         let mut secrets = Vec::new();
         for seen in visible(view.chain).into_values() {
-            secrets.push(show(cx, &view.scope, seen).await?);
+            secrets.push(without_value(cx, &view.scope, seen).await?);
         }
-        Ok(Tagged { tag, answer: Some(secrets) })
+        Ok(WithETag { tag, answer: Some(secrets) })
     }
 }

@@ -33,8 +33,8 @@ pub use import::{Import, ImportResult, ImportSecrets, ImportedSecret};
 pub use list::ListSecrets;
 pub use roll_back::{RollBackSecret, Rollback};
 pub use submitted::SubmittedImport;
-pub(crate) use tagged::chain_tag;
-pub use tagged::{Held, Tagged};
+pub(crate) use tagged::chain_etag;
+pub use tagged::{Precondition, WithETag};
 pub use update::UpdateSecret;
 pub(crate) use visible::{Visible, visible};
 

@@ -1,59 +1,59 @@
 //! Reading secrets: the steps that several operations share.
 
-use super::sealing::{NO_SECRET, open_value};
+use super::sealing::{SECRET_NOT_FOUND, open_value};
 use super::{KeyRef, Visible, visible};
 use crate::access::{EnvironmentScope, View};
 use crate::crypto::Plaintext;
 use crate::engine::{Access, Context};
 use crate::model::{EnvironmentPath, Result, SecretKey};
-use crate::store::{SecretRecord, Wanted};
+use crate::store::{SecretRecord, Selection};
 
 /// Finds the secret visible under a key in an environment. A hidden secret is not found.
-pub(crate) async fn nearest<A: Access>(
+pub(crate) async fn effective_secret<A: Access>(
     cx: &mut Context<'_, A>,
     at: &EnvironmentPath,
     key: &KeyRef,
 ) -> Result<(EnvironmentScope, Visible)> {
-    let wanted = key.0.as_ref().map_or(Wanted::Nothing, Wanted::Key);
+    let wanted = key.0.as_ref().map_or(Selection::None, Selection::Key);
     let view = cx.view(at, wanted).await?;
-    let seen = visible(view.chain).into_values().next().ok_or(NO_SECRET)?;
+    let seen = visible(view.chain).into_values().next().ok_or(SECRET_NOT_FOUND)?;
     if seen.secret.hidden {
-        confirm_hidden(cx, &view.scope, &seen).await?;
-        return Err(NO_SECRET);
+        verify_hidden(cx, &view.scope, &seen).await?;
+        return Err(SECRET_NOT_FOUND);
     }
 
-    cx.about("secret", seen.secret.id.uuid(), seen.secret.key.as_str());
-    cx.detail("version", seen.secret.version);
+    cx.set_resource("secret", seen.secret.id.uuid(), seen.secret.key.as_str());
+    cx.add_detail("version", seen.secret.version);
     if let Some(holder) = &seen.inherited_from {
-        cx.detail("inherited_from", holder.as_str());
+        cx.add_detail("inherited_from", holder.as_str());
     }
     Ok((view.scope, seen))
 }
 
 /// Returns the secret that the environment itself holds under a key, ignoring inheritance.
-pub(crate) async fn own_secret<A: Access>(
+pub(crate) async fn direct_secret<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
     key: &KeyRef,
 ) -> Result<SecretRecord> {
-    let key = key.0.clone().ok_or(NO_SECRET)?;
+    let key = key.0.clone().ok_or(SECRET_NOT_FOUND)?;
     let found = cx.reads().secrets(scope.environment.id, &[key]).await?;
-    found.into_iter().next().ok_or(NO_SECRET)
+    found.into_iter().next().ok_or(SECRET_NOT_FOUND)
 }
 
 /// Returns the visible secrets that are not hidden, sorted by key.
-pub(crate) async fn all_visible<A: Access>(
+pub(crate) async fn effective_secrets<A: Access>(
     cx: &mut Context<'_, A>,
     view: View,
 ) -> Result<(EnvironmentScope, Vec<Visible>)> {
     let (hidden, shown): (Vec<_>, Vec<_>) =
         visible(view.chain).into_values().partition(|seen| seen.secret.hidden);
     for seen in &hidden {
-        confirm_hidden(cx, &view.scope, seen).await?;
+        verify_hidden(cx, &view.scope, seen).await?;
     }
     let inherited = shown.iter().filter(|seen| seen.inherited_from.is_some()).count();
-    cx.detail("count", shown.len());
-    cx.detail("inherited_count", inherited);
+    cx.add_detail("count", shown.len());
+    cx.add_detail("inherited_count", inherited);
     Ok((view.scope, shown))
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn values<A: Access>(
 /// Checks that a secret is really hidden. The hidden flag is part of the authenticated data, so
 /// a row whose flag was altered in the store is an error here. It is not treated as a missing
 /// secret, which a deployment would act on.
-pub(crate) async fn confirm_hidden<A: Access>(
+pub(crate) async fn verify_hidden<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
     seen: &Visible,

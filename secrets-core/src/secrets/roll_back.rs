@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use super::writing::{refuse_managed, replace, touch};
-use super::reading::own_secret;
-use super::sealing::describe;
-use super::history::open_version;
 use super::change::Content;
+use super::history::open_version;
+use super::reading::direct_secret;
+use super::sealing::describe;
+use super::writing::{lock_environment, reject_managed, replace};
 use super::{KeyRef, Secret, check_version};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
@@ -36,15 +36,15 @@ pub struct RollBackSecret {
 
 impl Operation for RollBackSecret {
     const NAME: &'static str = "secret.roll_back";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Change("secret.rolled_back");
     type Access = Write;
     type Output = Secret;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        touch(cx, &scope).await?;
-        let known = own_secret(cx, &scope, &self.key).await?;
+        lock_environment(cx, &scope).await?;
+        let known = direct_secret(cx, &scope, &self.key).await?;
         let Rollback { version, expected_version } = self.rollback;
         let just_after = version.saturating_add(1);
         let found = cx.reads().secret_versions(known.id, just_after, 1).await?;
@@ -53,15 +53,15 @@ impl Operation for RollBackSecret {
             .find(|old| old.version == version)
             .ok_or(Error::NotFound(Subject::Version))?;
         check_version(&known, expected_version)?;
-        refuse_managed(cx, &scope, &known.key).await?;
+        reject_managed(cx, &scope, &known.key).await?;
 
         let value = open_version(cx, &scope, &known, &old).await?;
         let content = Content { value, hidden: old.hidden };
         let record = replace(cx, &scope, known, &content, Change::RolledBack).await?;
 
-        cx.about("secret", record.id.uuid(), record.key.as_str());
-        cx.detail("version", record.version);
-        cx.detail("from_version", version);
+        cx.set_resource("secret", record.id.uuid(), record.key.as_str());
+        cx.add_detail("version", record.version);
+        cx.add_detail("from_version", version);
         describe(cx, &scope, record).await
     }
 }

@@ -50,8 +50,7 @@ pub(crate) async fn describe<A: Access>(
 ) -> Result<Secret> {
     let description = match &secret.description {
         Some(sealed) => {
-            let context =
-                description_context(cx.keyring().instance(), scope.project.id, &secret);
+            let context = description_context(cx.keyring().instance(), scope.project.id, &secret);
             Some(open_record(cx, scope, sealed, &context).await?)
         }
         None => None,
@@ -60,7 +59,11 @@ pub(crate) async fn describe<A: Access>(
 }
 
 /// Builds the response for a visible secret, without its value.
-pub(crate) async fn show<A: Access>(cx: &mut Context<'_, A>, scope: &EnvironmentScope, seen: Visible) -> Result<Secret> {
+pub(crate) async fn without_value<A: Access>(
+    cx: &mut Context<'_, A>,
+    scope: &EnvironmentScope,
+    seen: Visible,
+) -> Result<Secret> {
     let secret = describe(cx, scope, seen.secret).await?;
     Ok(Secret { inherited_from: seen.inherited_from, ..secret })
 }
@@ -72,7 +75,7 @@ pub(crate) async fn reveal<A: Access>(
     seen: Visible,
 ) -> Result<Secret> {
     let value = open_value(cx, scope, &seen.secret).await?;
-    let secret = show(cx, scope, seen).await?;
+    let secret = without_value(cx, scope, seen).await?;
     Ok(Secret { value: Some(value), ..secret })
 }
 
@@ -87,4 +90,4 @@ async fn open_record<A: Access>(
 }
 
 /// Error for a key that does not exist or is hidden.
-pub(crate) const NO_SECRET: Error = Error::NotFound(Subject::Secret);
+pub(crate) const SECRET_NOT_FOUND: Error = Error::NotFound(Subject::Secret);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Import, ImportedSecret};
 use crate::crypto::{Description, Plaintext};
-use crate::model::{Broken, Error, FieldError, Result, SecretKey, object};
+use crate::model::{Error, FieldError, Result, SecretKey, Violation, object};
 
 /// Maximum number of validation errors reported for one import.
 const MAX_ERRORS: usize = 100;
@@ -38,7 +38,7 @@ struct SubmittedSecret {
 
 /// The result of validating a text.
 #[derive(Debug)]
-struct Checked<T>(std::result::Result<T, Broken>);
+struct Checked<T>(std::result::Result<T, Violation>);
 
 impl TryFrom<SubmittedImport> for Import {
     type Error = Error;
@@ -77,7 +77,7 @@ impl SubmittedSecret {
     }
 }
 
-impl<'de, T: TryFrom<String, Error = Broken>> Deserialize<'de> for Checked<T> {
+impl<'de, T: TryFrom<String, Error = Violation>> Deserialize<'de> for Checked<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         String::deserialize(deserializer).map(|text| Self(text.try_into()))
     }

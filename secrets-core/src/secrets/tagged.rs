@@ -7,19 +7,19 @@ use crate::access::View;
 use crate::crypto::{Keyring, Tag};
 use crate::engine::{Context, Read};
 use crate::model::{EnvironmentPath, Result};
-use crate::store::{EnvironmentRecord, Wanted};
+use crate::store::{EnvironmentRecord, Selection};
 
 /// Precondition of a read: the versions of the response that the caller already has
 /// (`If-None-Match`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Held {
+pub enum Precondition {
     /// None: always return the response.
     #[default]
-    Nothing,
+    None,
     /// Versions with these ETags.
-    Tags(Vec<String>),
+    ETags(Vec<String>),
     /// Any version.
-    Anything,
+    Any,
 }
 
 /// A response and its ETag. Only the response is serialized; host applications send the ETag
@@ -27,7 +27,7 @@ pub enum Held {
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
-pub struct Tagged<T> {
+pub struct WithETag<T> {
     /// ETag of the response. Different after each change to the response.
     #[serde(skip)]
     pub tag: Tag,
@@ -35,12 +35,12 @@ pub struct Tagged<T> {
     pub answer: Option<T>,
 }
 
-impl Held {
+impl Precondition {
     fn matches(&self, tag: &Tag) -> bool {
         match self {
-            Self::Nothing => false,
-            Self::Tags(tags) => tags.iter().any(|held| held == tag.as_str()),
-            Self::Anything => true,
+            Self::None => false,
+            Self::ETags(tags) => tags.iter().any(|held| held == tag.as_str()),
+            Self::Any => true,
         }
     }
 }
@@ -49,32 +49,32 @@ impl Held {
 /// `None` if the caller already has the current response. With a precondition, the ETag is
 /// first computed from the chain alone: if it matches, no secret is read or decrypted, and no
 /// audit entry is written.
-pub(crate) async fn view_unless_held(
+pub(crate) async fn view_if_changed(
     cx: &mut Context<'_, Read>,
     at: &EnvironmentPath,
     form: &str,
-    held: &Held,
+    held: &Precondition,
 ) -> Result<(Tag, Option<View>)> {
-    if *held != Held::Nothing {
-        let view = cx.view(at, Wanted::Nothing).await?;
+    if *held != Precondition::None {
+        let view = cx.view(at, Selection::None).await?;
         let tag = tag(cx, &view, form);
         if held.matches(&tag) {
-            cx.note.is_unrecorded = true;
+            cx.audit.skips_audit = true;
             return Ok((tag, None));
         }
     }
-    let view = cx.view(at, Wanted::All).await?;
+    let view = cx.view(at, Selection::All).await?;
     Ok((tag(cx, &view, form), Some(view)))
 }
 
 fn tag(cx: &Context<'_, Read>, view: &View, form: &str) -> Tag {
-    chain_tag(cx.keyring(), form, view.chain.iter().map(|link| &link.environment))
+    chain_etag(cx.keyring(), form, view.chain.iter().map(|link| &link.environment))
 }
 
 /// Computes the ETag of the response named `form` for an inherited chain. Each write to an
 /// environment's secrets increments its revision; everything else visible from a chain is which
 /// environments it holds, in which order, and their names.
-pub(crate) fn chain_tag<'a>(
+pub(crate) fn chain_etag<'a>(
     keyring: &Keyring,
     form: &str,
     chain: impl IntoIterator<Item = &'a EnvironmentRecord>,

@@ -1,9 +1,9 @@
 //! Updating a secret.
 
 use super::change::Content;
-use super::reading::own_secret;
+use super::reading::direct_secret;
 use super::sealing::{describe, seal_description};
-use super::writing::{refuse_managed, replace, touch};
+use super::writing::{lock_environment, reject_managed, replace};
 use super::{KeyRef, Secret, SecretChange, check_version};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result};
@@ -23,22 +23,22 @@ pub struct UpdateSecret {
 
 impl Operation for UpdateSecret {
     const NAME: &'static str = "secret.update";
-    const CALLERS: Callers = Callers::Any;
+    const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Change("secret.updated");
     type Access = Write;
     type Output = Secret;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
-        touch(cx, &scope).await?;
-        let known = own_secret(cx, &scope, &self.key).await?;
+        lock_environment(cx, &scope).await?;
+        let known = direct_secret(cx, &scope, &self.key).await?;
         let SecretChange { value, description, hidden, expected_version } = self.change;
         let content = Content::of(value, hidden)?;
         if content.is_none() && description.is_none() {
             return Err(Error::invalid("value", "or description or hidden must be given"));
         }
         check_version(&known, expected_version)?;
-        refuse_managed(cx, &scope, &known.key).await?;
+        reject_managed(cx, &scope, &known.key).await?;
 
         let mut record =
             SecretRecord { updated_by: cx.caller.actor(), updated_at: cx.now(), ..known };
@@ -50,11 +50,11 @@ impl Operation for UpdateSecret {
             Some(content) => {
                 record = replace(cx, &scope, record, &content, content.change()).await?;
             }
-            None => cx.tx().redescribe_secret(&record).await?,
+            None => cx.tx().update_secret_description(&record).await?,
         }
 
-        cx.about("secret", record.id.uuid(), record.key.as_str());
-        cx.detail("version", record.version);
+        cx.set_resource("secret", record.id.uuid(), record.key.as_str());
+        cx.add_detail("version", record.version);
         describe(cx, &scope, record).await
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{EnvironmentName, SecretKey};
-use crate::store::{Link, SecretRecord};
+use crate::store::{ChainLink, SecretRecord};
 
 /// A visible secret and its origin.
 pub(crate) struct Visible {
@@ -15,7 +15,7 @@ pub(crate) struct Visible {
 
 /// Returns the visible secrets of a chain ordered from the environment itself to its furthest
 /// ancestor.
-pub(crate) fn visible(chain: Vec<Link>) -> BTreeMap<SecretKey, Visible> {
+pub(crate) fn visible(chain: Vec<ChainLink>) -> BTreeMap<SecretKey, Visible> {
     let mut seen = BTreeMap::new();
     for (distance, link) in chain.into_iter().enumerate() {
         let holder = (distance > 0).then_some(link.environment.name);

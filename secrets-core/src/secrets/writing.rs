@@ -10,17 +10,20 @@ use crate::store::{Change, SecretRecord};
 
 /// Locks the environment and increments its revision. Must be the first step of every write to
 /// the environment's secrets.
-pub(crate) async fn touch(cx: &mut Context<'_, Write>, scope: &EnvironmentScope) -> Result<u64> {
+pub(crate) async fn lock_environment(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+) -> Result<u64> {
     let environment = scope.environment.id;
     cx.tx()
         .touch_environment(environment)
         .await
-        .map_err(|error| error.gone(Subject::Environment))
+        .map_err(|error| error.or_not_found(Subject::Environment))
 }
 
 /// Returns an error if `more` additional secrets exceed the plan's limit. The environment must
-/// be locked with [`touch`](Self::touch), so that the count stays valid.
-pub(crate) async fn admit_secrets(
+/// be locked with [`lock_environment`](Self::lock_environment), so that the count stays valid.
+pub(crate) async fn check_secret_quota(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
     more: u64,
@@ -33,7 +36,7 @@ pub(crate) async fn admit_secrets(
 }
 
 /// Returns an error if the secret is managed by a rotation. The environment must be locked.
-pub(crate) async fn refuse_managed(
+pub(crate) async fn reject_managed(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
     key: &SecretKey,
@@ -69,9 +72,8 @@ pub(crate) fn first_version(
         updated_at: now,
     };
     record.sealed = seal_value(cx, scope, &record, &content.value);
-    record.description = description.map(|description| {
-        seal_description(cx, scope, &record, &description.into_plaintext())
-    });
+    record.description = description
+        .map(|description| seal_description(cx, scope, &record, &description.into_plaintext()));
     record
 }
 
@@ -97,7 +99,7 @@ pub(crate) async fn replace(
     next.sealed = seal_value(cx, scope, &next, &content.value);
     cx.tx().replace_secret(&next).await?;
     if change == Change::Hidden {
-        cx.note.action = Some("secret.hidden");
+        cx.audit.action = Some("secret.hidden");
     }
     Ok(next)
 }
@@ -111,7 +113,7 @@ pub(crate) async fn write_rotated(
 ) -> Result<()> {
     let keys: Vec<_> = values.iter().map(|(key, _)| key.clone()).collect();
     let mut known = cx.reads().secrets(scope.environment.id, &keys).await?;
-    admit_secrets(cx, scope, (keys.len() - known.len()) as u64).await?;
+    check_secret_quota(cx, scope, (keys.len() - known.len()) as u64).await?;
     let mut new = Vec::new();
     for (key, value) in values {
         let content = Content { value, hidden: false };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Service;
 use crate::crypto::{TokenMac, TokenText};
-use crate::engine::{Caller, Note, Person, Who};
+use crate::engine::{AuditContext, Caller, Person, Who};
 use crate::model::{Error, Identity, Origin, Result, Time};
 use crate::ports::identity::Unverified;
 use crate::store::{AuditRecord, TokenUse};
@@ -88,10 +88,14 @@ impl Service {
             return Ok(());
         }
         let resource = ("service_token", Some(token.id.uuid()), Some(token.name.to_string()));
-        let note = Note { team: Some(token.team), resource: Some(resource), ..Note::default() };
+        let note = AuditContext {
+            team: Some(token.team),
+            resource: Some(resource),
+            ..AuditContext::default()
+        };
         let entry = note.into_entry(caller, "token.used_denied", now);
         self.engine.record(AuditRecord { outcome: "denied".to_owned(), ..entry }).await?;
-        Err(Error::Elsewhere("this token may not be used from this address"))
+        Err(Error::AddressNotAllowed("this token may not be used from this address"))
     }
 
     async fn cli_session(&self, text: &str, origin: Origin) -> Result<Caller> {

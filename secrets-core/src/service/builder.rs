@@ -44,8 +44,8 @@ impl Builder {
 
     /// Sets the root key, which wraps the keys of the installation. Without the same key, nothing in
     /// the store can be decrypted again.
-    pub fn root_key(self, key: Key) -> Self {
-        self.root(Arc::new(StaticRootKey::new(&key)))
+    pub fn root_key(self, key: &Key) -> Self {
+        self.root(Arc::new(StaticRootKey::new(key)))
     }
 
     /// Sets the root key by a service that wraps and unwraps keys, such as a KMS.

@@ -11,8 +11,8 @@ pub use builder::Builder;
 pub use health::Health;
 pub use verify::VerifiedRecords;
 
-use crate::model::Result;
 use crate::engine::{Caller, Engine, Operation, Options, Ports, StartError, Task};
+use crate::model::Result;
 use crate::store::Store;
 use crate::tokens::uses::TokenUses;
 
@@ -32,7 +32,7 @@ use crate::tokens::uses::TokenUses;
 ///
 /// # futures_executor::block_on(async {
 /// let store = Arc::new(MemoryStore::new());
-/// let service = Service::builder(store).root_key(Key::generate()).build().await?;
+/// let service = Service::builder(store).root_key(&Key::generate()).build().await?;
 /// let ada = Identity::new("https://login.example.com", "ada", "ada@example.com");
 /// let caller = service.sign_in(ada, Origin::default()).await?;
 /// assert!(service.perform(&caller, ListProjects).await?.is_empty());
@@ -46,7 +46,6 @@ pub struct Service {
 
 impl Service {
     /// Builder of a service over a store.
-    #[must_use]
     pub fn builder(store: Arc<dyn Store>) -> Builder {
         Builder::new(store)
     }

@@ -9,7 +9,7 @@ use super::Service;
 use crate::crypto::{ProjectKey, Sealed};
 use crate::engine::records::{description_context, value_context};
 use crate::model::{Error, ProjectId, RotationId, SecretId};
-use crate::rotations::{Kept, OpenPlace};
+use crate::rotations::{RotationContext, SealedField};
 use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, StoreResult};
 
 /// Result of [`Service::verify_records`].
@@ -70,7 +70,7 @@ impl Service {
     ) -> StoreResult<()> {
         let mut from = Some(RotationId::from(Uuid::nil()));
         while let Some(next) = from {
-            let Some(rotation) = reads.rotation_from(next).await? else { break };
+            let Some(rotation) = reads.next_rotation(next).await? else { break };
             match self.verify_rotation(reads, &rotation).await? {
                 Some(records) => {
                     verified.rotations += 1;
@@ -89,25 +89,25 @@ impl Service {
         reads: &mut dyn Reads,
         rotation: &RotationRecord,
     ) -> StoreResult<Option<u64>> {
-        let place = match reads.rotation_place(rotation.id).await {
+        let place = match reads.rotation_location(rotation.id).await {
             Ok(Some(place)) => place,
             // The project has no key, or its record is damaged.
-            Ok(None) | Err(StoreError::Broken(_)) => return Ok(None),
+            Ok(None) | Err(StoreError::Corrupt(_)) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let Ok(place) = OpenPlace::new(self.engine.keyring(), place) else { return Ok(None) };
-        let seals = place.seals(self.engine.keyring());
-        let mut kept = vec![(Kept::Connection(rotation.id), rotation.connection.clone())];
-        kept.extend(rotation.proxy.clone().map(|proxy| (Kept::Proxy(rotation.id), proxy)));
+        let Ok(place) = RotationContext::new(self.engine.keyring(), place) else { return Ok(None) };
+        let sealer = place.sealer(self.engine.keyring());
+        let mut kept = vec![(SealedField::Connection(rotation.id), rotation.connection.clone())];
+        kept.extend(rotation.proxy.clone().map(|proxy| (SealedField::Proxy(rotation.id), proxy)));
         if let Some(attempt) = reads.open_attempt(rotation.id).await? {
-            let whose = Kept::Pending(attempt.id, attempt.sequence);
+            let whose = SealedField::Pending(attempt.id, attempt.sequence);
             kept.extend(attempt.pending.map(|pending| (whose, pending)));
         }
         let webhooks = reads.webhooks(rotation.id).await?.into_iter();
-        kept.extend(webhooks.map(|webhook| (Kept::Webhook(webhook.id), webhook.sealed)));
+        kept.extend(webhooks.map(|webhook| (SealedField::Webhook(webhook.id), webhook.sealed)));
         let mut records = 0;
         for (kept, sealed) in kept {
-            match seals.open(reads, kept, &sealed).await {
+            match sealer.open(reads, kept, &sealed).await {
                 Ok(_) => records += 1,
                 Err(Error::Unavailable(cause)) => return Err(StoreError::Unavailable(cause)),
                 Err(_) => return Ok(None),
@@ -190,7 +190,6 @@ fn after(id: Uuid) -> Option<Uuid> {
 mod tests {
     use std::sync::Arc;
 
-
     use super::*;
     use crate::crypto::{Key, Plaintext};
     use crate::model::ManualClock;
@@ -213,18 +212,18 @@ mod tests {
         tx.insert_project(&project, &key).await.unwrap();
         tx.insert_environment(&place).await.unwrap();
         tx.insert_rotation(&record, &[]).await.unwrap();
-        let opened = tx.rotation_place(record.id).await.unwrap().unwrap();
-        let opened = OpenPlace::new(service.engine().keyring(), opened).unwrap();
-        let seals = opened.seals(service.engine().keyring());
-        let seal = |kept| seals.seal(kept, &Plaintext::new("kvc_kept".to_owned()).unwrap());
-        record.connection = seal(Kept::Connection(record.id));
-        record.proxy = Some(seal(Kept::Proxy(record.id)));
+        let opened = tx.rotation_location(record.id).await.unwrap().unwrap();
+        let opened = RotationContext::new(service.engine().keyring(), opened).unwrap();
+        let sealer = opened.sealer(service.engine().keyring());
+        let seal = |kept| sealer.seal(kept, &Plaintext::new("kvc_kept".to_owned()).unwrap());
+        record.connection = seal(SealedField::Connection(record.id));
+        record.proxy = Some(seal(SealedField::Proxy(record.id)));
         tx.update_rotation(&record).await.unwrap();
         let begun = attempt(&record, 7);
-        let pending = Some(seal(Kept::Pending(begun.id, begun.sequence)));
+        let pending = Some(seal(SealedField::Pending(begun.id, begun.sequence)));
         tx.insert_attempt(&AttemptRecord { pending, ..begun }).await.unwrap();
         let created = webhook(&record);
-        let created = WebhookRecord { sealed: seal(Kept::Webhook(created.id)), ..created };
+        let created = WebhookRecord { sealed: seal(SealedField::Webhook(created.id)), ..created };
         tx.insert_webhook(&created).await.unwrap();
         tx.delete_project(project.id, at(1)).await.unwrap();
         tx.commit().await.unwrap();
@@ -234,7 +233,7 @@ mod tests {
     async fn service() -> Service {
         let store = Arc::new(MemoryStore::new());
         let clock = Arc::new(ManualClock::new(at(0)));
-        Service::builder(store).root_key(Key::generate()).clock(clock).build().await.unwrap()
+        Service::builder(store).root_key(&Key::generate()).clock(clock).build().await.unwrap()
     }
 
     #[tokio::test]

@@ -222,7 +222,7 @@ pub trait AuditWrites: Send {
 
     /// Removes the name and e-mail address of a user from all entries with the user as the actor.
     /// The ID stays.
-    async fn forget_actor(&mut self, user: Uuid) -> StoreResult<()>;
+    async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()>;
 
     /// Seals entries: appends them to the chain of `head`, which moves from the end `end` (0 for a
     /// new chain) to the end in `head`. Fails with `Stale` if the stored chain does not end at

@@ -104,13 +104,16 @@ impl DeviceStatus {
 #[async_trait]
 pub trait DeviceLoginReads: Send {
     /// Returns the login with this device code, expired or not.
-    async fn login_of_device(
+    async fn login_by_device_code(
         &mut self,
         device: &TokenMac,
     ) -> StoreResult<Option<DeviceLoginRecord>>;
 
     /// Returns the login with this user code, expired or not.
-    async fn login_of_code(&mut self, code: &TokenMac) -> StoreResult<Option<DeviceLoginRecord>>;
+    async fn login_by_user_code(
+        &mut self,
+        code: &TokenMac,
+    ) -> StoreResult<Option<DeviceLoginRecord>>;
 
     /// Returns the session with this credential, expired or not, and its user.
     async fn cli_session(

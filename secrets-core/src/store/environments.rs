@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::{ProjectRecord, SecretRecord, Standing, StoreResult};
+use super::{ProjectRecord, Relation, SecretRecord, StoreResult};
 use crate::crypto::ProjectKeyRecord;
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, MemberAccess, PlanName, Principal, ProjectId,
@@ -40,9 +40,9 @@ pub struct EnvironmentRecord {
 
 /// Selection of the secrets to load while resolving an environment.
 #[derive(Debug, Clone, Copy)]
-pub enum Wanted<'a> {
+pub enum Selection<'a> {
     /// No secrets.
-    Nothing,
+    None,
     /// The secret with this key, from each environment of the inherited chain that has it.
     Key(&'a SecretKey),
     /// All secrets of each environment of the inherited chain.
@@ -52,24 +52,24 @@ pub enum Wanted<'a> {
 /// A resolved environment: everything needed to authorize and answer a request about one
 /// environment, loaded in one statement.
 #[derive(Debug, Clone)]
-pub struct Sight {
+pub struct ResolvedEnvironment {
     /// Project.
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: PlanName,
     /// Relation of the principal to the project.
-    pub standing: Standing,
+    pub relation: Relation,
     /// Newest key of the project.
     pub key: ProjectKeyRecord,
     /// Inherited chain: the environment itself, then its ancestors, nearest first. Empty if there
-    /// is no such environment. At most [`Sight::REACH`] links, so a cycle shows up as a repeated
+    /// is no such environment. At most [`ResolvedEnvironment::MAX_LINKS`] links, so a cycle shows up as a repeated
     /// link.
-    pub chain: Vec<Link>,
+    pub chain: Vec<ChainLink>,
 }
 
 /// An environment in an inherited chain.
 #[derive(Debug, Clone)]
-pub struct Link {
+pub struct ChainLink {
     /// The environment.
     pub environment: EnvironmentRecord,
     /// True if the environment is in the token's scope; always true for users.
@@ -81,10 +81,10 @@ pub struct Link {
     pub secrets: Vec<SecretRecord>,
 }
 
-impl Sight {
+impl ResolvedEnvironment {
     /// Maximum number of links in a resolved chain: one more than a valid chain may have, so that a
     /// chain which is too long can be detected.
-    pub const REACH: u32 = 17;
+    pub const MAX_LINKS: u32 = 17;
 }
 
 /// Read access to environments.
@@ -92,12 +92,12 @@ impl Sight {
 pub trait EnvironmentReads: Send {
     /// Resolves an environment path for `principal`. Returns `None` if there is no such project, or
     /// it is deleted. Whether the principal has access is for the caller to decide.
-    async fn sight(
+    async fn resolve_environment(
         &mut self,
         path: &EnvironmentPath,
         principal: Principal,
-        selection: Wanted<'_>,
-    ) -> StoreResult<Option<Sight>>;
+        selection: Selection<'_>,
+    ) -> StoreResult<Option<ResolvedEnvironment>>;
 
     /// Lists the environments of a project that are in the scope of `principal`, ordered by
     /// position, creation time and ID. For users, all environments are in scope.
@@ -107,12 +107,15 @@ pub trait EnvironmentReads: Send {
         principal: Principal,
     ) -> StoreResult<Vec<EnvironmentRecord>>;
 
-    /// Returns an environment and its ancestors, nearest first, at most [`Sight::REACH`] of them.
+    /// Returns an environment and its ancestors, nearest first, at most [`ResolvedEnvironment::MAX_LINKS`] of them.
     /// Empty if the environment does not exist, or its project is deleted.
     async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>>;
 
     /// Lists the names of the direct child environments, in order.
-    async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>>;
+    async fn child_environments(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<Vec<EnvironmentName>>;
 }
 
 /// Write access to environments.

@@ -23,7 +23,7 @@ pub trait InstanceReads: Send {
     async fn instance(&mut self) -> StoreResult<Option<(InstanceRecord, Vec<InstanceKeyRecord>)>>;
 
     /// Returns true if any user, team, project, secret or token exists.
-    async fn holds_data(&mut self) -> StoreResult<bool>;
+    async fn has_data(&mut self) -> StoreResult<bool>;
 
     /// Returns the lowest and the highest secret ID: the oldest and the newest secret.
     async fn secret_range(&mut self) -> StoreResult<Option<(SecretId, SecretId)>>;

@@ -24,7 +24,7 @@ pub struct InvitationRecord {
     pub mac: TokenMac,
     /// Number of times the invitation was sent. Each time it gets a new token, and only the last
     /// token is valid.
-    pub sendings: u32,
+    pub times_sent: u32,
     /// ID of the inviting user.
     pub invited_by: UserId,
     /// Name of the inviting user; ignored on writes.
@@ -55,7 +55,7 @@ pub trait InvitationReads: Send {
     async fn invitations_to(&mut self, email: &EmailAddress) -> StoreResult<Vec<InvitationRecord>>;
 
     /// Counts the members of a team plus its invitations that expire after `now`.
-    async fn count_places(&mut self, team: TeamId, now: Time) -> StoreResult<u64>;
+    async fn count_members_and_invitations(&mut self, team: TeamId, now: Time) -> StoreResult<u64>;
 }
 
 /// Write access to invitations.

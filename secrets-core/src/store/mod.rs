@@ -19,10 +19,10 @@
 //!    own writes, and dropping it without a commit rolls everything back.
 //! 4. Map the failures of the storage engine to [`StoreError`]: `Duplicate` for a unique key that
 //!    is taken, `Stale` for a conditional write that found no matching row, `Unavailable` for
-//!    failures that may pass (network, locks, disk space, serialization conflicts), `Broken` for
+//!    failures that may pass (network, locks, disk space, serialization conflicts), `Violation` for
 //!    everything else. After `Duplicate` or `Stale` the transaction must stay usable, so use a
 //!    conditional insert or a savepoint where the engine aborts a transaction on an error. After
-//!    `Broken` the caller only drops it. Error texts must not quote stored or bound values.
+//!    `Violation` the caller only drops it. Error texts must not quote stored or bound values.
 //! 5. Keep rows that an update or `lock_…` method touched locked until the transaction ends. A
 //!    store that runs one write transaction at a time gets this for free.
 //! 6. Run the conformance suite, one test per rule of this contract. Add a module to
@@ -74,7 +74,8 @@ pub use device_logins::{
     DeviceStatus,
 };
 pub use environments::{
-    EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, Sight, Wanted,
+    ChainLink, EnvironmentReads, EnvironmentRecord, EnvironmentWrites, ResolvedEnvironment,
+    Selection,
 };
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
@@ -82,16 +83,18 @@ pub use memory::MemoryStore;
 pub use open::{Location, open};
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use permissions::{PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites};
-pub use projects::{ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing};
-pub use rotations::{
-    AttemptRecord, Lease, RotationPlace, RotationReads, RotationRecord, RotationWrites,
+pub use projects::{
+    ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
 };
-pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace};
+pub use rotations::{
+    AttemptRecord, Lease, RotationLocation, RotationReads, RotationRecord, RotationWrites,
+};
+pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretLocation};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
 pub(crate) use teams::DELETED;
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamUsage, TeamWrites};
 pub use tokens::{
-    PreviousToken, Rotation, TokenReads, TokenRecord, TokenScope, TokenUse, TokenWrites,
+    NewCredential, PreviousToken, TokenReads, TokenRecord, TokenScope, TokenUse, TokenWrites,
 };
 pub use users::{UserReads, UserRecord, UserWrites};
 pub use webhooks::{WebhookDeliveryRecord, WebhookReads, WebhookRecord, WebhookWrites};
@@ -189,13 +192,13 @@ pub enum StoreError {
     Unavailable(Cause),
     /// The store returned or refused data unexpectedly: a record cannot be decoded, or a statement
     /// failed for a reason that a retry does not fix.
-    Broken(Cause),
+    Corrupt(Cause),
 }
 
 impl StoreError {
     /// Converts to an operation error, with `Stale` as "not found": for operations where a changed
     /// record means that it is gone.
-    pub(crate) fn gone(self, subject: Subject) -> Error {
+    pub(crate) fn or_not_found(self, subject: Subject) -> Error {
         match self {
             Self::Stale(_) => Error::NotFound(subject),
             other => other.into(),
@@ -217,7 +220,7 @@ impl fmt::Display for StoreError {
             Self::Duplicate(subject) => write!(f, "this {subject} exists already"),
             Self::Stale(subject) => write!(f, "this {subject} changed since it was read"),
             Self::Unavailable(_) => f.write_str("the store cannot be reached"),
-            Self::Broken(_) => f.write_str("the store failed"),
+            Self::Corrupt(_) => f.write_str("the store failed"),
         }
     }
 }
@@ -225,7 +228,7 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Unavailable(cause) | Self::Broken(cause) => Some(cause.as_ref()),
+            Self::Unavailable(cause) | Self::Corrupt(cause) => Some(cause.as_ref()),
             Self::Duplicate(_) | Self::Stale(_) => None,
         }
     }
@@ -237,7 +240,7 @@ impl From<StoreError> for Error {
             StoreError::Duplicate(subject) => Self::Conflict(subject),
             StoreError::Stale(subject) => Self::Stale(subject),
             StoreError::Unavailable(cause) => Self::Unavailable(cause),
-            StoreError::Broken(cause) => Self::Internal(cause),
+            StoreError::Corrupt(cause) => Self::Internal(cause),
         }
     }
 }

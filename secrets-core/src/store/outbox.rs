@@ -51,7 +51,7 @@ pub trait OutboxWrites: Send {
 
     /// Makes all deliveries due now that would be due by `by`; this releases claims that end by
     /// then.
-    async fn hasten_deliveries(&mut self, now: Time, by: Time) -> StoreResult<()>;
+    async fn release_claims(&mut self, now: Time, by: Time) -> StoreResult<()>;
 
     /// Deletes a delivery that was sent or given up. Fails with `Stale` if the claim is lost.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;

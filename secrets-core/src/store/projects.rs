@@ -33,9 +33,9 @@ pub struct ProjectRecord {
 
 /// Relation of a principal to a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Relation {
     /// No relation: not a member of the team, or not in the token's scope.
-    Stranger,
+    None,
     /// User with this role in the project's team.
     Member(Role),
     /// Service token with the project in its scope.
@@ -44,22 +44,22 @@ pub enum Standing {
 
 /// A project, and the relation of a principal to it.
 #[derive(Debug, Clone)]
-pub struct ProjectStanding {
+pub struct ProjectRelation {
     /// Project.
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: PlanName,
     /// Relation of the principal to the project.
-    pub standing: Standing,
+    pub relation: Relation,
 }
 
 /// Progress of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purge {
+pub enum PurgeProgress {
     /// Some data was deleted, and there may be more.
-    Some,
+    Partial,
     /// The remaining data was deleted; the purge is complete.
-    Rest,
+    Complete,
     /// There was nothing to delete.
     Nothing,
 }
@@ -72,7 +72,7 @@ pub trait ProjectReads: Send {
         &mut self,
         project: &ProjectRef,
         principal: Principal,
-    ) -> StoreResult<Option<ProjectStanding>>;
+    ) -> StoreResult<Option<ProjectRelation>>;
 
     /// Returns the project with this ID if it was deleted after `since`, with the relation of
     /// `principal` to it. Only for restoring: all other methods treat a deleted project as missing.
@@ -81,11 +81,11 @@ pub trait ProjectReads: Send {
         project: ProjectId,
         since: Time,
         principal: Principal,
-    ) -> StoreResult<Option<ProjectStanding>>;
+    ) -> StoreResult<Option<ProjectRelation>>;
 
     /// Lists projects that were deleted before `before` and are not purged yet, oldest deletion
     /// first, at most `limit` of them.
-    async fn doomed_projects(
+    async fn purgeable_projects(
         &mut self,
         before: Time,
         limit: u32,
@@ -142,7 +142,7 @@ pub trait ProjectWrites: Send {
         project: ProjectId,
         before: Time,
         limit: u32,
-    ) -> StoreResult<Purge>;
+    ) -> StoreResult<PurgeProgress>;
 
     /// Locks the project's row until the end of the transaction. Fails with `Stale` if the project
     /// is gone.

@@ -116,7 +116,7 @@ pub struct AttemptRecord {
 
 /// Project and environment of a rotation, with the key that decrypts its records.
 #[derive(Debug, Clone)]
-pub struct RotationPlace {
+pub struct RotationLocation {
     /// Project.
     pub project: ProjectRecord,
     /// True if the project is deleted.
@@ -148,7 +148,7 @@ pub trait RotationReads: Send {
     async fn rotations(&mut self, environment: EnvironmentId) -> StoreResult<Vec<RotationRecord>>;
 
     /// Returns the rotation with this name.
-    async fn rotation_named(
+    async fn rotation_by_name(
         &mut self,
         environment: EnvironmentId,
         name: &RotationName,
@@ -158,17 +158,20 @@ pub trait RotationReads: Send {
     async fn rotation(&mut self, rotation: RotationId) -> StoreResult<Option<RotationRecord>>;
 
     /// Returns the first rotation whose ID is `from` or higher, also if its project is deleted.
-    async fn rotation_from(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>>;
+    async fn next_rotation(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>>;
 
     /// Returns the project and environment of a rotation, also if the project is deleted.
-    async fn rotation_place(&mut self, rotation: RotationId) -> StoreResult<Option<RotationPlace>>;
+    async fn rotation_location(
+        &mut self,
+        rotation: RotationId,
+    ) -> StoreResult<Option<RotationLocation>>;
 
     /// Counts the rotations of a team, without those of deleted projects.
     async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64>;
 
     /// Lists the rotations that are due (`work_at` is not after `now`) and not leased (no lease
     /// lasts beyond `now`), longest overdue first.
-    async fn rotation_work(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>>;
+    async fn due_rotations(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>>;
 
     /// Returns those of `keys` that are reserved by a rotation of the environment, in order.
     async fn managed_keys(
@@ -228,7 +231,7 @@ pub trait RotationWrites: Send {
 
     /// Takes the lease of a rotation. Returns `None` if another lease lasts beyond `now`, or the
     /// rotation is gone.
-    async fn take_lease(
+    async fn acquire_lease(
         &mut self,
         rotation: RotationId,
         now: Time,
@@ -237,13 +240,13 @@ pub trait RotationWrites: Send {
 
     /// Extends the lease to its `until`, and locks the row until the end of the transaction. Fails
     /// with `Stale` if the lease is lost.
-    async fn hold_lease(&mut self, lease: &Lease) -> StoreResult<()>;
+    async fn extend_lease(&mut self, lease: &Lease) -> StoreResult<()>;
 
     /// Releases the lease; does nothing if it is lost.
-    async fn end_lease(&mut self, lease: &Lease) -> StoreResult<()>;
+    async fn release_lease(&mut self, lease: &Lease) -> StoreResult<()>;
 
     /// Releases all leases. Only for a store that no other process uses.
-    async fn end_leases(&mut self) -> StoreResult<()>;
+    async fn release_all_leases(&mut self) -> StoreResult<()>;
 
     /// Inserts an attempt. Fails with `Duplicate` if the rotation has an open attempt, or an
     /// attempt with this number.

@@ -71,7 +71,7 @@ pub struct FindingRecord {
     /// Entropy, in hundredths of a bit per character.
     pub entropy: Option<u32>,
     /// The stored secret that has this value, if any.
-    pub secret: Option<SecretPlace>,
+    pub secret: Option<SecretLocation>,
     /// Triage status.
     pub status: FindingStatus,
     /// Comment on the status.
@@ -86,7 +86,7 @@ pub struct FindingRecord {
 
 /// Location of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretPlace {
+pub struct SecretLocation {
     /// Project ID.
     pub project: ProjectId,
     /// Environment ID.

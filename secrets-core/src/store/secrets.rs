@@ -147,7 +147,7 @@ pub trait SecretWrites: Send {
     async fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()>;
 
     /// Updates the description, `updated_by` and `updated_at`, and nothing else.
-    async fn redescribe_secret(&mut self, secret: &SecretRecord) -> StoreResult<()>;
+    async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()>;
 
     /// Deletes a secret with its versions, permanently. Fails with `Stale` if it is gone.
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;

@@ -71,12 +71,12 @@ pub struct TokenUse {
 
 impl TokenUse {
     /// Minimum interval between recorded uses of a token. Uses in between are not written.
-    pub const STANDS: TimeDelta = TimeDelta::minutes(1);
+    pub const WRITE_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 }
 
 /// A new credential for a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rotation {
+pub struct NewCredential {
     /// Keyed hash of the new credential.
     pub mac: TokenMac,
     /// First characters of the new credential, for display.
@@ -124,11 +124,11 @@ pub trait TokenWrites: Send {
     /// Replaces the hash of a token. The current hash becomes the previous one if it has a grace
     /// period; the hash that was previous until now is discarded. Fails with `Stale` if the token
     /// is gone.
-    async fn rotate_token(&mut self, token: TokenId, rotation: &Rotation) -> StoreResult<()>;
+    async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()>;
 
-    /// Records the last use of a token, unless the recorded one is less than [`TokenUse::STANDS`]
+    /// Records the last use of a token, unless the recorded one is less than [`TokenUse::WRITE_INTERVAL`]
     /// older. Does nothing if the token is gone.
-    async fn use_token(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
+    async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
 
     /// Deletes a token. Fails with `Stale` if it is gone.
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()>;

@@ -90,5 +90,5 @@ pub trait UserWrites: Send {
 
     /// Erases the personal data of a user, including the issuer's subject, and keeps the row as a
     /// marker. A later sign-in with the same subject creates a new user.
-    async fn forget_user(&mut self, user: UserId, now: Time) -> StoreResult<()>;
+    async fn erase_user(&mut self, user: UserId, now: Time) -> StoreResult<()>;
 }

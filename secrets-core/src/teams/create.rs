@@ -45,13 +45,13 @@ impl Operation for CreateTeam {
 
         // Lock the user, so that a concurrent account deletion cannot leave the team without its
         // owner.
-        cx.tx().lock_user(owner.id).await.map_err(|error| error.gone(Subject::User))?;
+        cx.tx().lock_user(owner.id).await.map_err(|error| error.or_not_found(Subject::User))?;
         let team = super::insert(cx, team).await?;
         let member = MemberRecord::new(team.id, &owner, Role::Owner, cx.now());
         cx.tx().insert_member(&member).await?;
 
-        cx.note.team = Some(team.id);
-        cx.about("team", team.id.uuid(), team.name.as_str());
+        cx.audit.team = Some(team.id);
+        cx.set_resource("team", team.id.uuid(), team.name.as_str());
         Ok(team.into())
     }
 }

@@ -173,7 +173,7 @@ pub fn invitation(team: &TeamRecord, inviter: &UserRecord, email: &str) -> Invit
         email: email.parse().unwrap(),
         role: Role::Member,
         mac: TokenMac(random()),
-        sendings: 1,
+        times_sent: 1,
         invited_by: inviter.id,
         inviter_name: inviter.name.clone(),
         inviter_email: inviter.email.clone(),

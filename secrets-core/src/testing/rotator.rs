@@ -7,11 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::model::RotationId;
+use crate::model::rotations::Integration;
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
 };
-use crate::model::rotations::Integration;
 use crate::ports::rotators::Rotators;
 use crate::ports::timer::Timer;
 
@@ -200,8 +200,8 @@ impl Timer for QuickTimer {
 #[must_use]
 pub fn rotators(database: &Arc<MemoryDatabase>) -> Rotators {
     let rotators = Rotators::new(Arc::new(QuickTimer));
-    let rotators = Integration::ALL.iter().fold(rotators, |rotators, integration| {
-        rotators.with(*integration, database.clone())
-    });
+    let rotators = Integration::ALL
+        .iter()
+        .fold(rotators, |rotators, integration| rotators.with(*integration, database.clone()));
     Rotators { proxied: Some(database.clone()), ..rotators }
 }

@@ -11,8 +11,8 @@ use super::ServiceToken;
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
-    Broken, DisplayName, EnvironmentId, EnvironmentRef, Error, Permission, ProjectId, ProjectRef,
-    Quota, Result, Rule, TeamId, Time, TokenId,
+    DisplayName, EnvironmentId, EnvironmentRef, Error, Permission, ProjectId, ProjectRef, Quota,
+    Result, TeamId, Time, TokenId, ValidationRule, Violation,
 };
 use crate::store::{EnvironmentRecord, StoreError, TokenRecord, TokenScope};
 
@@ -67,14 +67,14 @@ pub enum Allowed {
 }
 
 impl TryFrom<String> for Allowed {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> std::result::Result<Self, Broken> {
-        const ALLOWED: Rule = Rule::of("must be read or write");
+    fn try_from(text: String) -> std::result::Result<Self, Violation> {
+        const ALLOWED: ValidationRule = ValidationRule::of("must be read or write");
         match text.as_str() {
             "read" | "secrets:read" => Ok(Self::Read),
             "write" | "secrets:write" => Ok(Self::Write),
-            _ => Err(ALLOWED.broken()),
+            _ => Err(ALLOWED.violation()),
         }
     }
 }
@@ -87,11 +87,11 @@ impl TryFrom<String> for Allowed {
 pub struct ExpiryDays(i64);
 
 impl TryFrom<i64> for ExpiryDays {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(days: i64) -> std::result::Result<Self, Broken> {
-        const DAYS: Rule = Rule::of("must be 1 to 3650 days");
-        if (1..=3650).contains(&days) { Ok(Self(days)) } else { Err(DAYS.broken()) }
+    fn try_from(days: i64) -> std::result::Result<Self, Violation> {
+        const DAYS: ValidationRule = ValidationRule::of("must be 1 to 3650 days");
+        if (1..=3650).contains(&days) { Ok(Self(days)) } else { Err(DAYS.violation()) }
     }
 }
 
@@ -103,13 +103,14 @@ impl TryFrom<i64> for ExpiryDays {
 pub struct Network(IpNet);
 
 impl TryFrom<String> for Network {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(text: String) -> std::result::Result<Self, Broken> {
-        const NETWORK: Rule = Rule::of("must be a network such as 192.0.2.0/24, or an address");
+    fn try_from(text: String) -> std::result::Result<Self, Violation> {
+        const NETWORK: ValidationRule =
+            ValidationRule::of("must be a network such as 192.0.2.0/24, or an address");
         let address = || text.parse::<IpAddr>().ok().map(|one| IpNet::from(one.to_canonical()));
         let network = text.parse::<IpNet>().ok().or_else(address);
-        network.map(|network| Self(network.trunc())).ok_or(NETWORK.broken())
+        network.map(|network| Self(network.trunc())).ok_or(NETWORK.violation())
     }
 }
 
@@ -131,7 +132,7 @@ impl Operation for CreateToken {
         let new = self.token;
         let team = match new.team_id {
             Some(team) => team,
-            None => cx.own_team().await?,
+            None => cx.default_team().await?,
         };
         let unknown = Error::Forbidden("you are not a member of this team");
         let plan = cx.team(team, Permission::Manage, unknown).await?.plan;
@@ -171,7 +172,7 @@ impl Operation for CreateToken {
             last_use: None,
         };
         cx.tx().insert_token(&record, &scope).await?;
-        cx.about("service_token", record.id.uuid(), record.name.as_str());
+        cx.set_resource("service_token", record.id.uuid(), record.name.as_str());
         let token = ServiceToken::new(record, scope, cx.now());
         Ok(ServiceToken { token: Some(text), ..token })
     }

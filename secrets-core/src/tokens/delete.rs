@@ -22,8 +22,8 @@ impl Operation for DeleteToken {
         let token = self.token.ok_or_else(unknown)?;
         let token = cx.reads().token(token).await?.ok_or_else(unknown)?;
         cx.team(token.team, Permission::Manage, unknown()).await?;
-        cx.tx().delete_token(token.id).await.map_err(|error| error.gone(Subject::Token))?;
-        cx.about("service_token", token.id.uuid(), token.name.as_str());
+        cx.tx().delete_token(token.id).await.map_err(|error| error.or_not_found(Subject::Token))?;
+        cx.set_resource("service_token", token.id.uuid(), token.name.as_str());
         Ok(())
     }
 }

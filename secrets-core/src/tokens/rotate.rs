@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::ServiceToken;
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{Broken, Code, Error, Permission, Result, Rule, Subject, TokenId};
-use crate::store::Rotation;
+use crate::model::{Code, Error, Permission, Result, Subject, TokenId, ValidationRule, Violation};
+use crate::store::NewCredential;
 
 /// Options for the rotation of a service token.
 #[derive(Debug, Default, Deserialize)]
@@ -28,11 +28,11 @@ pub struct TokenRotation {
 pub struct GracePeriod(i64);
 
 impl TryFrom<i64> for GracePeriod {
-    type Error = Broken;
+    type Error = Violation;
 
-    fn try_from(seconds: i64) -> std::result::Result<Self, Broken> {
-        const SECONDS: Rule = Rule::of("must be 0 to 604800 seconds");
-        if (0..=604_800).contains(&seconds) { Ok(Self(seconds)) } else { Err(SECONDS.broken()) }
+    fn try_from(seconds: i64) -> std::result::Result<Self, Violation> {
+        const SECONDS: ValidationRule = ValidationRule::of("must be 0 to 604800 seconds");
+        if (0..=604_800).contains(&seconds) { Ok(Self(seconds)) } else { Err(SECONDS.violation()) }
     }
 }
 
@@ -69,18 +69,18 @@ impl Operation for RotateToken {
         let GracePeriod(seconds) = self.rotation.grace_period_seconds.unwrap_or_default();
         let until = (seconds > 0).then(|| cx.now() + TimeDelta::seconds(seconds));
         let text = TokenText::draw();
-        let rotation = Rotation {
+        let rotation = NewCredential {
             mac: TokenMac::of(cx.keyring(), text.reveal()),
             prefix: text.prefix(),
             previous_until: until,
             now: cx.now(),
         };
         let rotated = cx.tx().rotate_token(token.id, &rotation).await;
-        rotated.map_err(|error| error.gone(Subject::Token))?;
+        rotated.map_err(|error| error.or_not_found(Subject::Token))?;
         let record = cx.reads().token(token.id).await?.ok_or_else(unknown)?;
         let scope = cx.reads().token_scope(token.id).await?;
-        cx.about("service_token", record.id.uuid(), record.name.as_str());
-        cx.detail("grace_period_seconds", seconds);
+        cx.set_resource("service_token", record.id.uuid(), record.name.as_str());
+        cx.add_detail("grace_period_seconds", seconds);
         let token = ServiceToken::new(record, scope, cx.now());
         Ok(ServiceToken { token: Some(text), ..token })
     }

@@ -20,7 +20,7 @@ pub(crate) struct TokenUses(Mutex<HashMap<TokenId, TokenUse>>);
 impl TokenUses {
     /// Adds a use, unless the stored last use is recent enough.
     pub(crate) fn remember(&self, token: &TokenRecord, used: TokenUse) {
-        if token.last_use.is_some_and(|last| used.at < last.at + TokenUse::STANDS) {
+        if token.last_use.is_some_and(|last| used.at < last.at + TokenUse::WRITE_INTERVAL) {
             return;
         }
         let mut remembered = lock(&self.0);
@@ -66,7 +66,7 @@ async fn write(store: &dyn Store, uses: &HashMap<TokenId, TokenUse>) -> StoreRes
     tokens.sort_unstable_by_key(|(token, _)| **token);
     let mut tx = store.begin().await?;
     for (token, used) in tokens {
-        tx.use_token(*token, *used).await?;
+        tx.record_token_use(*token, *used).await?;
     }
     tx.commit().await
 }

@@ -24,7 +24,7 @@ pub enum Me {
 
 impl Operation for ReadMe {
     const NAME: &'static str = "user.me";
-    const CALLERS: Callers = Callers::Known;
+    const CALLERS: Callers = Callers::AnyCredential;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
     type Output = Me;

@@ -32,12 +32,12 @@ impl Operation for SyncUser {
             Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
         };
         // No email address here: it is stored with the actor, where it can be erased.
-        cx.note.actor = Some(user.id.uuid());
-        cx.note.resource = Some(("user", Some(user.id.uuid()), None));
+        cx.audit.actor = Some(user.id.uuid());
+        cx.audit.resource = Some(("user", Some(user.id.uuid()), None));
         let memberships = cx.reads().memberships(user.id).await?;
         // Sign-ins are recorded in the audit log of the user's personal team.
         let own = memberships.iter().find(|own| own.is_personal_of(user.id));
-        cx.note.team = own.map(|own| own.team.id);
+        cx.audit.team = own.map(|own| own.team.id);
         Ok(User::new(user, memberships))
     }
 }
@@ -57,7 +57,7 @@ async fn create_account(cx: &mut Context<'_, Write>, identity: &Identity) -> Res
     let team = teams::insert(cx, team).await?;
     let member = MemberRecord::new(team.id, &user, Role::Owner, cx.now());
     cx.tx().insert_member(&member).await?;
-    cx.note.action = Some("user.created");
+    cx.audit.action = Some("user.created");
     Ok(user)
 }
 

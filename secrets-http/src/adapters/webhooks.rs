@@ -1,6 +1,6 @@
 //! Webhook deliveries over HTTP.
 //!
-//! Tenants choose the URLs, so all connections go through the [`Gate`], which applies the egress
+//! Tenants choose the URLs, so all connections go through the [`Dialer`], which applies the egress
 //! policy (protection against SSRF). Redirects are not followed, proxies are not used, and
 //! connections are not reused.
 
@@ -20,7 +20,7 @@ use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
-use secrets_core::egress::{Gate, Refused};
+use secrets_core::egress::{Dialer, Refused};
 use secrets_core::ports::webhook_url::WebhookUrl;
 use secrets_core::ports::webhooks::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -44,20 +44,20 @@ const MAX_HEAD_BYTES: usize = 65_536;
 
 /// Sends webhook deliveries over connections made by the egress gate.
 pub struct HyperSender {
-    gate: Gate,
+    gate: Dialer,
     tls: TlsConnector,
     timeout: Duration,
 }
 
 impl HyperSender {
     /// Creates a sender that trusts the certificate authorities of the operating system.
-    pub fn new(gate: Gate) -> Result<Self, rustls::Error> {
+    pub fn new(gate: Dialer) -> Result<Self, rustls::Error> {
         Ok(Self::trusting(gate, fetch::tls()?))
     }
 
     /// Creates a sender with this TLS configuration.
     #[must_use]
-    pub fn trusting(gate: Gate, tls: ClientConfig) -> Self {
+    pub fn trusting(gate: Dialer, tls: ClientConfig) -> Self {
         Self { gate, tls: TlsConnector::from(Arc::new(tls)), timeout: DELIVERY_TIMEOUT }
     }
 

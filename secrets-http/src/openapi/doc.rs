@@ -201,28 +201,28 @@ impl Answer {
 impl Route {
     /// Sets the summary: an imperative phrase of at most 80 characters, without a full stop.
     #[must_use]
-    pub(crate) fn says(mut self, summary: &'static str) -> Self {
+    pub(crate) fn summary(mut self, summary: &'static str) -> Self {
         self.doc.summary = summary;
         self
     }
 
     /// Adds a required JSON body of type `T`.
     #[must_use]
-    pub(crate) fn takes<T: ToSchema>(mut self) -> Self {
+    pub(crate) fn json_body<T: ToSchema>(mut self) -> Self {
         self.doc.bodies.push(Content::json(Described::of::<T>()));
         self
     }
 
     /// Adds an optional JSON body of type `T`.
     #[must_use]
-    pub(crate) fn may_take<T: ToSchema>(mut self) -> Self {
+    pub(crate) fn optional_json_body<T: ToSchema>(mut self) -> Self {
         self.doc.is_body_optional = true;
-        self.takes::<T>()
+        self.json_body::<T>()
     }
 
     /// Adds an object of strings, in JSON or YAML, as an alternative body.
     #[must_use]
-    pub(crate) fn takes_texts(mut self) -> Self {
+    pub(crate) fn string_map_body(mut self) -> Self {
         for body in self.doc.bodies.iter_mut().filter(|body| body.media == "application/json") {
             body.described = body.described.clone().or(Described::texts());
         }
@@ -232,7 +232,7 @@ impl Route {
 
     /// Adds a form-encoded body of type `T` as an alternative.
     #[must_use]
-    pub(crate) fn takes_form<T: ToSchema>(mut self) -> Self {
+    pub(crate) fn form_body<T: ToSchema>(mut self) -> Self {
         let media = "application/x-www-form-urlencoded";
         self.doc.bodies.push(Content { media, described: Described::of::<T>() });
         self
@@ -240,14 +240,14 @@ impl Route {
 
     /// Adds a text body as an alternative.
     #[must_use]
-    pub(crate) fn takes_text(mut self, media: &'static str) -> Self {
+    pub(crate) fn text_body(mut self, media: &'static str) -> Self {
         self.doc.bodies.push(Content::text(media));
         self
     }
 
     /// Sets the response for a status, in place of the response derived from the shape.
     #[must_use]
-    pub(crate) fn gives(mut self, status: u16, contents: Vec<Content>) -> Self {
+    pub(crate) fn response(mut self, status: u16, contents: Vec<Content>) -> Self {
         self.doc.answers.retain(|answer| answer.status != status);
         self.doc.answers.push(Answer::new(status, contents));
         self
@@ -262,21 +262,26 @@ impl Route {
 
     /// Adds a required query parameter.
     #[must_use]
-    pub(crate) fn needs(mut self, name: &'static str, form: Form, about: &'static str) -> Self {
+    pub(crate) fn required_query(
+        mut self,
+        name: &'static str,
+        form: Form,
+        about: &'static str,
+    ) -> Self {
         self.doc.query.push(Query { name, about, form, is_required: true });
         self
     }
 
     /// Documents that the route can answer 409.
     #[must_use]
-    pub(crate) fn conflicts(mut self) -> Self {
+    pub(crate) fn may_conflict(mut self) -> Self {
         self.doc.conflicts = true;
         self
     }
 
     /// Documents that the route can answer 404 although its path has no parameter.
     #[must_use]
-    pub(crate) fn looks_up(mut self) -> Self {
+    pub(crate) fn may_be_not_found(mut self) -> Self {
         self.doc.looks_up = true;
         self
     }

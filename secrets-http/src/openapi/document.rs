@@ -69,8 +69,8 @@ fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Va
 
 fn describe_callers(callers: Option<Callers>) -> Option<&'static str> {
     match callers? {
-        Callers::Anyone | Callers::Known => None,
-        Callers::Any => Some("Requires a user credential or a service token."),
+        Callers::Public | Callers::AnyCredential => None,
+        Callers::Authenticated => Some("Requires a user credential or a service token."),
         Callers::People => Some("Requires a user credential."),
         Callers::Tokens => Some("Requires a service token."),
         Callers::Identities => {

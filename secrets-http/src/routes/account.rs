@@ -32,20 +32,20 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         Ok(ExportAccountSecrets { passphrase })
     });
     vec![
-        api.route(Method::GET, ACCOUNT, Shape::Bare, get).says("Get the account"),
+        api.route(Method::GET, ACCOUNT, Shape::Bare, get).summary("Get the account"),
         api.route(Method::PATCH, ACCOUNT, Shape::Bare, update)
-            .says("Update the account's display name")
-            .takes::<AccountChange>(),
+            .summary("Update the account's display name")
+            .json_body::<AccountChange>(),
         api.route(Method::DELETE, ACCOUNT, Shape::Empty, delete)
-            .says("Delete the account and the teams without other members")
-            .takes::<Confirmation>(),
+            .summary("Delete the account and the teams without other members")
+            .json_body::<Confirmation>(),
         api.route(Method::GET, EXPORT, document, export)
-            .says("Export the account's data, without secret values")
-            .gives(200, vec![Content::json(Described::of::<AccountData>())]),
+            .summary("Export the account's data, without secret values")
+            .response(200, vec![Content::json(Described::of::<AccountData>())]),
         api.route(Method::POST, EXPORT, file, archive)
-            .says("Export all readable secrets as a passphrase-encrypted archive")
-            .takes::<NewArchive>()
-            .gives(200, vec![Content::text("application/octet-stream")]),
+            .summary("Export all readable secrets as a passphrase-encrypted archive")
+            .json_body::<NewArchive>()
+            .response(200, vec![Content::text("application/octet-stream")]),
     ]
 }
 

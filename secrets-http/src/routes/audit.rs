@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use secrets_core::audit::{AuditFormat, AuditOf, AuditPage, AuditQuery, ListAudit};
+use secrets_core::audit::{AuditFormat, AuditPage, AuditQuery, AuditTeams, ListAudit};
 use secrets_core::model::Error;
 use warp::Filter as _;
 use warp::http::{HeaderName, HeaderValue, Method, StatusCode};
@@ -22,26 +22,26 @@ const TEAM_AUDIT: &str = "/api/v1/teams/{teamId}/audit";
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
-    let managed = target().map(|target: Target| ready(list(&target, AuditOf::Managed)));
+    let managed = target().map(|target: Target| ready(list(&target, AuditTeams::Managed)));
     let of_team =
-        target().map(|target: Target| ready(list(&target, AuditOf::Team(target.id("teamId")))));
+        target().map(|target: Target| ready(list(&target, AuditTeams::Team(target.id("teamId")))));
     vec![
         documented(api.route(Method::GET, "/api/v1/audit", render, managed))
-            .says("List the audit log entries of the teams the caller administers")
+            .summary("List the audit log entries of the teams the caller administers")
             .query("team_id", Form::Id, "Only entries of this team"),
         documented(api.route(Method::GET, TEAM_AUDIT, render, of_team))
-            .says("List the audit log entries of a team"),
+            .summary("List the audit log entries of a team"),
     ]
 }
 
-fn list(target: &Target, whose: AuditOf) -> Result<ListAudit, Fault> {
+fn list(target: &Target, whose: AuditTeams) -> Result<ListAudit, Fault> {
     let one =
         |name| -> Result<Option<String>, Error> { Ok(target.query(name)?.map(str::to_owned)) };
     let whose = match (whose, one("team_id")?) {
-        (AuditOf::Managed, Some(team)) => {
+        (AuditTeams::Managed, Some(team)) => {
             let team = secrets_core::model::ids::parse(&team)
                 .ok_or_else(|| Error::invalid("team_id", "must be a UUID"))?;
-            AuditOf::Team(Some(team.into()))
+            AuditTeams::Team(Some(team.into()))
         }
         (whose, _) => whose,
     };
@@ -87,7 +87,7 @@ fn documented(route: Route) -> Route {
         Content::text("application/x-ndjson"),
         Content::text("text/csv"),
     ];
-    QUERY.iter().fold(route.gives(200, formats), |route, (name, form, about)| {
+    QUERY.iter().fold(route.response(200, formats), |route, (name, form, about)| {
         route.query(name, *form, about)
     })
 }

@@ -21,11 +21,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         Ok(SetPlan { team: target.id("teamId"), plan: body.json().await? })
     });
     vec![
-        api.route(Method::GET, USAGE, Shape::Bare, usage).says("Get a team's usage of its plan"),
+        api.route(Method::GET, USAGE, Shape::Bare, usage).summary("Get a team's usage of its plan"),
         api.route(Method::GET, BILLING, Shape::Bare, billing)
-            .says("Get a team's plan and billing status"),
+            .summary("Get a team's plan and billing status"),
         api.route(Method::PUT, BILLING, Shape::Bare, set_plan)
-            .says("Change a team's plan (operators only)")
-            .takes::<NewPlan>(),
+            .summary("Change a team's plan (operators only)")
+            .json_body::<NewPlan>(),
     ]
 }

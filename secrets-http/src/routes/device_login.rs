@@ -75,31 +75,31 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let sessions = target().map(|_| known(ListCliSessions));
     vec![
         api.public(Method::POST, START, Shape::Bare, start)
-            .says("Start a device login (RFC 8628)")
-            .takes::<NewDeviceLogin>()
-            .takes_form::<NewDeviceLogin>(),
+            .summary("Start a device login (RFC 8628)")
+            .json_body::<NewDeviceLogin>()
+            .form_body::<NewDeviceLogin>(),
         api.public(Method::POST, POLL, token_response, poll)
-            .says("Poll for the access token of a device login (RFC 8628)")
-            .takes::<PollDeviceLogin>()
-            .takes_form::<PollDeviceLogin>()
-            .gives(200, vec![Content::json(Described::of::<CliGrant>())])
-            .gives(400, vec![Content::json(Described::of::<GrantError>())]),
+            .summary("Poll for the access token of a device login (RFC 8628)")
+            .json_body::<PollDeviceLogin>()
+            .form_body::<PollDeviceLogin>()
+            .response(200, vec![Content::json(Described::of::<CliGrant>())])
+            .response(400, vec![Content::json(Described::of::<GrantError>())]),
         api.route(Method::GET, LOOK_UP, Shape::Bare, look_up)
-            .says("Get a pending device login by its user code"),
+            .summary("Get a pending device login by its user code"),
         api.route(Method::POST, APPROVE, Shape::Bare, approve)
-            .says("Approve a device login")
-            .looks_up()
-            .takes::<CodeBody>(),
+            .summary("Approve a device login")
+            .may_be_not_found()
+            .json_body::<CodeBody>(),
         api.route(Method::POST, DENY, Shape::Bare, deny)
-            .says("Deny a device login")
-            .looks_up()
-            .takes::<CodeBody>(),
+            .summary("Deny a device login")
+            .may_be_not_found()
+            .json_body::<CodeBody>(),
         api.route(Method::POST, REVOKE, Shape::Empty, revoke)
-            .says("Revoke a command-line session")
-            .may_take::<SessionBody>()
-            .looks_up(),
+            .summary("Revoke a command-line session")
+            .optional_json_body::<SessionBody>()
+            .may_be_not_found(),
         api.route(Method::GET, SESSIONS, Shape::Named("sessions"), sessions)
-            .says("List the caller's command-line sessions"),
+            .summary("List the caller's command-line sessions"),
     ]
 }
 

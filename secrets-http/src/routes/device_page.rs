@@ -127,7 +127,7 @@ async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, 
 }
 
 fn error_page(api: &Api, fault: Fault, user_code: &str) -> Response {
-    match fault.told() {
+    match fault.status_and_message() {
         // The response of a server error also carries the cause, for the log.
         (status, _) if status.is_server_error() => fault.into_response(api.clock.now()),
         (status, reason) => page(status, &code_form(user_code, &reason)),

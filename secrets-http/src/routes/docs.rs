@@ -69,8 +69,8 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     });
     vec![
         Route::public(Method::GET, DOCUMENT, "openapi.document", describe.boxed())
-            .says("Get this OpenAPI document")
-            .gives(200, vec![Content::json(Described::anything())]),
+            .summary("Get this OpenAPI document")
+            .response(200, vec![Content::json(Described::anything())]),
         Route::public(Method::GET, PAGE, "openapi.page", page.boxed()),
         Route::public(Method::GET, FILE, "openapi.file", file.boxed()),
     ]

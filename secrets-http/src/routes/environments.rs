@@ -30,15 +30,15 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         target().map(|target: Target| known(DeleteEnvironment { at: target.environment() }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("environments"), list)
-            .says("List the environments of a project"),
+            .summary("List the environments of a project"),
         api.route(Method::POST, ALL, Shape::Created, create)
-            .says("Create an environment")
-            .takes::<NewEnvironment>(),
-        api.route(Method::GET, ONE, Shape::Bare, get).says("Get an environment"),
+            .summary("Create an environment")
+            .json_body::<NewEnvironment>(),
+        api.route(Method::GET, ONE, Shape::Bare, get).summary("Get an environment"),
         api.route(Method::PATCH, ONE, Shape::Bare, update)
-            .says("Update an environment's name, parent or description")
-            .takes::<EnvironmentChange>(),
+            .summary("Update an environment's name, parent or description")
+            .json_body::<EnvironmentChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
-            .says("Delete an environment and its secrets"),
+            .summary("Delete an environment and its secrets"),
     ]
 }

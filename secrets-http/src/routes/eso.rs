@@ -23,16 +23,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .map(|target: Target, conditions: Conditions| ready(secrets(&target, &conditions)));
     vec![
         api.route(Method::GET, "/api/v1/eso/secret", Shape::Bare, one)
-            .says("Get one secret value for External Secrets Operator")
-            .looks_up()
-            .needs("project", Form::Project, "Project ID or slug")
-            .needs("env", Form::Environment, "Environment name or ID")
-            .needs("key", Form::Key, "Secret key"),
+            .summary("Get one secret value for External Secrets Operator")
+            .may_be_not_found()
+            .required_query("project", Form::Project, "Project ID or slug")
+            .required_query("env", Form::Environment, "Environment name or ID")
+            .required_query("key", Form::Key, "Secret key"),
         api.route(Method::GET, "/api/v1/eso/secrets", WithTag(Shape::Bare), all)
-            .says("Get all secret values of an environment for External Secrets Operator")
-            .looks_up()
-            .needs("project", Form::Project, "Project ID or slug")
-            .needs("env", Form::Environment, "Environment name or ID"),
+            .summary("Get all secret values of an environment for External Secrets Operator")
+            .may_be_not_found()
+            .required_query("project", Form::Project, "Project ID or slug")
+            .required_query("env", Form::Environment, "Environment name or ID"),
     ]
 }
 
@@ -44,5 +44,5 @@ fn secret(target: &Target) -> Result<GetEsoSecret, Fault> {
 fn secrets(target: &Target, conditions: &Conditions) -> Result<GetEsoSecrets, Fault> {
     let [project, environment] = target.required(["project", "env"])?;
     let at = EnvironmentPath::new(project, environment);
-    Ok(GetEsoSecrets { at, held: conditions.held() })
+    Ok(GetEsoSecrets { at, precondition: conditions.precondition() })
 }

@@ -50,17 +50,17 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let sent = |(): &()| Response::default();
     vec![
         api.route(Method::GET, TEAM_INVITATIONS, Shape::Bare, list)
-            .says("List the pending invitations of a team"),
+            .summary("List the pending invitations of a team"),
         api.route(Method::DELETE, TEAM_INVITATION, Shape::Empty, revoke)
-            .says("Revoke an invitation"),
+            .summary("Revoke an invitation"),
         api.route(Method::POST, RESEND, sent, resend)
-            .says("Resend an invitation email with a new token")
-            .gives(200, Vec::new()),
+            .summary("Resend an invitation email with a new token")
+            .response(200, Vec::new()),
         api.route(Method::GET, MINE, Shape::Bare, mine)
-            .says("List the caller's own pending invitations"),
+            .summary("List the caller's own pending invitations"),
         api.route(Method::GET, ONE, Shape::Bare, look_up)
-            .says("Get one of the caller's invitations by its token"),
-        api.route(Method::POST, ACCEPT, Shape::Bare, accept).says("Accept an invitation"),
+            .summary("Get one of the caller's invitations by its token"),
+        api.route(Method::POST, ACCEPT, Shape::Bare, accept).summary("Accept an invitation"),
         Route::public(Method::GET, PAGE, "invitation.page", page.boxed()),
     ]
 }

@@ -38,12 +38,12 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     });
     vec![
         api.route(Method::POST, ALL, Shape::Created, invite)
-            .says("Invite a user to a team by email")
-            .takes::<NewInvitation>(),
+            .summary("Invite a user to a team by email")
+            .json_body::<NewInvitation>(),
         api.route(Method::PATCH, ONE, Shape::Bare, update)
-            .says("Change a member's role")
-            .takes::<MemberChange>(),
+            .summary("Change a member's role")
+            .json_body::<MemberChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, remove)
-            .says("Remove a member from a team, or leave the team"),
+            .summary("Remove a member from a team, or leave the team"),
     ]
 }

@@ -43,23 +43,23 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         target().map(|target: Target| known(DeletePermissionDefault { project: target.project() }));
     vec![
         api.route(Method::GET, MINE, Shape::Bare, mine)
-            .says("Get the caller's permissions in a project"),
+            .summary("Get the caller's permissions in a project"),
         api.route(Method::GET, ALL, Shape::Named("permissions"), list)
-            .says("List the permissions set for an environment"),
+            .summary("List the permissions set for an environment"),
         api.route(Method::PUT, ALL, Shape::Named("permissions"), put_all)
-            .says("Set the permissions of several members for an environment")
-            .takes::<NewPermissions>(),
+            .summary("Set the permissions of several members for an environment")
+            .json_body::<NewPermissions>(),
         api.route(Method::PUT, ONE, Shape::Bare, put)
-            .says("Set a member's permission for an environment")
-            .takes::<NewPermission>(),
+            .summary("Set a member's permission for an environment")
+            .json_body::<NewPermission>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
-            .says("Remove a member's permission for an environment"),
+            .summary("Remove a member's permission for an environment"),
         api.route(Method::GET, DEFAULTS, Shape::Bare, get_default)
-            .says("Get the default permission of a project's members"),
+            .summary("Get the default permission of a project's members"),
         api.route(Method::PUT, DEFAULTS, Shape::Bare, put_default)
-            .says("Set the default permission of a project's members")
-            .takes::<NewPermission>(),
+            .summary("Set the default permission of a project's members")
+            .json_body::<NewPermission>(),
         api.route(Method::DELETE, DEFAULTS, Shape::Empty, delete_default)
-            .says("Reset the default permission of a project's members"),
+            .summary("Reset the default permission of a project's members"),
     ]
 }

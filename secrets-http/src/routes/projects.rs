@@ -31,16 +31,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         target().map(|target: Target| known(RestoreProject { project: target.project() }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("projects"), list)
-            .says("List the projects accessible to the caller"),
+            .summary("List the projects accessible to the caller"),
         api.route(Method::POST, ALL, Shape::Created, create)
-            .says("Create a project with its three default environments")
-            .takes::<NewProject>(),
-        api.route(Method::GET, ONE, Shape::Bare, get).says("Get a project and its environments"),
+            .summary("Create a project with its three default environments")
+            .json_body::<NewProject>(),
+        api.route(Method::GET, ONE, Shape::Bare, get).summary("Get a project and its environments"),
         api.route(Method::PATCH, ONE, Shape::Bare, update)
-            .says("Update a project's name or description")
-            .takes::<ProjectChange>(),
+            .summary("Update a project's name or description")
+            .json_body::<ProjectChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
-            .says("Delete a project (it can be restored for 30 days)"),
-        api.route(Method::POST, RESTORE, Shape::Bare, restore).says("Restore a deleted project"),
+            .summary("Delete a project (it can be restored for 30 days)"),
+        api.route(Method::POST, RESTORE, Shape::Bare, restore).summary("Restore a deleted project"),
     ]
 }

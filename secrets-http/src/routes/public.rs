@@ -43,12 +43,12 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     let greet = target().map(move |_| reply::json(StatusCode::OK, &greeting));
     vec![
         Route::public(Method::GET, "/health", "health", health.boxed())
-            .says("Check the health of the service")
-            .gives(200, health_body())
-            .gives(503, health_body()),
+            .summary("Check the health of the service")
+            .response(200, health_body())
+            .response(503, health_body()),
         Route::public(Method::GET, "/api/v1", "greeting", greet.boxed())
-            .says("Get the API name and version")
-            .gives(200, vec![Content::json(Described::of::<Greeting>())]),
+            .summary("Get the API name and version")
+            .response(200, vec![Content::json(Described::of::<Greeting>())]),
     ]
 }
 

@@ -46,10 +46,10 @@ fn environment_routes(api: &Api) -> [Route; 2] {
     });
     [
         api.route(Method::GET, ALL, Shape::Named("rotations"), list)
-            .says("List the rotations of an environment, sorted by name"),
+            .summary("List the rotations of an environment, sorted by name"),
         api.route(Method::POST, ALL, Shape::Created, create)
-            .says("Create a rotation without connecting to its database")
-            .takes::<NewRotation>(),
+            .summary("Create a rotation without connecting to its database")
+            .json_body::<NewRotation>(),
     ]
 }
 
@@ -69,19 +69,19 @@ fn rotation_routes(api: &Api) -> [Route; 4] {
         known(ReadRotationHistory { at, name })
     });
     [
-        api.route(Method::GET, ONE, Shape::Bare, get).says("Get a rotation"),
+        api.route(Method::GET, ONE, Shape::Bare, get).summary("Get a rotation"),
         api.route(Method::PUT, ONE, Shape::Bare, update)
-            .says("Change a rotation's interval, or pause or resume it")
-            .takes::<RotationChange>(),
+            .summary("Change a rotation's interval, or pause or resume it")
+            .json_body::<RotationChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
-            .says("Delete a rotation and optionally revoke its database users and secrets")
+            .summary("Delete a rotation and optionally revoke its database users and secrets")
             .query(
                 "revoke",
                 Form::Flag,
                 "If true, also deletes the injected secrets and disables the database users",
             ),
         api.route(Method::GET, HISTORY, Shape::Bare, history)
-            .says("List the last 200 attempts of a rotation, newest first"),
+            .summary("List the last 200 attempts of a rotation, newest first"),
     ]
 }
 
@@ -100,12 +100,12 @@ fn database_routes(api: &Api) -> [Route; 3] {
     });
     [
         api.route(Method::POST, TEST, Shape::Bare, test)
-            .says("Test a database connection without saving it")
-            .takes::<Candidate>(),
+            .summary("Test a database connection without saving it")
+            .json_body::<Candidate>(),
         api.route(Method::POST, TEST_ONE, Shape::Bare, test_one)
-            .says("Test the database connection of a rotation"),
+            .summary("Test the database connection of a rotation"),
         api.route(Method::POST, ROTATE, Shape::Bare, rotate)
-            .says("Rotate credentials now and wait up to 45 seconds for the result"),
+            .summary("Rotate credentials now and wait up to 45 seconds for the result"),
     ]
 }
 

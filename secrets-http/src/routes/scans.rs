@@ -33,20 +33,20 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let delete = target().map(|target: Target| known(DeleteScan { scan: target.id("id") }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("scans"), list)
-            .says("List the newest 100 scans")
+            .summary("List the newest 100 scans")
             .query("team_id", Form::Id, "Only scans of this team")
-            .looks_up()
+            .may_be_not_found()
             .query("project_id", Form::Project, "Only scans of this project"),
         api.route(Method::POST, ALL, Shape::Created, create)
-            .says("Scan text or files for leaked credentials")
-            .looks_up()
-            .takes::<NewScan>()
-            .gives(201, vec![Content::json(Described::of::<ScanWithFindings>())]),
-        api.route(Method::GET, ONE, Shape::Bare, get).says("Get a scan and its findings"),
-        api.route(Method::DELETE, ONE, Shape::Empty, delete).says("Delete a scan"),
+            .summary("Scan text or files for leaked credentials")
+            .may_be_not_found()
+            .json_body::<NewScan>()
+            .response(201, vec![Content::json(Described::of::<ScanWithFindings>())]),
+        api.route(Method::GET, ONE, Shape::Bare, get).summary("Get a scan and its findings"),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete).summary("Delete a scan"),
         api.route(Method::PATCH, FINDING, Shape::Bare, update)
-            .says("Update the status of a finding")
-            .takes::<FindingChange>(),
+            .summary("Update the status of a finding")
+            .json_body::<FindingChange>(),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::future::ready;
 
 use bytes::Bytes;
 use secrets_core::formats::Format;
-use secrets_core::model::{Broken, Error};
+use secrets_core::model::{Error, Violation};
 use secrets_core::secrets::{
     CreateSecret, DeleteSecret, Export, ExportBundle, ExportSecrets, ExportedText, GetSecret,
     ImportSecrets, KeyRef, ListSecrets, NewBundle, NewSecret, ReadHistory, RollBackSecret,
@@ -54,7 +54,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
 
 fn environment_routes(api: &Api) -> Vec<Route> {
     let list = target().and(conditions()).map(|target: Target, conditions: Conditions| {
-        known(ListSecrets { at: target.environment(), held: conditions.held() })
+        known(ListSecrets { at: target.environment(), precondition: conditions.precondition() })
     });
     let create = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
         Ok(CreateSecret { at: target.environment(), secret: body.json().await? })
@@ -69,14 +69,15 @@ fn environment_routes(api: &Api) -> Vec<Route> {
         Ok(ImportSecrets { at: target.environment(), import: import::read(&target, body).await? })
     });
     vec![
-        api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list)
-            .says("List the secrets of an environment, including inherited ones, without values"),
+        api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list).summary(
+            "List the secrets of an environment, including inherited ones, without values",
+        ),
         api.route(Method::POST, ALL, Shape::CreatedNamed("secret"), create)
-            .says("Create a secret")
-            .takes::<NewSecret>()
-            .conflicts(),
+            .summary("Create a secret")
+            .json_body::<NewSecret>()
+            .may_conflict(),
         api.route(Method::GET, EXPORT, WithTag(Exported), export)
-            .says("Export all secrets of an environment with their values")
+            .summary("Export all secrets of an environment with their values")
             .query(
                 "format",
                 Form::OneOf(EXPORT_FORMATS),
@@ -87,17 +88,17 @@ fn environment_routes(api: &Api) -> Vec<Route> {
                 Form::Pattern(KUBERNETES_NAME_PATTERN),
                 "Name of the Kubernetes Secret (default: the environment name)",
             )
-            .gives(200, export_contents()),
+            .response(200, export_contents()),
         api.route(Method::POST, BUNDLE, Shape::Bare, bundle)
-            .says("Export all secrets of an environment as an encrypted offline bundle")
-            .takes::<NewBundle>()
+            .summary("Export all secrets of an environment as an encrypted offline bundle")
+            .json_body::<NewBundle>()
             // A secret may have the key `bundle`.
-            .beside_others(),
+            .shares_path(),
         api.route(Method::POST, BULK, Shape::Bare, import)
-            .says("Import up to 100 secrets atomically")
-            .takes::<SubmittedImport>()
-            .takes_texts()
-            .takes_text("text/plain")
+            .summary("Import up to 100 secrets atomically")
+            .json_body::<SubmittedImport>()
+            .string_map_body()
+            .text_body("text/plain")
             .query(
                 "overwrite",
                 Form::Flag,
@@ -120,19 +121,19 @@ fn secret_routes(api: &Api) -> [Route; 3] {
         .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
     [
         api.route(Method::GET, ONE, Shape::Named("secret"), get)
-            .says("Get a secret with its value"),
+            .summary("Get a secret with its value"),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update)
-            .says("Update a secret (the previous value is kept in its history)")
-            .takes::<SecretChange>()
-            .conflicts(),
+            .summary("Update a secret (the previous value is kept in its history)")
+            .json_body::<SecretChange>()
+            .may_conflict(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
-            .says("Permanently delete a secret and its history")
+            .summary("Permanently delete a secret and its history")
             .query(
                 "expected_version",
                 Form::Number(0, u32::MAX),
                 "Version that the secret must have for the deletion to happen",
             )
-            .conflicts(),
+            .may_conflict(),
     ]
 }
 
@@ -141,7 +142,7 @@ fn version_routes(api: &Api) -> [Route; 2] {
     let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
     [
         api.route(Method::GET, HISTORY, Shape::Named("history"), history)
-            .says("List the previous versions of a secret, newest first")
+            .summary("List the previous versions of a secret, newest first")
             .query(
                 "values",
                 Form::Flag,
@@ -154,9 +155,9 @@ fn version_routes(api: &Api) -> [Route; 2] {
                 "Maximum number of versions, 1 to 100 (default: 100)",
             ),
         api.route(Method::POST, ROLLBACK, Shape::Named("secret"), roll_back)
-            .says("Roll back a secret to an earlier version")
-            .takes::<Rollback>()
-            .conflicts(),
+            .summary("Roll back a secret to an earlier version")
+            .json_body::<Rollback>()
+            .may_conflict(),
     ]
 }
 
@@ -200,8 +201,13 @@ fn export(target: &Target, conditions: &Conditions) -> Result<ExportSecrets, Fau
     let format = target.query("format")?.map(str::parse).transpose();
     let format = format.map_err(|rule: &str| Error::invalid("format", rule))?;
     let name = target.query("name")?.map(str::parse).transpose();
-    let name = name.map_err(|broken: Broken| Error::Invalid(vec![broken.at("name")]))?;
-    Ok(ExportSecrets { at: target.environment(), format, name, held: conditions.held() })
+    let name = name.map_err(|broken: Violation| Error::Invalid(vec![broken.at("name")]))?;
+    Ok(ExportSecrets {
+        at: target.environment(),
+        format,
+        name,
+        precondition: conditions.precondition(),
+    })
 }
 
 /// Renders an export: the list as JSON, or the plain text with the media type of its format.

@@ -18,11 +18,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let get = target().map(|target: Target| known(GetTeam { team: target.id("teamId") }));
     vec![
         api.route(Method::GET, "/api/v1/teams", Shape::Named("teams"), list)
-            .says("List the caller's teams"),
+            .summary("List the caller's teams"),
         api.route(Method::POST, "/api/v1/teams", Shape::Created, create)
-            .says("Create a team")
-            .takes::<NewTeam>(),
+            .summary("Create a team")
+            .json_body::<NewTeam>(),
         api.route(Method::GET, "/api/v1/teams/{teamId}", Shape::Bare, get)
-            .says("Get a team and its members"),
+            .summary("Get a team and its members"),
     ]
 }

@@ -28,20 +28,20 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     });
     vec![
         api.route(Method::GET, "/api/v1/tokens", Shape::Named("tokens"), list)
-            .says("List service tokens")
+            .summary("List service tokens")
             .query(
                 "team_id",
                 Form::Id,
                 "Only tokens of this team (default: all teams the caller administers)",
             ),
         api.route(Method::POST, "/api/v1/tokens", Shape::Created, create)
-            .says("Create a service token (its text is returned only once)")
-            .takes::<NewToken>(),
+            .summary("Create a service token (its text is returned only once)")
+            .json_body::<NewToken>(),
         api.route(Method::POST, "/api/v1/tokens/{id}/rotate", Shape::Bare, rotate)
-            .says("Rotate a service token (the new text is returned only once)")
-            .may_take::<TokenRotation>(),
+            .summary("Rotate a service token (the new text is returned only once)")
+            .optional_json_body::<TokenRotation>(),
         api.route(Method::DELETE, "/api/v1/tokens/{id}", Shape::Empty, delete)
-            .says("Delete a service token"),
+            .summary("Delete a service token"),
     ]
 }
 

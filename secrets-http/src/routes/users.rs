@@ -15,9 +15,9 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let me = target().map(|_| known(ReadMe));
     vec![
         api.route(Method::POST, "/api/v1/auth/sync", Shape::Bare, sync)
-            .says("Create or refresh the caller's user account after sign-in"),
+            .summary("Create or refresh the caller's user account after sign-in"),
         api.route(Method::GET, "/api/v1/users/me", Shape::Bare, me)
-            .says("Get the caller's user or service token")
-            .looks_up(),
+            .summary("Get the caller's user or service token")
+            .may_be_not_found(),
     ]
 }

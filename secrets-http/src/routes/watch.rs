@@ -25,7 +25,7 @@ use crate::serve::fault::Fault;
 use crate::serve::gate::credential;
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
-use crate::serve::watches::{Seat, Watches};
+use crate::serve::watches::{WatchPermit, WatchRegistry};
 use secrets_core::runtime::Supervisor;
 
 const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
@@ -40,7 +40,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_QUEUED_EVENTS: usize = 4;
 
 pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
-    let all = Arc::new(Watches::new(Arc::clone(&api.service), Arc::clone(&api.clock)));
+    let all = Arc::new(WatchRegistry::new(Arc::clone(&api.service), Arc::clone(&api.clock)));
     let (api, stopped) = (api.clone(), supervisor.stopped());
     let filter = target().and(warp::ext::get::<Caller>()).and(warp::header::headers_cloned()).then(
         move |target: Target, caller: Caller, headers: HeaderMap| {
@@ -60,11 +60,11 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
             operation: WatchEnvironment::NAME,
             callers: Some(WatchEnvironment::CALLERS),
             doc: Doc::default(),
-            is_beside_others: false,
+            is_path_shared: false,
             filter: filter.boxed(),
         }
-        .says("Watch an environment for changes (server-sent events)")
-        .gives(200, vec![Content::text("text/event-stream")]),
+        .summary("Watch an environment for changes (server-sent events)")
+        .response(200, vec![Content::text("text/event-stream")]),
     ]
 }
 
@@ -77,7 +77,7 @@ struct Watcher {
     credential: Zeroizing<String>,
     revisions: watch::Receiver<Option<Tag>>,
     last: Tag,
-    _seat: Seat,
+    _seat: WatchPermit,
 }
 
 /// The watched environment no longer exists.
@@ -93,7 +93,7 @@ struct Notice<'a> {
 
 async fn begin(
     api: &Api,
-    all: &Arc<Watches>,
+    all: &Arc<WatchRegistry>,
     target: &Target,
     caller: Caller,
     headers: &HeaderMap,
@@ -103,7 +103,7 @@ async fn begin(
     let Watched { environment, .. } = api.perform(known, caller.clone()).await?;
     let principal =
         caller.actor().ok_or_else(|| Error::internal("the caller of a watch has no ID"))?;
-    let seat = all.sit(principal)?;
+    let seat = all.acquire(principal)?;
     let revisions = all.follow(environment);
     // Read the revision again after subscribing, so that no change in between is missed.
     let known = std::future::ready(Ok(operation.clone()));

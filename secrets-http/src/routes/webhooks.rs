@@ -47,16 +47,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         known(Redeliver { at, rotation, webhook, delivery })
     });
     vec![
-        api.route(Method::GET, ALL, Shape::Bare, list).says("List the webhooks of a rotation"),
+        api.route(Method::GET, ALL, Shape::Bare, list).summary("List the webhooks of a rotation"),
         api.route(Method::POST, ALL, Shape::Created, create)
-            .says("Create a webhook (its signing secret is returned only once)")
-            .takes::<NewWebhook>(),
-        api.route(Method::DELETE, ONE, Shape::Empty, delete).says("Delete a webhook"),
-        api.route(Method::POST, TEST, Shape::Bare, test).says("Send a test event to a webhook"),
+            .summary("Create a webhook (its signing secret is returned only once)")
+            .json_body::<NewWebhook>(),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete).summary("Delete a webhook"),
+        api.route(Method::POST, TEST, Shape::Bare, test).summary("Send a test event to a webhook"),
         api.route(Method::GET, DELIVERIES, Shape::Named("deliveries"), deliveries)
-            .says("List the deliveries of a webhook"),
+            .summary("List the deliveries of a webhook"),
         api.route(Method::POST, REDELIVER, Shape::Bare, redeliver)
-            .says("Resend a delivery to a webhook"),
+            .summary("Resend a delivery to a webhook"),
     ]
 }
 

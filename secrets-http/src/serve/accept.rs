@@ -5,9 +5,9 @@
 //! *body* of a request sets the timeout for it.
 
 mod connection;
+mod connection_limiter;
 mod guarded;
 mod head_timer;
-mod seats;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +28,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use self::connection::Connection;
-use self::seats::Seats;
+use self::connection_limiter::ConnectionLimiter;
 use crate::serve::client_address::Networks;
 
 /// Delay before the next `accept` after it failed, for example for lack of file descriptors.
@@ -101,7 +101,7 @@ where
 {
     let options = Arc::new(options);
     let permits = Arc::new(Semaphore::new(options.connections));
-    let seats = Arc::new(Seats::new(options.connections_per_address));
+    let seats = Arc::new(ConnectionLimiter::new(options.connections_per_address));
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);

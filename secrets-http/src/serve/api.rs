@@ -50,7 +50,7 @@ impl Api {
             operation: T::NAME,
             callers: Some(T::CALLERS),
             doc: Doc::of(shape.answers()),
-            is_beside_others: false,
+            is_path_shared: false,
             filter: self.answer(shape, request, warp::ext::get::<Caller>()),
         }
     }

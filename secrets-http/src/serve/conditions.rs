@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use secrets_core::crypto::Tag;
 use secrets_core::model::Error;
-use secrets_core::secrets::{Held, Tagged};
+use secrets_core::secrets::{Precondition, WithETag};
 use warp::Filter;
 use warp::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use warp::http::{HeaderMap, HeaderValue, StatusCode};
@@ -27,16 +27,16 @@ impl Conditions {
     ///
     /// Comparison is weak (section 13.1.2). A value that is not a list of ETags is ignored.
     #[must_use]
-    pub fn held(&self) -> Held {
+    pub fn precondition(&self) -> Precondition {
         let mut tags = Vec::new();
         for value in self.0.get_all(IF_NONE_MATCH) {
             let value = value.to_str().unwrap_or_default().trim();
             if value == "*" {
-                return Held::Anything;
+                return Precondition::Any;
             }
             tags.extend(entity_tags(value));
         }
-        if tags.is_empty() { Held::Nothing } else { Held::Tags(tags) }
+        if tags.is_empty() { Precondition::None } else { Precondition::ETags(tags) }
     }
 
     /// Returns the version expected by the client, from `If-Match` (`"3"`) or from `stated`, the
@@ -84,8 +84,8 @@ fn entity_tags(list: &str) -> Vec<String> {
 #[derive(Debug, Clone, Copy)]
 pub struct WithTag<S>(pub S);
 
-impl<T, S: Render<T>> Render<Tagged<T>> for WithTag<S> {
-    fn render(&self, output: &Tagged<T>, envelope: Envelope) -> Response {
+impl<T, S: Render<T>> Render<WithETag<T>> for WithTag<S> {
+    fn render(&self, output: &WithETag<T>, envelope: Envelope) -> Response {
         let mut response = match &output.answer {
             Some(answer) => self.0.render(answer, envelope),
             None => not_modified(),
@@ -134,24 +134,32 @@ mod tests {
             ("\"\"", vec![""]),
         ] {
             let expected = expected.into_iter().map(str::to_owned).collect();
-            assert_eq!(conditions(&[("if-none-match", value)]).held(), Held::Tags(expected));
+            assert_eq!(
+                conditions(&[("if-none-match", value)]).precondition(),
+                Precondition::ETags(expected)
+            );
         }
     }
 
     #[test]
     fn lists_on_several_lines_are_one() {
-        let held = conditions(&[("if-none-match", "\"a\""), ("if-none-match", "\"b\"")]).held();
+        let held =
+            conditions(&[("if-none-match", "\"a\""), ("if-none-match", "\"b\"")]).precondition();
 
-        assert_eq!(held, Held::Tags(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(held, Precondition::ETags(vec!["a".to_owned(), "b".to_owned()]));
     }
 
     #[test]
     fn what_is_no_tag_is_no_condition() {
         for value in ["", "a", "\"a", "w/\"a\"", "W/a"] {
-            assert_eq!(conditions(&[("if-none-match", value)]).held(), Held::Nothing, "{value}");
+            assert_eq!(
+                conditions(&[("if-none-match", value)]).precondition(),
+                Precondition::None,
+                "{value}"
+            );
         }
-        assert_eq!(conditions(&[]).held(), Held::Nothing);
-        assert_eq!(conditions(&[("if-none-match", " * ")]).held(), Held::Anything);
+        assert_eq!(conditions(&[]).precondition(), Precondition::None);
+        assert_eq!(conditions(&[("if-none-match", " * ")]).precondition(), Precondition::Any);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct Logged(pub Arc<Error>);
 
 impl Fault {
     /// Returns the status and the message of the response, for HTML pages.
-    pub fn told(&self) -> (StatusCode, String) {
+    pub fn status_and_message(&self) -> (StatusCode, String) {
         match self {
             Self::Operation(error) => (status(error), error.to_string()),
             Self::Method(_) => (StatusCode::METHOD_NOT_ALLOWED, "method not allowed".to_owned()),
@@ -43,7 +43,7 @@ impl Fault {
 
     /// Converts the error to a response. `now` is needed to compute `Retry-After`.
     pub fn into_response(self, now: Time) -> Response {
-        let (status, text) = self.told();
+        let (status, text) = self.status_and_message();
         match self {
             Self::Operation(error) => operation_response(error, now),
             Self::Method(allowed) => {
@@ -76,7 +76,7 @@ fn status(error: &Error) -> StatusCode {
     match error {
         Error::Invalid(_) | Error::Refused { .. } => StatusCode::BAD_REQUEST,
         Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-        Error::Elsewhere(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,
+        Error::AddressNotAllowed(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,
         Error::NotFound(_) => StatusCode::NOT_FOUND,
         Error::Conflict(_) | Error::Stale(_) => StatusCode::CONFLICT,
         Error::PlanLimit(_) | Error::RateLimited(_) => StatusCode::TOO_MANY_REQUESTS,

@@ -33,7 +33,7 @@ pub struct Rates {
 const MAX_FAILURES: u32 = 20;
 
 /// Authenticates requests and applies the rate limits.
-pub struct Gate {
+pub struct Authenticator {
     service: Arc<Service>,
     clock: Arc<dyn Clock>,
     addresses: RateLimiter<IpAddr>,
@@ -60,7 +60,7 @@ enum Principal {
 const MISSING: Error = Error::Unauthenticated("missing credential: send `Authorization: Bearer …`");
 const MALFORMED: Error = Error::Unauthenticated("invalid or expired credential");
 
-impl Gate {
+impl Authenticator {
     /// Creates a gate for a service.
     pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>, rates: Rates) -> Self {
         let failures = if rates.per_address == 0 { 0 } else { MAX_FAILURES };

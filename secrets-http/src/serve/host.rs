@@ -19,16 +19,16 @@ use warp::reply::Response;
 
 use crate::serve::client_address::{self, Networks};
 use crate::serve::fault::{Fault, Logged};
-use crate::serve::gate::{Gate, within};
+use crate::serve::gate::{Authenticator, within};
 use crate::serve::links::Links;
 use crate::serve::path::{self, BadPath};
-use crate::serve::router::{Found, Route, Router};
+use crate::serve::router::{Route, RouteMatch, Router};
 use crate::serve::target::Target;
 
 /// Handler of all requests.
 pub struct Host {
     router: Router,
-    gate: Gate,
+    gate: Authenticator,
     clock: Arc<dyn Clock>,
     proxies: Networks,
     links: Links,
@@ -57,7 +57,7 @@ impl Host {
     /// Creates a host for these routes.
     pub fn new(
         router: Router,
-        gate: Gate,
+        gate: Authenticator,
         clock: Arc<dyn Clock>,
         proxies: Networks,
         links: Links,
@@ -106,15 +106,15 @@ impl Host {
         let Ok(address) = client_address::client(&self.proxies, peer, request.headers()) else {
             return (Fault::from(MALFORMED_FORWARDING).into_response(self.clock.now()), None);
         };
-        self.links.leave(&mut request, self.proxies.contain(peer));
+        self.links.attach(&mut request, self.proxies.contain(peer));
         let path = path::segments(request.uri().path());
         let found = match &path {
             Ok(segments) => self.router.find(request.method(), segments),
-            Err(_) => Found::Nothing,
+            Err(_) => RouteMatch::Nothing,
         };
         let origin = origin(&request, address, id);
         let found = match found {
-            Found::Route(route, parameters) if route.callers.is_none() => {
+            RouteMatch::Route(route, parameters) if route.callers.is_none() => {
                 logging.template = route.template;
                 let target = Target::new(parameters, request.uri().query());
                 return self.answer_public(route, request, target, origin).await;
@@ -126,16 +126,16 @@ impl Host {
         let answer = match (admission.caller, path, found) {
             (Err(error @ Error::RateLimited(_)), _, _) => Err(error.into()),
             (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),
-            (_, _, Found::Nothing) => Err(Error::NotFound(Subject::Resource).into()),
-            (_, _, Found::Method(template, allowed)) => {
+            (_, _, RouteMatch::Nothing) => Err(Error::NotFound(Subject::Resource).into()),
+            (_, _, RouteMatch::Method(template, allowed)) => {
                 logging.template = template;
                 Err(Fault::Method(allowed))
             }
-            (Err(error), _, Found::Route(route, _)) => {
+            (Err(error), _, RouteMatch::Route(route, _)) => {
                 logging.template = route.template;
                 Err(error.into())
             }
-            (Ok(caller), _, Found::Route(route, parameters)) => {
+            (Ok(caller), _, RouteMatch::Route(route, parameters)) => {
                 logging.template = route.template;
                 logging.caller = Some(caller.clone());
                 let target = Target::new(parameters, request.uri().query());

@@ -31,7 +31,7 @@ pub fn base_url() -> impl Filter<Extract = (Result<BaseUrl, Error>,), Error = Re
 impl Links {
     /// Stores the base URL in the request, for [`base_url`]. `X-Forwarded-Proto` is used only if
     /// the request came through a trusted proxy.
-    pub(crate) fn leave<B>(&self, request: &mut hyper::Request<B>, is_proxied: bool) {
+    pub(crate) fn attach<B>(&self, request: &mut hyper::Request<B>, is_proxied: bool) {
         let base =
             self.configured.clone().or_else(|| self.from_request(request.headers(), is_proxied));
         request.extensions_mut().insert(Base(base));
@@ -70,7 +70,7 @@ mod tests {
             let name = name.parse::<HeaderName>().unwrap();
             request.headers_mut().append(name, HeaderValue::from_str(value).unwrap());
         }
-        links.leave(&mut request, is_proxied);
+        links.attach(&mut request, is_proxied);
         request.extensions().get::<Base>().unwrap().0.as_ref().map(BaseUrl::to_string)
     }
 

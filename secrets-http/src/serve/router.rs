@@ -25,7 +25,7 @@ pub struct Route {
     pub(crate) doc: Doc,
     /// True if other methods of this path are handled by the route with a parameter in the last
     /// segment.
-    pub(crate) is_beside_others: bool,
+    pub(crate) is_path_shared: bool,
     pub(crate) filter: BoxedFilter<(Response,)>,
 }
 
@@ -37,14 +37,14 @@ impl Route {
         operation: &'static str,
         filter: BoxedFilter<(Response,)>,
     ) -> Self {
-        let (doc, is_beside_others) = (Doc::default(), false);
-        Self { method, template, operation, callers: None, doc, is_beside_others, filter }
+        let (doc, is_path_shared) = (Doc::default(), false);
+        Self { method, template, operation, callers: None, doc, is_path_shared, filter }
     }
 
     /// Lets the route with a parameter in the last segment handle the other methods of this path.
     /// So `POST …/secrets/bundle` does not hide a secret with the key `bundle`.
-    pub(crate) fn beside_others(self) -> Self {
-        Self { is_beside_others: true, ..self }
+    pub(crate) fn shares_path(self) -> Self {
+        Self { is_path_shared: true, ..self }
     }
 }
 
@@ -55,7 +55,7 @@ pub struct Router {
 }
 
 /// Result of finding a route.
-pub enum Found<'a> {
+pub enum RouteMatch<'a> {
     /// Route, and the parameters of the path.
     Route(&'a Route, Vec<(String, String)>),
     /// Method not allowed: the template of the path and its allowed methods.
@@ -75,7 +75,7 @@ impl Router {
         for (index, route) in routes.iter().enumerate() {
             methods.entry(route.template).or_default().insert(route.method.clone(), index);
         }
-        for route in routes.iter().filter(|route| route.is_beside_others) {
+        for route in routes.iter().filter(|route| route.is_path_shared) {
             let others = methods.iter().find(|(other, _)| is_fallback_of(other, route.template));
             let others = others.map(|(_, methods)| methods.clone()).unwrap_or_default();
             let own = methods.entry(route.template).or_default();
@@ -99,20 +99,20 @@ impl Router {
     /// Finds the route for the decoded segments of a path. A static segment takes precedence over a
     /// parameter. `HEAD` is routed as `GET`.
     #[must_use]
-    pub fn find(&self, method: &Method, segments: &[String]) -> Found<'_> {
+    pub fn find(&self, method: &Method, segments: &[String]) -> RouteMatch<'_> {
         // No decoded segment contains a `/`, so the joined path splits into the same segments
         // again.
         let path = format!("/{}", segments.join("/"));
-        let Ok(found) = self.templates.at(&path) else { return Found::Nothing };
+        let Ok(found) = self.templates.at(&path) else { return RouteMatch::Nothing };
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
         let Some(route) = found.value.get(wanted).and_then(|index| self.routes.get(*index)) else {
             let template = found.value.values().find_map(|index| self.routes.get(*index));
-            return Found::Method(
+            return RouteMatch::Method(
                 template.map_or("", |route| route.template),
                 allowed(found.value),
             );
         };
-        Found::Route(route, parameters(route.template, segments))
+        RouteMatch::Route(route, parameters(route.template, segments))
     }
 }
 

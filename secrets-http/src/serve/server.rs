@@ -16,7 +16,7 @@ use crate::routes;
 use crate::serve::accept::{self, AcceptOptions, Drained};
 use crate::serve::api::Api;
 use crate::serve::client_address::Networks;
-use crate::serve::gate::{Gate, Rates};
+use crate::serve::gate::{Authenticator, Rates};
 use crate::serve::host::Host;
 use crate::serve::links::Links;
 use crate::serve::reply::Envelope;
@@ -58,7 +58,8 @@ impl Server {
         let api = Api { service, clock, envelope: self.envelope };
         let supervisor = Supervisor::new(workers::all());
         let router = Router::new(routes::table(&api, &supervisor))?;
-        let gate = Gate::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);
+        let gate =
+            Authenticator::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);
         let links = Links { configured: self.public_url, is_tls: self.tls.is_some() };
         let host = Host::new(router, gate, self.clock, self.proxies, links);
         let host = Arc::new(host);

@@ -28,7 +28,7 @@ const MAX_WATCHERS_PER_PRINCIPAL: usize = 5;
 const RETRY_SECONDS: i64 = 60;
 
 /// Registry of watched environments and their watchers.
-pub struct Watches {
+pub struct WatchRegistry {
     service: Arc<Service>,
     clock: Arc<dyn Clock>,
     environments: Mutex<HashMap<EnvironmentId, Revision>>,
@@ -40,19 +40,19 @@ pub struct Watches {
 type Revision = watch::Sender<Option<Tag>>;
 
 /// Permit to watch. Dropping it releases the permit.
-pub struct Seat {
-    watches: Arc<Watches>,
+pub struct WatchPermit {
+    watches: Arc<WatchRegistry>,
     principal: Uuid,
 }
 
-impl Watches {
+impl WatchRegistry {
     /// Creates an empty registry.
     pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>) -> Self {
         Self { service, clock, environments: Mutex::default(), seats: Mutex::default() }
     }
 
     /// Acquires a watch permit for a principal. Fails at the limit per process or per principal.
-    pub fn sit(self: &Arc<Self>, principal: Uuid) -> Result<Seat, Error> {
+    pub fn acquire(self: &Arc<Self>, principal: Uuid) -> Result<WatchPermit, Error> {
         let mut seats = lock(&self.seats);
         if seats.values().sum::<usize>() >= MAX_WATCHERS {
             return Err(Error::Unavailable("too many watchers".into()));
@@ -63,7 +63,7 @@ impl Watches {
             return Err(Error::RateLimited(until));
         }
         *taken += 1;
-        Ok(Seat { watches: Arc::clone(self), principal })
+        Ok(WatchPermit { watches: Arc::clone(self), principal })
     }
 
     /// Subscribes to the revision of an environment. Starts a polling task for the first
@@ -117,7 +117,7 @@ impl Watches {
     }
 }
 
-impl Drop for Seat {
+impl Drop for WatchPermit {
     fn drop(&mut self) {
         let mut seats = lock(&self.watches.seats);
         if let Some(taken) = seats.get_mut(&self.principal) {

@@ -149,6 +149,6 @@ async fn fill(person: &Person, project: &str, number: usize) {
 
 /// Number of secrets in the first environment, counted in the store.
 async fn secrets(app: &App, project: &str) -> u64 {
-    let environment = app.sight(project, "development").await.chain[0].environment.id;
+    let environment = app.resolve_environment(project, "development").await.chain[0].environment.id;
     reads(app).await.count_secrets(environment).await.unwrap()
 }

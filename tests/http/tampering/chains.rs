@@ -71,7 +71,7 @@ secrets_tests::on_every_store!(
 impl Victim {
     /// Returns the record of an environment of the project, as a template.
     async fn template(&self) -> EnvironmentRecord {
-        let sight = self.app.sight(&self.project, "development").await;
+        let sight = self.app.resolve_environment(&self.project, "development").await;
         let environment = sight.chain.into_iter().next().unwrap().environment;
         EnvironmentRecord { is_default: false, ..environment }
     }

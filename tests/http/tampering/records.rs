@@ -47,7 +47,8 @@ async fn values_that_changed_places_between_projects_are_not_given(app: App) {
 async fn a_whole_row_that_was_moved_to_another_environment_is_not_given(app: App) {
     let victim = Victim::of(app).await;
     let two = victim.app.record(&victim.project, "development", "TWO").await;
-    let staging = victim.app.sight(&victim.project, "staging").await.chain[0].environment.id;
+    let staging =
+        victim.app.resolve_environment(&victim.project, "staging").await.chain[0].environment.id;
 
     victim.app.rewrite(&[SecretRecord { environment: staging, ..two }]).await;
 
@@ -231,7 +232,7 @@ impl Victim {
     /// Creates another project of the same team with a copy of the first environment, whose key row
     /// has the contents of the first project's key row. Returns its path.
     async fn copy_under_its_own_key(&self) -> String {
-        let sight = self.app.sight(&self.project, "development").await;
+        let sight = self.app.resolve_environment(&self.project, "development").await;
         let now = sight.project.created_at;
         let project = ProjectRecord {
             id: ProjectId::draw(now),

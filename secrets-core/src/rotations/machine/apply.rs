@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::super::sealing::Kept;
+use super::super::sealing::SealedField;
 use super::super::{draw_password, group_role};
 use super::attempt::Attempt;
 use super::policy::{Reaction, Reason};
-use super::work::Held;
+use super::work::WorkResult;
 use crate::failpoint;
 use crate::model::rotations::AttemptState;
 use crate::ports::rotator::{Applied, Apply, Fault, Fence, TargetError};
@@ -14,7 +14,7 @@ use crate::ports::rotator::{Applied, Apply, Fault, Fence, TargetError};
 impl Attempt<'_, '_> {
     /// Sets the password at the target, and retries where that may help. Retries use the same
     /// password, so it does not matter whether an earlier request took effect.
-    pub(super) async fn apply(&mut self) -> Held<()> {
+    pub(super) async fn apply(&mut self) -> WorkResult<()> {
         let mut pauses = self.work.rotators.timings.retries.into_iter();
         let (mut at_once, mut passwords) = (0, 0);
         loop {
@@ -35,11 +35,11 @@ impl Attempt<'_, '_> {
             }
             let pause = match error.fault.reaction() {
                 Reaction::Again => pauses.next(),
-                Reaction::AtOnce(most) => {
+                Reaction::RetryImmediately(most) => {
                     at_once += 1;
                     (at_once <= most).then_some(Duration::ZERO)
                 }
-                Reaction::OtherPassword(most) => {
+                Reaction::RetryWithNewPassword(most) => {
                     passwords += 1;
                     self.replace_password();
                     (passwords <= most).then_some(Duration::ZERO)
@@ -54,7 +54,7 @@ impl Attempt<'_, '_> {
         }
     }
 
-    async fn send(&mut self) -> Held<Result<Applied, TargetError>> {
+    async fn send(&mut self) -> WorkResult<Result<Applied, TargetError>> {
         let rotator = match self.work.rotator(&self.target) {
             Ok(rotator) => rotator,
             Err(error) => return Ok(Err(error)),
@@ -74,7 +74,7 @@ impl Attempt<'_, '_> {
     }
 
     /// tx2: stores that the target accepted the password.
-    async fn applied(&mut self, applied: Applied) -> Held<()> {
+    async fn applied(&mut self, applied: Applied) -> WorkResult<()> {
         self.record.state = AttemptState::Applied;
         if applied.sent_in_clear {
             self.record.error_code = Some("sent_in_clear".to_owned());
@@ -98,13 +98,13 @@ impl Attempt<'_, '_> {
     /// sent.
     fn replace_password(&mut self) {
         self.login.password = draw_password();
-        let seals = self.work.place.seals(self.work.engine.keyring());
-        let kept = Kept::Pending(self.record.id, self.record.sequence);
-        self.record.pending = Some(seals.seal(kept, &self.login.password));
+        let sealer = self.work.place.sealer(self.work.engine.keyring());
+        let kept = SealedField::Pending(self.record.id, self.record.sequence);
+        self.record.pending = Some(sealer.seal(kept, &self.login.password));
     }
 
     /// Ends the attempt. The target is not known to have accepted the password.
-    async fn fail(&mut self, reason: Reason) -> Held<()> {
+    async fn fail(&mut self, reason: Reason) -> WorkResult<()> {
         self.record = self.work.conclude_failed_record(self.record.clone(), reason).await?;
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! An attempt, from its start to its end.
 
 use super::super::keys::InjectedKeys;
-use super::super::sealing::{Kept, OpenPlace};
-use super::super::webhooks::{EventData, EventPlace, announce};
+use super::super::sealing::{RotationContext, SealedField};
+use super::super::webhooks::{EventData, EventPlace, enqueue_event};
 use super::super::{draw_password, slot_user};
-use super::claim::has_left;
+use super::claim::take_unfinished;
 use super::policy::{Effect, Reason};
-use super::work::{Held, Work};
+use super::work::{Work, WorkResult};
 use crate::crypto::Keyring;
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, RotationStatus, Slot, TriggerType, WebhookEvent};
@@ -30,14 +30,14 @@ pub(super) struct Attempt<'w, 'a> {
 /// locked the rotation's row and must write it, because its attempt number and time of work change.
 pub(in super::super) async fn plan(
     tx: &mut dyn Tx,
-    (keyring, place): (&Keyring, &OpenPlace),
+    (keyring, place): (&Keyring, &RotationContext),
     rotation: &mut RotationRecord,
     (trigger, triggered_by): (TriggerType, Option<uuid::Uuid>),
     now: Time,
 ) -> Result<AttemptRecord> {
     let id = AttemptId::draw(now);
     let sequence = rotation.sequence + 1;
-    let pending = place.seals(keyring).seal(Kept::Pending(id, sequence), &draw_password());
+    let pending = place.sealer(keyring).seal(SealedField::Pending(id, sequence), &draw_password());
     let attempt = AttemptRecord {
         id,
         rotation: rotation.id,
@@ -61,13 +61,13 @@ pub(in super::super) async fn plan(
     rotation.work_at = Some(now);
     let injected = InjectedKeys::from_text(&rotation.keys)?.all().into();
     let about = EventData::new(EventPlace::new(&place.place, rotation), &attempt, injected);
-    announce(tx, WebhookEvent::Started, &about, now).await?;
+    enqueue_event(tx, WebhookEvent::Started, &about, now).await?;
     Ok(attempt)
 }
 
 impl Work<'_> {
     /// Starts an attempt for a rotation that is due, and runs it to its end.
-    pub(super) async fn rotate(&mut self) -> Held<()> {
+    pub(super) async fn rotate(&mut self) -> WorkResult<()> {
         failpoint::reached("K0").await;
         let now = self.engine.now();
         let mut tx = self.begin().await?;
@@ -90,9 +90,12 @@ impl Work<'_> {
 
 impl<'w, 'a> Attempt<'w, 'a> {
     /// Resumes an open attempt.
-    pub(super) async fn take_up(work: &'w mut Work<'a>, mut record: AttemptRecord) -> Held<()> {
+    pub(super) async fn resume(
+        work: &'w mut Work<'a>,
+        mut record: AttemptRecord,
+    ) -> WorkResult<()> {
         let has_begun = record.state != AttemptState::Planned;
-        if has_begun && !has_left(work.engine, record.rotation) {
+        if has_begun && !take_unfinished(work.engine, record.rotation) {
             record.resumed += 1;
             let mut tx = work.begin().await?;
             tx.update_attempt(&record).await?;
@@ -107,7 +110,7 @@ impl<'w, 'a> Attempt<'w, 'a> {
     }
 
     /// Runs an attempt to its end, from any state.
-    async fn drive(work: &'w mut Work<'a>, record: AttemptRecord) -> Held<()> {
+    async fn drive(work: &'w mut Work<'a>, record: AttemptRecord) -> WorkResult<()> {
         let (target, login) = match Self::load(work, &record).await {
             Ok(loaded) => loaded,
             Err(crate::model::Error::Internal(_)) => {
@@ -131,19 +134,19 @@ impl<'w, 'a> Attempt<'w, 'a> {
 
     async fn load(work: &Work<'_>, record: &AttemptRecord) -> Result<(Target, Login)> {
         let target = work.target().await?;
-        let sealed = record.pending.as_ref();
-        let sealed =
-            sealed.ok_or_else(|| crate::model::Error::internal("attempt has no password"))?;
+        let pending = record.pending.as_ref();
+        let pending =
+            pending.ok_or_else(|| crate::model::Error::internal("attempt has no password"))?;
         let mut reads = work.engine.store().read().await?;
-        let kept = Kept::Pending(record.id, record.sequence);
-        let seals = work.place.seals(work.engine.keyring());
-        let password = seals.open(reads.as_mut(), kept, sealed).await?;
+        let field = SealedField::Pending(record.id, record.sequence);
+        let sealer = work.place.sealer(work.engine.keyring());
+        let password = sealer.open(reads.as_mut(), field, pending).await?;
         let username = slot_user(record.rotation, record.slot);
         Ok((target, Login { username, password }))
     }
 
     /// Stores a new state of the attempt, before the next external effect.
-    pub(super) async fn enter(&mut self, state: AttemptState) -> Held<()> {
+    pub(super) async fn enter(&mut self, state: AttemptState) -> WorkResult<()> {
         self.record.state = state;
         let mut tx = self.work.begin().await?;
         tx.update_attempt(&self.record).await?;

@@ -3,7 +3,7 @@
 use super::super::keys::InjectedKeys;
 use super::super::schedule::span;
 use super::super::slot_user;
-use super::work::{Held, Work};
+use super::work::{Work, WorkResult};
 use crate::engine::{Caller, Context, Read};
 use crate::model::Result;
 use crate::model::rotations::RotationStatus;
@@ -16,9 +16,9 @@ const DRIFT: &str =
 
 impl Work<'_> {
     /// Checks the served credential and schedules the next check.
-    pub(super) async fn check(&mut self) -> Held<()> {
+    pub(super) async fn check(&mut self) -> WorkResult<()> {
         let target = self.target().await?;
-        self.look_after_served(&target).await?;
+        self.check_served_credential(&target).await?;
         let checks = self.rotators.timings.checks;
         let mut tx = self.begin().await?;
         self.rotation.checks = self.rotation.checks.saturating_add(1);
@@ -31,7 +31,7 @@ impl Work<'_> {
 
     /// Checks the served credential. If the target rejects it, the rotation becomes due at once,
     /// which replaces it with the other slot. An unreachable target is ignored.
-    pub(super) async fn look_after_served(&mut self, target: &Target) -> Held<()> {
+    pub(super) async fn check_served_credential(&mut self, target: &Target) -> WorkResult<()> {
         let Some(login) = self.served_login().await? else { return Ok(()) };
         let (Ok(rotator), level) = (self.rotator(target), self.rotation.level) else {
             return Ok(());

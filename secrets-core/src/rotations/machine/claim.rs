@@ -8,10 +8,10 @@ use async_trait::async_trait;
 
 use super::super::connection;
 use super::super::schedule::span;
-use super::super::sealing::OpenPlace;
+use super::super::sealing::RotationContext;
 use super::attempt::Attempt;
-use super::seats::{Asker, Seat};
-use super::work::{Halt, Held, Work};
+use super::permits::{PermitKind, RotationPermit};
+use super::work::{Work, WorkError, WorkResult};
 use crate::engine::{Engine, Job, Schedule, Worker};
 use crate::model::lock::lock;
 use crate::model::rotations::RotationStatus;
@@ -62,7 +62,7 @@ impl Worker for RotationWorker {
 #[derive(Debug)]
 pub struct Claim {
     lease: Lease,
-    _permit: Seat,
+    _permit: RotationPermit,
 }
 
 /// Claims rotations with work: rotations that are due, attempts left unfinished, previous
@@ -70,15 +70,15 @@ pub struct Claim {
 /// per database host.
 pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
-    if engine.ports().rotators.is_none() || !permits(engine).has_room() {
+    if engine.ports().rotators.is_none() || !permits(engine).is_available() {
         return Ok(claims);
     }
-    let work = engine.store().read().await?.rotation_work(engine.now(), MAX_CANDIDATES).await?;
+    let work = engine.store().read().await?.due_rotations(engine.now(), MAX_CANDIDATES).await?;
     for rotation in work {
-        if !permits(engine).has_room() {
+        if !permits(engine).is_available() {
             break;
         }
-        claims.extend(claim_rotation(engine, rotation, Asker::Schedule).await?);
+        claims.extend(claim_rotation(engine, rotation, PermitKind::Schedule).await?);
     }
     Ok(claims)
 }
@@ -86,7 +86,7 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
 /// Ends all leases. Only call it while no other process uses the store.
 pub async fn end_rotation_leases(engine: &Engine) -> StoreResult<()> {
     let mut tx = engine.store().begin().await?;
-    tx.end_leases().await?;
+    tx.release_all_leases().await?;
     tx.commit().await
 }
 
@@ -94,14 +94,14 @@ pub async fn end_rotation_leases(engine: &Engine) -> StoreResult<()> {
 pub(in crate::rotations) async fn claim_rotation(
     engine: &Engine,
     rotation: RotationId,
-    asker: Asker,
+    kind: PermitKind,
 ) -> Result<Option<Claim>> {
     let Some(rotators) = engine.ports().rotators.as_ref() else { return Ok(None) };
     let host = rotation_host(engine, rotation).await?;
-    let Some(permit) = permits(engine).take(&host, asker) else { return Ok(None) };
+    let Some(permit) = permits(engine).acquire(&host, kind) else { return Ok(None) };
     let now = engine.now();
     let mut tx = engine.store().begin().await?;
-    let lease = tx.take_lease(rotation, now, now + span(rotators.timings.lease)).await?;
+    let lease = tx.acquire_lease(rotation, now, now + span(rotators.timings.lease)).await?;
     tx.commit().await?;
     Ok(lease.map(|lease| Claim { lease, _permit: permit }))
 }
@@ -112,13 +112,13 @@ async fn rotation_host(engine: &Engine, id: RotationId) -> Result<String> {
     let fallback = || format!("rotation {id}");
     let mut reads = engine.store().read().await?;
     let (Some(rotation), Some(place)) =
-        (reads.rotation(id).await?, reads.rotation_place(id).await?)
+        (reads.rotation(id).await?, reads.rotation_location(id).await?)
     else {
         return Ok(fallback());
     };
-    let Ok(place) = OpenPlace::new(engine.keyring(), place) else { return Ok(fallback()) };
-    let seals = place.seals(engine.keyring());
-    let target = connection::open(&seals, reads.as_mut(), &rotation).await;
+    let Ok(place) = RotationContext::new(engine.keyring(), place) else { return Ok(fallback()) };
+    let sealer = place.sealer(engine.keyring());
+    let target = connection::open(&sealer, reads.as_mut(), &rotation).await;
     Ok(target.map_or_else(|_| fallback(), |target| target.host))
 }
 
@@ -128,22 +128,22 @@ pub async fn work(engine: &Engine, claim: Claim) {
     let Some(rotators) = engine.ports().rotators.as_ref() else { return };
     let rotation = claim.lease.rotation;
     match work_once(engine, rotators, claim.lease).await {
-        Ok(()) | Err(Halt::Lost) => {}
-        Err(Halt::Failed(error)) => {
+        Ok(()) | Err(WorkError::Lost) => {}
+        Err(WorkError::Failed(error)) => {
             let error = &error as &dyn std::error::Error;
             tracing::error!(%rotation, error, "rotation interrupted, will be resumed");
         }
     }
 }
 
-async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> Held<()> {
+async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> WorkResult<()> {
     let Some(mut work) = Work::open(engine, rotators, lease).await? else { return Ok(()) };
     let done = work.next_step().await;
-    if let Err(Halt::Failed(_)) = done {
+    if let Err(WorkError::Failed(_)) = done {
         mark_unfinished(engine, lease.rotation);
     }
     let mut tx = engine.store().begin().await?;
-    tx.end_lease(&work.lease).await?;
+    tx.release_lease(&work.lease).await?;
     tx.commit().await?;
     done
 }
@@ -151,11 +151,11 @@ async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> Held<(
 impl Work<'_> {
     /// Performs the most urgent work: an open attempt, locking the previous credential, a check, a
     /// new rotation.
-    async fn next_step(&mut self) -> Held<()> {
+    async fn next_step(&mut self) -> WorkResult<()> {
         let now = self.engine.now();
         let open = self.engine.store().read().await?.open_attempt(self.rotation.id).await?;
         if let Some(attempt) = open {
-            return Attempt::take_up(self, attempt).await;
+            return Attempt::resume(self, attempt).await;
         }
         let rotation = &self.rotation;
         let is_disabled = rotation.status == RotationStatus::Disabled;
@@ -187,10 +187,10 @@ fn mark_unfinished(engine: &Engine, rotation: RotationId) {
 }
 
 /// True if this process itself left the rotation unfinished, without crashing. Clears the mark.
-pub(super) fn has_left(engine: &Engine, rotation: RotationId) -> bool {
+pub(super) fn take_unfinished(engine: &Engine, rotation: RotationId) -> bool {
     lock(&engine.shared::<Interrupted>().0).remove(&rotation)
 }
 
-fn permits(engine: &Engine) -> Arc<super::Seats> {
+fn permits(engine: &Engine) -> Arc<super::RotationPermits> {
     engine.shared()
 }

@@ -2,10 +2,10 @@
 //! transaction.
 
 use super::super::keys::InjectedKeys;
-use super::super::schedule::{ABANDONED, span};
-use super::super::webhooks::{EventData, EventPlace, announce};
+use super::super::schedule::{MAX_TIME_IN_ERROR, span};
+use super::super::webhooks::{EventData, EventPlace, enqueue_event};
 use super::policy::{Effect, Reason};
-use super::work::{Held, Work};
+use super::work::{Work, WorkResult};
 use crate::model::Result;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
 use crate::store::{AttemptRecord, Tx};
@@ -16,7 +16,7 @@ impl Work<'_> {
         &mut self,
         attempt: AttemptRecord,
         reason: Reason,
-    ) -> Held<()> {
+    ) -> WorkResult<()> {
         self.conclude(attempt, Outcome::Failed, reason).await.map(drop)
     }
 
@@ -25,7 +25,7 @@ impl Work<'_> {
         &mut self,
         attempt: AttemptRecord,
         reason: Reason,
-    ) -> Held<AttemptRecord> {
+    ) -> WorkResult<AttemptRecord> {
         self.conclude(attempt, Outcome::Failed, reason).await
     }
 
@@ -35,7 +35,7 @@ impl Work<'_> {
         attempt: AttemptRecord,
         outcome: Outcome,
         reason: Reason,
-    ) -> Held<AttemptRecord> {
+    ) -> WorkResult<AttemptRecord> {
         let now = self.engine.now();
         // The slot's user still has a password that is no longer stored, so it must be locked
         // later.
@@ -60,7 +60,7 @@ impl Work<'_> {
             self.rotation.retire_at = Some(now + span(self.rotators.timings.retire));
         }
         self.write(tx.as_mut(), false).await?;
-        self.tell_of(tx.as_mut(), &attempt, WebhookEvent::Failed).await?;
+        self.enqueue_event(tx.as_mut(), &attempt, WebhookEvent::Failed).await?;
         let action = match outcome {
             Outcome::RolledBack => "rotation.rolled_back",
             Outcome::Success | Outcome::Failed => "rotation.failed",
@@ -94,12 +94,12 @@ impl Work<'_> {
         match rotation.status {
             RotationStatus::Paused | RotationStatus::Disabled => {}
             RotationStatus::Active if !is_error => {
-                rotation.next_rotation_at = timings.backed_off(rotation.failures, now);
+                rotation.next_rotation_at = timings.retry_at(rotation.failures, now);
             }
             RotationStatus::Active | RotationStatus::Error => {
                 let since = *rotation.error_since.get_or_insert(now);
                 rotation.next_rotation_at = now + span(timings.probe);
-                rotation.status = if now - since >= ABANDONED {
+                rotation.status = if now - since >= MAX_TIME_IN_ERROR {
                     RotationStatus::Disabled
                 } else {
                     RotationStatus::Error
@@ -109,7 +109,7 @@ impl Work<'_> {
     }
 
     /// Enqueues an event for the rotation's webhooks.
-    pub(super) async fn tell_of(
+    pub(super) async fn enqueue_event(
         &self,
         tx: &mut dyn Tx,
         attempt: &AttemptRecord,
@@ -121,6 +121,6 @@ impl Work<'_> {
         };
         let place = EventPlace::new(&self.place.place, &self.rotation);
         let about = EventData::new(place, attempt, injected);
-        Ok(announce(tx, event, &about, self.engine.now()).await?)
+        Ok(enqueue_event(tx, event, &about, self.engine.now()).await?)
     }
 }

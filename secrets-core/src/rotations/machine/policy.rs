@@ -8,9 +8,9 @@ pub(super) enum Reaction {
     /// Retry with the delays for unreachable targets, then give up.
     Again,
     /// Retry immediately, up to this number of times, then give up.
-    AtOnce(u32),
+    RetryImmediately(u32),
     /// Retry with a new password, up to this number of times, then give up.
-    OtherPassword(u32),
+    RetryWithNewPassword(u32),
     /// Give up without a retry.
     GiveUp,
 }
@@ -31,15 +31,15 @@ pub(super) enum Effect {
 pub(super) const FAILURES: u32 = 5;
 
 /// Number of consecutive rollbacks after which a rotation is in error.
-pub(super) const ROLLED_BACK: u32 = 3;
+pub(super) const MAX_ROLLBACKS: u32 = 3;
 
 impl Fault {
     /// Reaction to this fault while a password is being set.
     pub(super) fn reaction(self) -> Reaction {
         match self {
             Self::Unreachable | Self::ProxyUnavailable => Reaction::Again,
-            Self::Busy | Self::Interrupted => Reaction::AtOnce(2),
-            Self::PasswordPolicy => Reaction::OtherPassword(2),
+            Self::Busy | Self::Interrupted => Reaction::RetryImmediately(2),
+            Self::PasswordPolicy => Reaction::RetryWithNewPassword(2),
             Self::NotAllowed
             | Self::TlsNotOffered
             | Self::TlsUntrusted

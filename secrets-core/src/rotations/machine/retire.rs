@@ -2,14 +2,14 @@
 
 use super::super::schedule::span;
 use super::super::slot_user;
-use super::work::{Held, Work};
+use super::work::{Work, WorkResult};
 use crate::failpoint;
 use crate::model::rotations::Slot;
 use crate::ports::rotator::{Fault, Fence, TargetError};
 
 impl Work<'_> {
     /// Locks the user of the slot that is not served. If that fails, it is retried later.
-    pub(super) async fn retire(&mut self) -> Held<()> {
+    pub(super) async fn retire(&mut self) -> WorkResult<()> {
         // Before the first success no slot is served, and attempts always change slot A.
         let slot = self.rotation.active_slot.map_or(Slot::A, Slot::other);
         let fence = Fence { rotation: self.rotation.id, sequence: self.rotation.sequence };

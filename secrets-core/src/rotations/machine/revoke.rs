@@ -2,18 +2,18 @@
 
 use super::super::rotate::no_rotators;
 use super::super::slot_user;
-use super::seize_lease;
-use super::work::{Halt, Work};
+use super::force_lease;
+use super::work::{Work, WorkError};
 use crate::engine::Engine;
 use crate::model::rotations::Slot;
 use crate::model::{Error, Result, RotationId, Subject};
 use crate::ports::rotator::Fence;
 
 /// Locks both database users of a rotation. Takes the lease away from any other worker.
-pub(in crate::rotations) async fn shut_out(engine: &Engine, rotation: RotationId) -> Result<()> {
+pub(in crate::rotations) async fn lock_users(engine: &Engine, rotation: RotationId) -> Result<()> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     let gone = || Error::NotFound(Subject::Rotation);
-    let lease = seize_lease(engine, rotation).await?.ok_or_else(gone)?;
+    let lease = force_lease(engine, rotation).await?.ok_or_else(gone)?;
     let mut work = Work::open(engine, rotators, lease).await?.ok_or_else(gone)?;
     let target = work.target().await?;
     let fence = Fence { rotation, sequence: work.rotation.sequence };
@@ -23,8 +23,8 @@ pub(in crate::rotations) async fn shut_out(engine: &Engine, rotation: RotationId
         let locked = work.under_lease(rotator.lock(&target, fence, &username)).await;
         match locked {
             Ok(locked) => locked.map_err(|error| Error::Unavailable(error.into()))?,
-            Err(Halt::Lost) => return Err(gone()),
-            Err(Halt::Failed(error)) => return Err(error),
+            Err(WorkError::Lost) => return Err(gone()),
+            Err(WorkError::Failed(error)) => return Err(error),
         }
     }
     Ok(())

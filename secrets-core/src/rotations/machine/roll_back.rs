@@ -1,15 +1,15 @@
 //! ext4: locking the changed slot again, if its credential cannot be served.
 
 use super::attempt::Attempt;
-use super::policy::{Effect, ROLLED_BACK, Reason};
-use super::work::Held;
+use super::policy::{Effect, MAX_ROLLBACKS, Reason};
+use super::work::WorkResult;
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, Outcome};
 use crate::ports::rotator::{Fault, TargetError};
 
 impl Attempt<'_, '_> {
     /// Stores the decision to roll back, before anything is undone.
-    pub(super) async fn begin_roll_back(&mut self, reason: &Reason) -> Held<()> {
+    pub(super) async fn begin_roll_back(&mut self, reason: &Reason) -> WorkResult<()> {
         self.record.error_code = Some(reason.code.to_owned());
         self.record.error_message = Some(reason.message.clone());
         self.enter(AttemptState::RollingBack).await
@@ -17,12 +17,12 @@ impl Attempt<'_, '_> {
 
     /// Locks the slot's user, checks that the served credential still works, and concludes the
     /// attempt.
-    pub(super) async fn roll_back(&mut self) -> Held<()> {
+    pub(super) async fn roll_back(&mut self) -> WorkResult<()> {
         let is_served = self.work.rotation.active_slot == Some(self.record.slot);
         debug_assert!(!is_served, "the served slot must never be locked");
         let locked = if is_served { Ok(()) } else { self.lock().await? };
         failpoint::reached("K13").await;
-        self.work.look_after_served(&self.target).await?;
+        self.work.check_served_credential(&self.target).await?;
         let mut reason = self.reason();
         let outcome = match locked {
             Ok(()) => Outcome::RolledBack,
@@ -42,7 +42,7 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    async fn lock(&mut self) -> Held<Result<(), TargetError>> {
+    async fn lock(&mut self) -> WorkResult<Result<(), TargetError>> {
         let rotator = match self.work.rotator(&self.target) {
             Ok(rotator) => rotator,
             Err(error) => return Ok(Err(error)),
@@ -62,7 +62,7 @@ impl Attempt<'_, '_> {
         match self.record.error_code.as_deref() {
             Some("deleted") => Reason::new("deleted", message, Effect::Disabled),
             Some("not_verified") => {
-                Reason::new("not_verified", message, Effect::BackOff(ROLLED_BACK))
+                Reason::new("not_verified", message, Effect::BackOff(MAX_ROLLBACKS))
             }
             _ => Reason::new("not_written", message, Effect::Error),
         }

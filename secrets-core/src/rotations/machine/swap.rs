@@ -8,7 +8,7 @@ use super::super::keys::InjectedKeys;
 use super::super::schedule::{span, work_at};
 use super::attempt::Attempt;
 use super::policy::{Effect, Reason};
-use super::work::{Halt, Held};
+use super::work::{WorkError, WorkResult};
 use crate::engine::{Caller, Context, Write};
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
@@ -21,13 +21,13 @@ enum Refused {
     /// A rule of the service forbids it.
     ByRule(Reason),
     /// The work must stop here.
-    Halt(Halt),
+    WorkError(WorkError),
 }
 
 impl Attempt<'_, '_> {
     /// Serves the new credential: updates secrets, slot, history, events and audit log in one
     /// transaction. Rolls the attempt back if a rule forbids that.
-    pub(super) async fn swap(&mut self) -> Held<()> {
+    pub(super) async fn swap(&mut self) -> WorkResult<()> {
         let engine = self.work.engine;
         let caller = Caller::system();
         let mut cx = Context::<Write>::open(engine, &caller).await?;
@@ -44,7 +44,7 @@ impl Attempt<'_, '_> {
                 (self.record, self.work.rotation) = before;
                 match refused {
                     Refused::ByRule(reason) => self.begin_roll_back(&reason).await,
-                    Refused::Halt(halt) => Err(halt),
+                    Refused::WorkError(halt) => Err(halt),
                 }
             }
         }
@@ -56,10 +56,10 @@ impl Attempt<'_, '_> {
         let gone = || Refused::ByRule(Reason::gone());
         cx.tx().touch_environment(environment).await.map_err(|error| match error {
             crate::store::StoreError::Stale(_) => gone(),
-            other => Refused::Halt(other.into()),
+            other => Refused::WorkError(other.into()),
         })?;
-        self.work.hold(cx.tx()).await.map_err(Refused::Halt)?;
-        let place = cx.tx().rotation_place(self.record.rotation).await.map_err(halt)?;
+        self.work.lock_row(cx.tx()).await.map_err(Refused::WorkError)?;
+        let place = cx.tx().rotation_location(self.record.rotation).await.map_err(halt)?;
         let place = place.filter(|place| !place.is_deleted).ok_or_else(gone)?;
 
         let keys = InjectedKeys::from_text(&self.work.rotation.keys).map_err(refused)?;
@@ -74,7 +74,10 @@ impl Attempt<'_, '_> {
         cx.tx().update_attempt(&self.record).await.map_err(halt)?;
         self.update_after_success(now);
         cx.tx().update_rotation(&self.work.rotation).await.map_err(halt)?;
-        self.work.tell_of(cx.tx(), &self.record, WebhookEvent::Completed).await.map_err(refused)?;
+        self.work
+            .enqueue_event(cx.tx(), &self.record, WebhookEvent::Completed)
+            .await
+            .map_err(refused)?;
         let details = [
             ("version", self.record.sequence.into()),
             ("trigger_type", self.record.trigger.as_str().into()),
@@ -130,12 +133,12 @@ fn refused(error: Error) -> Refused {
             let message = format!("the new credential could not be written: {error}");
             Refused::ByRule(Reason::new("not_written", message, Effect::Error))
         }
-        other => Refused::Halt(other.into()),
+        other => Refused::WorkError(other.into()),
     }
 }
 
 fn halt(error: crate::store::StoreError) -> Refused {
-    Refused::Halt(error.into())
+    Refused::WorkError(error.into())
 }
 
 /// Commits. The failpoint lets a test stop the process after the store got the commit but before it

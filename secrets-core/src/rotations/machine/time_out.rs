@@ -1,10 +1,10 @@
 //! Timeout of manual rotations.
 
 use super::super::HistoryEntry;
-use super::super::rotate::{BegunRotation, no_rotators};
+use super::super::rotate::{StartedRotation, no_rotators};
 use super::super::schedule::span;
 use super::policy::{Effect, FAILURES, Reason};
-use super::work::{Halt, Work};
+use super::work::{Work, WorkError};
 use crate::engine::Engine;
 use crate::model::{Error, Result, RotationId, Subject};
 use crate::rotations::rotate::history_entry;
@@ -14,10 +14,10 @@ use crate::store::Lease;
 /// only the slot that is not served was changed, and the next attempt changes it again.
 pub(in crate::rotations) async fn time_out(
     engine: &Engine,
-    begun: BegunRotation,
+    begun: StartedRotation,
 ) -> Result<HistoryEntry> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-    if let Some(lease) = seize_lease(engine, begun.rotation).await?
+    if let Some(lease) = force_lease(engine, begun.rotation).await?
         && let Some(mut work) = Work::open(engine, rotators, lease).await?
     {
         let open = engine.store().read().await?.open_attempt(begun.rotation).await?;
@@ -25,12 +25,12 @@ pub(in crate::rotations) async fn time_out(
             let message = "the database took longer than 45 seconds, so the attempt was stopped";
             let reason = Reason::new("timed_out", message, Effect::BackOff(FAILURES));
             match work.conclude_failed(attempt, reason).await {
-                Ok(()) | Err(Halt::Lost) => {}
-                Err(Halt::Failed(error)) => return Err(error),
+                Ok(()) | Err(WorkError::Lost) => {}
+                Err(WorkError::Failed(error)) => return Err(error),
             }
         }
         let mut tx = engine.store().begin().await?;
-        tx.end_lease(&work.lease).await?;
+        tx.release_lease(&work.lease).await?;
         tx.commit().await?;
     }
     let entry = history_entry(engine, begun.attempt).await?;
@@ -39,7 +39,7 @@ pub(in crate::rotations) async fn time_out(
 
 /// Takes the lease even if another worker holds it. That worker loses it and stops at its next
 /// step.
-pub(in crate::rotations) async fn seize_lease(
+pub(in crate::rotations) async fn force_lease(
     engine: &Engine,
     id: RotationId,
 ) -> Result<Option<Lease>> {
@@ -48,7 +48,7 @@ pub(in crate::rotations) async fn seize_lease(
     let now = engine.now();
     let mut tx = engine.store().begin().await?;
     // Every lease ends before this time, so any existing lease counts as expired.
-    let lease = tx.take_lease(id, now + length * 2, now + length).await?;
+    let lease = tx.acquire_lease(id, now + length * 2, now + length).await?;
     tx.commit().await?;
     Ok(lease)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::super::draw_password;
 use super::attempt::Attempt;
-use super::policy::{Effect, ROLLED_BACK, Reason};
-use super::work::Held;
+use super::policy::{Effect, MAX_ROLLBACKS, Reason};
+use super::work::WorkResult;
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, TriggerType};
 use crate::ports::rotator::{Fault, Login, TargetError};
@@ -19,13 +19,13 @@ const ANY_PASSWORD_ACCEPTED: &str = "the server accepts any password for the rot
 impl Attempt<'_, '_> {
     /// Logs in repeatedly until it succeeds or the timeout ends, because a change may take time to
     /// reach all servers.
-    pub(super) async fn verify(&mut self) -> Held<()> {
+    pub(super) async fn verify(&mut self) -> WorkResult<()> {
         let mut left = self.verify_timeout();
         let mut pause = Duration::from_secs(1);
         while let Err(error) = self.log_in(self.login.clone()).await? {
             if left.is_zero() {
                 let message = format!("the new credential did not work: {error}");
-                let reason = Reason::new("not_verified", message, Effect::BackOff(ROLLED_BACK));
+                let reason = Reason::new("not_verified", message, Effect::BackOff(MAX_ROLLBACKS));
                 return self.begin_roll_back(&reason).await;
             }
             let next = pause.min(left);
@@ -55,7 +55,7 @@ impl Attempt<'_, '_> {
         }
     }
 
-    pub(super) async fn log_in(&mut self, login: Login) -> Held<Result<(), TargetError>> {
+    pub(super) async fn log_in(&mut self, login: Login) -> WorkResult<Result<(), TargetError>> {
         let rotator = match self.work.rotator(&self.target) {
             Ok(rotator) => rotator,
             Err(error) => return Ok(Err(error)),

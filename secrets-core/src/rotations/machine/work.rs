@@ -7,8 +7,8 @@ use futures_util::future::{Either, select};
 
 use super::super::connection;
 use super::super::schedule::{span, work_at};
-use super::super::sealing::OpenPlace;
-use crate::engine::Note;
+use super::super::sealing::RotationContext;
+use crate::engine::AuditContext;
 use crate::engine::{Caller, Engine};
 use crate::model::{Error, Result, Subject};
 use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
@@ -17,7 +17,7 @@ use crate::store::{Lease, RotationRecord, StoreError, StoreResult, Tx};
 
 /// Reason why work on a rotation stops early. The stored state determines how it resumes.
 #[derive(Debug)]
-pub(crate) enum Halt {
+pub(crate) enum WorkError {
     /// Another worker has the lease, or the rotation was deleted.
     Lost,
     /// The store failed, or a stored record cannot be decrypted.
@@ -30,11 +30,11 @@ pub(crate) struct Work<'a> {
     pub(super) rotators: &'a Rotators,
     pub(super) lease: Lease,
     pub(super) rotation: RotationRecord,
-    pub(super) place: Arc<OpenPlace>,
+    pub(super) place: Arc<RotationContext>,
 }
 
 /// A result of work under a lease.
-pub(super) type Held<T> = std::result::Result<T, Halt>;
+pub(super) type WorkResult<T> = std::result::Result<T, WorkError>;
 
 impl<'a> Work<'a> {
     /// Loads the rotation of a lease; `None` if it was deleted.
@@ -45,16 +45,16 @@ impl<'a> Work<'a> {
     ) -> Result<Option<Self>> {
         let mut reads = engine.store().read().await?;
         let Some(rotation) = reads.rotation(lease.rotation).await? else { return Ok(None) };
-        let Some(place) = reads.rotation_place(lease.rotation).await? else { return Ok(None) };
-        let place = Arc::new(OpenPlace::new(engine.keyring(), place)?);
+        let Some(place) = reads.rotation_location(lease.rotation).await? else { return Ok(None) };
+        let place = Arc::new(RotationContext::new(engine.keyring(), place)?);
         Ok(Some(Self { engine, rotators, lease, rotation, place }))
     }
 
     /// Loads the connection to the rotation's database.
     pub(super) async fn target(&self) -> Result<Target> {
         let mut reads = self.engine.store().read().await?;
-        let seals = self.place.seals(self.engine.keyring());
-        connection::open(&seals, reads.as_mut(), &self.rotation).await
+        let sealer = self.place.sealer(self.engine.keyring());
+        connection::open(&sealer, reads.as_mut(), &self.rotation).await
     }
 
     /// Selects the rotator for the rotation's database.
@@ -67,24 +67,28 @@ impl<'a> Work<'a> {
 
     /// Begins a transaction in which the rotation's row is locked. Renews the lease and reloads the
     /// rotation.
-    pub(super) async fn begin(&mut self) -> Held<Box<dyn Tx>> {
+    pub(super) async fn begin(&mut self) -> WorkResult<Box<dyn Tx>> {
         let mut tx = self.engine.store().begin().await?;
-        self.hold(tx.as_mut()).await?;
+        self.lock_row(tx.as_mut()).await?;
         Ok(tx)
     }
 
     /// Locks the rotation's row in a transaction, renews the lease and reloads the rotation.
-    pub(super) async fn hold(&mut self, tx: &mut dyn Tx) -> Held<()> {
+    pub(super) async fn lock_row(&mut self, tx: &mut dyn Tx) -> WorkResult<()> {
         let lease =
             Lease { until: self.engine.now() + span(self.rotators.timings.lease), ..self.lease };
-        tx.hold_lease(&lease).await?;
+        tx.extend_lease(&lease).await?;
         self.lease = lease;
-        self.rotation = tx.rotation(lease.rotation).await?.ok_or(Halt::Lost)?;
+        self.rotation = tx.rotation(lease.rotation).await?.ok_or(WorkError::Lost)?;
         Ok(())
     }
 
     /// Stores the rotation with its next time of work.
-    pub(super) async fn write(&mut self, tx: &mut dyn Tx, has_open_attempt: bool) -> Held<()> {
+    pub(super) async fn write(
+        &mut self,
+        tx: &mut dyn Tx,
+        has_open_attempt: bool,
+    ) -> WorkResult<()> {
         let now = self.engine.now();
         self.rotation.updated_at = now;
         self.rotation.work_at = work_at(&self.rotation, has_open_attempt, now);
@@ -93,7 +97,7 @@ impl<'a> Work<'a> {
 
     /// Runs `work` while renewing the lease. First makes sure that the lease lasts long enough for
     /// one command. Drops `work` if the lease is lost.
-    pub(super) async fn under_lease<T>(&mut self, work: impl Future<Output = T>) -> Held<T> {
+    pub(super) async fn under_lease<T>(&mut self, work: impl Future<Output = T>) -> WorkResult<T> {
         let timings = self.rotators.timings;
         if self.lease.until - self.engine.now() < span(timings.margin) {
             self.renew().await?;
@@ -108,13 +112,13 @@ impl<'a> Work<'a> {
         }
     }
 
-    async fn renew(&mut self) -> Held<()> {
+    async fn renew(&mut self) -> WorkResult<()> {
         let tx = self.begin().await?;
         Ok(tx.commit().await?)
     }
 
     /// Sleeps while renewing the lease.
-    pub(super) async fn pause(&mut self, duration: std::time::Duration) -> Held<()> {
+    pub(super) async fn pause(&mut self, duration: std::time::Duration) -> WorkResult<()> {
         let timer = Arc::clone(&self.rotators.timer);
         self.under_lease(async move { timer.sleep(duration).await }).await
     }
@@ -127,7 +131,7 @@ impl<'a> Work<'a> {
         details: &[(&str, serde_json::Value)],
     ) -> StoreResult<()> {
         let place = &self.place.place;
-        let mut note = Note {
+        let mut note = AuditContext {
             team: Some(place.project.team),
             project: Some((place.project.id, place.project.name.to_string())),
             environment: Some((place.environment.id, place.environment.name.to_string())),
@@ -136,7 +140,7 @@ impl<'a> Work<'a> {
                 Some(self.rotation.id.uuid()),
                 Some(self.rotation.name.to_string()),
             )),
-            ..Note::default()
+            ..AuditContext::default()
         };
         let details = details.iter().map(|(name, detail)| ((*name).to_owned(), detail.clone()));
         note.details.extend(details);
@@ -144,7 +148,7 @@ impl<'a> Work<'a> {
     }
 }
 
-impl From<StoreError> for Halt {
+impl From<StoreError> for WorkError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Stale(_) => Self::Lost,
@@ -153,7 +157,7 @@ impl From<StoreError> for Halt {
     }
 }
 
-impl From<Error> for Halt {
+impl From<Error> for WorkError {
     fn from(error: Error) -> Self {
         match error {
             Error::Stale(_) | Error::NotFound(Subject::Rotation) => Self::Lost,

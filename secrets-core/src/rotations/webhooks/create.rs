@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::Webhook;
-use super::rotation_of_webhooks;
 use super::sealing::Receiver;
+use super::webhook_rotation;
 use crate::crypto::WebhookSecret;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::WebhookEvent;
 use crate::model::{Code, EnvironmentPath, Error, Permission, Result, Subject, WebhookId};
 use crate::ports::webhook_url::WebhookUrl;
-use crate::rotations::sealing::Seals;
+use crate::rotations::sealing::Sealer;
 use crate::store::WebhookRecord;
 
 /// A webhook to create. Unknown fields are rejected.
@@ -55,11 +55,11 @@ impl Operation for CreateWebhook {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Webhook> {
         let NewWebhook { url, events } = self.webhook;
         let (scope, rotation) =
-            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Write).await?;
+            webhook_rotation(cx, &self.at, self.rotation, Permission::Write).await?;
         check_events(&events)?;
         url.check(&cx.options().egress)?;
         let held = cx.tx().lock_rotation(rotation.id).await;
-        held.map_err(|error| error.gone(Subject::Rotation))?;
+        held.map_err(|error| error.or_not_found(Subject::Rotation))?;
         if cx.tx().webhooks(rotation.id).await?.len() >= MAX_WEBHOOKS {
             let reason = "a rotation has at most 10 webhooks".into();
             return Err(Error::Refused { code: Code::InvalidRequest, reason });
@@ -67,7 +67,7 @@ impl Operation for CreateWebhook {
 
         let id = WebhookId::draw(cx.now());
         let receiver = Receiver { url, secret: WebhookSecret::draw() };
-        let seals = Seals {
+        let sealer = Sealer {
             keyring: cx.keyring(),
             project: scope.project.id,
             environment: scope.environment.id,
@@ -76,17 +76,20 @@ impl Operation for CreateWebhook {
         let record = WebhookRecord {
             id,
             rotation: rotation.id,
-            sealed: receiver.seal(&seals, id)?,
+            sealed: receiver.seal(&sealer, id)?,
             events,
             enabled: true,
             failing_since: None,
             created_by: Some(cx.caller.person()?.id.uuid()),
             created_at: cx.now(),
         };
-        cx.tx().insert_webhook(&record).await.map_err(|error| error.gone(Subject::Rotation))?;
-        cx.about("webhook", id.uuid(), rotation.name.as_str());
+        cx.tx()
+            .insert_webhook(&record)
+            .await
+            .map_err(|error| error.or_not_found(Subject::Rotation))?;
+        cx.set_resource("webhook", id.uuid(), rotation.name.as_str());
         let events: Vec<_> = record.events.iter().map(|event| event.as_str()).collect();
-        cx.detail("events", events);
+        cx.add_detail("events", events);
         let Receiver { url, secret } = receiver;
         Ok(Webhook { secret: Some(secret), ..Webhook::new(record, &url) })
     }

@@ -1,6 +1,6 @@
 //! Deletion of webhooks.
 
-use super::{rotation_of_webhooks, webhook_of};
+use super::{rotation_webhook, webhook_rotation};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result, Subject, WebhookId};
 
@@ -24,11 +24,11 @@ impl Operation for DeleteWebhook {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let (_, rotation) =
-            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Write).await?;
-        let webhook = webhook_of(cx, &rotation, self.webhook).await?;
+            webhook_rotation(cx, &self.at, self.rotation, Permission::Write).await?;
+        let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
         let held = cx.tx().lock_rotation(rotation.id).await;
-        held.map_err(|error| error.gone(Subject::Rotation))?;
+        held.map_err(|error| error.or_not_found(Subject::Rotation))?;
         let deleted = cx.tx().delete_webhook(webhook.id).await;
-        deleted.map_err(|error| error.gone(Subject::Webhook))
+        deleted.map_err(|error| error.or_not_found(Subject::Webhook))
     }
 }

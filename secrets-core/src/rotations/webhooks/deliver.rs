@@ -5,17 +5,17 @@ use chrono::TimeDelta;
 use serde::Deserialize;
 
 use super::event::{DELIVERY, message_id};
-use super::receivers::Receivers;
-use super::schedule::{PATIENCE, after_a_crowd, next_attempt};
+use super::limits::DeliveryLimits;
+use super::schedule::{PATIENCE, next_attempt, retry_when_busy};
 use super::sealing::Receiver;
-use crate::engine::{Caller, Engine, Note, Periodic, Schedule};
+use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{Error, Result, Time, WebhookDeliveryId};
 use crate::outbox::{Channel, settle};
 use crate::ports::webhooks::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
-use crate::rotations::sealing::OpenPlace;
+use crate::rotations::sealing::RotationContext;
 use crate::store::{
-    DeliveryRecord, RotationPlace, RotationRecord, StoreError, StoreResult, Tx,
+    DeliveryRecord, RotationLocation, RotationRecord, StoreError, StoreResult, Tx,
     WebhookDeliveryRecord, WebhookRecord,
 };
 
@@ -34,7 +34,7 @@ struct OutboxPayload {
 /// A due delivery with its webhook, rotation and place.
 struct Due {
     rotation: RotationRecord,
-    place: RotationPlace,
+    place: RotationLocation,
     webhook: WebhookRecord,
     delivery: WebhookDeliveryRecord,
 }
@@ -92,8 +92,10 @@ async fn deliver_webhook(
     let outcome = match receiver(engine, &due).await {
         Ok(receiver) => {
             let team = due.place.project.team;
-            let Some(_permit) = engine.shared::<Receivers>().take(receiver.url.host(), team) else {
-                let later = after_a_crowd(engine.now());
+            let Some(_permit) =
+                engine.shared::<DeliveryLimits>().acquire(receiver.url.host(), team)
+            else {
+                let later = retry_when_busy(engine.now());
                 return settle(engine.store().begin().await?, claimed, Some(later)).await;
             };
             let request = request(receiver, &due.delivery, engine.now());
@@ -134,14 +136,14 @@ async fn due(engine: &Engine, claimed: &DeliveryRecord) -> StoreResult<Option<Du
     let Some(delivery) = pending else { return Ok(None) };
     let Some(webhook) = reads.webhook(delivery.webhook).await? else { return Ok(None) };
     let Some(rotation) = reads.rotation(webhook.rotation).await? else { return Ok(None) };
-    let Some(place) = reads.rotation_place(rotation.id).await? else { return Ok(None) };
+    let Some(place) = reads.rotation_location(rotation.id).await? else { return Ok(None) };
     Ok(Some(Due { rotation, place, webhook, delivery }))
 }
 
 async fn receiver(engine: &Engine, due: &Due) -> Result<Receiver> {
-    let place = OpenPlace::new(engine.keyring(), due.place.clone())?;
+    let place = RotationContext::new(engine.keyring(), due.place.clone())?;
     let mut reads = engine.store().read().await?;
-    Receiver::open(&place.seals(engine.keyring()), reads.as_mut(), &due.webhook).await
+    Receiver::open(&place.sealer(engine.keyring()), reads.as_mut(), &due.webhook).await
 }
 
 async fn settle_webhook(
@@ -231,15 +233,15 @@ fn log_failure(outcome: &Outcome, delivery: &WebhookDeliveryRecord) {
     }
 }
 
-fn audit_note(due: &Due, outcome: &Outcome) -> Note {
+fn audit_note(due: &Due, outcome: &Outcome) -> AuditContext {
     let (project, environment) = (&due.place.project, &due.place.environment);
     let name = due.rotation.name.to_string();
-    let mut note = Note {
+    let mut note = AuditContext {
         team: Some(project.team),
         project: Some((project.id, project.name.to_string())),
         environment: Some((environment.id, environment.name.to_string())),
         resource: Some(("webhook", Some(due.webhook.id.uuid()), Some(name))),
-        ..Note::default()
+        ..AuditContext::default()
     };
     let reason = match outcome {
         Outcome::Gone => "the receiver answered 410",

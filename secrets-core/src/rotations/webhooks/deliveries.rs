@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::event::TEST;
-use super::{rotation_of_webhooks, webhook_of};
+use super::{rotation_webhook, webhook_rotation};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{EnvironmentPath, Permission, Result, Time, WebhookDeliveryId, WebhookId};
@@ -52,9 +52,8 @@ impl Operation for ListDeliveries {
     type Output = Vec<WebhookDelivery>;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<WebhookDelivery>> {
-        let (_, rotation) =
-            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Read).await?;
-        let webhook = webhook_of(cx, &rotation, self.webhook).await?;
+        let (_, rotation) = webhook_rotation(cx, &self.at, self.rotation, Permission::Read).await?;
+        let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
         let deliveries = cx.reads().webhook_deliveries(webhook.id, MAX_DELIVERIES).await?;
         Ok(deliveries.into_iter().map(Into::into).collect())
     }

@@ -10,7 +10,7 @@ use crate::model::{
     SecretKey, Slug, TeamId, Time, WebhookDeliveryId, WebhookId,
 };
 use crate::store::{
-    AttemptRecord, DeliveryRecord, RotationPlace, RotationRecord, StoreResult, Tx,
+    AttemptRecord, DeliveryRecord, RotationLocation, RotationRecord, StoreResult, Tx,
     WebhookDeliveryRecord,
 };
 
@@ -52,7 +52,7 @@ pub(crate) struct EventData {
 }
 
 impl EventPlace {
-    pub(crate) fn new(place: &RotationPlace, rotation: &RotationRecord) -> Self {
+    pub(crate) fn new(place: &RotationLocation, rotation: &RotationRecord) -> Self {
         Self {
             rotation_id: rotation.id,
             rotation_name: rotation.name.clone(),
@@ -91,7 +91,7 @@ impl EventData {
 
 /// Enqueues an event for each enabled and subscribed webhook of the rotation, in the transaction of
 /// the change it reports.
-pub(crate) async fn announce(
+pub(crate) async fn enqueue_event(
     tx: &mut dyn Tx,
     event: WebhookEvent,
     about: &EventData,
@@ -107,7 +107,7 @@ pub(crate) async fn announce(
 }
 
 /// Enqueues a test event for one webhook.
-pub(super) async fn announce_test(
+pub(super) async fn enqueue_test_event(
     tx: &mut dyn Tx,
     webhook: WebhookId,
     place: &EventPlace,

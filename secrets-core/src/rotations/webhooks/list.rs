@@ -1,11 +1,11 @@
 //! Listing of webhooks.
 
 use super::Webhook;
-use super::rotation_of_webhooks;
 use super::sealing::Receiver;
+use super::webhook_rotation;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Permission, Result};
-use crate::rotations::sealing::Seals;
+use crate::rotations::sealing::Sealer;
 
 /// Lists a rotation's webhooks, oldest first.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ impl Operation for ListWebhooks {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Webhook>> {
         let (scope, rotation) =
-            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Read).await?;
-        let seals = Seals {
+            webhook_rotation(cx, &self.at, self.rotation, Permission::Read).await?;
+        let sealer = Sealer {
             keyring: cx.keyring(),
             project: scope.project.id,
             environment: scope.environment.id,
@@ -34,7 +34,7 @@ impl Operation for ListWebhooks {
         };
         let mut webhooks = Vec::new();
         for record in cx.reads().webhooks(rotation.id).await? {
-            let receiver = Receiver::open(&seals, cx.reads(), &record).await?;
+            let receiver = Receiver::open(&sealer, cx.reads(), &record).await?;
             webhooks.push(Webhook::new(record, &receiver.url));
         }
         Ok(webhooks)

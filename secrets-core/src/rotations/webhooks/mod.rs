@@ -11,8 +11,8 @@ mod delete;
 mod deliver;
 mod deliveries;
 mod event;
+mod limits;
 mod list;
-mod receivers;
 mod redeliver;
 mod schedule;
 mod sealing;
@@ -25,7 +25,7 @@ pub use create::{CreateWebhook, NewWebhook};
 pub use delete::DeleteWebhook;
 pub use deliver::{PRUNE, WebhookDeliveries, prune_deliveries};
 pub use deliveries::{ListDeliveries, WebhookDelivery};
-pub(crate) use event::{EventData, EventPlace, announce};
+pub(crate) use event::{EventData, EventPlace, enqueue_event};
 pub use list::ListWebhooks;
 pub use redeliver::Redeliver;
 pub use test::TestWebhook;
@@ -90,7 +90,7 @@ const DISABLED: Error = Error::Refused {
 };
 
 /// Resolves a rotation by name and authorizes the caller in its environment.
-async fn rotation_of_webhooks<A: Access>(
+async fn webhook_rotation<A: Access>(
     cx: &mut Context<'_, A>,
     at: &EnvironmentPath,
     name: String,
@@ -99,12 +99,12 @@ async fn rotation_of_webhooks<A: Access>(
     let scope = cx.environment(at, wanted).await?;
     let unknown = || Error::NotFound(Subject::Rotation);
     let name = RotationName::try_from(name).map_err(|_| unknown())?;
-    let found = cx.reads().rotation_named(scope.environment.id, &name).await?;
+    let found = cx.reads().rotation_by_name(scope.environment.id, &name).await?;
     Ok((scope, found.ok_or_else(unknown)?))
 }
 
 /// Loads a webhook of the rotation.
-async fn webhook_of<A: Access>(
+async fn rotation_webhook<A: Access>(
     cx: &mut Context<'_, A>,
     rotation: &RotationRecord,
     webhook: Option<WebhookId>,
@@ -113,6 +113,6 @@ async fn webhook_of<A: Access>(
     let found = cx.reads().webhook(webhook.ok_or_else(unknown)?).await?;
     let found = found.filter(|webhook| webhook.rotation == rotation.id);
     let webhook = found.ok_or_else(unknown)?;
-    cx.about("webhook", webhook.id.uuid(), rotation.name.as_str());
+    cx.set_resource("webhook", webhook.id.uuid(), rotation.name.as_str());
     Ok(webhook)
 }

@@ -2,7 +2,7 @@
 
 use super::event::enqueue;
 use super::{DISABLED, WebhookDelivery};
-use super::{rotation_of_webhooks, webhook_of};
+use super::{rotation_webhook, webhook_rotation};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{
@@ -32,10 +32,10 @@ impl Operation for Redeliver {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<WebhookDelivery> {
         let (_, rotation) =
-            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Write).await?;
+            webhook_rotation(cx, &self.at, self.rotation, Permission::Write).await?;
         let held = cx.tx().lock_rotation(rotation.id).await;
-        held.map_err(|error| error.gone(Subject::Rotation))?;
-        let webhook = webhook_of(cx, &rotation, self.webhook).await?;
+        held.map_err(|error| error.or_not_found(Subject::Rotation))?;
+        let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
         let unknown = || Error::NotFound(Subject::WebhookDelivery);
         let found = cx.reads().webhook_delivery(self.delivery.ok_or_else(unknown)?).await?;
         let found = found.filter(|delivery| delivery.webhook == webhook.id);
@@ -59,9 +59,9 @@ impl Operation for Redeliver {
         cx.tx()
             .update_webhook_delivery(&again)
             .await
-            .map_err(|error| error.gone(Subject::WebhookDelivery))?;
+            .map_err(|error| error.or_not_found(Subject::WebhookDelivery))?;
         enqueue(cx.tx(), again.id, now).await?;
-        cx.detail("delivery", again.id.to_string());
+        cx.add_detail("delivery", again.id.to_string());
         Ok(again.into())
     }
 }

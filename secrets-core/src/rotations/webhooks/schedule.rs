@@ -25,7 +25,7 @@ pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) 
 }
 
 /// Retry time of a delivery that got no permit: 5 to 10 seconds later, at random.
-pub(super) fn after_a_crowd(now: Time) -> Time {
+pub(super) fn retry_when_busy(now: Time) -> Time {
     now + TimeDelta::seconds(5 + i64::from(random::<1>()[0] % 6))
 }
 

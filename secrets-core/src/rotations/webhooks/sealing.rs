@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::crypto::{Plaintext, Sealed, WebhookSecret};
 use crate::model::{Error, Result, WebhookId};
 use crate::ports::webhook_url::WebhookUrl;
-use crate::rotations::sealing::{Kept, Seals};
+use crate::rotations::sealing::{SealedField, Sealer};
 use crate::store::{Reads, WebhookRecord};
 
 /// URL and signing secret of a webhook.
@@ -27,19 +27,19 @@ struct Read {
 }
 
 impl Receiver {
-    pub(super) fn seal(&self, seals: &Seals<'_>, webhook: WebhookId) -> Result<Sealed> {
+    pub(super) fn seal(&self, sealer: &Sealer<'_>, webhook: WebhookId) -> Result<Sealed> {
         let written = Written { url: self.url.reveal(), secret: self.secret.reveal() };
         let text = serde_json::to_string(&written).map_err(Error::internal)?;
         let text = Plaintext::new(text).map_err(Error::internal)?;
-        Ok(seals.seal(Kept::Webhook(webhook), &text))
+        Ok(sealer.seal(SealedField::Webhook(webhook), &text))
     }
 
     pub(super) async fn open(
-        seals: &Seals<'_>,
+        sealer: &Sealer<'_>,
         reads: &mut dyn Reads,
         webhook: &WebhookRecord,
     ) -> Result<Self> {
-        let text = seals.open(reads, Kept::Webhook(webhook.id), &webhook.sealed).await?;
+        let text = sealer.open(reads, SealedField::Webhook(webhook.id), &webhook.sealed).await?;
         // Do not include serde's error: it may quote the text.
         let unreadable = || Error::internal("stored webhook cannot be parsed");
         let read: Read = serde_json::from_str(text.reveal()).map_err(|_| unreadable())?;

@@ -2,9 +2,9 @@
 
 use chrono::TimeDelta;
 
-use super::event::{EventPlace, announce_test};
+use super::event::{EventPlace, enqueue_test_event};
 use super::{DISABLED, WebhookDelivery};
-use super::{rotation_of_webhooks, webhook_of};
+use super::{rotation_webhook, webhook_rotation};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, WebhookId};
 
@@ -36,20 +36,20 @@ impl Operation for TestWebhook {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<WebhookDelivery> {
         let (_, rotation) =
-            rotation_of_webhooks(cx, &self.at, self.rotation, Permission::Write).await?;
+            webhook_rotation(cx, &self.at, self.rotation, Permission::Write).await?;
         let held = cx.tx().lock_rotation(rotation.id).await;
-        held.map_err(|error| error.gone(Subject::Rotation))?;
-        let webhook = webhook_of(cx, &rotation, self.webhook).await?;
+        held.map_err(|error| error.or_not_found(Subject::Rotation))?;
+        let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
         if !webhook.enabled {
             return Err(DISABLED);
         }
         check_test_rate(cx, webhook.id).await?;
 
         let now = cx.now();
-        let place = cx.reads().rotation_place(rotation.id).await?;
+        let place = cx.reads().rotation_location(rotation.id).await?;
         let place = place.ok_or(Error::NotFound(Subject::Rotation))?;
         let place = EventPlace::new(&place, &rotation);
-        let delivery = announce_test(cx.tx(), webhook.id, &place, now).await?;
+        let delivery = enqueue_test_event(cx.tx(), webhook.id, &place, now).await?;
         Ok(delivery.into())
     }
 }

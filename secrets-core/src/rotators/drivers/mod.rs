@@ -1,7 +1,7 @@
 //! Rotators for PostgreSQL, MySQL and MariaDB.
 //!
 //! A tenant chooses the target, so the target may be hostile, or an attacker may sit on the network
-//! path. Connections are therefore made through the [`Gate`](crate::egress::Gate) only. The
+//! path. Connections are therefore made through the [`Dialer`](crate::egress::Dialer) only. The
 //! administrator's password is sent only to a server that was verified by its certificate. The size
 //! of the server's messages is limited, and none of its texts are passed on, only a SQLSTATE.
 //!
@@ -27,14 +27,14 @@ pub use deadlines::Deadlines;
 pub use mysql::MySqlRotator;
 pub use postgres::PostgresRotator;
 
-use crate::egress::Gate;
+use crate::egress::Dialer;
 use crate::model::rotations::Integration;
 use crate::ports::rotators::Rotators;
 use crate::ports::timer::Timer;
 
 /// All drivers of this module. Connections go through the egress gate.
 #[must_use]
-pub fn direct(gate: &Arc<Gate>, timer: Arc<dyn Timer>) -> Rotators {
+pub fn direct(gate: &Arc<Dialer>, timer: Arc<dyn Timer>) -> Rotators {
     Rotators::new(timer)
         .with(Integration::Postgresql, Arc::new(PostgresRotator::new(Arc::clone(gate))))
         .with(Integration::Mysql, Arc::new(MySqlRotator::new(Arc::clone(gate))))

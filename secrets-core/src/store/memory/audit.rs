@@ -147,7 +147,7 @@ impl AuditWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn forget_actor(&mut self, user: Uuid) -> StoreResult<()> {
+    async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {
         let state = self.state_mut();
         for (team, entries) in state.audit.clone() {
             let theirs = entries.values().filter(|entry| is_by(entry, user));

@@ -13,14 +13,17 @@ use crate::store::{
 
 #[async_trait]
 impl<S: Snapshot> DeviceLoginReads for Session<S> {
-    async fn login_of_device(
+    async fn login_by_device_code(
         &mut self,
         device: &TokenMac,
     ) -> StoreResult<Option<DeviceLoginRecord>> {
         Ok(self.state().device_logins.values().find(|login| login.device == *device).map(owned))
     }
 
-    async fn login_of_code(&mut self, code: &TokenMac) -> StoreResult<Option<DeviceLoginRecord>> {
+    async fn login_by_user_code(
+        &mut self,
+        code: &TokenMac,
+    ) -> StoreResult<Option<DeviceLoginRecord>> {
         Ok(self.state().device_logins.values().find(|login| login.code == *code).map(owned))
     }
 

@@ -10,32 +10,32 @@ use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Principal, ProjectId, Subject,
 };
 use crate::store::{
-    EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Link, SecretRecord, Sight, StoreError,
-    StoreResult, Wanted,
+    ChainLink, EnvironmentReads, EnvironmentRecord, EnvironmentWrites, ResolvedEnvironment,
+    SecretRecord, Selection, StoreError, StoreResult,
 };
 
 #[async_trait]
 impl<S: Snapshot> EnvironmentReads for Session<S> {
-    async fn sight(
+    async fn resolve_environment(
         &mut self,
         path: &EnvironmentPath,
         principal: Principal,
-        selection: Wanted<'_>,
-    ) -> StoreResult<Option<Sight>> {
+        selection: Selection<'_>,
+    ) -> StoreResult<Option<ResolvedEnvironment>> {
         let state = self.state();
         let Some(found) = state.project_standing(&path.project, principal) else { return Ok(None) };
-        let (project, plan, standing) = (found.project, found.plan, found.standing);
+        let (project, plan, relation) = (found.project, found.plan, found.relation);
         let key = state.newest_key(project.id)?;
         let chain = state
             .chain(project.id, &path.environment)
-            .map(|environment| Link {
+            .map(|environment| ChainLink {
                 in_scope: state.is_in_scope(environment, principal),
                 granted: state.granted(environment, principal),
                 secrets: state.selected_secrets(environment.id, selection),
                 environment: environment.clone(),
             })
             .collect();
-        Ok(Some(Sight { project, plan, standing, key, chain }))
+        Ok(Some(ResolvedEnvironment { project, plan, relation, key, chain }))
     }
 
     async fn environments(
@@ -67,7 +67,10 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
         Ok(state.chain(project, &environment.into()).cloned().collect())
     }
 
-    async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
+    async fn child_environments(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<Vec<EnvironmentName>> {
         let state = self.state();
         let mut names: Vec<_> =
             state.children(environment).map(|child| child.name.clone()).collect();
@@ -169,7 +172,7 @@ impl State {
         let newest = self.project_keys.get(&project).and_then(|keys| keys.get_max());
         newest
             .map(|(_, key)| owned(key))
-            .ok_or_else(|| StoreError::Broken("a project has no key".into()))
+            .ok_or_else(|| StoreError::Corrupt("a project has no key".into()))
     }
 
     /// Returns the referenced environment, then its ancestors.
@@ -180,7 +183,8 @@ impl State {
     ) -> impl Iterator<Item = &EnvironmentRecord> {
         let parent =
             |environment: &&EnvironmentRecord| self.environment(environment.inherits_from?);
-        successors(self.environment_at(project, named), parent).take(Sight::REACH as usize)
+        successors(self.environment_at(project, named), parent)
+            .take(ResolvedEnvironment::MAX_LINKS as usize)
     }
 
     fn environment_at(
@@ -211,13 +215,13 @@ impl State {
     fn selected_secrets(
         &self,
         environment: EnvironmentId,
-        selection: Wanted<'_>,
+        selection: Selection<'_>,
     ) -> Vec<SecretRecord> {
         let secrets = self.secrets_of(environment);
         match selection {
-            Wanted::Nothing => Vec::new(),
-            Wanted::Key(key) => secrets.get(key).map(owned).into_iter().collect(),
-            Wanted::All => secrets.values().map(owned).collect(),
+            Selection::None => Vec::new(),
+            Selection::Key(key) => secrets.get(key).map(owned).into_iter().collect(),
+            Selection::All => secrets.values().map(owned).collect(),
         }
     }
 }

@@ -11,7 +11,7 @@ impl<S: Snapshot> InstanceReads for Session<S> {
         Ok(self.state().instance.as_deref().cloned())
     }
 
-    async fn holds_data(&mut self) -> StoreResult<bool> {
+    async fn has_data(&mut self) -> StoreResult<bool> {
         let state = self.state();
         // `project_keys`, because it also has the keys of deleted projects.
         let is_empty = state.users.is_empty()

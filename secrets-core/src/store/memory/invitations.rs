@@ -28,7 +28,7 @@ impl<S: Snapshot> InvitationReads for Session<S> {
         Ok(self.state().invitations_where(|invitation| invitation.email == *email))
     }
 
-    async fn count_places(&mut self, team: TeamId, now: Time) -> StoreResult<u64> {
+    async fn count_members_and_invitations(&mut self, team: TeamId, now: Time) -> StoreResult<u64> {
         let state = self.state();
         let members = state.members.values().filter(|member| member.team == team);
         let invited = state.invitations.values();
@@ -58,10 +58,10 @@ impl InvitationWrites for Session<Pending> {
 
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
         let state = self.state_mut();
-        let old = state.with_sendings(invitation, invitation.sendings.saturating_sub(1))?;
+        let old = state.with_sendings(invitation, invitation.times_sent.saturating_sub(1))?;
         let new = InvitationRecord {
             mac: invitation.mac,
-            sendings: invitation.sendings,
+            times_sent: invitation.times_sent,
             last_sent_at: invitation.last_sent_at,
             expires_at: invitation.expires_at,
             ..old
@@ -72,7 +72,7 @@ impl InvitationWrites for Session<Pending> {
 
     async fn delete_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
         let state = self.state_mut();
-        state.with_sendings(invitation, invitation.sendings)?;
+        state.with_sendings(invitation, invitation.times_sent)?;
         state.invitations.remove(&invitation.id);
         Ok(())
     }
@@ -113,11 +113,11 @@ impl State {
     fn with_sendings(
         &self,
         invitation: &InvitationRecord,
-        sendings: u32,
+        times_sent: u32,
     ) -> StoreResult<InvitationRecord> {
         let found = self.invitations.get(&invitation.id).map(owned);
         found
-            .filter(|found| found.sendings == sendings)
+            .filter(|found| found.times_sent == times_sent)
             .ok_or(StoreError::Stale(Subject::Invitation))
     }
 }

@@ -54,7 +54,7 @@ impl OutboxWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn hasten_deliveries(&mut self, now: Time, by: Time) -> StoreResult<()> {
+    async fn release_claims(&mut self, now: Time, by: Time) -> StoreResult<()> {
         let state = self.state_mut();
         let waiting: Vec<_> = state.outbox.values().map(owned).collect();
         for delivery in waiting {

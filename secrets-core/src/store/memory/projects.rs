@@ -5,8 +5,8 @@ use super::{Pending, Session, Snapshot};
 use crate::crypto::ProjectKeyRecord;
 use crate::model::{Principal, ProjectId, ProjectRef, Subject, TeamId, Time};
 use crate::store::{
-    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreError,
-    StoreResult,
+    ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
+    StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -15,7 +15,7 @@ impl<S: Snapshot> ProjectReads for Session<S> {
         &mut self,
         project: &ProjectRef,
         principal: Principal,
-    ) -> StoreResult<Option<ProjectStanding>> {
+    ) -> StoreResult<Option<ProjectRelation>> {
         Ok(self.state().project_standing(project, principal))
     }
 
@@ -24,14 +24,14 @@ impl<S: Snapshot> ProjectReads for Session<S> {
         project: ProjectId,
         since: Time,
         principal: Principal,
-    ) -> StoreResult<Option<ProjectStanding>> {
+    ) -> StoreResult<Option<ProjectRelation>> {
         let state = self.state();
         let deleted = state.deleted_projects.get(&project).filter(|deleted| deleted.0 > since);
         let record = deleted.map(|deleted| deleted.1.clone());
         Ok(record.and_then(|project| state.standing_to(project, principal)))
     }
 
-    async fn doomed_projects(
+    async fn purgeable_projects(
         &mut self,
         before: Time,
         limit: u32,
@@ -48,7 +48,7 @@ impl<S: Snapshot> ProjectReads for Session<S> {
         let mut projects: Vec<_> = state
             .projects
             .values()
-            .filter(|project| state.standing(project, principal) != Standing::Stranger)
+            .filter(|project| state.relation(project, principal) != Relation::None)
             .map(owned)
             .collect();
         projects.sort_by_key(|project| (project.created_at, project.id));
@@ -130,10 +130,10 @@ impl ProjectWrites for Session<Pending> {
         project: ProjectId,
         before: Time,
         limit: u32,
-    ) -> StoreResult<Purge> {
+    ) -> StoreResult<PurgeProgress> {
         let state = self.state_mut();
         if state.deleted_projects.get(&project).is_none_or(|deleted| deleted.0 >= before) {
-            return Ok(Purge::Nothing);
+            return Ok(PurgeProgress::Nothing);
         }
         let environments: Vec<_> = state
             .environments
@@ -152,7 +152,7 @@ impl ProjectWrites for Session<Pending> {
             state.forget_secret(*secret)?;
         }
         if !secrets.is_empty() {
-            return Ok(Purge::Some);
+            return Ok(PurgeProgress::Partial);
         }
         state.forget_scans(|scan| scan.project == Some(project));
         state.forget_permissions(|permission| environments.contains(&permission.environment));
@@ -165,7 +165,7 @@ impl ProjectWrites for Session<Pending> {
         state.environment_names.remove(&project);
         state.project_keys.remove(&project);
         state.deleted_projects.remove(&project);
-        Ok(Purge::Rest)
+        Ok(PurgeProgress::Complete)
     }
 
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()> {
@@ -196,7 +196,7 @@ impl State {
         &self,
         project: &ProjectRef,
         principal: Principal,
-    ) -> Option<ProjectStanding> {
+    ) -> Option<ProjectRelation> {
         let id = match project {
             ProjectRef::Id(id) => id,
             ProjectRef::Slug(slug) => self.project_slugs.get(slug.as_str())?,
@@ -205,22 +205,22 @@ impl State {
         self.standing_to(project, principal)
     }
 
-    fn standing_to(&self, project: ProjectRecord, principal: Principal) -> Option<ProjectStanding> {
+    fn standing_to(&self, project: ProjectRecord, principal: Principal) -> Option<ProjectRelation> {
         let plan = self.teams.get(&project.team)?.plan.clone();
-        let standing = self.standing(&project, principal);
-        Some(ProjectStanding { project, plan, standing })
+        let relation = self.relation(&project, principal);
+        Some(ProjectRelation { project, plan, relation })
     }
 
-    fn standing(&self, project: &ProjectRecord, principal: Principal) -> Standing {
+    fn relation(&self, project: &ProjectRecord, principal: Principal) -> Relation {
         match principal {
             Principal::User(user) => {
                 let member = self.members.get(&(project.team, user));
-                member.map_or(Standing::Stranger, |member| Standing::Member(member.role))
+                member.map_or(Relation::None, |member| Relation::Member(member.role))
             }
             Principal::Token(token) => {
                 let holds =
                     self.tokens.get(&token).is_some_and(|token| token.holds_project(project));
-                if holds { Standing::Token } else { Standing::Stranger }
+                if holds { Relation::Token } else { Relation::None }
             }
         }
     }

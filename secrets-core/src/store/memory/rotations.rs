@@ -10,7 +10,7 @@ use crate::model::{
     AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
 };
 use crate::store::{
-    AttemptRecord, Lease, ProjectRecord, RotationPlace, RotationReads, RotationRecord,
+    AttemptRecord, Lease, ProjectRecord, RotationLocation, RotationReads, RotationRecord,
     RotationWrites, StoreError, StoreResult,
 };
 
@@ -23,7 +23,7 @@ impl<S: Snapshot> RotationReads for Session<S> {
         Ok(rotations)
     }
 
-    async fn rotation_named(
+    async fn rotation_by_name(
         &mut self,
         environment: EnvironmentId,
         name: &RotationName,
@@ -36,11 +36,14 @@ impl<S: Snapshot> RotationReads for Session<S> {
         Ok(self.state().rotations.get(&rotation).map(owned))
     }
 
-    async fn rotation_from(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>> {
+    async fn next_rotation(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>> {
         Ok(self.state().rotations.get_next(&from).map(|(_, rotation)| owned(rotation)))
     }
 
-    async fn rotation_place(&mut self, rotation: RotationId) -> StoreResult<Option<RotationPlace>> {
+    async fn rotation_location(
+        &mut self,
+        rotation: RotationId,
+    ) -> StoreResult<Option<RotationLocation>> {
         let state = self.state();
         let Some(rotation) = state.rotations.get(&rotation) else { return Ok(None) };
         let Some(environment) = state.environments.get(&rotation.environment).map(owned) else {
@@ -53,7 +56,7 @@ impl<S: Snapshot> RotationReads for Session<S> {
             return Ok(None);
         };
         let key = state.newest_key(project.id)?;
-        Ok(Some(RotationPlace { project, is_deleted, plan, environment, key }))
+        Ok(Some(RotationLocation { project, is_deleted, plan, environment, key }))
     }
 
     async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64> {
@@ -66,7 +69,7 @@ impl<S: Snapshot> RotationReads for Session<S> {
         Ok(state.rotations.values().filter(|rotation| counts(rotation)).map(|_| 1).sum())
     }
 
-    async fn rotation_work(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>> {
+    async fn due_rotations(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>> {
         let state = self.state();
         let due = state.rotations.values().filter(|rotation| !state.is_leased(rotation.id, now));
         let mut due: Vec<_> = due
@@ -190,7 +193,7 @@ impl RotationWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn take_lease(
+    async fn acquire_lease(
         &mut self,
         rotation: RotationId,
         now: Time,
@@ -206,7 +209,7 @@ impl RotationWrites for Session<Pending> {
         Ok(Some(Lease { rotation, epoch, until }))
     }
 
-    async fn hold_lease(&mut self, lease: &Lease) -> StoreResult<()> {
+    async fn extend_lease(&mut self, lease: &Lease) -> StoreResult<()> {
         let state = self.state_mut();
         if !state.is_held(lease) {
             return Err(GONE);
@@ -215,7 +218,7 @@ impl RotationWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn end_lease(&mut self, lease: &Lease) -> StoreResult<()> {
+    async fn release_lease(&mut self, lease: &Lease) -> StoreResult<()> {
         let state = self.state_mut();
         if state.is_held(lease) {
             state.leases.insert(lease.rotation, (lease.epoch, None));
@@ -223,7 +226,7 @@ impl RotationWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn end_leases(&mut self) -> StoreResult<()> {
+    async fn release_all_leases(&mut self) -> StoreResult<()> {
         let state = self.state_mut();
         state.leases = state.leases.iter().map(|(of, (epoch, _))| (*of, (*epoch, None))).collect();
         Ok(())

@@ -77,7 +77,7 @@ impl SecretWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn redescribe_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {
+    async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()> {
         let state = self.state_mut();
         if let Some(old) = state.secret(secret.id).cloned() {
             let (updated_by, updated_at) = (secret.updated_by, secret.updated_at);

@@ -154,5 +154,9 @@ pub(super) fn kept<K: Clone + Ord, V>(
 
 /// Fails if a referenced row does not exist, like a foreign key constraint.
 pub(super) fn refers(exists: bool, what: &'static str) -> StoreResult<()> {
-    if exists { Ok(()) } else { Err(StoreError::Broken(format!("there is no such {what}").into())) }
+    if exists {
+        Ok(())
+    } else {
+        Err(StoreError::Corrupt(format!("there is no such {what}").into()))
+    }
 }

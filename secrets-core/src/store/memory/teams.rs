@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::state::{State, kept, owned, refers};
 use super::{Pending, Session, Snapshot};
-use crate::model::{Broken, PlanName, Subject, TeamId, Time, UserId};
+use crate::model::{PlanName, Subject, TeamId, Time, UserId, Violation};
 use crate::store::{
     DELETED, MemberRecord, Membership, StoreError, StoreResult, TeamReads, TeamRecord, TeamUsage,
     TeamWrites, UserRecord,
@@ -178,8 +178,8 @@ impl State {
 }
 
 /// Converts an error that cannot occur: the name and slug of a deleted team are always valid.
-fn unexpected(broken: Broken) -> StoreError {
-    StoreError::Broken(broken.into())
+fn unexpected(broken: Violation) -> StoreError {
+    StoreError::Corrupt(broken.into())
 }
 
 fn count(items: impl Iterator) -> u64 {

@@ -8,7 +8,7 @@ use super::{Pending, Session, Snapshot};
 use crate::crypto::TokenMac;
 use crate::model::{Subject, TeamId, TokenId};
 use crate::store::{
-    PreviousToken, Rotation, StoreError, StoreResult, TokenReads, TokenRecord, TokenScope,
+    NewCredential, PreviousToken, StoreError, StoreResult, TokenReads, TokenRecord, TokenScope,
     TokenUse, TokenWrites,
 };
 
@@ -72,7 +72,7 @@ impl TokenWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn rotate_token(&mut self, token: TokenId, rotation: &Rotation) -> StoreResult<()> {
+    async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()> {
         let state = self.state_mut();
         let Token { record: old, scope } = state.tokens.get(&token).map(owned).ok_or(GONE)?;
         let previous = rotation.previous_until.map(|until| PreviousToken { mac: old.mac, until });
@@ -93,11 +93,11 @@ impl TokenWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn use_token(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()> {
+    async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()> {
         let state = self.state_mut();
         let Some(mut known) = state.tokens.get(&token).map(owned) else { return Ok(()) };
         let last = known.record.last_use;
-        if last.is_none_or(|last| last.at <= used.at - TokenUse::STANDS) {
+        if last.is_none_or(|last| last.at <= used.at - TokenUse::WRITE_INTERVAL) {
             known.record.last_use = Some(used);
             state.tokens.insert(token, known.into());
         }

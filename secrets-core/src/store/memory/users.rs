@@ -52,7 +52,7 @@ impl UserWrites for Session<Pending> {
         known.map(drop).ok_or(StoreError::Stale(Subject::User))
     }
 
-    async fn forget_user(&mut self, user: UserId, now: Time) -> StoreResult<()> {
+    async fn erase_user(&mut self, user: UserId, now: Time) -> StoreResult<()> {
         let state = self.state_mut();
         let Some(old) = state.users.get(&user).map(owned) else { return Ok(()) };
         let forgotten = UserRecord::forgotten(user, old.created_at, now);

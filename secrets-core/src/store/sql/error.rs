@@ -74,9 +74,9 @@ pub(super) fn unavailable(text: impl Into<String>) -> StoreError {
     StoreError::Unavailable(Box::new(Failure(text.into())))
 }
 
-/// Creates a [`StoreError::Broken`] with this text.
+/// Creates a [`StoreError::Corrupt`] with this text.
 pub(super) fn broken(text: impl Into<String>) -> StoreError {
-    StoreError::Broken(Box::new(Failure(text.into())))
+    StoreError::Corrupt(Box::new(Failure(text.into())))
 }
 
 fn describe(error: &dyn DatabaseError, code: &str) -> String {

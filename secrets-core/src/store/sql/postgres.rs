@@ -12,7 +12,7 @@ use crate::store::StoreResult;
 type Db = sqlx::Postgres;
 
 /// Nothing to keep besides the connections.
-type Held = ();
+type StoreGuard = ();
 
 const BEGIN: &str = "BEGIN";
 
@@ -52,12 +52,12 @@ pub struct Options {
     /// Maximum number of connections.
     pub connections: u32,
     /// Timeout for acquiring a connection.
-    pub patience: Duration,
+    pub acquire_timeout: Duration,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { connections: 8, patience: ACQUIRE_TIMEOUT }
+        Self { connections: 8, acquire_timeout: ACQUIRE_TIMEOUT }
     }
 }
 
@@ -66,7 +66,7 @@ pub async fn open(url: &str, options: Options) -> StoreResult<SqlStore> {
     migrate(url).await?;
     let pool = PoolOptions::<Db>::new()
         .max_connections(options.connections)
-        .acquire_timeout(options.patience)
+        .acquire_timeout(options.acquire_timeout)
         .test_before_acquire(false)
         .before_acquire(|connection, meta| {
             Box::pin(async move {
@@ -118,10 +118,10 @@ mod tests {
     use sqlx::{AssertSqlSafe, PgConnection, Row};
     use tokio::time::{Instant, sleep};
 
-    use super::tables::sight;
+    use super::tables::resolve;
     use super::*;
     use crate::model::{EnvironmentPath, Principal, ProjectRef};
-    use crate::store::{Store, StoreError, Wanted};
+    use crate::store::{Selection, Store, StoreError};
     use crate::testing::fixtures::{World, environment, secret};
     use crate::testing::postgres::TestDatabase;
 
@@ -157,7 +157,8 @@ mod tests {
         .await;
         let mut connection = PgConnection::connect(&database.url()).await.unwrap();
 
-        for (text, type_of_key, key) in [(sight::KEY, ", text", ", 'K7'"), (sight::ALL, "", "")] {
+        for (text, type_of_key, key) in [(resolve::KEY, ", text", ", 'K7'"), (resolve::ALL, "", "")]
+        {
             for mode in ["force_generic_plan", "force_custom_plan"] {
                 let explain = format!(
                     "DEALLOCATE ALL; SET plan_cache_mode = {mode};
@@ -187,7 +188,10 @@ mod tests {
 
         for _ in 0..10 {
             let mut reads = store.read().await.unwrap();
-            reads.sight(&path, Principal::User(world.owner.id), Wanted::All).await.unwrap();
+            reads
+                .resolve_environment(&path, Principal::User(world.owner.id), Selection::All)
+                .await
+                .unwrap();
         }
 
         let plans = "SELECT SUM(custom_plans)::BIGINT FROM pg_prepared_statements";
@@ -216,7 +220,7 @@ mod tests {
 
         for _ in 0..2 {
             let refused = migrate(&database.url()).await;
-            assert!(matches!(refused, Err(StoreError::Broken(_))), "{refused:?}");
+            assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
         }
     }
 
@@ -281,7 +285,7 @@ mod tests {
         let mut tx = store.begin().await.unwrap();
         let refused = tx.insert_secrets(&[secret(&nowhere, "KEY")]).await;
 
-        let Err(StoreError::Broken(cause)) = refused else { panic!("{refused:?}") };
+        let Err(StoreError::Corrupt(cause)) = refused else { panic!("{refused:?}") };
         let text = format!("{cause:?} {cause}");
         assert!(text.contains("23503") && text.contains("secrets_environment_id_fkey"), "{text}");
         assert!(!text.contains(&nowhere.id.to_string()), "{text}");
@@ -296,10 +300,11 @@ mod tests {
 
         let project = reads.project(&ProjectRef::from("billing\0"), owner).await.unwrap();
         let path = EnvironmentPath::new(world.project.id, "staging\0");
-        let sight = reads.sight(&path, owner, Wanted::Nothing).await.unwrap().unwrap();
+        let resolve =
+            reads.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
 
         assert!(project.is_none());
-        assert!(sight.chain.is_empty());
+        assert!(resolve.chain.is_empty());
         assert_eq!(reads.user_by_subject("iss\0uer", "").await.unwrap(), None);
     }
 }

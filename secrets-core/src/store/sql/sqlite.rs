@@ -14,7 +14,7 @@ use crate::store::StoreResult;
 type Db = sqlx::Sqlite;
 
 /// The lock file.
-type Held = File;
+type StoreGuard = File;
 
 /// Takes the write lock at the start, so that no transaction fails later because it cannot get the
 /// lock.
@@ -140,7 +140,7 @@ mod tests {
     use sqlx::{AssertSqlSafe, Row};
     use tempfile::TempDir;
 
-    use super::tables::{rotations, sight};
+    use super::tables::{resolve, rotations};
     use super::*;
     use crate::model::{Cause, Principal};
     use crate::store::{SecretRecord, Store, StoreError};
@@ -163,7 +163,7 @@ mod tests {
     async fn a_look_scans_no_secrets() {
         let (store, _folder) = opened().await;
 
-        for text in [sight::KEY, sight::ALL] {
+        for text in [resolve::KEY, resolve::ALL] {
             let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
             let rows = explained.fetch_all(&store.readers).await.unwrap();
             let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
@@ -268,10 +268,10 @@ mod tests {
 
         let mut reads = store.read().await.unwrap();
         let path = crate::model::EnvironmentPath::new(world.project.id, world.staging.id);
-        let wanted = crate::store::Wanted::All;
-        let seen = reads.sight(&path, Principal::User(world.owner.id), wanted).await;
+        let wanted = crate::store::Selection::All;
+        let seen = reads.resolve_environment(&path, Principal::User(world.owner.id), wanted).await;
 
-        let Err(StoreError::Broken(cause)) = seen else { panic!("{seen:?}") };
+        let Err(StoreError::Corrupt(cause)) = seen else { panic!("{seen:?}") };
         let cause = format!("{cause:?} {cause}");
         assert!(cause.contains("secrets.created_at of "), "{cause}");
         assert!(!cause.contains("kvc_"), "{cause}");

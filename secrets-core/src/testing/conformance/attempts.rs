@@ -5,7 +5,8 @@ use super::{assert_duplicate, assert_stale, begin, committed};
 use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType};
 use crate::model::{AttemptId, Subject};
 use crate::store::{
-    AttemptRecord, Purge, Reads, RotationRecord, Store, Tx, WebhookDeliveryRecord, WebhookRecord,
+    AttemptRecord, PurgeProgress, Reads, RotationRecord, Store, Tx, WebhookDeliveryRecord,
+    WebhookRecord,
 };
 use crate::testing::fixtures::{
     World, at, attempt, concluded, keys, rotation, sealed, webhook, webhook_delivery,
@@ -226,7 +227,7 @@ pub async fn a_purged_project_has_no_rotations(store: &dyn Store) {
 
     let purged = tx.purge_project(world.project.id, at(2), 10).await.unwrap();
 
-    assert_eq!(purged, Purge::Rest);
+    assert_eq!(purged, PurgeProgress::Complete);
     let mut seen = committed(store, tx).await;
     gone.assert_gone(seen.as_mut()).await;
     assert_eq!(seen.managed_keys(world.staging.id, &keys(&["KEY"])).await.unwrap(), []);
@@ -245,7 +246,7 @@ pub async fn a_deleted_team_has_no_rotations(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     gone.assert_gone(seen.as_mut()).await;
     assert_eq!(seen.managed_keys(world.staging.id, &keys(&["KEY"])).await.unwrap(), []);
-    assert_eq!(seen.rotation_work(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.due_rotations(at(99), 9).await.unwrap(), []);
     assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
 }
 
@@ -275,7 +276,7 @@ impl Laden {
     async fn assert_gone(&self, seen: &mut dyn Reads) {
         let id = self.rotation.id;
         assert_eq!(seen.rotation(id).await.unwrap(), None);
-        assert!(seen.rotation_place(id).await.unwrap().is_none());
+        assert!(seen.rotation_location(id).await.unwrap().is_none());
         for attempt in &self.attempts {
             assert_eq!(seen.attempt(attempt.id).await.unwrap(), None);
         }

@@ -274,7 +274,7 @@ pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_audit(&all).await.unwrap();
 
-    tx.forget_actor(world.owner.id.uuid()).await.unwrap();
+    tx.anonymize_actor(world.owner.id.uuid()).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     let of_team = seen.audit_entries(&AuditFilter::newest(world.team.id, 10)).await.unwrap();

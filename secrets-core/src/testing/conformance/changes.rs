@@ -48,7 +48,7 @@ pub async fn a_change_can_take_parent_and_description_away(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.chain(bare.id).await.unwrap(), [bare]);
-    assert!(seen.heirs(world.production.id).await.unwrap().is_empty());
+    assert!(seen.child_environments(world.production.id).await.unwrap().is_empty());
 }
 
 /// A name that another environment has, in any case, is refused, and the transaction stays usable.

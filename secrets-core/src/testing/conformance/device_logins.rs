@@ -63,10 +63,10 @@ pub async fn a_login_is_found_by_either_code(store: &dyn Store) {
 
     let mut reads = committed(store, tx).await;
     for login in [bare, full] {
-        assert_eq!(reads.login_of_device(&login.device).await.unwrap(), Some(login.clone()));
-        assert_eq!(reads.login_of_code(&login.code).await.unwrap(), Some(login.clone()));
-        assert_eq!(reads.login_of_device(&login.code).await.unwrap(), None);
-        assert_eq!(reads.login_of_code(&login.device).await.unwrap(), None);
+        assert_eq!(reads.login_by_device_code(&login.device).await.unwrap(), Some(login.clone()));
+        assert_eq!(reads.login_by_user_code(&login.code).await.unwrap(), Some(login.clone()));
+        assert_eq!(reads.login_by_device_code(&login.code).await.unwrap(), None);
+        assert_eq!(reads.login_by_user_code(&login.device).await.unwrap(), None);
     }
 }
 
@@ -108,7 +108,7 @@ pub async fn a_login_is_decided_once(store: &dyn Store) {
     let result = tx.update_device_login(&unknown, DeviceStatus::Pending).await;
     assert_stale(result, Subject::DeviceLogin);
     let mut reads = committed(store, tx).await;
-    assert_eq!(reads.login_of_code(&pending.code).await.unwrap(), Some(approved));
+    assert_eq!(reads.login_by_user_code(&pending.code).await.unwrap(), Some(approved));
 }
 
 /// All fields of a session are stored, and it is loaded with its user.
@@ -189,5 +189,5 @@ pub async fn what_is_over_is_removed(store: &dyn Store) {
     tx.commit().await.unwrap();
     let mut reads = read(store).await;
     assert_eq!(reads.cli_sessions(world.owner.id).await.unwrap(), [alive]);
-    assert_eq!(reads.login_of_code(&old.code).await.unwrap(), None);
+    assert_eq!(reads.login_by_user_code(&old.code).await.unwrap(), None);
 }

@@ -4,7 +4,7 @@ use std::slice::from_ref;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, Subject};
-use crate::store::{EnvironmentRecord, SecretRecord, Store, TokenRecord, TokenScope, Wanted};
+use crate::store::{EnvironmentRecord, SecretRecord, Selection, Store, TokenRecord, TokenScope};
 use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, token,
 };
@@ -148,9 +148,9 @@ pub async fn heirs_are_direct_and_ordered_by_name(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
 
     let expected = [ten, two, z, b.clone()].map(|heir| heir.name);
-    assert_eq!(seen.heirs(world.production.id).await.unwrap(), expected);
-    assert_eq!(seen.heirs(b.id).await.unwrap(), [grandchild.name]);
-    assert_eq!(seen.heirs(grandchild.id).await.unwrap(), []);
+    assert_eq!(seen.child_environments(world.production.id).await.unwrap(), expected);
+    assert_eq!(seen.child_environments(b.id).await.unwrap(), [grandchild.name]);
+    assert_eq!(seen.child_environments(grandchild.id).await.unwrap(), []);
 }
 
 /// Deleting an environment deletes its secrets and their versions, and nothing of others.
@@ -191,7 +191,10 @@ pub async fn an_environment_with_heirs_is_not_deleted(store: &dyn Store) {
     tx.delete_environment(world.production.id).await.unwrap_err();
 
     drop(tx);
-    assert_eq!(read(store).await.heirs(world.production.id).await.unwrap(), [heir.name]);
+    assert_eq!(
+        read(store).await.child_environments(world.production.id).await.unwrap(),
+        [heir.name]
+    );
 }
 
 /// The name of a deleted environment can be used again; the new environment is empty.
@@ -206,8 +209,12 @@ pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
 
     let path = EnvironmentPath::new(world.project.id, "Staging");
     let member = Principal::User(world.member.id);
-    let sight =
-        committed(store, tx).await.sight(&path, member, Wanted::All).await.unwrap().unwrap();
+    let sight = committed(store, tx)
+        .await
+        .resolve_environment(&path, member, Selection::All)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(sight.chain[0].environment, second);
     assert_eq!(sight.chain[0].secrets, []);
 }
@@ -277,7 +284,8 @@ pub async fn environment_names_are_no_patterns(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     for name in names {
         let path = EnvironmentPath::new(world.project.id, name);
-        let sight = seen.sight(&path, member, Wanted::Nothing).await.unwrap().unwrap();
+        let sight =
+            seen.resolve_environment(&path, member, Selection::None).await.unwrap().unwrap();
         assert_eq!(sight.chain[0].environment.name.as_str(), name);
     }
 }
@@ -299,5 +307,5 @@ pub async fn deleting_an_heir_leaves_what_it_inherited(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     let keys = [inherited.key.clone()];
     assert_eq!(seen.secrets(world.production.id, &keys).await.unwrap(), [inherited]);
-    assert_eq!(seen.heirs(world.production.id).await.unwrap(), []);
+    assert_eq!(seen.child_environments(world.production.id).await.unwrap(), []);
 }

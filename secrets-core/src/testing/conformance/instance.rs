@@ -15,7 +15,7 @@ pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
     let mut seen = read(store).await;
 
     assert!(seen.instance().await.unwrap().is_none());
-    assert!(!seen.holds_data().await.unwrap());
+    assert!(!seen.has_data().await.unwrap());
     assert_eq!(seen.secret_range().await.unwrap(), None);
     assert!(seen.sample(SecretId::draw(at(0))).await.unwrap().is_none());
 }
@@ -54,7 +54,7 @@ pub async fn an_installation_alone_is_no_data(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_instance(&instance, &keys).await.unwrap();
 
-    assert!(!committed(store, tx).await.holds_data().await.unwrap());
+    assert!(!committed(store, tx).await.has_data().await.unwrap());
 }
 
 /// A single user counts as user data.
@@ -63,8 +63,8 @@ pub async fn one_person_is_data(store: &dyn Store) {
 
     tx.insert_user(&user("alice")).await.unwrap();
 
-    assert!(tx.holds_data().await.unwrap());
-    assert!(committed(store, tx).await.holds_data().await.unwrap());
+    assert!(tx.has_data().await.unwrap());
+    assert!(committed(store, tx).await.has_data().await.unwrap());
 }
 
 /// A deleted project still counts as user data.
@@ -74,7 +74,7 @@ pub async fn a_deleted_project_leaves_data(store: &dyn Store) {
 
     tx.delete_project(world.project.id, at(60)).await.unwrap();
 
-    assert!(committed(store, tx).await.holds_data().await.unwrap());
+    assert!(committed(store, tx).await.has_data().await.unwrap());
 }
 
 /// The range of secrets goes from the oldest to the newest ID, which may be equal.

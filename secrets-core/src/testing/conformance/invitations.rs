@@ -16,7 +16,7 @@ pub async fn an_invitation_is_found_by_id_hash_team_and_address(store: &dyn Stor
     let full = InvitationRecord {
         role: Role::Admin,
         mac: TokenMac([0, 1, 127, 128, 254, 255, b'\'', b'\\'].repeat(4).try_into().unwrap()),
-        sendings: 7,
+        times_sent: 7,
         created_at: at(1),
         last_sent_at: at(2),
         expires_at: at(3),
@@ -128,7 +128,7 @@ pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &d
     let first = invitation(&world.team, &world.owner, "x@example.com");
     let second = InvitationRecord {
         mac: TokenMac(random()),
-        sendings: 2,
+        times_sent: 2,
         last_sent_at: at(60),
         expires_at: at(120),
         ..first.clone()
@@ -147,7 +147,7 @@ pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &d
 pub async fn an_invitation_that_was_sent_meanwhile_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");
-    let second = InvitationRecord { mac: TokenMac(random()), sendings: 2, ..first.clone() };
+    let second = InvitationRecord { mac: TokenMac(random()), times_sent: 2, ..first.clone() };
     let late = InvitationRecord { mac: TokenMac(random()), ..second.clone() };
     let mut tx = begin(store).await;
     tx.insert_invitation(&first).await.unwrap();
@@ -191,11 +191,11 @@ pub async fn members_and_those_who_are_invited_take_places(store: &dyn Store) {
     tx.insert_invitation(&until(100, "a@example.com")).await.unwrap();
     tx.insert_invitation(&until(200, "b@example.com")).await.unwrap();
 
-    assert_eq!(tx.count_places(world.team.id, at(0)).await.unwrap(), 4);
+    assert_eq!(tx.count_members_and_invitations(world.team.id, at(0)).await.unwrap(), 4);
     let just_before = at(100) - TimeDelta::microseconds(1);
-    assert_eq!(tx.count_places(world.team.id, just_before).await.unwrap(), 4);
-    assert_eq!(tx.count_places(world.team.id, at(100)).await.unwrap(), 3);
-    assert_eq!(tx.count_places(world.other_team.id, at(0)).await.unwrap(), 1);
+    assert_eq!(tx.count_members_and_invitations(world.team.id, just_before).await.unwrap(), 4);
+    assert_eq!(tx.count_members_and_invitations(world.team.id, at(100)).await.unwrap(), 3);
+    assert_eq!(tx.count_members_and_invitations(world.other_team.id, at(0)).await.unwrap(), 1);
 }
 
 /// Expired invitations of a team are deleted, and nothing else.

@@ -110,7 +110,7 @@ pub async fn deliveries_are_hastened(store: &dyn Store) {
         tx.insert_delivery(delivery).await.unwrap();
     }
 
-    tx.hasten_deliveries(at(1), at(120)).await.unwrap();
+    tx.release_claims(at(1), at(120)).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     let hastened = DeliveryRecord { next_attempt_at: at(1), ..soon };

@@ -3,8 +3,8 @@
 use super::{assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, MemberAccess, Principal, Role, Subject};
 use crate::store::{
-    EnvironmentRecord, PermissionDefault, PermissionRecord, Reads, Store, StoreError, UserRecord,
-    Wanted,
+    EnvironmentRecord, PermissionDefault, PermissionRecord, Reads, Selection, Store, StoreError,
+    UserRecord,
 };
 use crate::testing::fixtures::{World, at, environment, member, project, project_key, token};
 
@@ -28,7 +28,7 @@ async fn granted(
     principal: Principal,
 ) -> Vec<Option<MemberAccess>> {
     let path = EnvironmentPath::new(place.project, place.id);
-    let sight = seen.sight(&path, principal, Wanted::All).await.unwrap().unwrap();
+    let sight = seen.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap();
     sight.chain.iter().map(|link| link.granted).collect()
 }
 
@@ -143,7 +143,7 @@ pub async fn nothing_is_said_of_a_stranger(store: &dyn Store) {
 
     let refused = tx.put_permission(&permission_for(&world, &world.stranger, &world.staging)).await;
 
-    assert!(matches!(refused, Err(StoreError::Broken(_))), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
 }
 
 /// Deleting an environment deletes its permissions.

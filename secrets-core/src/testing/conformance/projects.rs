@@ -2,7 +2,7 @@
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, ProjectRef, Role, Subject};
-use crate::store::{ProjectRecord, Standing, Store, TeamRecord, Wanted};
+use crate::store::{ProjectRecord, Relation, Selection, Store, TeamRecord};
 use crate::testing::fixtures::{World, at, member, project, project_key, team, user};
 
 /// A project is found by its ID and by its slug, with all its fields.
@@ -105,7 +105,7 @@ pub async fn a_member_stands_with_their_role(store: &dyn Store) {
         [(&world.owner, Role::Owner), (&admin, Role::Admin), (&world.member, Role::Member)]
     {
         let found = seen.project(&"billing".into(), Principal::User(person.id)).await.unwrap();
-        assert_eq!(found.unwrap().standing, Standing::Member(role));
+        assert_eq!(found.unwrap().relation, Relation::Member(role));
     }
 }
 
@@ -116,7 +116,7 @@ pub async fn a_stranger_does_not_stand_to_a_project(store: &dyn Store) {
 
     for person in [&world.stranger, &user("unknown")] {
         let found = seen.project(&"billing".into(), Principal::User(person.id)).await.unwrap();
-        assert_eq!(found.unwrap().standing, Standing::Stranger);
+        assert_eq!(found.unwrap().relation, Relation::None);
     }
 }
 
@@ -286,7 +286,7 @@ pub async fn a_deleted_project_is_in_no_answer(store: &dyn Store) {
     for named in [ProjectRef::from(world.project.id), "billing".into()] {
         assert!(seen.project(&named, owner).await.unwrap().is_none());
         let path = EnvironmentPath::new(named, world.development.id);
-        assert!(seen.sight(&path, owner, Wanted::All).await.unwrap().is_none());
+        assert!(seen.resolve_environment(&path, owner, Selection::All).await.unwrap().is_none());
     }
     assert_eq!(seen.environments(world.project.id, owner).await.unwrap(), []);
     assert_eq!(seen.project_key(world.project.id, 1).await.unwrap(), None);

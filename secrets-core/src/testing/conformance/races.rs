@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Spawn, at_once, begin, begin_among_others, instance, read};
 use crate::model::{EnvironmentId, EnvironmentPath, Principal, SecretKey};
-use crate::store::{SecretRecord, Store, StoreResult, TokenScope, Wanted};
+use crate::store::{SecretRecord, Selection, Store, StoreResult, TokenScope};
 use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, token, user,
 };
@@ -353,7 +353,12 @@ pub async fn a_look_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Spawn
             }
             let path = EnvironmentPath::new("billing", environment);
             for _ in 0..8 {
-                let sight = store.read().await?.sight(&path, owner, Wanted::All).await?.unwrap();
+                let sight = store
+                    .read()
+                    .await?
+                    .resolve_environment(&path, owner, Selection::All)
+                    .await?
+                    .unwrap();
                 let link = &sight.chain[0];
                 let versions = [0, 1].map(|place| u64::from(link.secrets[place].version));
                 assert_eq!(versions, [link.environment.revision + 1; 2]);

@@ -4,7 +4,9 @@ use std::slice::from_ref;
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, Role, Subject};
-use crate::store::{EnvironmentRecord, ProjectRecord, Purge, Standing, Store, TokenScope, Wanted};
+use crate::store::{
+    EnvironmentRecord, ProjectRecord, PurgeProgress, Relation, Selection, Store, TokenScope,
+};
 use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, token,
 };
@@ -21,11 +23,11 @@ pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
 
     let found = seen.deleted_project(world.project.id, at(59), owner).await.unwrap().unwrap();
     assert_eq!(
-        (found.project, found.standing),
-        (world.project.clone(), Standing::Member(Role::Owner))
+        (found.project, found.relation),
+        (world.project.clone(), Relation::Member(Role::Owner))
     );
     let found = seen.deleted_project(world.project.id, at(59), stranger).await.unwrap().unwrap();
-    assert_eq!(found.standing, Standing::Stranger);
+    assert_eq!(found.relation, Relation::None);
     for since in [60, 61] {
         let found = seen.deleted_project(world.project.id, at(since), owner).await.unwrap();
         assert!(found.is_none(), "{since}");
@@ -52,7 +54,7 @@ pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
     let back = ProjectRecord { updated_at: at(90), ..world.project.clone() };
     assert_eq!(seen.projects(owner).await.unwrap(), [back]);
     let path = EnvironmentPath::new(world.project.id, "production");
-    let sight = seen.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+    let sight = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
     assert_eq!(sight.chain[0].secrets, [second]);
     assert_eq!(seen.secret_versions(first.id, u32::MAX, 9).await.unwrap().len(), 1);
     assert_eq!(seen.token_scope(named.id).await.unwrap(), TokenScope::default());
@@ -92,10 +94,10 @@ pub async fn the_doomed_come_by_their_deletion(store: &dyn Store) {
     tx.delete_project(early.id, at(60)).await.unwrap();
     let mut seen = committed(store, tx).await;
 
-    assert_eq!(seen.doomed_projects(at(81), 9).await.unwrap(), [early.clone(), late]);
-    assert_eq!(seen.doomed_projects(at(81), 1).await.unwrap(), *from_ref(&early));
-    assert_eq!(seen.doomed_projects(at(80), 9).await.unwrap(), [early]);
-    assert_eq!(seen.doomed_projects(at(60), 9).await.unwrap(), []);
+    assert_eq!(seen.purgeable_projects(at(81), 9).await.unwrap(), [early.clone(), late]);
+    assert_eq!(seen.purgeable_projects(at(81), 1).await.unwrap(), *from_ref(&early));
+    assert_eq!(seen.purgeable_projects(at(80), 9).await.unwrap(), [early]);
+    assert_eq!(seen.purgeable_projects(at(60), 9).await.unwrap(), []);
 }
 
 /// A purge deletes a few rows at a time, and finally leaves nothing of the project but its slug.
@@ -124,22 +126,25 @@ pub async fn a_purge_leaves_nothing_but_the_slug(store: &dyn Store) {
         let mut tx = begin(store).await;
         let purge = tx.purge_project(world.project.id, at(61), 2).await.unwrap();
         tx.commit().await.unwrap();
-        if purge == Purge::Rest {
+        if purge == PurgeProgress::Complete {
             break;
         }
-        assert_eq!(purge, Purge::Some);
+        assert_eq!(purge, PurgeProgress::Partial);
     }
 
     assert!((4..=9).contains(&rounds), "{rounds}");
     let mut seen = read(store).await;
-    assert_eq!(seen.doomed_projects(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.purgeable_projects(at(99), 9).await.unwrap(), []);
     assert_eq!(seen.secret_range().await.unwrap(), None);
     assert_eq!(seen.secret_versions(newest.id, u32::MAX, 9).await.unwrap(), []);
     drop(seen);
     let again = project(&world.team, "billing");
     let mut tx = begin(store).await;
     assert_duplicate(tx.insert_project(&again, &project_key(&again)).await, Subject::Project);
-    assert_eq!(tx.purge_project(world.project.id, at(99), 2).await.unwrap(), Purge::Nothing);
+    assert_eq!(
+        tx.purge_project(world.project.id, at(99), 2).await.unwrap(),
+        PurgeProgress::Nothing
+    );
 }
 
 /// A project that is not deleted, or was deleted too recently, is not purged; other projects stay
@@ -153,14 +158,17 @@ pub async fn a_purge_leaves_the_living_alone(store: &dyn Store) {
     tx.insert_project(&other, &project_key(&other)).await.unwrap();
     tx.delete_project(other.id, at(60)).await.unwrap();
 
-    assert_eq!(tx.purge_project(world.project.id, at(99), 9).await.unwrap(), Purge::Nothing);
-    assert_eq!(tx.purge_project(other.id, at(60), 9).await.unwrap(), Purge::Nothing);
-    assert_eq!(tx.doomed_projects(at(99), 9).await.unwrap(), *from_ref(&other));
-    assert_eq!(tx.purge_project(other.id, at(61), 9).await.unwrap(), Purge::Rest);
+    assert_eq!(
+        tx.purge_project(world.project.id, at(99), 9).await.unwrap(),
+        PurgeProgress::Nothing
+    );
+    assert_eq!(tx.purge_project(other.id, at(60), 9).await.unwrap(), PurgeProgress::Nothing);
+    assert_eq!(tx.purgeable_projects(at(99), 9).await.unwrap(), *from_ref(&other));
+    assert_eq!(tx.purge_project(other.id, at(61), 9).await.unwrap(), PurgeProgress::Complete);
 
     let mut seen = committed(store, tx).await;
     let owner = Principal::User(world.owner.id);
     assert_eq!(seen.projects(owner).await.unwrap(), [world.project]);
     assert_eq!(seen.secrets(world.production.id, from_ref(&kept.key)).await.unwrap(), [kept]);
-    assert_eq!(seen.doomed_projects(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.purgeable_projects(at(99), 9).await.unwrap(), []);
 }

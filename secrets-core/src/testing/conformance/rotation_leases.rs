@@ -18,10 +18,10 @@ pub async fn what_is_due_is_work(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
 
-    assert_eq!(seen.rotation_work(at(9), 9).await.unwrap(), []);
-    assert_eq!(seen.rotation_work(at(10), 9).await.unwrap(), [early.id]);
-    assert_eq!(seen.rotation_work(at(30), 9).await.unwrap(), [early.id, late.id]);
-    assert_eq!(seen.rotation_work(at(99), 2).await.unwrap(), [early.id, late.id]);
+    assert_eq!(seen.due_rotations(at(9), 9).await.unwrap(), []);
+    assert_eq!(seen.due_rotations(at(10), 9).await.unwrap(), [early.id]);
+    assert_eq!(seen.due_rotations(at(30), 9).await.unwrap(), [early.id, late.id]);
+    assert_eq!(seen.due_rotations(at(99), 2).await.unwrap(), [early.id, late.id]);
 }
 
 /// Rotations of a deleted project are listed too, because their logins may have to be locked.
@@ -33,8 +33,8 @@ pub async fn the_rotations_of_a_deleted_project_are_work(store: &dyn Store) {
 
     tx.delete_project(world.project.id, at(1)).await.unwrap();
 
-    assert_eq!(tx.rotation_work(at(2), 9).await.unwrap(), [held.id]);
-    assert!(tx.take_lease(held.id, at(2), at(60)).await.unwrap().is_some());
+    assert_eq!(tx.due_rotations(at(2), 9).await.unwrap(), [held.id]);
+    assert!(tx.acquire_lease(held.id, at(2), at(60)).await.unwrap().is_some());
 }
 
 /// A leased rotation is not listed until its lease ends.
@@ -47,11 +47,11 @@ pub async fn what_is_leased_is_no_work(store: &dyn Store) {
 
     let lease = taken(&mut *tx, &leased, at(10)).await;
 
-    assert_eq!(tx.rotation_work(at(9), 9).await.unwrap(), [free.id]);
-    assert_eq!(tx.rotation_work(at(10), 9).await.unwrap(), [leased.id, free.id]);
-    tx.end_lease(&lease).await.unwrap();
+    assert_eq!(tx.due_rotations(at(9), 9).await.unwrap(), [free.id]);
+    assert_eq!(tx.due_rotations(at(10), 9).await.unwrap(), [leased.id, free.id]);
+    tx.release_lease(&lease).await.unwrap();
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.rotation_work(at(9), 9).await.unwrap(), [leased.id, free.id]);
+    assert_eq!(seen.due_rotations(at(9), 9).await.unwrap(), [leased.id, free.id]);
 }
 
 /// A lease cannot be taken until the previous one has ended; each new lease increases the epoch by
@@ -63,18 +63,18 @@ pub async fn a_lease_is_taken_when_the_last_has_ended(store: &dyn Store) {
     tx.insert_rotation(&of, &[]).await.unwrap();
     tx.insert_rotation(&other, &[]).await.unwrap();
 
-    let first = tx.take_lease(of.id, at(0), at(10)).await.unwrap();
-    let early = tx.take_lease(of.id, at(9), at(20)).await.unwrap();
-    let second = tx.take_lease(of.id, at(10), at(20)).await.unwrap();
-    tx.end_lease(&second.unwrap()).await.unwrap();
-    let third = tx.take_lease(of.id, at(11), at(30)).await.unwrap();
+    let first = tx.acquire_lease(of.id, at(0), at(10)).await.unwrap();
+    let early = tx.acquire_lease(of.id, at(9), at(20)).await.unwrap();
+    let second = tx.acquire_lease(of.id, at(10), at(20)).await.unwrap();
+    tx.release_lease(&second.unwrap()).await.unwrap();
+    let third = tx.acquire_lease(of.id, at(11), at(30)).await.unwrap();
 
     let lease = |epoch, until| Some(Lease { rotation: of.id, epoch, until });
     assert_eq!(first, lease(1, at(10)));
     assert_eq!(early, None);
     assert_eq!(second, lease(2, at(20)));
     assert_eq!(third, lease(3, at(30)));
-    assert!(tx.take_lease(other.id, at(0), at(10)).await.unwrap().is_some());
+    assert!(tx.acquire_lease(other.id, at(0), at(10)).await.unwrap().is_some());
 }
 
 /// A deleted rotation cannot be leased.
@@ -86,9 +86,9 @@ pub async fn a_rotation_that_is_gone_is_leased_to_nobody(store: &dyn Store) {
     let lease = taken(&mut *tx, &gone, at(10)).await;
     tx.delete_rotation(gone.id).await.unwrap();
 
-    assert_eq!(tx.take_lease(gone.id, at(20), at(30)).await.unwrap(), None);
-    assert_stale(tx.hold_lease(&lease).await, Subject::Rotation);
-    tx.end_lease(&lease).await.unwrap();
+    assert_eq!(tx.acquire_lease(gone.id, at(20), at(30)).await.unwrap(), None);
+    assert_stale(tx.extend_lease(&lease).await, Subject::Rotation);
+    tx.release_lease(&lease).await.unwrap();
 }
 
 /// The holder can extend its lease, even after it expired, as long as no other worker has taken it.
@@ -100,15 +100,15 @@ pub async fn a_lease_that_is_held_lasts_longer(store: &dyn Store) {
     let lease = taken(&mut *tx, &of, at(10)).await;
 
     let longer = Lease { until: at(30), ..lease };
-    tx.hold_lease(&longer).await.unwrap();
+    tx.extend_lease(&longer).await.unwrap();
 
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.rotation_work(at(29), 9).await.unwrap(), []);
-    assert_eq!(seen.rotation_work(at(30), 9).await.unwrap(), [of.id]);
+    assert_eq!(seen.due_rotations(at(29), 9).await.unwrap(), []);
+    assert_eq!(seen.due_rotations(at(30), 9).await.unwrap(), [of.id]);
     let mut tx = begin(store).await;
-    assert_eq!(tx.take_lease(of.id, at(29), at(60)).await.unwrap(), None);
-    tx.hold_lease(&Lease { until: at(90), ..lease }).await.unwrap();
-    assert_eq!(tx.take_lease(of.id, at(89), at(99)).await.unwrap(), None);
+    assert_eq!(tx.acquire_lease(of.id, at(29), at(60)).await.unwrap(), None);
+    tx.extend_lease(&Lease { until: at(90), ..lease }).await.unwrap();
+    assert_eq!(tx.acquire_lease(of.id, at(89), at(99)).await.unwrap(), None);
 }
 
 /// A lease that was lost or ended cannot be extended, and ending it does not end the lease of
@@ -119,14 +119,14 @@ pub async fn a_lease_that_was_lost_holds_nothing(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_rotation(&of, &[]).await.unwrap();
     let lost = taken(&mut *tx, &of, at(10)).await;
-    let held = tx.take_lease(of.id, at(10), at(20)).await.unwrap().unwrap();
+    let held = tx.acquire_lease(of.id, at(10), at(20)).await.unwrap().unwrap();
 
-    assert_stale(tx.hold_lease(&Lease { until: at(99), ..lost }).await, Subject::Rotation);
-    tx.end_lease(&lost).await.unwrap();
-    assert_eq!(tx.take_lease(of.id, at(19), at(99)).await.unwrap(), None);
-    tx.hold_lease(&held).await.unwrap();
-    tx.end_lease(&held).await.unwrap();
-    assert_stale(tx.hold_lease(&held).await, Subject::Rotation);
+    assert_stale(tx.extend_lease(&Lease { until: at(99), ..lost }).await, Subject::Rotation);
+    tx.release_lease(&lost).await.unwrap();
+    assert_eq!(tx.acquire_lease(of.id, at(19), at(99)).await.unwrap(), None);
+    tx.extend_lease(&held).await.unwrap();
+    tx.release_lease(&held).await.unwrap();
+    assert_stale(tx.extend_lease(&held).await, Subject::Rotation);
 }
 
 /// All leases can be ended at once, for a store that only one process uses.
@@ -140,11 +140,11 @@ pub async fn all_leases_end_at_once(store: &dyn Store) {
     let lost = taken(&mut *tx, &all[0], at(60)).await;
     taken(&mut *tx, &all[1], at(60)).await;
 
-    tx.end_leases().await.unwrap();
+    tx.release_all_leases().await.unwrap();
 
-    assert_stale(tx.hold_lease(&lost).await, Subject::Rotation);
-    assert_eq!(tx.rotation_work(at(1), 9).await.unwrap().len(), 3);
-    let again = tx.take_lease(all[0].id, at(1), at(60)).await.unwrap().unwrap();
+    assert_stale(tx.extend_lease(&lost).await, Subject::Rotation);
+    assert_eq!(tx.due_rotations(at(1), 9).await.unwrap().len(), 3);
+    let again = tx.acquire_lease(all[0].id, at(1), at(60)).await.unwrap().unwrap();
     assert_eq!(again.epoch, 2);
 }
 
@@ -161,9 +161,9 @@ pub async fn a_change_leaves_the_lease_alone(store: &dyn Store) {
     tx.insert_attempt(&attempt(&of, 1)).await.unwrap();
     tx.disable_rotations(world.project.id, "code", "message", at(1)).await.unwrap();
 
-    assert_eq!(tx.rotation_work(at(59), 9).await.unwrap(), []);
-    assert_eq!(tx.take_lease(of.id, at(59), at(99)).await.unwrap(), None);
-    tx.hold_lease(&lease).await.unwrap();
+    assert_eq!(tx.due_rotations(at(59), 9).await.unwrap(), []);
+    assert_eq!(tx.acquire_lease(of.id, at(59), at(99)).await.unwrap(), None);
+    tx.extend_lease(&lease).await.unwrap();
 }
 
 fn due(world: &World, name: &str, work_at: Time) -> RotationRecord {
@@ -171,5 +171,5 @@ fn due(world: &World, name: &str, work_at: Time) -> RotationRecord {
 }
 
 async fn taken(tx: &mut dyn Tx, of: &RotationRecord, until: Time) -> Lease {
-    tx.take_lease(of.id, at(0), until).await.unwrap().unwrap()
+    tx.acquire_lease(of.id, at(0), until).await.unwrap().unwrap()
 }

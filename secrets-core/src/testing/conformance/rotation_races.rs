@@ -18,7 +18,7 @@ pub async fn one_of_many_takes_a_lease(store: Arc<dyn Store>, spawn: Spawn) {
     let rotation = of.id;
     let succeeded = at_once(&store, spawn, MANY, move |store, _| async move {
         let mut tx = begin_among_others(&*store).await?;
-        let lease = tx.take_lease(rotation, at(0), at(60)).await?;
+        let lease = tx.acquire_lease(rotation, at(0), at(60)).await?;
         lease.ok_or(StoreError::Stale(Subject::Rotation))?;
         tx.commit().await
     })
@@ -26,14 +26,14 @@ pub async fn one_of_many_takes_a_lease(store: Arc<dyn Store>, spawn: Spawn) {
 
     assert_eq!(succeeded, 1);
     let mut tx = begin(&*store).await;
-    assert_eq!(tx.take_lease(of.id, at(60), at(99)).await.unwrap().unwrap().epoch, 2);
+    assert_eq!(tx.acquire_lease(of.id, at(60), at(99)).await.unwrap().unwrap().epoch, 2);
 }
 
 /// If a worker extends its lease while another tries to take it over, only one of them succeeds.
 pub async fn a_lease_is_not_held_and_lost(store: Arc<dyn Store>, spawn: Spawn) {
     let (_, of) = one(&*store).await;
     let mut tx = begin(&*store).await;
-    let lease = tx.take_lease(of.id, at(0), at(10)).await.unwrap().unwrap();
+    let lease = tx.acquire_lease(of.id, at(0), at(10)).await.unwrap().unwrap();
     tx.commit().await.unwrap();
 
     let held = Arc::new(AtomicU64::new(0));
@@ -43,10 +43,10 @@ pub async fn a_lease_is_not_held_and_lost(store: Arc<dyn Store>, spawn: Spawn) {
         async move {
             let mut tx = begin_among_others(&*store).await?;
             if number % 2 == 0 {
-                tx.hold_lease(&Lease { until: at(60), ..lease }).await?;
+                tx.extend_lease(&Lease { until: at(60), ..lease }).await?;
                 held.fetch_add(1, Ordering::SeqCst);
             } else {
-                let taken = tx.take_lease(lease.rotation, at(10), at(60)).await?;
+                let taken = tx.acquire_lease(lease.rotation, at(10), at(60)).await?;
                 taken.ok_or(StoreError::Stale(Subject::Rotation))?;
             }
             tx.commit().await

@@ -23,7 +23,7 @@ pub async fn a_rotation_is_kept_with_all_it_has(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     let at_staging = world.staging.id;
     assert_eq!(seen.rotation(full.id).await.unwrap(), Some(full.clone()));
-    let named = seen.rotation_named(at_staging, &full.name).await.unwrap();
+    let named = seen.rotation_by_name(at_staging, &full.name).await.unwrap();
     assert_eq!(named, Some(full.clone()));
     assert_eq!(seen.rotations(at_staging).await.unwrap(), [bare, full]);
 }
@@ -60,14 +60,14 @@ pub async fn an_unknown_rotation_is_not_found(store: &dyn Store) {
 
     let unknown = RotationId::draw(at(0));
     assert_eq!(seen.rotation(unknown).await.unwrap(), None);
-    assert!(seen.rotation_place(unknown).await.unwrap().is_none());
+    assert!(seen.rotation_location(unknown).await.unwrap().is_none());
     assert_eq!(seen.open_attempt(unknown).await.unwrap(), None);
     assert_eq!(seen.concluded_attempts(unknown, 9).await.unwrap(), []);
     let elsewhere = world.production.id;
-    assert_eq!(seen.rotation_named(elsewhere, &known.name).await.unwrap(), None);
+    assert_eq!(seen.rotation_by_name(elsewhere, &known.name).await.unwrap(), None);
     assert_eq!(seen.rotations(elsewhere).await.unwrap(), []);
     let other_case = "Orders".parse().unwrap();
-    assert_eq!(seen.rotation_named(world.staging.id, &other_case).await.unwrap(), None);
+    assert_eq!(seen.rotation_by_name(world.staging.id, &other_case).await.unwrap(), None);
 }
 
 /// Rotations are listed by name, whatever the collation of the database.
@@ -106,7 +106,7 @@ pub async fn rotations_are_gone_through_by_their_ids(store: &dyn Store) {
         (second.id, Some(&second)),
         (RotationId::draw(at(99)), None),
     ] {
-        assert_eq!(seen.rotation_from(from).await.unwrap().as_ref(), expected);
+        assert_eq!(seen.next_rotation(from).await.unwrap().as_ref(), expected);
     }
 }
 
@@ -219,7 +219,7 @@ pub async fn a_rotation_needs_an_environment(store: &dyn Store) {
 
     let refused = tx.insert_rotation(&rotation(&nowhere, "orders"), &[]).await;
 
-    assert!(matches!(refused, Err(StoreError::Broken(_))), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
 }
 
 /// The rotations of a team are those of its projects that are not deleted.
@@ -270,10 +270,10 @@ pub async fn the_place_of_a_rotation_is_told(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
 
-    let found = seen.rotation_place(here.id).await.unwrap().unwrap();
+    let found = seen.rotation_location(here.id).await.unwrap().unwrap();
     assert_eq!((found.project, found.environment, found.key), (described, place, key));
     assert_eq!((found.plan, found.is_deleted), (limited.plan, false));
-    let found = seen.rotation_place(there.id).await.unwrap().unwrap();
+    let found = seen.rotation_location(there.id).await.unwrap().unwrap();
     assert_eq!((found.project, found.environment), (world.project, world.staging));
 }
 
@@ -289,7 +289,7 @@ pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.rotation(held.id).await.unwrap(), Some(held.clone()));
-    let found = seen.rotation_place(held.id).await.unwrap().unwrap();
+    let found = seen.rotation_location(held.id).await.unwrap().unwrap();
     assert!(found.is_deleted);
     assert_eq!((found.project, found.key), (world.project, world.key));
 }

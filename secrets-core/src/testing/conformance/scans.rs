@@ -7,7 +7,7 @@ use crate::crypto::{Fingerprint, random};
 use crate::model::scans::FindingStatus::{FalsePositive, Ignored, Resolved, Unresolved};
 use crate::model::scans::{Severity, SourceKind};
 use crate::model::{FindingId, ScanId, Subject};
-use crate::store::{FindingRecord, ScanRecord, SecretPlace, Store};
+use crate::store::{FindingRecord, ScanRecord, SecretLocation, Store};
 use crate::testing::fixtures::{World, at, finding, scan};
 
 /// A scan is loaded with all its fields, and its findings in order.
@@ -35,7 +35,7 @@ pub async fn a_scan_is_kept_with_what_it_found(store: &dyn Store) {
         commit: Some("0f1e2d".to_owned()),
         redacted: Some("gh…x".to_owned()),
         entropy: Some(412),
-        secret: Some(SecretPlace {
+        secret: Some(SecretLocation {
             project: world.project.id,
             environment: world.staging.id,
             key: "KEY".to_owned(),

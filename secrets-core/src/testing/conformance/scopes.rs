@@ -4,7 +4,8 @@
 use super::{begin, committed, read};
 use crate::model::{EnvironmentId, EnvironmentPath, Principal, ProjectId, Role};
 use crate::store::{
-    EnvironmentRecord, Reads, Sight, Standing, Store, TokenRecord, TokenScope, Wanted,
+    EnvironmentRecord, Reads, Relation, ResolvedEnvironment, Selection, Store, TokenRecord,
+    TokenScope,
 };
 use crate::testing::fixtures::{World, at, environment, project, project_key, token, user};
 
@@ -14,12 +15,12 @@ pub async fn people_see_every_link_in_scope(store: &dyn Store) {
     let heir = heir(store, &world).await;
     let mut seen = read(store).await;
 
-    for (person, standing) in [
-        (&world.owner, Standing::Member(Role::Owner)),
-        (&world.member, Standing::Member(Role::Member)),
+    for (person, relation) in [
+        (&world.owner, Relation::Member(Role::Owner)),
+        (&world.member, Relation::Member(Role::Member)),
     ] {
         let sight = look(&mut *seen, &heir, Principal::User(person.id)).await;
-        assert_eq!(sight.standing, standing);
+        assert_eq!(sight.relation, relation);
         assert_eq!(in_scope(&sight), [true, true]);
     }
 }
@@ -31,7 +32,7 @@ pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
 
     for person in [&world.stranger, &user("unknown")] {
         let sight = look(&mut *seen, &world.production, Principal::User(person.id)).await;
-        assert_eq!(sight.standing, Standing::Stranger);
+        assert_eq!(sight.relation, Relation::None);
     }
 }
 
@@ -45,9 +46,9 @@ pub async fn a_token_for_everything_holds_everything(store: &dyn Store) {
     let mut seen = read(store).await;
     let sight = look(&mut *seen, &heir, principal).await;
 
-    assert_eq!(sight.standing, Standing::Token);
+    assert_eq!(sight.relation, Relation::Token);
     assert_eq!(in_scope(&sight), [true, true]);
-    assert_eq!(standing(&mut *seen, &world, principal).await, Standing::Token);
+    assert_eq!(relation(&mut *seen, &world, principal).await, Relation::Token);
     assert_eq!(seen.projects(principal).await.unwrap(), [world.project]);
 }
 
@@ -68,8 +69,8 @@ pub async fn a_token_for_all_projects_holds_later_ones(store: &dyn Store) {
     found.sort_by_key(|project| project.slug.clone());
 
     assert_eq!(found, [world.project, later]);
-    let stands = seen.project(&foreign.id.into(), principal).await.unwrap().unwrap().standing;
-    assert_eq!(stands, Standing::Stranger);
+    let stands = seen.project(&foreign.id.into(), principal).await.unwrap().unwrap().relation;
+    assert_eq!(stands, Relation::None);
 }
 
 /// A token for all environments of its projects includes ones created later.
@@ -81,7 +82,7 @@ pub async fn a_token_for_all_environments_holds_later_ones(store: &dyn Store) {
     let heir = heir(store, &world).await;
 
     let sight = look(&mut *read(store).await, &heir, principal).await;
-    assert_eq!(sight.standing, Standing::Token);
+    assert_eq!(sight.relation, Relation::Token);
     assert_eq!(in_scope(&sight), [true, true]);
 }
 
@@ -98,8 +99,8 @@ pub async fn a_token_stands_to_the_projects_of_its_scope(store: &dyn Store) {
     let mut seen = read(store).await;
     let here = seen.project(&other.id.into(), principal).await.unwrap().unwrap();
 
-    assert_eq!(here.standing, Standing::Token);
-    assert_eq!(standing(&mut *seen, &world, principal).await, Standing::Stranger);
+    assert_eq!(here.relation, Relation::Token);
+    assert_eq!(relation(&mut *seen, &world, principal).await, Relation::None);
     assert_eq!(seen.projects(principal).await.unwrap(), [other]);
 }
 
@@ -112,7 +113,7 @@ pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
 
     let sight = look(&mut *read(store).await, &world.production, principal).await;
 
-    assert_eq!(sight.standing, Standing::Stranger);
+    assert_eq!(sight.relation, Relation::None);
     assert_eq!(in_scope(&sight), [false]);
 }
 
@@ -135,7 +136,7 @@ pub async fn a_token_holds_the_environments_of_its_scope(store: &dyn Store) {
         (of_neither, [false, false]),
     ] {
         let sight = look(&mut *seen, &heir, principal).await;
-        assert_eq!(sight.standing, Standing::Token);
+        assert_eq!(sight.relation, Relation::Token);
         assert_eq!(in_scope(&sight), held);
     }
 }
@@ -149,7 +150,7 @@ pub async fn a_token_of_another_team_is_a_stranger(store: &dyn Store) {
     let mut seen = read(store).await;
     let sight = look(&mut *seen, &world.production, principal).await;
 
-    assert_eq!(sight.standing, Standing::Stranger);
+    assert_eq!(sight.relation, Relation::None);
     assert_eq!(in_scope(&sight), [false]);
     assert_eq!(seen.projects(principal).await.unwrap(), []);
 }
@@ -165,9 +166,9 @@ pub async fn a_deleted_token_stands_nowhere(store: &dyn Store) {
 
     for principal in [principal, Principal::Token(token(&world.team, &world.owner).id)] {
         let sight = look(&mut *seen, &world.production, principal).await;
-        assert_eq!(sight.standing, Standing::Stranger);
+        assert_eq!(sight.relation, Relation::None);
         assert_eq!(in_scope(&sight), [false]);
-        assert_eq!(standing(&mut *seen, &world, principal).await, Standing::Stranger);
+        assert_eq!(relation(&mut *seen, &world, principal).await, Relation::None);
         assert_eq!(seen.projects(principal).await.unwrap(), []);
     }
 }
@@ -190,7 +191,7 @@ pub async fn a_token_outlives_its_projects_and_holds_nothing(store: &dyn Store) 
     assert_eq!(seen.token(of_other.id).await.unwrap(), Some(of_other.clone()));
     assert_eq!(seen.token_scope(of_other.id).await.unwrap(), TokenScope::default());
     assert_eq!(seen.projects(principal).await.unwrap(), []);
-    assert_eq!(standing(&mut *seen, &world, principal).await, Standing::Stranger);
+    assert_eq!(relation(&mut *seen, &world, principal).await, Relation::None);
 }
 
 /// A token whose only environment is deleted has access to no environment of its projects.
@@ -207,7 +208,7 @@ pub async fn a_token_outlives_its_environments_and_holds_none(store: &dyn Store)
     assert_eq!(seen.token_scope(of_staging.id).await.unwrap(), TokenScope::default());
     assert_eq!(seen.environments(world.project.id, principal).await.unwrap(), []);
     let sight = look(&mut *seen, &world.production, principal).await;
-    assert_eq!((sight.standing, in_scope(&sight)), (Standing::Token, vec![false]));
+    assert_eq!((sight.relation, in_scope(&sight)), (Relation::Token, vec![false]));
 }
 
 /// A deletion removes the deleted resource from scopes, and leaves the rest.
@@ -260,15 +261,15 @@ async fn look(
     seen: &mut dyn Reads,
     environment: &EnvironmentRecord,
     principal: Principal,
-) -> Sight {
+) -> ResolvedEnvironment {
     let path = EnvironmentPath::new(environment.project, environment.id);
-    seen.sight(&path, principal, Wanted::Nothing).await.unwrap().unwrap()
+    seen.resolve_environment(&path, principal, Selection::None).await.unwrap().unwrap()
 }
 
-async fn standing(seen: &mut dyn Reads, world: &World, principal: Principal) -> Standing {
-    seen.project(&world.project.id.into(), principal).await.unwrap().unwrap().standing
+async fn relation(seen: &mut dyn Reads, world: &World, principal: Principal) -> Relation {
+    seen.project(&world.project.id.into(), principal).await.unwrap().unwrap().relation
 }
 
-fn in_scope(sight: &Sight) -> Vec<bool> {
+fn in_scope(sight: &ResolvedEnvironment) -> Vec<bool> {
     sight.chain.iter().map(|link| link.in_scope).collect()
 }

@@ -217,7 +217,7 @@ pub async fn a_new_description_changes_nothing_else(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_secrets(&[first, other.clone()]).await.unwrap();
 
-    tx.redescribe_secret(&beyond).await.unwrap();
+    tx.update_secret_description(&beyond).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     let keys = [other.key.clone(), described.key.clone()];
@@ -234,7 +234,7 @@ pub async fn a_description_can_be_taken_away(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_secrets(&[described]).await.unwrap();
 
-    tx.redescribe_secret(&bare).await.unwrap();
+    tx.update_secret_description(&bare).await.unwrap();
 
     let found = committed(store, tx).await.secrets(world.production.id, from_ref(&bare.key)).await;
     assert_eq!(found.unwrap(), [bare]);

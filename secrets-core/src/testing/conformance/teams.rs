@@ -4,7 +4,7 @@ use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::TokenMac;
 use crate::model::{Principal, Role, Subject};
 use crate::store::{
-    EnvironmentRecord, MemberRecord, Membership, PreviousToken, Purge, Store, StoreError,
+    EnvironmentRecord, MemberRecord, Membership, PreviousToken, PurgeProgress, Store, StoreError,
     TeamRecord, TeamUsage, TokenRecord, TokenScope, UserRecord,
 };
 use crate::testing::fixtures::{
@@ -318,12 +318,12 @@ pub async fn a_deleted_team_takes_deleted_projects_and_old_hashes_along(store: &
     let mut seen = committed(store, tx).await;
     assert_eq!(seen.token_by_mac(&previous.mac).await.unwrap(), None);
     assert_eq!(seen.secret_range().await.unwrap(), None);
-    assert_eq!(seen.doomed_projects(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.purgeable_projects(at(99), 9).await.unwrap(), []);
     let mut tx = begin(store).await;
     let reused = TokenRecord { team: world.other_team.id, ..token };
     tx.insert_token(&reused, &TokenScope::default()).await.unwrap();
     let purged = tx.purge_project(world.project.id, at(99), 10).await.unwrap();
-    assert_eq!(purged, Purge::Nothing);
+    assert_eq!(purged, PurgeProgress::Nothing);
 }
 
 /// A plan change affects only the plan; a deleted team is stale.

@@ -3,7 +3,7 @@
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::crypto::{TokenMac, random};
 use crate::model::Subject;
-use crate::store::{PreviousToken, Rotation, Store, TokenRecord, TokenScope, TokenUse};
+use crate::store::{NewCredential, PreviousToken, Store, TokenRecord, TokenScope, TokenUse};
 use crate::testing::fixtures::{World, at, environment, project, project_key, team, token};
 
 /// A token is found by its hash and by its ID, with all its fields.
@@ -293,9 +293,9 @@ fn ordered(mut scope: TokenScope) -> TokenScope {
     scope
 }
 
-fn rotation(mac: TokenMac, until: Option<i64>) -> Rotation {
+fn rotation(mac: TokenMac, until: Option<i64>) -> NewCredential {
     let prefix = "env_rotated0".to_owned();
-    Rotation { mac, prefix, previous_until: until.map(at), now: at(60) }
+    NewCredential { mac, prefix, previous_until: until.map(at), now: at(60) }
 }
 
 /// A rotated token is found by its new and its previous hash; its other fields stay unchanged.
@@ -382,14 +382,14 @@ pub async fn a_use_is_kept_unless_one_stands(store: &dyn Store) {
     let address = Some("2001:db8::1".parse().unwrap());
 
     for (seconds, kept) in [(0, 0), (59, 0), (60, 60), (-5, 60), (119, 60), (130, 130)] {
-        tx.use_token(used.id, TokenUse { at: at(seconds), address }).await.unwrap();
+        tx.record_token_use(used.id, TokenUse { at: at(seconds), address }).await.unwrap();
 
         let last = tx.token(used.id).await.unwrap().unwrap().last_use;
         assert_eq!(last, Some(TokenUse { at: at(kept), address }), "{seconds}");
     }
-    tx.use_token(used.id, TokenUse { at: at(500), address: None }).await.unwrap();
+    tx.record_token_use(used.id, TokenUse { at: at(500), address: None }).await.unwrap();
     let gone = token(&world.team, &world.owner).id;
-    tx.use_token(gone, TokenUse { at: at(0), address }).await.unwrap();
+    tx.record_token_use(gone, TokenUse { at: at(0), address }).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     let last = TokenUse { at: at(500), address: None };

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 
 use super::{assert_duplicate, assert_stale, begin, committed, instance, read};
 use crate::model::{EnvironmentPath, Principal, Role, Subject};
-use crate::store::{AuditFilter, Reads, Store, StoreError, TokenRecord, TokenScope, Tx, Wanted};
+use crate::store::{AuditFilter, Reads, Selection, Store, StoreError, TokenRecord, TokenScope, Tx};
 use crate::testing::fixtures::{
     World, at, entry, environment, member, next_version, project, project_key, secret, team, token,
     user,
@@ -96,7 +96,11 @@ pub async fn a_commit_makes_everything_seen(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
 
     let path = EnvironmentPath::new("new", "new");
-    let sight = seen.sight(&path, Principal::User(alice.id), Wanted::All).await.unwrap().unwrap();
+    let sight = seen
+        .resolve_environment(&path, Principal::User(alice.id), Selection::All)
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(sight.chain[0].secrets, [new_secret]);
     assert_eq!(seen.token(new_token.id).await.unwrap(), Some(new_token));
     assert_eq!(

@@ -193,7 +193,7 @@ pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) 
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
-    tx.forget_user(world.owner.id, at(60)).await.unwrap();
+    tx.erase_user(world.owner.id, at(60)).await.unwrap();
 
     let mut seen = committed(store, tx).await;
     let left = seen.user(world.owner.id).await.unwrap().unwrap();
@@ -206,7 +206,7 @@ pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) 
     assert_eq!(seen.team(world.team.id).await.unwrap().unwrap().created_by, world.owner.id);
     let mut tx = begin(store).await;
     tx.insert_user(&user(subject)).await.unwrap();
-    tx.forget_user(world.stranger.id, at(60)).await.unwrap();
+    tx.erase_user(world.stranger.id, at(60)).await.unwrap();
     tx.commit().await.unwrap();
 }
 
@@ -214,7 +214,7 @@ pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) 
 pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
-    tx.forget_user(world.owner.id, at(60)).await.unwrap();
+    tx.erase_user(world.owner.id, at(60)).await.unwrap();
 
     tx.update_user(&world.owner).await.unwrap();
 
@@ -229,7 +229,7 @@ pub async fn whoever_is_forgotten_cannot_be_held(store: &dyn Store) {
     tx.lock_user(world.owner.id).await.unwrap();
     tx.lock_user(world.owner.id).await.unwrap();
 
-    tx.forget_user(world.owner.id, at(60)).await.unwrap();
+    tx.erase_user(world.owner.id, at(60)).await.unwrap();
 
     assert_stale(tx.lock_user(world.owner.id).await, Subject::User);
     assert_stale(tx.lock_user(user("unknown").id).await, Subject::User);

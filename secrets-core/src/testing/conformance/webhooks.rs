@@ -152,7 +152,7 @@ pub async fn a_delivery_needs_a_webhook(store: &dyn Store) {
 
     let refused = tx.insert_webhook_delivery(&webhook_delivery(&webhook(&of), at(1))).await;
 
-    assert!(matches!(refused, Err(StoreError::Broken(_))), "{refused:?}");
+    assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
 }
 
 /// Deliveries are listed newest first, up to the limit.

@@ -34,7 +34,7 @@ fn sender(roots: RootCertStore) -> HyperSender {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    HyperSender::trusting(Gate::with_resolver(policy, Arc::new(Here)), tls)
+    HyperSender::trusting(Dialer::with_resolver(policy, Arc::new(Here)), tls)
 }
 
 fn trusting() -> HyperSender {
@@ -150,7 +150,7 @@ async fn a_receiver_that_speaks_no_tls_is_sent_nothing() {
 async fn a_name_is_not_spoken_to_in_plaintext_unless_it_is_listed() {
     let policy = EgressPolicy::parse("127.0.0.2").unwrap();
     let strict = HyperSender {
-        gate: Gate::with_resolver(policy, Arc::new(Here)),
+        gate: Dialer::with_resolver(policy, Arc::new(Here)),
         ..sender(RootCertStore::empty())
     };
 

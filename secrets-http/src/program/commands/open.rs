@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use secrets_core::Service;
 use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
-use secrets_core::egress::{EgressPolicy, Gate};
+use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::jwt::{FixedVerifier, Keys};
 use secrets_core::model::Clock;
@@ -99,7 +99,7 @@ pub(super) fn mail(settings: Option<&MailSettings>) -> Result<Option<Mail>, Fail
 /// Creates the drivers of rotations.
 pub(super) fn rotators(options: &Options, clock: &Arc<dyn Clock>) -> Rotators {
     debug::arm();
-    let gate = Arc::new(Gate::new(options.egress.clone()));
+    let gate = Arc::new(Dialer::new(options.egress.clone()));
     let rotators = drivers::direct(&gate, Arc::new(TokioTimer));
     Rotators { timings: debug::timings(), proxied: proxied(clock), ..rotators }
 }
@@ -116,7 +116,7 @@ fn proxied(_: &Arc<dyn Clock>) -> Option<Arc<dyn DatabaseRotator>> {
 
 /// Creates the webhook sender, which connects only to destinations permitted by the policy.
 pub(super) fn webhooks(policy: &EgressPolicy) -> Result<Arc<dyn WebhookSender>, Failure> {
-    let sender = HyperSender::new(Gate::new(policy.clone())).map_err(|error| {
+    let sender = HyperSender::new(Dialer::new(policy.clone())).map_err(|error| {
         Failure::new(Exit::Configuration, format!("cannot set up TLS for webhooks: {error}"))
     })?;
     Ok(Arc::new(sender))

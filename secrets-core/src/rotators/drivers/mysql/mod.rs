@@ -22,7 +22,7 @@ use super::Who;
 use super::deadlines::Deadlines;
 use super::faults::Stage;
 use super::tls::{Tls, server_name};
-use crate::egress::Gate;
+use crate::egress::Dialer;
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{
     Applied, Apply, DatabaseRotator, Fault, Fence, Login, Target, TargetError,
@@ -30,7 +30,7 @@ use crate::ports::rotator::{
 
 /// A [`DatabaseRotator`] for MySQL and MariaDB.
 pub struct MySqlRotator {
-    gate: Arc<Gate>,
+    gate: Arc<Dialer>,
     deadlines: Deadlines,
     tls: Tls,
 }
@@ -38,13 +38,13 @@ pub struct MySqlRotator {
 impl MySqlRotator {
     /// Creates a rotator that connects through the given gate.
     #[must_use]
-    pub fn new(gate: Arc<Gate>) -> Self {
+    pub fn new(gate: Arc<Dialer>) -> Self {
         Self::with_deadlines(gate, Deadlines::default())
     }
 
     /// Creates a rotator with other timeouts.
     #[must_use]
-    pub fn with_deadlines(gate: Arc<Gate>, deadlines: Deadlines) -> Self {
+    pub fn with_deadlines(gate: Arc<Dialer>, deadlines: Deadlines) -> Self {
         Self { gate, deadlines, tls: Tls::new() }
     }
 

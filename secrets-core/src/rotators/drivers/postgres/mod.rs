@@ -16,7 +16,7 @@ pub(super) use self::connect::{Credentials, drive};
 use super::Who;
 use super::deadlines::Deadlines;
 use super::tls::Tls;
-use crate::egress::Gate;
+use crate::egress::Dialer;
 use crate::failpoint;
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{Applied, Apply, DatabaseRotator, Fence, Login, Target, TargetError};
@@ -27,7 +27,7 @@ use crate::ports::rotator::{Applied, Apply, DatabaseRotator, Fence, Login, Targe
 /// the password, unless the server requires it. Every change is one transaction, which includes the
 /// fencing token.
 pub struct PostgresRotator {
-    gate: Arc<Gate>,
+    gate: Arc<Dialer>,
     deadlines: Deadlines,
     tls: Tls,
 }
@@ -35,13 +35,13 @@ pub struct PostgresRotator {
 impl PostgresRotator {
     /// Creates a rotator that connects through the given gate.
     #[must_use]
-    pub fn new(gate: Arc<Gate>) -> Self {
+    pub fn new(gate: Arc<Dialer>) -> Self {
         Self::with_deadlines(gate, Deadlines::default())
     }
 
     /// Creates a rotator with other timeouts.
     #[must_use]
-    pub fn with_deadlines(gate: Arc<Gate>, deadlines: Deadlines) -> Self {
+    pub fn with_deadlines(gate: Arc<Dialer>, deadlines: Deadlines) -> Self {
         Self { gate, deadlines, tls: Tls::new() }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::servers::{OTHER_NAME, all, apply, later, mysqls};
 use crate::crypto::Plaintext;
-use crate::egress::{EgressPolicy, Gate};
+use crate::egress::{Dialer, EgressPolicy};
 use crate::model::rotations::{PermissionLevel, SslMode};
 use crate::ports::rotator::{DatabaseRotator, Fault, Fence, Login, Target};
 use crate::rotators::drivers::{MySqlRotator, PostgresRotator};
@@ -199,7 +199,7 @@ async fn a_server_proves_what_the_mode_asks_for() {
 
 #[tokio::test]
 async fn a_destination_is_dialled_only_if_it_may_be() {
-    let nothing = Arc::new(Gate::new(EgressPolicy::default()));
+    let nothing = Arc::new(Dialer::new(EgressPolicy::default()));
     for server in all() {
         let rotator: Box<dyn DatabaseRotator> = if server.is_postgres() {
             Box::new(PostgresRotator::new(Arc::clone(&nothing)))

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use tokio_postgres::SimpleQueryMessage;
 
 use crate::crypto::{Plaintext, random};
-use crate::egress::{EgressPolicy, Gate, Resolver};
+use crate::egress::{Dialer, EgressPolicy, Resolver};
 use crate::model::RotationId;
 use crate::model::rotations::{Integration, PermissionLevel, Slot, SslMode};
 use crate::ports::rotator::{Apply, DatabaseRotator, Fence, Login, Target, TargetError};
@@ -40,8 +40,8 @@ impl Resolver for Here {
 }
 
 /// Creates a gate that permits connections to this machine.
-pub(super) fn gate() -> Arc<Gate> {
-    Arc::new(Gate::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), Arc::new(Here)))
+pub(super) fn gate() -> Arc<Dialer> {
+    Arc::new(Dialer::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), Arc::new(Here)))
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests are configured by environment variables only")]

@@ -112,7 +112,7 @@ impl AuditWrites for Session<Transaction> {
         Ok(())
     }
 
-    async fn forget_actor(&mut self, user: Uuid) -> StoreResult<()> {
+    async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE audit_log SET actor_name = NULL, actor_email = NULL
              WHERE actor_id = $1 AND actor_type = 'user'",
@@ -283,7 +283,7 @@ fn push_times(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
 }
 
 fn number(position: u64) -> StoreResult<i64> {
-    i64::try_from(position).map_err(|cause| StoreError::Broken(cause.into()))
+    i64::try_from(position).map_err(|cause| StoreError::Corrupt(cause.into()))
 }
 
 fn hash(row: &Row<'_>, column: &'static str) -> StoreResult<[u8; 32]> {

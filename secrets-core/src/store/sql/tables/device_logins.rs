@@ -22,7 +22,7 @@ macro_rules! login {
 
 #[async_trait]
 impl<C: Connected> DeviceLoginReads for Session<C> {
-    async fn login_of_device(
+    async fn login_by_device_code(
         &mut self,
         device: &TokenMac,
     ) -> StoreResult<Option<DeviceLoginRecord>> {
@@ -30,7 +30,10 @@ impl<C: Connected> DeviceLoginReads for Session<C> {
         self.one("device_logins", statement, login).await
     }
 
-    async fn login_of_code(&mut self, code: &TokenMac) -> StoreResult<Option<DeviceLoginRecord>> {
+    async fn login_by_user_code(
+        &mut self,
+        code: &TokenMac,
+    ) -> StoreResult<Option<DeviceLoginRecord>> {
         let statement = sqlx::query(login!("code_mac")).bind(code.0.as_slice());
         self.one("device_logins", statement, login).await
     }

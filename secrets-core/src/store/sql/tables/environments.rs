@@ -1,22 +1,23 @@
 use async_trait::async_trait;
 
-use super::{Connected, Row, Session, Transaction, bigint, sight, user_or_token};
+use super::{Connected, Row, Session, Transaction, bigint, resolve, user_or_token};
 use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, Principal, ProjectId, Subject,
 };
 use crate::store::{
-    EnvironmentReads, EnvironmentRecord, EnvironmentWrites, Sight, StoreError, StoreResult, Wanted,
+    EnvironmentReads, EnvironmentRecord, EnvironmentWrites, ResolvedEnvironment, Selection,
+    StoreError, StoreResult,
 };
 
 #[async_trait]
 impl<C: Connected> EnvironmentReads for Session<C> {
-    async fn sight(
+    async fn resolve_environment(
         &mut self,
         path: &EnvironmentPath,
         principal: Principal,
-        selection: Wanted<'_>,
-    ) -> StoreResult<Option<Sight>> {
-        sight::read(&mut self.0, path, principal, selection).await
+        selection: Selection<'_>,
+    ) -> StoreResult<Option<ResolvedEnvironment>> {
+        resolve::read(&mut self.0, path, principal, selection).await
     }
 
     async fn environments(
@@ -60,7 +61,10 @@ impl<C: Connected> EnvironmentReads for Session<C> {
         self.all("environments", statement.bind(environment.uuid()), record).await
     }
 
-    async fn heirs(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentName>> {
+    async fn child_environments(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<Vec<EnvironmentName>> {
         let statement = sqlx::query("SELECT id, name FROM environments WHERE inherits_from = $1");
         let mut names = self
             .all("environments", statement.bind(environment.uuid()), |row| row.name("name"))

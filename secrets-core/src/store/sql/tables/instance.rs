@@ -19,7 +19,7 @@ impl<C: Connected> InstanceReads for Session<C> {
         Ok(Some((instance, self.all("instance_keys", statement, key).await?)))
     }
 
-    async fn holds_data(&mut self) -> StoreResult<bool> {
+    async fn has_data(&mut self) -> StoreResult<bool> {
         let statement = sqlx::query(
             "SELECT EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM teams)
                  OR EXISTS (SELECT 1 FROM projects) OR EXISTS (SELECT 1 FROM secrets)

@@ -10,7 +10,7 @@ use crate::store::{InvitationReads, InvitationRecord, InvitationWrites, StoreRes
 macro_rules! invitations {
     ($condition:literal) => {
         concat!(
-            "SELECT i.id, i.team_id, t.name AS team_name, i.email, i.role, i.mac, i.sendings,
+            "SELECT i.id, i.team_id, t.name AS team_name, i.email, i.role, i.mac, i.times_sent,
                  i.invited_by, u.name AS inviter_name, u.email AS inviter_email, i.created_at,
                  i.last_sent_at, i.expires_at
              FROM invitations i
@@ -45,7 +45,7 @@ impl<C: Connected> InvitationReads for Session<C> {
         self.all("invitations", statement.bind(findable(email.as_str())), record).await
     }
 
-    async fn count_places(&mut self, team: TeamId, now: Time) -> StoreResult<u64> {
+    async fn count_members_and_invitations(&mut self, team: TeamId, now: Time) -> StoreResult<u64> {
         let statement = sqlx::query(
             "SELECT (SELECT COUNT(*) FROM members WHERE team_id = $1)
                   + (SELECT COUNT(*) FROM invitations WHERE team_id = $1 AND expires_at > $2)
@@ -60,7 +60,7 @@ impl InvitationWrites for Session<Transaction> {
     async fn insert_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
         let statement = sqlx::query(
             "INSERT INTO invitations
-                 (id, team_id, email, role, mac, sendings, invited_by, created_at, last_sent_at,
+                 (id, team_id, email, role, mac, times_sent, invited_by, created_at, last_sent_at,
                   expires_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
              ON CONFLICT DO NOTHING",
@@ -70,7 +70,7 @@ impl InvitationWrites for Session<Transaction> {
         .bind(invitation.email.as_str())
         .bind(invitation.role.as_str())
         .bind(invitation.mac.0.as_slice())
-        .bind(i64::from(invitation.sendings))
+        .bind(i64::from(invitation.times_sent))
         .bind(invitation.invited_by.uuid())
         .bind(invitation.created_at)
         .bind(invitation.last_sent_at)
@@ -81,11 +81,11 @@ impl InvitationWrites for Session<Transaction> {
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE invitations
-             SET mac = $3, sendings = $2, last_sent_at = $4, expires_at = $5
-             WHERE id = $1 AND sendings = $2 - 1",
+             SET mac = $3, times_sent = $2, last_sent_at = $4, expires_at = $5
+             WHERE id = $1 AND times_sent = $2 - 1",
         )
         .bind(invitation.id.uuid())
-        .bind(i64::from(invitation.sendings))
+        .bind(i64::from(invitation.times_sent))
         .bind(invitation.mac.0.as_slice())
         .bind(invitation.last_sent_at)
         .bind(invitation.expires_at);
@@ -93,9 +93,9 @@ impl InvitationWrites for Session<Transaction> {
     }
 
     async fn delete_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
-        let statement = sqlx::query("DELETE FROM invitations WHERE id = $1 AND sendings = $2")
+        let statement = sqlx::query("DELETE FROM invitations WHERE id = $1 AND times_sent = $2")
             .bind(invitation.id.uuid())
-            .bind(i64::from(invitation.sendings));
+            .bind(i64::from(invitation.times_sent));
         self.change(Subject::Invitation, statement).await
     }
 
@@ -115,7 +115,7 @@ fn record(row: &Row<'_>) -> StoreResult<InvitationRecord> {
         email: row.name("email")?,
         role: row.one_of("role", Role::from_name)?,
         mac: TokenMac(mac.try_into().map_err(|_| row.unreadable("mac"))?),
-        sendings: row.number("sendings")?,
+        times_sent: row.number("times_sent")?,
         invited_by: row.id("invited_by")?,
         inviter_name: row.get("inviter_name")?,
         inviter_email: row.get("inviter_email")?,

@@ -10,7 +10,7 @@ use sqlx::{ColumnIndex, Database, Decode, QueryBuilder, Row as _, Type};
 use uuid::Uuid;
 
 use super::super::error::{self, broken};
-use super::{BEGIN, CLOCK, Db, Held, passes};
+use super::{BEGIN, CLOCK, Db, StoreGuard, passes};
 use crate::model::{Principal, Subject, Time};
 use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
 
@@ -90,7 +90,7 @@ macro_rules! token_holds_project {
 }
 
 /// `FROM` clause for projects, with the relation of a user ($3) or token ($4) to them.
-macro_rules! standings {
+macro_rules! project_relations {
     () => {
         concat!(
             "FROM projects p
@@ -104,10 +104,10 @@ macro_rules! standings {
 
 /// `FROM` clause for a project by ID ($1) or slug ($2), with the relation of a user ($3) or token
 /// ($4) to it.
-macro_rules! standing {
+macro_rules! relation {
     () => {
         concat!(
-            standings!(),
+            project_relations!(),
             " WHERE p.id = COALESCE($1, (SELECT id FROM projects WHERE slug = $2))
                   AND p.deleted_at IS NULL"
         )
@@ -123,10 +123,10 @@ mod invitations;
 mod outbox;
 mod permissions;
 mod projects;
+pub(super) mod resolve;
 pub(super) mod rotations;
 mod scans;
 mod secrets;
-pub(super) mod sight;
 mod teams;
 mod tokens;
 mod users;
@@ -143,11 +143,11 @@ pub struct SqlStore {
     pub(super) readers: Pool<Db>,
     pub(super) writers: Pool<Db>,
     /// Resource to keep as long as the store is in use.
-    _held: Held,
+    _held: StoreGuard,
 }
 
 impl SqlStore {
-    pub(super) fn new(readers: Pool<Db>, writers: Pool<Db>, held: Held) -> Self {
+    pub(super) fn new(readers: Pool<Db>, writers: Pool<Db>, held: StoreGuard) -> Self {
         Self { readers, writers, _held: held }
     }
 }
@@ -304,7 +304,7 @@ impl<'r> Row<'r> {
 
 /// Converts a number to the integer type of both databases.
 fn bigint(number: u64) -> StoreResult<i64> {
-    i64::try_from(number).map_err(|cause| StoreError::Broken(cause.into()))
+    i64::try_from(number).map_err(|cause| StoreError::Corrupt(cause.into()))
 }
 
 /// Adds a list of IDs, `(a, b, c)`, to a statement.

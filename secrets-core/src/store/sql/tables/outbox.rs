@@ -59,7 +59,7 @@ impl OutboxWrites for Session<Transaction> {
         self.change(Subject::Resource, statement).await
     }
 
-    async fn hasten_deliveries(&mut self, now: Time, by: Time) -> StoreResult<()> {
+    async fn release_claims(&mut self, now: Time, by: Time) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE outbox SET next_attempt_at = $1
              WHERE next_attempt_at > $1 AND next_attempt_at <= $2",

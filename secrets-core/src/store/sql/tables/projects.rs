@@ -5,7 +5,8 @@ use super::{Connected, Row, Session, Transaction, user_or_token};
 use crate::crypto::ProjectKeyRecord;
 use crate::model::{PlanName, Principal, ProjectId, ProjectRef, Role, Subject, TeamId, Time};
 use crate::store::{
-    ProjectReads, ProjectRecord, ProjectStanding, ProjectWrites, Purge, Standing, StoreResult,
+    ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
+    StoreResult,
 };
 
 #[async_trait]
@@ -14,13 +15,13 @@ impl<C: Connected> ProjectReads for Session<C> {
         &mut self,
         project: &ProjectRef,
         principal: Principal,
-    ) -> StoreResult<Option<ProjectStanding>> {
+    ) -> StoreResult<Option<ProjectRelation>> {
         let (user, token) = user_or_token(principal);
         let statement = sqlx::query(concat!(
             "SELECT ",
             columns!(projects),
             ", t.plan, m.role, k.id IS NOT NULL AS is_token ",
-            standing!()
+            relation!()
         ))
         .bind(project.id().map(ProjectId::uuid))
         .bind(project.slug().and_then(findable))
@@ -34,13 +35,13 @@ impl<C: Connected> ProjectReads for Session<C> {
         project: ProjectId,
         since: Time,
         principal: Principal,
-    ) -> StoreResult<Option<ProjectStanding>> {
+    ) -> StoreResult<Option<ProjectRelation>> {
         let (user, token) = user_or_token(principal);
         let statement = sqlx::query(concat!(
             "SELECT ",
             columns!(projects),
             ", t.plan, m.role, k.id IS NOT NULL AS is_token ",
-            standings!(),
+            project_relations!(),
             " WHERE p.id = $1 AND p.deleted_at > $2"
         ))
         .bind(project.uuid())
@@ -50,7 +51,7 @@ impl<C: Connected> ProjectReads for Session<C> {
         self.one("projects", statement, project_standing).await
     }
 
-    async fn doomed_projects(
+    async fn purgeable_projects(
         &mut self,
         before: Time,
         limit: u32,
@@ -187,23 +188,23 @@ impl ProjectWrites for Session<Transaction> {
         project: ProjectId,
         before: Time,
         limit: u32,
-    ) -> StoreResult<Purge> {
+    ) -> StoreResult<PurgeProgress> {
         let hold = sqlx::query(
             "UPDATE projects SET name = slug, description = NULL WHERE id = $1 AND deleted_at < $2",
         );
         if self.write(hold.bind(project.uuid()).bind(before)).await? == 0 {
-            return Ok(Purge::Nothing);
+            return Ok(PurgeProgress::Nothing);
         }
         for text in PURGE_BATCHES {
             let some = sqlx::query(text).bind(project.uuid()).bind(i64::from(limit));
             if self.write(some).await? > 0 {
-                return Ok(Purge::Some);
+                return Ok(PurgeProgress::Partial);
             }
         }
         self.write(sqlx::query(PURGE_SCANS).bind(project.uuid())).await?;
         self.write(sqlx::query(PURGE_ENVIRONMENTS).bind(project.uuid())).await?;
         let keys = self.write(sqlx::query(PURGE_KEYS).bind(project.uuid())).await?;
-        Ok(if keys > 0 { Purge::Rest } else { Purge::Nothing })
+        Ok(if keys > 0 { PurgeProgress::Complete } else { PurgeProgress::Nothing })
     }
 
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()> {
@@ -246,22 +247,22 @@ fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {
     })
 }
 
-fn project_standing(row: &Row<'_>) -> StoreResult<ProjectStanding> {
-    let standing = standing(row, row.get("is_token")?)?;
-    Ok(ProjectStanding { project: record(row)?, plan: plan(row)?, standing })
+fn project_standing(row: &Row<'_>) -> StoreResult<ProjectRelation> {
+    let relation = relation(row, row.get("is_token")?)?;
+    Ok(ProjectRelation { project: record(row)?, plan: plan(row)?, relation })
 }
 
 pub(super) fn plan(row: &Row<'_>) -> StoreResult<PlanName> {
     row.name("plan")
 }
 
-pub(super) fn standing(row: &Row<'_>, is_token: bool) -> StoreResult<Standing> {
+pub(super) fn relation(row: &Row<'_>, is_token: bool) -> StoreResult<Relation> {
     if is_token {
-        return Ok(Standing::Token);
+        return Ok(Relation::Token);
     }
     match row.get::<Option<&str>>("role")? {
-        Some(_) => row.one_of("role", Role::from_name).map(Standing::Member),
-        None => Ok(Standing::Stranger),
+        Some(_) => row.one_of("role", Role::from_name).map(Relation::Member),
+        None => Ok(Relation::None),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::model::{
     AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
 };
 use crate::store::{
-    AttemptRecord, Lease, ProjectRecord, RotationPlace, RotationReads, RotationRecord,
+    AttemptRecord, Lease, ProjectRecord, RotationLocation, RotationReads, RotationRecord,
     RotationWrites, StoreError, StoreResult,
 };
 
@@ -34,7 +34,7 @@ impl<C: Connected> RotationReads for Session<C> {
         Ok(rotations)
     }
 
-    async fn rotation_named(
+    async fn rotation_by_name(
         &mut self,
         environment: EnvironmentId,
         name: &RotationName,
@@ -57,7 +57,7 @@ impl<C: Connected> RotationReads for Session<C> {
         self.one("rotations", statement.bind(rotation.uuid()), record).await
     }
 
-    async fn rotation_from(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>> {
+    async fn next_rotation(&mut self, from: RotationId) -> StoreResult<Option<RotationRecord>> {
         let statement = sqlx::query(concat!(
             "SELECT ",
             columns!(rotations),
@@ -66,7 +66,10 @@ impl<C: Connected> RotationReads for Session<C> {
         self.one("rotations", statement.bind(from.uuid()), record).await
     }
 
-    async fn rotation_place(&mut self, rotation: RotationId) -> StoreResult<Option<RotationPlace>> {
+    async fn rotation_location(
+        &mut self,
+        rotation: RotationId,
+    ) -> StoreResult<Option<RotationLocation>> {
         let statement = sqlx::query(concat!(
             "SELECT ",
             columns!(environments),
@@ -95,7 +98,7 @@ impl<C: Connected> RotationReads for Session<C> {
         self.count(statement.bind(team.uuid())).await
     }
 
-    async fn rotation_work(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>> {
+    async fn due_rotations(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>> {
         let statement = sqlx::query(WORK).bind(now).bind(i64::from(limit));
         self.all("rotations", statement, |row| row.id("id")).await
     }
@@ -240,7 +243,7 @@ impl RotationWrites for Session<Transaction> {
         self.write(statement).await.map(drop)
     }
 
-    async fn take_lease(
+    async fn acquire_lease(
         &mut self,
         rotation: RotationId,
         now: Time,
@@ -256,7 +259,7 @@ impl RotationWrites for Session<Transaction> {
         Ok(epoch.map(|epoch| Lease { rotation, epoch, until }))
     }
 
-    async fn hold_lease(&mut self, lease: &Lease) -> StoreResult<()> {
+    async fn extend_lease(&mut self, lease: &Lease) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE rotations SET lease_until = $3
              WHERE id = $1 AND lease_epoch = $2 AND lease_until IS NOT NULL",
@@ -265,7 +268,7 @@ impl RotationWrites for Session<Transaction> {
         self.change(Subject::Rotation, statement.bind(lease.until)).await
     }
 
-    async fn end_lease(&mut self, lease: &Lease) -> StoreResult<()> {
+    async fn release_lease(&mut self, lease: &Lease) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE rotations SET lease_until = NULL WHERE id = $1 AND lease_epoch = $2",
         );
@@ -273,7 +276,7 @@ impl RotationWrites for Session<Transaction> {
         self.write(statement).await.map(drop)
     }
 
-    async fn end_leases(&mut self) -> StoreResult<()> {
+    async fn release_all_leases(&mut self) -> StoreResult<()> {
         let statement =
             sqlx::query("UPDATE rotations SET lease_until = NULL WHERE lease_until IS NOT NULL");
         self.write(statement).await.map(drop)
@@ -370,7 +373,7 @@ fn record(row: &Row<'_>) -> StoreResult<RotationRecord> {
     })
 }
 
-fn place(row: &Row<'_>) -> StoreResult<RotationPlace> {
+fn place(row: &Row<'_>) -> StoreResult<RotationLocation> {
     let environment = environments::record(row)?;
     let project = ProjectRecord {
         id: environment.project,
@@ -389,5 +392,5 @@ fn place(row: &Row<'_>) -> StoreResult<RotationPlace> {
         wrapped: row.get("wrapped")?,
     };
     let (is_deleted, plan) = (row.get("is_deleted")?, projects::plan(row)?);
-    Ok(RotationPlace { project, is_deleted, plan, environment, key })
+    Ok(RotationLocation { project, is_deleted, plan, environment, key })
 }

@@ -5,7 +5,7 @@ use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::Fingerprint;
 use crate::model::scans::{FindingStatus, Severity, SourceKind};
 use crate::model::{EnvironmentId, FindingId, ProjectId, ScanId, Subject, TeamId};
-use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretPlace, StoreResult};
+use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretLocation, StoreResult};
 
 #[async_trait]
 impl<C: Connected> ScanReads for Session<C> {
@@ -248,11 +248,11 @@ fn fingerprint(row: &Row<'_>) -> StoreResult<Fingerprint> {
     Ok(Fingerprint(bytes.try_into().map_err(|_| row.unreadable("fingerprint"))?))
 }
 
-fn secret(row: &Row<'_>) -> StoreResult<Option<SecretPlace>> {
+fn secret(row: &Row<'_>) -> StoreResult<Option<SecretLocation>> {
     let environment = row.id_if_any::<EnvironmentId>("secret_environment")?;
     Ok(match (row.id_if_any("secret_project")?, environment, row.get("secret_key")?) {
         (Some(project), Some(environment), Some(key)) => {
-            Some(SecretPlace { project, environment, key })
+            Some(SecretLocation { project, environment, key })
         }
         _ => None,
     })

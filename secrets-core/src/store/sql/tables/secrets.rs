@@ -115,7 +115,7 @@ impl SecretWrites for Session<Transaction> {
         self.change(Subject::Secret, replace).await
     }
 
-    async fn redescribe_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {
+    async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE secrets SET sealed_description = $2, updated_by = $3, updated_at = $4
              WHERE id = $1",

@@ -8,7 +8,7 @@ use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::TokenMac;
 use crate::model::{EnvironmentId, ProjectId, Subject, TeamId, TokenId};
 use crate::store::{
-    PreviousToken, Rotation, StoreResult, TokenReads, TokenRecord, TokenScope, TokenUse,
+    NewCredential, PreviousToken, StoreResult, TokenReads, TokenRecord, TokenScope, TokenUse,
     TokenWrites,
 };
 
@@ -142,7 +142,7 @@ impl TokenWrites for Session<Transaction> {
         Ok(())
     }
 
-    async fn rotate_token(&mut self, token: TokenId, rotation: &Rotation) -> StoreResult<()> {
+    async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()> {
         // The stored hash becomes the previous one, not a hash that was read before.
         let statement = sqlx::query(
             "UPDATE tokens SET
@@ -159,7 +159,7 @@ impl TokenWrites for Session<Transaction> {
         self.change(Subject::Token, statement).await
     }
 
-    async fn use_token(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()> {
+    async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE tokens SET last_used_at = $2, last_used_ip = $3
              WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $4)",
@@ -167,7 +167,7 @@ impl TokenWrites for Session<Transaction> {
         .bind(token.uuid())
         .bind(used.at)
         .bind(used.address.map(|address| address.to_string()))
-        .bind(used.at - TokenUse::STANDS);
+        .bind(used.at - TokenUse::WRITE_INTERVAL);
         self.write(statement).await.map(drop)
     }
 

@@ -81,7 +81,7 @@ impl UserWrites for Session<Transaction> {
         self.change(Subject::User, statement.bind(user.uuid())).await
     }
 
-    async fn forget_user(&mut self, user: UserId, now: Time) -> StoreResult<()> {
+    async fn erase_user(&mut self, user: UserId, now: Time) -> StoreResult<()> {
         let forgotten = UserRecord::forgotten(user, now, now);
         let statement = sqlx::query(
             "UPDATE users

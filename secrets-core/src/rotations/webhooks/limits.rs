@@ -14,7 +14,7 @@ const MAX_PER_TEAM: usize = 16;
 
 /// Concurrent deliveries, counted per host and per team.
 #[derive(Default, Clone)]
-pub(crate) struct Receivers(Arc<Mutex<BTreeMap<Place, usize>>>);
+pub(crate) struct DeliveryLimits(Arc<Mutex<BTreeMap<Place, usize>>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -24,13 +24,13 @@ enum Place {
 
 /// Permit for one delivery. Released when dropped.
 pub(super) struct Permit {
-    receivers: Receivers,
+    receivers: DeliveryLimits,
     places: [Place; 2],
 }
 
-impl Receivers {
+impl DeliveryLimits {
     /// Acquires a permit, if the limits of the host and of the team allow it.
-    pub(super) fn take(&self, host: &str, team: TeamId) -> Option<Permit> {
+    pub(super) fn acquire(&self, host: &str, team: TeamId) -> Option<Permit> {
         let places = [Place::Host(host.to_owned()), Place::Team(team)];
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_free = |place: &Place| taken.get(place).is_none_or(|count| *count < place.limit());
@@ -79,24 +79,25 @@ mod tests {
 
     #[test]
     fn a_host_is_sent_four_at_once() {
-        let receivers = Receivers::default();
+        let receivers = DeliveryLimits::default();
         let mut taken: Vec<_> =
-            (0..4).map(|n| receivers.take("a.example", team(n)).unwrap()).collect();
+            (0..4).map(|n| receivers.acquire("a.example", team(n)).unwrap()).collect();
 
-        assert!(receivers.take("a.example", team(9)).is_none());
-        assert!(receivers.take("b.example", team(9)).is_some());
+        assert!(receivers.acquire("a.example", team(9)).is_none());
+        assert!(receivers.acquire("b.example", team(9)).is_some());
         taken.pop();
-        assert!(receivers.take("a.example", team(9)).is_some());
+        assert!(receivers.acquire("a.example", team(9)).is_some());
     }
 
     #[test]
     fn a_team_has_sixteen_under_way_at_once() {
-        let receivers = Receivers::default();
+        let receivers = DeliveryLimits::default();
         let host = |number: usize| format!("{number}.example");
-        let taken: Vec<_> = (0..16).map(|n| receivers.take(&host(n), team(1)).unwrap()).collect();
+        let taken: Vec<_> =
+            (0..16).map(|n| receivers.acquire(&host(n), team(1)).unwrap()).collect();
 
-        assert!(receivers.take("new.example", team(1)).is_none());
-        assert!(receivers.take("new.example", team(2)).is_some());
+        assert!(receivers.acquire("new.example", team(1)).is_none());
+        assert!(receivers.acquire("new.example", team(2)).is_some());
         drop(taken);
         assert!(receivers.0.lock().unwrap().is_empty());
     }

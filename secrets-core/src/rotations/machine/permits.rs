@@ -11,7 +11,7 @@ const MAX_AWAITED: usize = 8;
 
 /// Origin of a request for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asker {
+pub(crate) enum PermitKind {
     /// The schedule.
     Schedule,
     /// A user who waits for the result.
@@ -20,7 +20,7 @@ pub(crate) enum Asker {
 
 /// Rotations that this node is working on. Never two at the same host.
 #[derive(Debug, Default)]
-pub(crate) struct Seats(Mutex<InUse>);
+pub(crate) struct RotationPermits(Mutex<InUse>);
 
 #[derive(Debug, Default)]
 struct InUse {
@@ -31,25 +31,29 @@ struct InUse {
 
 /// Permit to work on a rotation at a host. Released when dropped.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    seats: Arc<Seats>,
+pub(crate) struct RotationPermit {
+    permits: Arc<RotationPermits>,
     host: String,
-    asker: Asker,
+    kind: PermitKind,
 }
 
-impl Seats {
+impl RotationPermits {
     /// True if another scheduled rotation may start.
-    pub(super) fn has_room(&self) -> bool {
+    pub(super) fn is_available(&self) -> bool {
         self.taken(|taken| taken.scheduled < MAX_SCHEDULED)
     }
 
     /// Acquires a permit, if the host is free and the limit is not reached.
-    pub(super) fn take(self: &Arc<Self>, host: &str, asker: Asker) -> Option<Seat> {
+    pub(super) fn acquire(
+        self: &Arc<Self>,
+        host: &str,
+        kind: PermitKind,
+    ) -> Option<RotationPermit> {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let is_taken = self.taken(|taken| {
-            let (count, limit) = match asker {
-                Asker::Schedule => (&mut taken.scheduled, MAX_SCHEDULED),
-                Asker::Person => (&mut taken.awaited, MAX_AWAITED),
+            let (count, limit) = match kind {
+                PermitKind::Schedule => (&mut taken.scheduled, MAX_SCHEDULED),
+                PermitKind::Person => (&mut taken.awaited, MAX_AWAITED),
             };
             if *count >= limit || !taken.hosts.insert(host.clone()) {
                 return false;
@@ -57,7 +61,7 @@ impl Seats {
             *count += 1;
             true
         });
-        is_taken.then(|| Seat { seats: Arc::clone(self), host, asker })
+        is_taken.then(|| RotationPermit { permits: Arc::clone(self), host, kind })
     }
 
     fn taken<T>(&self, look: impl FnOnce(&mut InUse) -> T) -> T {
@@ -65,13 +69,13 @@ impl Seats {
     }
 }
 
-impl Drop for Seat {
+impl Drop for RotationPermit {
     fn drop(&mut self) {
-        self.seats.taken(|taken| {
+        self.permits.taken(|taken| {
             taken.hosts.remove(&self.host);
-            match self.asker {
-                Asker::Schedule => taken.scheduled -= 1,
-                Asker::Person => taken.awaited -= 1,
+            match self.kind {
+                PermitKind::Schedule => taken.scheduled -= 1,
+                PermitKind::Person => taken.awaited -= 1,
             }
         });
     }
@@ -83,19 +87,19 @@ mod tests {
 
     #[test]
     fn a_node_works_on_four_at_once_and_never_on_two_at_one_host() {
-        let seats = Arc::new(Seats::default());
-        let first = seats.take("db.example.com", Asker::Schedule);
+        let permits = Arc::new(RotationPermits::default());
+        let first = permits.acquire("db.example.com", PermitKind::Schedule);
         assert!(first.is_some());
-        assert!(seats.take("DB.example.com.", Asker::Person).is_none());
+        assert!(permits.acquire("DB.example.com.", PermitKind::Person).is_none());
 
         let more: Vec<_> =
-            ["b", "c", "d", "e"].map(|host| seats.take(host, Asker::Schedule)).into();
+            ["b", "c", "d", "e"].map(|host| permits.acquire(host, PermitKind::Schedule)).into();
         assert_eq!(more.iter().flatten().count(), 3);
-        assert!(!seats.has_room());
-        assert!(seats.take("f", Asker::Person).is_some());
+        assert!(!permits.is_available());
+        assert!(permits.acquire("f", PermitKind::Person).is_some());
 
         drop(first);
-        assert!(seats.has_room());
-        assert!(seats.take("db.example.com", Asker::Person).is_some());
+        assert!(permits.is_available());
+        assert!(permits.acquire("db.example.com", PermitKind::Person).is_some());
     }
 }

@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::serve::client_address::rate_key;
 
 /// Number of connections per address, and its maximum.
-pub(super) struct Seats {
+pub(super) struct ConnectionLimiter {
     max: usize,
     counts: Mutex<HashMap<IpAddr, usize>>,
 }
 
 /// Permit of one connection. Dropping it releases the permit.
-pub(super) struct Seat(Option<(Arc<Seats>, IpAddr)>);
+pub(super) struct ConnectionPermit(Option<(Arc<ConnectionLimiter>, IpAddr)>);
 
-impl Seats {
+impl ConnectionLimiter {
     pub(super) fn new(max: usize) -> Self {
         Self { max, counts: Mutex::default() }
     }
@@ -23,9 +23,13 @@ impl Seats {
     /// Acquires a permit for a connection from this address, or returns `None` at the limit.
     ///
     /// Connections that are not `counted` always get a permit.
-    pub(super) fn take(self: &Arc<Self>, address: IpAddr, counted: bool) -> Option<Seat> {
+    pub(super) fn take(
+        self: &Arc<Self>,
+        address: IpAddr,
+        counted: bool,
+    ) -> Option<ConnectionPermit> {
         if !counted {
-            return Some(Seat(None));
+            return Some(ConnectionPermit(None));
         }
         let key = rate_key(address);
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,11 +39,11 @@ impl Seats {
             return None;
         }
         *count += 1;
-        Some(Seat(Some((Arc::clone(self), key))))
+        Some(ConnectionPermit(Some((Arc::clone(self), key))))
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let Some((seats, key)) = self.0.take() else { return };
         let mut counts = seats.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +63,7 @@ mod tests {
 
     #[test]
     fn an_address_has_so_many_and_then_no_more_until_one_is_free() {
-        let seats = Arc::new(Seats::new(2));
+        let seats = Arc::new(ConnectionLimiter::new(2));
         let take = |address: &str| seats.take(address.parse().unwrap(), true);
 
         let first = take("2001:db8::1").unwrap();
@@ -75,7 +79,7 @@ mod tests {
 
     #[test]
     fn an_address_without_connections_is_forgotten() {
-        let seats = Arc::new(Seats::new(1));
+        let seats = Arc::new(ConnectionLimiter::new(1));
 
         drop(seats.take("192.0.2.1".parse().unwrap(), true));
 

@@ -5,7 +5,9 @@ use std::slice::from_ref;
 
 use super::{begin, committed, read};
 use crate::model::{EnvironmentPath, Principal, SecretKey};
-use crate::store::{EnvironmentRecord, SecretRecord, Sight, Standing, Store, TeamRecord, Wanted};
+use crate::store::{
+    EnvironmentRecord, Relation, ResolvedEnvironment, SecretRecord, Selection, Store, TeamRecord,
+};
 use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, team,
 };
@@ -22,7 +24,10 @@ pub async fn an_unknown_project_shows_nothing(store: &dyn Store) {
         EnvironmentPath::new("unknown", "production"),
         EnvironmentPath::new("Billing", "production"),
     ] {
-        assert!(seen.sight(&path, owner, Wanted::All).await.unwrap().is_none(), "{path:?}");
+        assert!(
+            seen.resolve_environment(&path, owner, Selection::All).await.unwrap().is_none(),
+            "{path:?}"
+        );
     }
 }
 
@@ -45,7 +50,7 @@ pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
         EnvironmentPath::new("billing", ""),
         EnvironmentPath::new("billing", "production\0"),
     ] {
-        let sight = seen.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+        let sight = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
         assert!(sight.chain.is_empty(), "{path:?}");
         assert_eq!(sight.project, world.project);
     }
@@ -63,7 +68,7 @@ pub async fn ids_and_names_lead_to_the_same_place(store: &dyn Store) {
         EnvironmentPath::new("billing", world.staging.id),
         EnvironmentPath::new("billing", "staging"),
     ] {
-        let sight = seen.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+        let sight = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
         assert_eq!(sight.project, world.project);
         assert_eq!(sight.chain.len(), 1);
         assert_eq!(sight.chain[0].environment, world.staging);
@@ -87,7 +92,7 @@ pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
         ("production", 1),
     ] {
         let path = EnvironmentPath::new("billing", name);
-        let sight = seen.sight(&path, owner, Wanted::Nothing).await.unwrap().unwrap();
+        let sight = seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
         assert_eq!(sight.chain.len(), found, "{name}");
     }
 }
@@ -103,22 +108,25 @@ pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     for length in 1..=chain.len() {
         let expected = &chain[chain.len() - length..];
         let path = EnvironmentPath::new("billing", expected[0].id);
-        let sight = seen.sight(&path, owner, Wanted::Nothing).await.unwrap().unwrap();
+        let sight = seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
         let found: Vec<_> = sight.chain.into_iter().map(|link| link.environment).collect();
         assert_eq!(found, expected);
     }
 }
 
-/// A chain has at most [`Sight::REACH`] links.
+/// A chain has at most [`ResolvedEnvironment::MAX_LINKS`] links.
 pub async fn a_look_reaches_one_link_beyond_the_longest_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 20).await;
-    let reach = Sight::REACH as usize;
+    let reach = ResolvedEnvironment::MAX_LINKS as usize;
     let path = EnvironmentPath::new("billing", chain[0].id);
 
     let mut seen = read(store).await;
-    let sight =
-        seen.sight(&path, Principal::User(world.owner.id), Wanted::All).await.unwrap().unwrap();
+    let sight = seen
+        .resolve_environment(&path, Principal::User(world.owner.id), Selection::All)
+        .await
+        .unwrap()
+        .unwrap();
 
     let expected: Vec<_> = chain[..reach].iter().map(|link| link.name.as_str()).collect();
     assert_eq!(names(&sight), expected);
@@ -136,9 +144,14 @@ pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
 
     let path = EnvironmentPath::new("billing", "circle");
     let owner = Principal::User(world.owner.id);
-    let sight = committed(store, tx).await.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+    let sight = committed(store, tx)
+        .await
+        .resolve_environment(&path, owner, Selection::All)
+        .await
+        .unwrap()
+        .unwrap();
 
-    assert!((2..=Sight::REACH as usize).contains(&sight.chain.len()));
+    assert!((2..=ResolvedEnvironment::MAX_LINKS as usize).contains(&sight.chain.len()));
     for link in &sight.chain {
         assert_eq!(link.environment, circle);
         assert_eq!(link.secrets, from_ref(&own));
@@ -158,11 +171,15 @@ pub async fn a_circle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
 
     let path = EnvironmentPath::new("billing", "heir");
     let owner = Principal::User(world.owner.id);
-    let sight =
-        committed(store, tx).await.sight(&path, owner, Wanted::Nothing).await.unwrap().unwrap();
+    let sight = committed(store, tx)
+        .await
+        .resolve_environment(&path, owner, Selection::None)
+        .await
+        .unwrap()
+        .unwrap();
 
     assert_eq!(names(&sight)[..3], ["heir", "circle", "circle"]);
-    assert!(sight.chain.len() <= Sight::REACH as usize);
+    assert!(sight.chain.len() <= ResolvedEnvironment::MAX_LINKS as usize);
 }
 
 /// The selection `Nothing` gives the chain without secrets.
@@ -171,8 +188,11 @@ pub async fn wanting_nothing_brings_no_secrets(store: &dyn Store) {
     let path = furnished(store, &world).await;
 
     let mut seen = read(store).await;
-    let sight =
-        seen.sight(&path, Principal::User(world.owner.id), Wanted::Nothing).await.unwrap().unwrap();
+    let sight = seen
+        .resolve_environment(&path, Principal::User(world.owner.id), Selection::None)
+        .await
+        .unwrap()
+        .unwrap();
 
     assert_eq!(names(&sight), ["near", "middle", "production"]);
     assert_eq!(keys(&sight), [vec![""; 0], vec![], vec![]]);
@@ -186,7 +206,7 @@ pub async fn wanting_a_key_brings_it_of_each_link(store: &dyn Store) {
 
     let mut seen = read(store).await;
     let sight = seen
-        .sight(&path, Principal::User(world.owner.id), Wanted::Key(&key))
+        .resolve_environment(&path, Principal::User(world.owner.id), Selection::Key(&key))
         .await
         .unwrap()
         .unwrap();
@@ -204,9 +224,12 @@ pub async fn a_wanted_key_is_compared_exactly(store: &dyn Store) {
 
     for other in ["both", "Both", "BOT_", "UNKNOWN"] {
         let key: SecretKey = other.parse().unwrap();
-        let wanted = Wanted::Key(&key);
-        let sight =
-            seen.sight(&path, Principal::User(world.owner.id), wanted).await.unwrap().unwrap();
+        let wanted = Selection::Key(&key);
+        let sight = seen
+            .resolve_environment(&path, Principal::User(world.owner.id), wanted)
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(keys(&sight), [vec![""; 0], vec![], vec![]], "{other}");
     }
 }
@@ -218,8 +241,11 @@ pub async fn wanting_all_brings_each_links_secrets_ordered_by_key(store: &dyn St
     let path = furnished(store, &world).await;
 
     let mut seen = read(store).await;
-    let sight =
-        seen.sight(&path, Principal::User(world.owner.id), Wanted::All).await.unwrap().unwrap();
+    let sight = seen
+        .resolve_environment(&path, Principal::User(world.owner.id), Selection::All)
+        .await
+        .unwrap()
+        .unwrap();
 
     assert_eq!(names(&sight), ["near", "middle", "production"]);
     let near = vec!["A-B", "A.B", "A1", "AB", "A_B", "BOTH", "Z", "_A", "a", "aB", "b"];
@@ -246,8 +272,8 @@ pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
     let path = EnvironmentPath::new("billing", "production");
 
     let mut seen = committed(store, tx).await;
-    for wanted in [Wanted::All, Wanted::Key(&second.key)] {
-        let sight = seen.sight(&path, owner, wanted).await.unwrap().unwrap();
+    for wanted in [Selection::All, Selection::Key(&second.key)] {
+        let sight = seen.resolve_environment(&path, owner, wanted).await.unwrap().unwrap();
         assert_eq!(sight.chain[0].secrets, from_ref(&second));
     }
 }
@@ -266,12 +292,17 @@ pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
 
     let path = EnvironmentPath::new("second", "none");
     let owner = Principal::User(world.owner.id);
-    let sight = committed(store, tx).await.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+    let sight = committed(store, tx)
+        .await
+        .resolve_environment(&path, owner, Selection::All)
+        .await
+        .unwrap()
+        .unwrap();
 
     assert_eq!(sight.project, second);
     assert_eq!(sight.plan, limited.plan);
     assert_eq!(sight.key, key);
-    assert_eq!(sight.standing, Standing::Stranger);
+    assert_eq!(sight.relation, Relation::None);
     assert!(sight.chain.is_empty());
 }
 
@@ -284,8 +315,11 @@ pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
     tx.touch_environment(world.production.id).await.unwrap();
     tx.insert_secrets(from_ref(&own)).await.unwrap();
 
-    let sight =
-        tx.sight(&path, Principal::User(world.owner.id), Wanted::All).await.unwrap().unwrap();
+    let sight = tx
+        .resolve_environment(&path, Principal::User(world.owner.id), Selection::All)
+        .await
+        .unwrap()
+        .unwrap();
 
     assert_eq!(sight.chain[0].environment.revision, 1);
     assert_eq!(sight.chain[0].secrets, [own]);
@@ -306,7 +340,7 @@ pub async fn a_look_stays_within_its_project(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     for (slug, expected) in [("billing", here), ("other", there)] {
         let path = EnvironmentPath::new(slug, "production");
-        let sight = seen.sight(&path, owner, Wanted::All).await.unwrap().unwrap();
+        let sight = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
         assert_eq!(sight.chain[0].secrets, [expected]);
     }
 }
@@ -347,11 +381,11 @@ async fn furnished(store: &dyn Store, world: &World) -> EnvironmentPath {
     EnvironmentPath::new("billing", "near")
 }
 
-fn names(sight: &Sight) -> Vec<&str> {
+fn names(sight: &ResolvedEnvironment) -> Vec<&str> {
     sight.chain.iter().map(|link| link.environment.name.as_str()).collect()
 }
 
-fn keys(sight: &Sight) -> Vec<Vec<&str>> {
+fn keys(sight: &ResolvedEnvironment) -> Vec<Vec<&str>> {
     sight
         .chain
         .iter()

@@ -10,7 +10,7 @@ use crate::store::AuditRecord;
 /// The audit context of an operation. Filled by the scopes the operation resolves, and by the
 /// operation itself.
 #[derive(Default)]
-pub(crate) struct Note {
+pub(crate) struct AuditContext {
     pub(crate) action: Option<&'static str>,
     pub(crate) team: Option<TeamId>,
     pub(crate) project: Option<(ProjectId, String)>,
@@ -18,16 +18,16 @@ pub(crate) struct Note {
     pub(crate) resource: Option<(&'static str, Option<Uuid>, Option<String>)>,
     pub(crate) details: Map<String, Value>,
     /// True if a read returned no values, so that no entry is written.
-    pub(crate) is_unrecorded: bool,
+    pub(crate) skips_audit: bool,
     /// ID of the actor, if the caller had no ID before the operation.
     pub(crate) actor: Option<Uuid>,
     /// True if the entry must not include the actor's name and email address, only the ID.
-    pub(crate) is_nameless: bool,
+    pub(crate) is_anonymized: bool,
     /// Additional entries of the same caller, for other teams.
     pub(crate) others: Vec<Self>,
 }
 
-impl Note {
+impl AuditContext {
     /// Builds all audit entries of an operation performed by `caller`.
     pub(crate) fn into_entries(
         mut self,
@@ -49,7 +49,7 @@ impl Note {
     ) -> AuditRecord {
         let (actor_type, actor_name, actor_email) = actor(&caller.who);
         let (actor_name, actor_email) =
-            if self.is_nameless { (None, None) } else { (actor_name, actor_email) };
+            if self.is_anonymized { (None, None) } else { (actor_name, actor_email) };
         let action = self.action.unwrap_or(action);
         let kind = action.split_once('.').map_or(action, |(kind, _)| kind);
         let (resource_type, resource_id, resource_name) =

@@ -29,7 +29,7 @@ pub struct SystemResolver;
 /// that the result does not reveal which address it was. The checked addresses are the ones that
 /// are connected to.
 #[derive(Clone)]
-pub struct Gate {
+pub struct Dialer {
     policy: EgressPolicy,
     resolver: Arc<dyn Resolver>,
 }
@@ -50,7 +50,7 @@ const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of addresses of one name; no legitimate name has more.
 const MAX_ADDRESSES: usize = 64;
 
-impl Gate {
+impl Dialer {
     /// Creates a gate that uses the resolver of the operating system.
     #[must_use]
     pub fn new(policy: EgressPolicy) -> Self {
@@ -135,9 +135,9 @@ impl Resolver for SystemResolver {
     }
 }
 
-impl fmt::Debug for Gate {
+impl fmt::Debug for Dialer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate").field("policy", &self.policy).finish_non_exhaustive()
+        f.debug_struct("Dialer").field("policy", &self.policy).finish_non_exhaustive()
     }
 }
 

@@ -12,16 +12,18 @@ use super::{Connection, Row, failed, permissions, projects, secrets, user_or_tok
 use crate::crypto::ProjectKeyRecord;
 use crate::model::{EnvironmentId, EnvironmentPath, PlanName, Principal, ProjectId};
 use crate::store::{
-    EnvironmentRecord, Link, ProjectRecord, SecretRecord, Sight, Standing, StoreResult, Wanted,
+    ChainLink, EnvironmentRecord, ProjectRecord, Relation, ResolvedEnvironment, SecretRecord,
+    Selection, StoreResult,
 };
 
 const PROJECT: i64 = 0;
 const LINK: i64 = 1;
 
-const _: () = assert!(Sight::REACH == 17, "the statement counts depths from 0 to 16");
+const _: () =
+    assert!(ResolvedEnvironment::MAX_LINKS == 17, "the statement counts depths from 0 to 16");
 
 /// Statement that resolves an environment. $5 is the environment ID, or $6 and $7 are its name,
-/// case-folded and exact. The chain is cut at [`Sight::REACH`] links, so that a cycle terminates.
+/// case-folded and exact. The chain is cut at [`ResolvedEnvironment::MAX_LINKS`] links, so that a cycle terminates.
 /// `CROSS JOIN` keeps SQLite to this join order. A `COUNT` checks whether an environment is in
 /// scope, because PostgreSQL would turn `EXISTS` into a scan.
 macro_rules! resolve {
@@ -34,7 +36,7 @@ macro_rules! resolve {
             ", t.plan, m.role, k.id AS token_id, k.all_environments,
                  COALESCE($5, (SELECT e.id FROM environments e WHERE e.project_id = p.id
                                AND e.folded_name = $6 AND e.name = $7)) AS environment_id ",
-            standing!(),
+            relation!(),
             "),
              chain AS (
                  SELECT CAST(0 AS BIGINT) AS depth, ",
@@ -104,14 +106,14 @@ pub(super) async fn read(
     connection: &mut Connection,
     path: &EnvironmentPath,
     principal: Principal,
-    selection: Wanted<'_>,
-) -> StoreResult<Option<Sight>> {
+    selection: Selection<'_>,
+) -> StoreResult<Option<ResolvedEnvironment>> {
     let (user, token) = user_or_token(principal);
     let name = path.environment.name().and_then(findable);
     let (text, key) = match selection {
-        Wanted::Nothing => (NOTHING, None),
-        Wanted::Key(key) => (KEY, Some(key)),
-        Wanted::All => (ALL, None),
+        Selection::None => (NOTHING, None),
+        Selection::Key(key) => (KEY, Some(key)),
+        Selection::All => (ALL, None),
     };
     let mut statement = sqlx::query(text)
         .bind(path.project.id().map(ProjectId::uuid))
@@ -137,14 +139,14 @@ pub(super) async fn read(
 #[derive(Default)]
 struct Rows {
     head: Option<Head>,
-    links: Vec<(usize, Link)>,
+    links: Vec<(usize, ChainLink)>,
     secrets: Vec<(usize, SecretRecord)>,
 }
 
 struct Head {
     project: ProjectRecord,
     plan: PlanName,
-    standing: Standing,
+    relation: Relation,
     key: ProjectKeyRecord,
 }
 
@@ -159,8 +161,8 @@ impl Rows {
         Ok(())
     }
 
-    fn assemble(mut self) -> Option<Sight> {
-        let Head { project, plan, standing, key } = self.head?;
+    fn assemble(mut self) -> Option<ResolvedEnvironment> {
+        let Head { project, plan, relation, key } = self.head?;
         self.links.sort_unstable_by_key(|(depth, _)| *depth);
         let mut chain: Vec<_> = self.links.into_iter().map(|(_, link)| link).collect();
         for (depth, secret) in self.secrets {
@@ -171,7 +173,7 @@ impl Rows {
         for link in &mut chain {
             secrets::sort(&mut link.secrets);
         }
-        Some(Sight { project, plan, standing, key, chain })
+        Some(ResolvedEnvironment { project, plan, relation, key, chain })
     }
 }
 
@@ -192,11 +194,11 @@ fn head(row: &Row<'_>) -> StoreResult<Head> {
         kek_id: row.number("number")?,
         wrapped: row.get("sealed")?,
     };
-    let standing = projects::standing(row, row.get("hidden")?)?;
-    Ok(Head { project, plan: projects::plan(row)?, standing, key })
+    let relation = projects::relation(row, row.get("hidden")?)?;
+    Ok(Head { project, plan: projects::plan(row)?, relation, key })
 }
 
-fn link(row: &Row<'_>) -> StoreResult<Link> {
+fn link(row: &Row<'_>) -> StoreResult<ChainLink> {
     let environment = EnvironmentRecord {
         id: row.id("id")?,
         project: row.id("updated_by")?,
@@ -211,5 +213,5 @@ fn link(row: &Row<'_>) -> StoreResult<Link> {
         updated_at: row.get("updated_at")?,
     };
     let granted = permissions::granted(row, "role")?;
-    Ok(Link { environment, in_scope: row.get("in_scope")?, granted, secrets: Vec::new() })
+    Ok(ChainLink { environment, in_scope: row.get("in_scope")?, granted, secrets: Vec::new() })
 }
