@@ -43,7 +43,7 @@ mod postgres {
     async fn open() -> (Arc<dyn Store>, TestDatabase) {
         let database = TestDatabase::create().await;
         // Tests run in parallel, so they may wait longer than a request should.
-        let options = Options { patience: Duration::from_mins(1), ..Options::default() };
+        let options = Options { acquire_timeout: Duration::from_mins(1), ..Options::default() };
         let store = postgres::open(&database.url(), options).await.unwrap();
         (Arc::new(store), database)
     }

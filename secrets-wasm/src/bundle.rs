@@ -2,8 +2,8 @@
 
 use js_sys::Error;
 use secrets_core::bundle::{About, BundledSecret, Opener, Refused, Signer, Unlock};
-use secrets_core::model::{EnvironmentId, ProjectId, Time};
 use secrets_core::crypto::Passphrase;
+use secrets_core::model::{EnvironmentId, ProjectId, Time};
 use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
@@ -30,10 +30,10 @@ struct Opened {
 #[wasm_bindgen(js_name = openBundle, skip_typescript)]
 pub fn open_bundle(bundle: &[u8], options: &JsValue) -> Result<JsValue, Error> {
     let opener = opener(&Arguments(options))?;
-    let opened = opener.open_bytes(bundle).map_err(|refused| thrown(&refused))?;
-    let signer = opened.signer();
-    let About { project, environment, seq, created_at, expires_at } = opened.about().clone();
-    let secrets = opened.collect::<Result<Vec<_>, _>>().map_err(|refused| thrown(&refused))?;
+    let contents = opener.open_bytes(bundle).map_err(|refused| thrown(&refused))?;
+    let signer = contents.signer();
+    let About { project, environment, seq, created_at, expires_at } = contents.about().clone();
+    let secrets = contents.collect::<Result<Vec<_>, _>>().map_err(|refused| thrown(&refused))?;
     to_js(&Opened { project, environment, seq, created_at, expires_at, signer, secrets })
 }
 

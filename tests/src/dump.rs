@@ -130,9 +130,9 @@ impl Dump {
     ) {
         self.rotations(reads, environment).await;
         let path = EnvironmentPath::new(ProjectRef::Id(project), environment);
-        let sight = reads.resolve_environment(&path, whose, Selection::All).await.unwrap().unwrap();
-        self.row(("project key", project), &sight.key);
-        for secret in sight.chain.into_iter().next().unwrap().secrets {
+        let resolved = reads.resolve_environment(&path, whose, Selection::All).await.unwrap().unwrap();
+        self.row(("project key", project), &resolved.key);
+        for secret in resolved.chain.into_iter().next().unwrap().secrets {
             self.secret(reads, &secret).await;
         }
     }

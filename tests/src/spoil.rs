@@ -14,7 +14,7 @@ const NOBODY: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl App {
     /// Loads an environment and its secrets from the store. `project` is a path, an id or a slug.
-    pub async fn sight(&self, project: &str, environment: &str) -> ResolvedEnvironment {
+    pub async fn resolve_environment(&self, project: &str, environment: &str) -> ResolvedEnvironment {
         let principal = Principal::User(ids::parse(NOBODY).unwrap().into());
         let path = EnvironmentPath::new(paths::last(project), environment);
         let mut reads = self.store.read().await.unwrap();
@@ -23,8 +23,8 @@ impl App {
 
     /// Loads a secret of the environment itself from the store.
     pub async fn record(&self, project: &str, environment: &str, key: &str) -> SecretRecord {
-        let sight = self.sight(project, environment).await;
-        let mut own = sight.chain.into_iter().next().unwrap().secrets.into_iter();
+        let resolved = self.resolve_environment(project, environment).await;
+        let mut own = resolved.chain.into_iter().next().unwrap().secrets.into_iter();
         own.find(|secret| secret.key.as_str() == key).unwrap()
     }
 

@@ -184,9 +184,9 @@ impl<A: Access> Context<'_, A> {
         wanted: Selection<'_>,
     ) -> Result<(View, Relation)> {
         let principal = self.caller.principal()?;
-        let sight = self.reads().resolve_environment(path, principal, wanted).await?;
+        let resolved = self.reads().resolve_environment(path, principal, wanted).await?;
         let ResolvedEnvironment { project, plan, relation, key, chain } =
-            sight.ok_or(Error::NotFound(Subject::Project))?;
+            resolved.ok_or(Error::NotFound(Subject::Project))?;
         self.allow(relation, Permission::See)?;
         let first = chain.first().ok_or(Error::NotFound(Subject::Environment))?;
         if !first.in_scope {

@@ -62,9 +62,6 @@ fn environment_routes(api: &Api) -> Vec<Route> {
     let export = target()
         .and(conditions())
         .map(|target: Target, conditions: Conditions| ready(export(&target, &conditions)));
-    let bundle = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(ExportBundle { at: target.environment(), bundle: body.json().await? })
-    });
     let import = target().and(body(BULK_LIMIT)).map(|target: Target, body: Body| async move {
         Ok(ImportSecrets { at: target.environment(), import: import::read(&target, body).await? })
     });
@@ -89,11 +86,7 @@ fn environment_routes(api: &Api) -> Vec<Route> {
                 "Name of the Kubernetes Secret (default: the environment name)",
             )
             .response(200, export_contents()),
-        api.route(Method::POST, BUNDLE, Shape::Bare, bundle)
-            .summary("Export all secrets of an environment as an encrypted offline bundle")
-            .json_body::<NewBundle>()
-            // A secret may have the key `bundle`.
-            .shares_path(),
+        bundle_route(api),
         api.route(Method::POST, BULK, Shape::Bare, import)
             .summary("Import up to 100 secrets atomically")
             .json_body::<SubmittedImport>()
@@ -110,6 +103,17 @@ fn environment_routes(api: &Api) -> Vec<Route> {
                 "Format of a file (default: by media type)",
             ),
     ]
+}
+
+fn bundle_route(api: &Api) -> Route {
+    let bundle = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(ExportBundle { at: target.environment(), bundle: body.json().await? })
+    });
+    api.route(Method::POST, BUNDLE, Shape::Bare, bundle)
+        .summary("Export all secrets of an environment as an encrypted offline bundle")
+        .json_body::<NewBundle>()
+        // A secret may have the key `bundle`.
+        .shares_path()
 }
 
 fn secret_routes(api: &Api) -> [Route; 3] {

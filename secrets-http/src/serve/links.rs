@@ -33,11 +33,11 @@ impl Links {
     /// the request came through a trusted proxy.
     pub(crate) fn attach<B>(&self, request: &mut hyper::Request<B>, is_proxied: bool) {
         let base =
-            self.configured.clone().or_else(|| self.from_request(request.headers(), is_proxied));
+            self.configured.clone().or_else(|| self.requested(request.headers(), is_proxied));
         request.extensions_mut().insert(Base(base));
     }
 
-    fn from_request(&self, headers: &HeaderMap, is_proxied: bool) -> Option<BaseUrl> {
+    fn requested(&self, headers: &HeaderMap, is_proxied: bool) -> Option<BaseUrl> {
         let own = if self.is_tls { "https" } else { "http" };
         let scheme = match single_header(headers, FORWARDED_PROTO) {
             Some("https") if is_proxied => "https",

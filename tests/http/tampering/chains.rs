@@ -71,8 +71,8 @@ secrets_tests::on_every_store!(
 impl Victim {
     /// Returns the record of an environment of the project, as a template.
     async fn template(&self) -> EnvironmentRecord {
-        let sight = self.app.resolve_environment(&self.project, "development").await;
-        let environment = sight.chain.into_iter().next().unwrap().environment;
+        let resolved = self.app.resolve_environment(&self.project, "development").await;
+        let environment = resolved.chain.into_iter().next().unwrap().environment;
         EnvironmentRecord { is_default: false, ..environment }
     }
 

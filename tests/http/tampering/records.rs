@@ -232,15 +232,15 @@ impl Victim {
     /// Creates another project of the same team with a copy of the first environment, whose key row
     /// has the contents of the first project's key row. Returns its path.
     async fn copy_under_its_own_key(&self) -> String {
-        let sight = self.app.resolve_environment(&self.project, "development").await;
-        let now = sight.project.created_at;
+        let resolved = self.app.resolve_environment(&self.project, "development").await;
+        let now = resolved.project.created_at;
         let project = ProjectRecord {
             id: ProjectId::draw(now),
             slug: "copy".parse().unwrap(),
-            ..sight.project
+            ..resolved.project
         };
-        let key = ProjectKeyRecord { project: project.id, ..sight.key };
-        let from = sight.chain.into_iter().next().unwrap();
+        let key = ProjectKeyRecord { project: project.id, ..resolved.key };
+        let from = resolved.chain.into_iter().next().unwrap();
         let environment = EnvironmentRecord {
             id: EnvironmentId::draw(now),
             project: project.id,

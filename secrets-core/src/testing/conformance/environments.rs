@@ -209,14 +209,14 @@ pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
 
     let path = EnvironmentPath::new(world.project.id, "Staging");
     let member = Principal::User(world.member.id);
-    let sight = committed(store, tx)
+    let resolved = committed(store, tx)
         .await
         .resolve_environment(&path, member, Selection::All)
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(sight.chain[0].environment, second);
-    assert_eq!(sight.chain[0].secrets, []);
+    assert_eq!(resolved.chain[0].environment, second);
+    assert_eq!(resolved.chain[0].secrets, []);
 }
 
 /// A deleted environment can be neither deleted nor touched.
@@ -284,9 +284,9 @@ pub async fn environment_names_are_no_patterns(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     for name in names {
         let path = EnvironmentPath::new(world.project.id, name);
-        let sight =
+        let resolved =
             seen.resolve_environment(&path, member, Selection::None).await.unwrap().unwrap();
-        assert_eq!(sight.chain[0].environment.name.as_str(), name);
+        assert_eq!(resolved.chain[0].environment.name.as_str(), name);
     }
 }
 

@@ -143,7 +143,7 @@ macro_rules! store_conformance {
             a_purge_leaves_nothing_but_the_slug
             a_purge_leaves_the_living_alone
         }
-        sight() {
+        resolve_environment() {
             an_unknown_project_shows_nothing
             an_unknown_environment_has_an_empty_chain
             ids_and_names_lead_to_the_same_place

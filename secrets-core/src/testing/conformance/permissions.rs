@@ -28,8 +28,8 @@ async fn granted(
     principal: Principal,
 ) -> Vec<Option<MemberAccess>> {
     let path = EnvironmentPath::new(place.project, place.id);
-    let sight = seen.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap();
-    sight.chain.iter().map(|link| link.granted).collect()
+    let resolved = seen.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap();
+    resolved.chain.iter().map(|link| link.granted).collect()
 }
 
 /// All fields of a permission are stored, for every kind of access.

@@ -353,13 +353,13 @@ pub async fn a_look_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Spawn
             }
             let path = EnvironmentPath::new("billing", environment);
             for _ in 0..8 {
-                let sight = store
+                let resolved = store
                     .read()
                     .await?
                     .resolve_environment(&path, owner, Selection::All)
                     .await?
                     .unwrap();
-                let link = &sight.chain[0];
+                let link = &resolved.chain[0];
                 let versions = [0, 1].map(|place| u64::from(link.secrets[place].version));
                 assert_eq!(versions, [link.environment.revision + 1; 2]);
             }

@@ -50,9 +50,9 @@ pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
         EnvironmentPath::new("billing", ""),
         EnvironmentPath::new("billing", "production\0"),
     ] {
-        let sight = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
-        assert!(sight.chain.is_empty(), "{path:?}");
-        assert_eq!(sight.project, world.project);
+        let resolved = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
+        assert!(resolved.chain.is_empty(), "{path:?}");
+        assert_eq!(resolved.project, world.project);
     }
 }
 
@@ -68,10 +68,10 @@ pub async fn ids_and_names_lead_to_the_same_place(store: &dyn Store) {
         EnvironmentPath::new("billing", world.staging.id),
         EnvironmentPath::new("billing", "staging"),
     ] {
-        let sight = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
-        assert_eq!(sight.project, world.project);
-        assert_eq!(sight.chain.len(), 1);
-        assert_eq!(sight.chain[0].environment, world.staging);
+        let resolved = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
+        assert_eq!(resolved.project, world.project);
+        assert_eq!(resolved.chain.len(), 1);
+        assert_eq!(resolved.chain[0].environment, world.staging);
     }
 }
 
@@ -92,8 +92,8 @@ pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
         ("production", 1),
     ] {
         let path = EnvironmentPath::new("billing", name);
-        let sight = seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
-        assert_eq!(sight.chain.len(), found, "{name}");
+        let resolved = seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
+        assert_eq!(resolved.chain.len(), found, "{name}");
     }
 }
 
@@ -108,8 +108,8 @@ pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     for length in 1..=chain.len() {
         let expected = &chain[chain.len() - length..];
         let path = EnvironmentPath::new("billing", expected[0].id);
-        let sight = seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
-        let found: Vec<_> = sight.chain.into_iter().map(|link| link.environment).collect();
+        let resolved = seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
+        let found: Vec<_> = resolved.chain.into_iter().map(|link| link.environment).collect();
         assert_eq!(found, expected);
     }
 }
@@ -122,14 +122,14 @@ pub async fn a_look_reaches_one_link_beyond_the_longest_chain(store: &dyn Store)
     let path = EnvironmentPath::new("billing", chain[0].id);
 
     let mut seen = read(store).await;
-    let sight = seen
+    let resolved = seen
         .resolve_environment(&path, Principal::User(world.owner.id), Selection::All)
         .await
         .unwrap()
         .unwrap();
 
     let expected: Vec<_> = chain[..reach].iter().map(|link| link.name.as_str()).collect();
-    assert_eq!(names(&sight), expected);
+    assert_eq!(names(&resolved), expected);
 }
 
 /// An environment that inherits from itself gives a chain of repeated links, up to the limit.
@@ -144,15 +144,15 @@ pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
 
     let path = EnvironmentPath::new("billing", "circle");
     let owner = Principal::User(world.owner.id);
-    let sight = committed(store, tx)
+    let resolved = committed(store, tx)
         .await
         .resolve_environment(&path, owner, Selection::All)
         .await
         .unwrap()
         .unwrap();
 
-    assert!((2..=ResolvedEnvironment::MAX_LINKS as usize).contains(&sight.chain.len()));
-    for link in &sight.chain {
+    assert!((2..=ResolvedEnvironment::MAX_LINKS as usize).contains(&resolved.chain.len()));
+    for link in &resolved.chain {
         assert_eq!(link.environment, circle);
         assert_eq!(link.secrets, from_ref(&own));
     }
@@ -171,15 +171,15 @@ pub async fn a_circle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
 
     let path = EnvironmentPath::new("billing", "heir");
     let owner = Principal::User(world.owner.id);
-    let sight = committed(store, tx)
+    let resolved = committed(store, tx)
         .await
         .resolve_environment(&path, owner, Selection::None)
         .await
         .unwrap()
         .unwrap();
 
-    assert_eq!(names(&sight)[..3], ["heir", "circle", "circle"]);
-    assert!(sight.chain.len() <= ResolvedEnvironment::MAX_LINKS as usize);
+    assert_eq!(names(&resolved)[..3], ["heir", "circle", "circle"]);
+    assert!(resolved.chain.len() <= ResolvedEnvironment::MAX_LINKS as usize);
 }
 
 /// The selection `Nothing` gives the chain without secrets.
@@ -188,14 +188,14 @@ pub async fn wanting_nothing_brings_no_secrets(store: &dyn Store) {
     let path = furnished(store, &world).await;
 
     let mut seen = read(store).await;
-    let sight = seen
+    let resolved = seen
         .resolve_environment(&path, Principal::User(world.owner.id), Selection::None)
         .await
         .unwrap()
         .unwrap();
 
-    assert_eq!(names(&sight), ["near", "middle", "production"]);
-    assert_eq!(keys(&sight), [vec![""; 0], vec![], vec![]]);
+    assert_eq!(names(&resolved), ["near", "middle", "production"]);
+    assert_eq!(keys(&resolved), [vec![""; 0], vec![], vec![]]);
 }
 
 /// A selection of one key gives the secrets with that key, from every environment of the chain.
@@ -205,15 +205,15 @@ pub async fn wanting_a_key_brings_it_of_each_link(store: &dyn Store) {
     let key: SecretKey = "BOTH".parse().unwrap();
 
     let mut seen = read(store).await;
-    let sight = seen
+    let resolved = seen
         .resolve_environment(&path, Principal::User(world.owner.id), Selection::Key(&key))
         .await
         .unwrap()
         .unwrap();
 
-    assert_eq!(names(&sight), ["near", "middle", "production"]);
-    assert_eq!(keys(&sight), [vec!["BOTH"], vec![], vec!["BOTH"]]);
-    assert_eq!(sight.chain[2].secrets[0].environment, world.production.id);
+    assert_eq!(names(&resolved), ["near", "middle", "production"]);
+    assert_eq!(keys(&resolved), [vec!["BOTH"], vec![], vec!["BOTH"]]);
+    assert_eq!(resolved.chain[2].secrets[0].environment, world.production.id);
 }
 
 /// Keys are compared exactly, including case.
@@ -225,12 +225,12 @@ pub async fn a_wanted_key_is_compared_exactly(store: &dyn Store) {
     for other in ["both", "Both", "BOT_", "UNKNOWN"] {
         let key: SecretKey = other.parse().unwrap();
         let wanted = Selection::Key(&key);
-        let sight = seen
+        let resolved = seen
             .resolve_environment(&path, Principal::User(world.owner.id), wanted)
             .await
             .unwrap()
             .unwrap();
-        assert_eq!(keys(&sight), [vec![""; 0], vec![], vec![]], "{other}");
+        assert_eq!(keys(&resolved), [vec![""; 0], vec![], vec![]], "{other}");
     }
 }
 
@@ -241,15 +241,15 @@ pub async fn wanting_all_brings_each_links_secrets_ordered_by_key(store: &dyn St
     let path = furnished(store, &world).await;
 
     let mut seen = read(store).await;
-    let sight = seen
+    let resolved = seen
         .resolve_environment(&path, Principal::User(world.owner.id), Selection::All)
         .await
         .unwrap()
         .unwrap();
 
-    assert_eq!(names(&sight), ["near", "middle", "production"]);
+    assert_eq!(names(&resolved), ["near", "middle", "production"]);
     let near = vec!["A-B", "A.B", "A1", "AB", "A_B", "BOTH", "Z", "_A", "a", "aB", "b"];
-    assert_eq!(keys(&sight), [near, vec![], vec!["BOTH", "FAR"]]);
+    assert_eq!(keys(&resolved), [near, vec![], vec!["BOTH", "FAR"]]);
 }
 
 /// Secrets are loaded completely: the newest version, including hidden secrets and descriptions.
@@ -273,8 +273,8 @@ pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
     for wanted in [Selection::All, Selection::Key(&second.key)] {
-        let sight = seen.resolve_environment(&path, owner, wanted).await.unwrap().unwrap();
-        assert_eq!(sight.chain[0].secrets, from_ref(&second));
+        let resolved = seen.resolve_environment(&path, owner, wanted).await.unwrap().unwrap();
+        assert_eq!(resolved.chain[0].secrets, from_ref(&second));
     }
 }
 
@@ -292,18 +292,18 @@ pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
 
     let path = EnvironmentPath::new("second", "none");
     let owner = Principal::User(world.owner.id);
-    let sight = committed(store, tx)
+    let resolved = committed(store, tx)
         .await
         .resolve_environment(&path, owner, Selection::All)
         .await
         .unwrap()
         .unwrap();
 
-    assert_eq!(sight.project, second);
-    assert_eq!(sight.plan, limited.plan);
-    assert_eq!(sight.key, key);
-    assert_eq!(sight.relation, Relation::None);
-    assert!(sight.chain.is_empty());
+    assert_eq!(resolved.project, second);
+    assert_eq!(resolved.plan, limited.plan);
+    assert_eq!(resolved.key, key);
+    assert_eq!(resolved.relation, Relation::None);
+    assert!(resolved.chain.is_empty());
 }
 
 /// A transaction sees its own changes.
@@ -315,14 +315,14 @@ pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
     tx.touch_environment(world.production.id).await.unwrap();
     tx.insert_secrets(from_ref(&own)).await.unwrap();
 
-    let sight = tx
+    let resolved = tx
         .resolve_environment(&path, Principal::User(world.owner.id), Selection::All)
         .await
         .unwrap()
         .unwrap();
 
-    assert_eq!(sight.chain[0].environment.revision, 1);
-    assert_eq!(sight.chain[0].secrets, [own]);
+    assert_eq!(resolved.chain[0].environment.revision, 1);
+    assert_eq!(resolved.chain[0].secrets, [own]);
 }
 
 /// The same key in two projects is kept apart.
@@ -340,8 +340,8 @@ pub async fn a_look_stays_within_its_project(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     for (slug, expected) in [("billing", here), ("other", there)] {
         let path = EnvironmentPath::new(slug, "production");
-        let sight = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
-        assert_eq!(sight.chain[0].secrets, [expected]);
+        let resolved = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
+        assert_eq!(resolved.chain[0].secrets, [expected]);
     }
 }
 
@@ -381,12 +381,12 @@ async fn furnished(store: &dyn Store, world: &World) -> EnvironmentPath {
     EnvironmentPath::new("billing", "near")
 }
 
-fn names(sight: &ResolvedEnvironment) -> Vec<&str> {
-    sight.chain.iter().map(|link| link.environment.name.as_str()).collect()
+fn names(resolved: &ResolvedEnvironment) -> Vec<&str> {
+    resolved.chain.iter().map(|link| link.environment.name.as_str()).collect()
 }
 
-fn keys(sight: &ResolvedEnvironment) -> Vec<Vec<&str>> {
-    sight
+fn keys(resolved: &ResolvedEnvironment) -> Vec<Vec<&str>> {
+    resolved
         .chain
         .iter()
         .map(|link| link.secrets.iter().map(|secret| secret.key.as_str()).collect())

@@ -54,8 +54,8 @@ pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
     let back = ProjectRecord { updated_at: at(90), ..world.project.clone() };
     assert_eq!(seen.projects(owner).await.unwrap(), [back]);
     let path = EnvironmentPath::new(world.project.id, "production");
-    let sight = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
-    assert_eq!(sight.chain[0].secrets, [second]);
+    let resolved = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
+    assert_eq!(resolved.chain[0].secrets, [second]);
     assert_eq!(seen.secret_versions(first.id, u32::MAX, 9).await.unwrap().len(), 1);
     assert_eq!(seen.token_scope(named.id).await.unwrap(), TokenScope::default());
     assert!(seen.deleted_project(world.project.id, at(0), owner).await.unwrap().is_none());

@@ -19,9 +19,9 @@ pub async fn people_see_every_link_in_scope(store: &dyn Store) {
         (&world.owner, Relation::Member(Role::Owner)),
         (&world.member, Relation::Member(Role::Member)),
     ] {
-        let sight = look(&mut *seen, &heir, Principal::User(person.id)).await;
-        assert_eq!(sight.relation, relation);
-        assert_eq!(in_scope(&sight), [true, true]);
+        let resolved = look(&mut *seen, &heir, Principal::User(person.id)).await;
+        assert_eq!(resolved.relation, relation);
+        assert_eq!(in_scope(&resolved), [true, true]);
     }
 }
 
@@ -31,8 +31,8 @@ pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
     let mut seen = read(store).await;
 
     for person in [&world.stranger, &user("unknown")] {
-        let sight = look(&mut *seen, &world.production, Principal::User(person.id)).await;
-        assert_eq!(sight.relation, Relation::None);
+        let resolved = look(&mut *seen, &world.production, Principal::User(person.id)).await;
+        assert_eq!(resolved.relation, Relation::None);
     }
 }
 
@@ -44,10 +44,10 @@ pub async fn a_token_for_everything_holds_everything(store: &dyn Store) {
     let principal = keep(store, &everything, TokenScope::default()).await;
 
     let mut seen = read(store).await;
-    let sight = look(&mut *seen, &heir, principal).await;
+    let resolved = look(&mut *seen, &heir, principal).await;
 
-    assert_eq!(sight.relation, Relation::Token);
-    assert_eq!(in_scope(&sight), [true, true]);
+    assert_eq!(resolved.relation, Relation::Token);
+    assert_eq!(in_scope(&resolved), [true, true]);
     assert_eq!(relation(&mut *seen, &world, principal).await, Relation::Token);
     assert_eq!(seen.projects(principal).await.unwrap(), [world.project]);
 }
@@ -81,9 +81,9 @@ pub async fn a_token_for_all_environments_holds_later_ones(store: &dyn Store) {
 
     let heir = heir(store, &world).await;
 
-    let sight = look(&mut *read(store).await, &heir, principal).await;
-    assert_eq!(sight.relation, Relation::Token);
-    assert_eq!(in_scope(&sight), [true, true]);
+    let resolved = look(&mut *read(store).await, &heir, principal).await;
+    assert_eq!(resolved.relation, Relation::Token);
+    assert_eq!(in_scope(&resolved), [true, true]);
 }
 
 /// A token for some projects has access to those and to no others.
@@ -111,10 +111,10 @@ pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
     let nowhere = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
     let principal = keep(store, &nowhere, TokenScope::default()).await;
 
-    let sight = look(&mut *read(store).await, &world.production, principal).await;
+    let resolved = look(&mut *read(store).await, &world.production, principal).await;
 
-    assert_eq!(sight.relation, Relation::None);
-    assert_eq!(in_scope(&sight), [false]);
+    assert_eq!(resolved.relation, Relation::None);
+    assert_eq!(in_scope(&resolved), [false]);
 }
 
 /// A token for some environments gets the links that are in its scope, wherever they are in the
@@ -135,9 +135,9 @@ pub async fn a_token_holds_the_environments_of_its_scope(store: &dyn Store) {
         (of_both, [true, true]),
         (of_neither, [false, false]),
     ] {
-        let sight = look(&mut *seen, &heir, principal).await;
-        assert_eq!(sight.relation, Relation::Token);
-        assert_eq!(in_scope(&sight), held);
+        let resolved = look(&mut *seen, &heir, principal).await;
+        assert_eq!(resolved.relation, Relation::Token);
+        assert_eq!(in_scope(&resolved), held);
     }
 }
 
@@ -148,10 +148,10 @@ pub async fn a_token_of_another_team_is_a_stranger(store: &dyn Store) {
     let principal = keep(store, &foreign, TokenScope::default()).await;
 
     let mut seen = read(store).await;
-    let sight = look(&mut *seen, &world.production, principal).await;
+    let resolved = look(&mut *seen, &world.production, principal).await;
 
-    assert_eq!(sight.relation, Relation::None);
-    assert_eq!(in_scope(&sight), [false]);
+    assert_eq!(resolved.relation, Relation::None);
+    assert_eq!(in_scope(&resolved), [false]);
     assert_eq!(seen.projects(principal).await.unwrap(), []);
 }
 
@@ -165,9 +165,9 @@ pub async fn a_deleted_token_stands_nowhere(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
 
     for principal in [principal, Principal::Token(token(&world.team, &world.owner).id)] {
-        let sight = look(&mut *seen, &world.production, principal).await;
-        assert_eq!(sight.relation, Relation::None);
-        assert_eq!(in_scope(&sight), [false]);
+        let resolved = look(&mut *seen, &world.production, principal).await;
+        assert_eq!(resolved.relation, Relation::None);
+        assert_eq!(in_scope(&resolved), [false]);
         assert_eq!(relation(&mut *seen, &world, principal).await, Relation::None);
         assert_eq!(seen.projects(principal).await.unwrap(), []);
     }
@@ -207,8 +207,8 @@ pub async fn a_token_outlives_its_environments_and_holds_none(store: &dyn Store)
     assert_eq!(seen.token(of_staging.id).await.unwrap(), Some(of_staging.clone()));
     assert_eq!(seen.token_scope(of_staging.id).await.unwrap(), TokenScope::default());
     assert_eq!(seen.environments(world.project.id, principal).await.unwrap(), []);
-    let sight = look(&mut *seen, &world.production, principal).await;
-    assert_eq!((sight.relation, in_scope(&sight)), (Relation::Token, vec![false]));
+    let resolved = look(&mut *seen, &world.production, principal).await;
+    assert_eq!((resolved.relation, in_scope(&resolved)), (Relation::Token, vec![false]));
 }
 
 /// A deletion removes the deleted resource from scopes, and leaves the rest.
@@ -270,6 +270,6 @@ async fn relation(seen: &mut dyn Reads, world: &World, principal: Principal) -> 
     seen.project(&world.project.id.into(), principal).await.unwrap().unwrap().relation
 }
 
-fn in_scope(sight: &ResolvedEnvironment) -> Vec<bool> {
-    sight.chain.iter().map(|link| link.in_scope).collect()
+fn in_scope(resolved: &ResolvedEnvironment) -> Vec<bool> {
+    resolved.chain.iter().map(|link| link.in_scope).collect()
 }

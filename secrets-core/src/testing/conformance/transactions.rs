@@ -96,12 +96,12 @@ pub async fn a_commit_makes_everything_seen(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
 
     let path = EnvironmentPath::new("new", "new");
-    let sight = seen
+    let resolved = seen
         .resolve_environment(&path, Principal::User(alice.id), Selection::All)
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(sight.chain[0].secrets, [new_secret]);
+    assert_eq!(resolved.chain[0].secrets, [new_secret]);
     assert_eq!(seen.token(new_token.id).await.unwrap(), Some(new_token));
     assert_eq!(
         seen.audit_entries(&AuditFilter::newest(new_team.id, 1)).await.unwrap(),

@@ -12,6 +12,7 @@ use secrets_core::jwt::{FixedVerifier, Keys};
 use secrets_core::model::Clock;
 use secrets_core::ports::identity::IdentityVerifier;
 use secrets_core::ports::mail::Mail;
+#[cfg(feature = "aws")]
 use secrets_core::ports::rotator::DatabaseRotator;
 use secrets_core::ports::rotators::Rotators;
 use secrets_core::ports::webhooks::WebhookSender;
@@ -101,17 +102,12 @@ pub(super) fn rotators(options: &Options, clock: &Arc<dyn Clock>) -> Rotators {
     debug::arm();
     let gate = Arc::new(Dialer::new(options.egress.clone()));
     let rotators = drivers::direct(&gate, Arc::new(TokioTimer));
-    Rotators { timings: debug::timings(), proxied: proxied(clock), ..rotators }
-}
-
-#[cfg(feature = "aws")]
-fn proxied(clock: &Arc<dyn Clock>) -> Option<Arc<dyn DatabaseRotator>> {
-    Some(Arc::new(LambdaRotator::new(Arc::new(AwsInvoker::new()), Arc::clone(clock))))
-}
-
-#[cfg(not(feature = "aws"))]
-fn proxied(_: &Arc<dyn Clock>) -> Option<Arc<dyn DatabaseRotator>> {
-    None
+    #[cfg(feature = "aws")]
+    let proxied: Option<Arc<dyn DatabaseRotator>> =
+        Some(Arc::new(LambdaRotator::new(Arc::new(AwsInvoker::new()), Arc::clone(clock))));
+    #[cfg(not(feature = "aws"))]
+    let (proxied, _) = (None, clock);
+    Rotators { timings: debug::timings(), proxied, ..rotators }
 }
 
 /// Creates the webhook sender, which connects only to destinations permitted by the policy.

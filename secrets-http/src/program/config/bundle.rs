@@ -67,18 +67,13 @@ pub(super) fn command() -> Command {
 }
 
 fn open() -> Command {
+    let path = || value_parser!(PathBuf);
     let file = |name: &'static str, help: &'static str| {
-        let path = value_parser!(PathBuf);
-        Arg::new(name).long(name).value_name("PATH").help(help).value_parser(path)
+        Arg::new(name).long(name).value_name("PATH").help(help).value_parser(path())
     };
     Command::new("open")
         .about("Verify a bundle completely, then print its secrets")
-        .arg(
-            Arg::new("FILE")
-                .help("Path of the bundle")
-                .required(true)
-                .value_parser(value_parser!(PathBuf)),
-        )
+        .arg(Arg::new("FILE").help("Path of the bundle").required(true).value_parser(path()))
         .arg(file("key-file", "File with the bundle key (scbk_…)"))
         .arg(file("passphrase-file", "File with the passphrase, on one line"))
         .arg(file("private-key-file", "File with your private key (scbx_…); requires --signer"))
