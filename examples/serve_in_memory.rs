@@ -42,6 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         envelope: Envelope::Named,
         options: AcceptOptions::default(),
         tls: None,
+        runs_jobs: true,
     };
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout();

@@ -112,6 +112,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
         envelope: Envelope::Named,
         options: AcceptOptions::default(),
         tls: None,
+        runs_jobs: true,
     };
     tokio::spawn(server.run(listener, pending()));
     let request =

@@ -10,7 +10,7 @@ use secrets_core::clock::Clock;
 use secrets_core::links::BaseUrl;
 use secrets_core::outbox::Channel;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::accept::{self, AcceptOptions, Drained};
@@ -48,6 +48,9 @@ pub struct Server {
     pub options: AcceptOptions,
     /// TLS, where the server speaks it itself.
     pub tls: Option<TlsAcceptor>,
+    /// Whether the server runs the background jobs too. A server without them never sends, rotates
+    /// or purges by itself, and its health check fails after a minute.
+    pub runs_jobs: bool,
 }
 
 impl Server {
@@ -74,20 +77,20 @@ impl Server {
             stop.await;
             stopping.stop();
         };
-        let rotations = tokio::spawn(jobs::rotate(Arc::clone(&self.service)));
-        let deliveries =
-            [(Channel::Mail, MAILS), (Channel::Webhooks, WEBHOOKS)].map(|(channel, most)| {
-                tokio::spawn(jobs::deliver(Arc::clone(&self.service), channel, most))
-            });
-        let jobs = tokio::spawn(scheduler.run(Arc::clone(&self.service)));
+        let mut jobs = JoinSet::new();
+        if self.runs_jobs {
+            jobs.spawn(jobs::rotate(Arc::clone(&self.service)));
+            for (channel, most) in [(Channel::Mail, MAILS), (Channel::Webhooks, WEBHOOKS)] {
+                jobs.spawn(jobs::deliver(Arc::clone(&self.service), channel, most));
+            }
+            jobs.spawn(scheduler.run(Arc::clone(&self.service)));
+        }
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
             let host = Arc::clone(&host);
             async move { host.answer(request, peer.ip()).await }
         };
         let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
-        rotations.abort();
-        deliveries.iter().for_each(JoinHandle::abort);
-        jobs.abort();
+        jobs.abort_all();
         jobs::report("write uses of tokens", self.service.write_token_uses().await);
         Ok(drained)
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{TimeDelta, TimeZone, Utc};
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use secrets_core::access::Role;
 use secrets_core::clock::{Clock, ManualClock};
 use secrets_core::crypto::{Key, StaticRootKey};
@@ -29,6 +28,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::forged::forged;
 use crate::mailer::{RecordingMailer, sent_by};
 use crate::rotations::quick;
 use crate::stores::Kind;
@@ -79,6 +79,7 @@ pub struct Build {
     envelope: Envelope,
     timings: Timings,
     sends_mail: bool,
+    runs_jobs: bool,
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
@@ -101,6 +102,7 @@ impl Build {
             envelope: Envelope::Named,
             timings: Timings { budget: PATIENCE, ..Timings::default() },
             sends_mail: false,
+            runs_jobs: true,
             webhooks: None,
         }
     }
@@ -161,6 +163,13 @@ impl Build {
         self
     }
 
+    /// Background jobs, which go by real time, do not run beside the test.
+    #[must_use]
+    pub fn without_jobs(mut self) -> Self {
+        self.runs_jobs = false;
+        self
+    }
+
     /// Starts it.
     pub async fn start(self) -> App {
         let held = self.kind.open().await;
@@ -183,7 +192,7 @@ impl Build {
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
-        let seen = (self.proxies, self.public_url, self.envelope);
+        let seen = (self.proxies, self.public_url, self.envelope, self.runs_jobs);
         let (address, stop) = serve(&service, clock.clone(), self.rates, seen).await;
         App {
             kind: self.kind,
@@ -211,7 +220,7 @@ async fn serve(
     service: &Arc<Service>,
     clock: Arc<ManualClock>,
     rates: Rates,
-    (proxies, public_url, envelope): (Networks, Option<BaseUrl>, Envelope),
+    (proxies, public_url, envelope, runs_jobs): (Networks, Option<BaseUrl>, Envelope, bool),
 ) -> (SocketAddr, Stop) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -225,6 +234,7 @@ async fn serve(
         envelope,
         options: AcceptOptions::default(),
         tls: None,
+        runs_jobs,
     };
     let running = tokio::spawn(async move {
         let stopped = async { drop(stopped.await) };
@@ -272,7 +282,7 @@ impl App {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
         let rates = Rates { per_address: 0, per_principal: 0 };
-        let seen = (Networks::default(), None, Envelope::Named);
+        let seen = (Networks::default(), None, Envelope::Named, true);
         let (address, stop) = serve(&service, self.clock.clone(), rates, seen).await;
         Self {
             kind: self.kind,
@@ -372,17 +382,6 @@ impl App {
     pub fn wait(&self, by: TimeDelta) {
         self.clock.advance(by);
     }
-}
-
-/// What stands before the 32 bytes of a seed in a PKCS#8 document (RFC 8410, section 7).
-const PKCS8_PREFIX: [u8; 16] =
-    [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-
-/// Claims, signed with the Ed25519 key of this seed.
-fn forged(seed: &[u8; 32], claims: &serde_json::Value) -> String {
-    let pkcs8 = [PKCS8_PREFIX.as_slice(), seed].concat();
-    let key = EncodingKey::from_ed_der(&pkcs8);
-    jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), claims, &key).unwrap()
 }
 
 impl Drop for App {

@@ -66,6 +66,7 @@ pub(super) async fn until_stopped(
         envelope: settings.envelope,
         options: AcceptOptions { uncounted, ..AcceptOptions::default() },
         tls,
+        runs_jobs: true,
     };
     // The listener is bound: what connects from now on is answered.
     let _ = writeln!(io::stderr(), "listening on {scheme}://{address}");
