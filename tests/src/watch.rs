@@ -65,9 +65,11 @@ impl Watch {
         Event { id: field("id:"), data: serde_json::from_str(&field("data:")).unwrap() }
     }
 
-    /// Whether nothing comes for so many seconds.
+    /// Whether no event comes for so many seconds; comments, which keep the connection alive, may.
     pub async fn is_silent(&mut self, seconds: u64) -> bool {
-        timeout(Duration::from_secs(seconds), self.block()).await.is_err()
+        let event =
+            async { while self.block().await.is_some_and(|block| block.starts_with(':')) {} };
+        timeout(Duration::from_secs(seconds), event).await.is_err()
     }
 
     async fn block(&mut self) -> Option<String> {
