@@ -210,6 +210,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_committed_survives_a_loss_of_power() {
+        let (store, _folder) = opened().await;
+
+        let synchronous = sqlx::query_scalar::<_, i64>("PRAGMA synchronous");
+        let journal = sqlx::query_scalar::<_, String>("PRAGMA journal_mode");
+
+        // FULL: each commit waits for the disk.
+        assert_eq!(synchronous.fetch_one(&store.writers).await.unwrap(), 2);
+        assert_eq!(journal.fetch_one(&store.writers).await.unwrap(), "wal");
+    }
+
+    #[tokio::test]
     async fn the_files_are_their_owners_alone() {
         let (store, folder) = opened().await;
         World::build(&store).await;
