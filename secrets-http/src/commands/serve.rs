@@ -68,26 +68,33 @@ pub(super) async fn until_stopped(
         tls,
         runs_jobs: true,
     };
+    let stop = told_to_stop();
     // The listener is bound: what connects from now on is answered.
     let _ = writeln!(io::stderr(), "listening on {scheme}://{address}");
-    let drained = server.run(listener, told_to_stop()).await.map_err(|error| {
+    let drained = server.run(listener, stop).await.map_err(|error| {
         Failure::new(Exit::Configuration, format!("the table of routes is wrong: {error}"))
     })?;
     tracing::info!(cut = drained.cut, "stopped");
     Ok(())
 }
 
-/// Returns on SIGTERM or SIGINT.
-async fn told_to_stop() {
-    let wait = |kind| async move {
-        match signal(kind) {
-            Ok(mut signal) => drop(signal.recv().await),
-            // Then only SIGKILL stops us.
-            Err(_) => pending().await,
+/// Returns on SIGTERM or SIGINT, from the call on: not only once the future is polled.
+fn told_to_stop() -> impl Future<Output = ()> {
+    let wait = |kind| {
+        let signal = signal(kind);
+        async move {
+            match signal {
+                Ok(mut signal) => drop(signal.recv().await),
+                // Then only SIGKILL stops us.
+                Err(_) => pending().await,
+            }
         }
     };
-    tokio::select! {
-        () = wait(SignalKind::terminate()) => {}
-        () = wait(SignalKind::interrupt()) => {}
+    let (terminate, interrupt) = (wait(SignalKind::terminate()), wait(SignalKind::interrupt()));
+    async move {
+        tokio::select! {
+            () = terminate => {}
+            () = interrupt => {}
+        }
     }
 }
