@@ -1,18 +1,17 @@
-// A real OpenID provider for the tests: `node provider.mjs PORT KEY...`, a KEY being a number that
-// names a signing key. The first one signs, all are published. Started again with other numbers on
+// A real OpenID provider for the tests: `node provider.mjs FOLDER PORT KEY...`, a KEY being a number
+// that names a signing key, which is kept in the folder. The first one signs, all are published. Started again with other numbers on
 // the same port, it has rolled its keys over.
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Provider } from 'oidc-provider';
 
-const [port, ...names] = process.argv.slice(2);
+const [folder, port, ...names] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;
 
 // A key of the same name is the same key in the next start of this provider.
 function key(name) {
-  const file = join(tmpdir(), `secrets-test-provider-${port}-${name}.json`);
+  const file = join(folder, `secrets-test-provider-${port}-${name}.json`);
   if (!existsSync(file)) {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const kid = createHash('sha256').update(`${port} ${name}`).digest('hex').slice(0, 16);

@@ -142,9 +142,10 @@ mod tests {
     use crate::error::Cause;
     use crate::store::{SecretRecord, Store, StoreError};
     use crate::testing::fixtures::{World, secret};
+    use crate::testing::folder;
 
     async fn opened() -> (SqlStore, TempDir) {
-        let folder = TempDir::new().unwrap();
+        let folder = TempDir::new_in(folder()).unwrap();
         (open(&folder.path().join("secrets.db")).await.unwrap(), folder)
     }
 
