@@ -3,7 +3,8 @@ use secrets_core::crypto::{Key, Plaintext};
 use secrets_core::model::{EnvironmentPath, Identity, Origin};
 use secrets_core::projects::{CreateProject, NewProject};
 use secrets_core::secrets::{CreateSecret, GetSecret, KeyRef, NewSecret};
-use secrets_core::{Service, store};
+use secrets_core::service::Service;
+use secrets_core::store;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

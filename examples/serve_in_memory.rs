@@ -7,7 +7,7 @@ use std::future::pending;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use secrets_core::Service;
+use secrets_core::service::Service;
 use secrets_core::crypto::Key;
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{Clock, SystemClock};
@@ -39,6 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         envelope: Envelope::Named,
         options: AcceptOptions::default(),
         tls: None,
+        workers: secrets_core::workers::all(),
     };
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let mut out = std::io::stdout();

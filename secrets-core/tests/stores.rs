@@ -19,10 +19,11 @@ mod sqlite {
     use std::sync::Arc;
 
     use secrets_core::store::{Store, sql};
+    use secrets_core::testing::folder;
     use tempfile::TempDir;
 
     async fn open() -> (Arc<dyn Store>, TempDir) {
-        let folder = TempDir::new().unwrap();
+        let folder = TempDir::new_in(folder()).unwrap();
         let store = sql::sqlite::open(&folder.path().join("secrets.db")).await.unwrap();
         (Arc::new(store), folder)
     }

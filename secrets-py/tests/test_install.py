@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import TARGET
 from test_readme import SNIPPETS
 
 WHEEL = os.environ.get("SECRETS_TEST_WHEEL", "")
@@ -56,9 +57,18 @@ def runs(python: list[str]) -> bool:
         return False
 
 
+def home() -> Path:
+    """A folder under the target folder; where somebody else cannot reach that, /tmp must do."""
+    base = TARGET / "test/tmp"
+    base.mkdir(parents=True, exist_ok=True)
+    path = [base, *base.parents]
+    is_open = os.getuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in path)
+    return Path(tempfile.mkdtemp(dir=base if is_open else "/tmp"))
+
+
 @pytest.fixture
 def user() -> Iterator[User]:
-    folder = Path(tempfile.mkdtemp())
+    folder = home()
     yield User(folder)
     shutil.rmtree(folder)
 

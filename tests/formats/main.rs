@@ -99,7 +99,7 @@ impl Written {
         };
         let secrets: Vec<_> = values().into_iter().filter(fits).collect();
         assert!(secrets.len() >= least, "{format} carries only {}", secrets.len());
-        let folder = TempDir::new().unwrap();
+        let folder = TempDir::new_in(secrets_core::testing::folder()).unwrap();
         let text = format.write(&secrets, &name).unwrap();
         fs::write(folder.path().join("secrets"), text.as_bytes()).unwrap();
         let expected = secrets

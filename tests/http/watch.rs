@@ -46,6 +46,24 @@ async fn a_watch_begins_with_the_revision_and_tells_of_changes(app: App) {
     assert!(watch.is_silent(5).await);
 }
 
+async fn a_watch_tells_of_changes_however_far_they_are_inherited_from(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.environment(&web, "root", None).await;
+    alice.environment(&web, "grandparent", Some("root")).await;
+    alice.environment(&web, "parent", Some("grandparent")).await;
+    alice.environment(&web, "preview", Some("parent")).await;
+    let (mut watch, first) = begin(&alice, &paths::watch(&web, "preview")).await;
+
+    alice.secret(&web, "grandparent", "KEY", "kvc_value").await;
+    let of_grandparent = told(&mut watch).await;
+    alice.secret(&web, "root", "KEY", "kvc_value").await;
+    let of_root = told(&mut watch).await;
+
+    assert_ne!(first, of_grandparent);
+    assert_ne!(of_grandparent, of_root);
+}
+
 async fn a_watch_is_a_stream_of_events_that_nobody_keeps(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
@@ -123,6 +141,28 @@ async fn a_watch_ends_when_the_sign_in_does(app: App) {
     assert_eq!(watch.next(20).await, None);
 }
 
+async fn a_watch_ends_when_the_right_to_read_does(app: App) {
+    let alice = app.person("alice").await;
+    let (bob, carol) = (app.person("bob").await, app.person("carol").await);
+    for member in [&bob, &carol] {
+        app.join(&alice.team, &member.id, Role::Member).await;
+    }
+    let web = alice.project("Web").await;
+    let path = paths::watch(&web, "staging");
+    let (mut of_bob, _) = begin(&bob, &path).await;
+    let (mut of_carol, _) = begin(&carol, &path).await;
+    let (mut of_alice, _) = begin(&alice, &path).await;
+
+    alice.delete(&format!("/api/v1/teams/{}/members/{}", alice.team, bob.id)).await.is(204);
+    let none = json!({ "role": "none" });
+    alice.put(&paths::permission(&web, "staging", &carol.id), &none).await.is(200);
+
+    assert_eq!(of_bob.next(20).await, None);
+    assert_eq!(of_carol.next(20).await, None);
+    alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    told(&mut of_alice).await;
+}
+
 async fn five_watches_of_one_are_enough(app: App) {
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
     app.join(&alice.team, &bob.id, Role::Member).await;
@@ -177,12 +217,14 @@ async fn a_key_may_be_called_watch(app: App) {
 
 on_every_store![
     a_watch_begins_with_the_revision_and_tells_of_changes,
+    a_watch_tells_of_changes_however_far_they_are_inherited_from,
     a_watch_is_a_stream_of_events_that_nobody_keeps,
     a_change_on_another_node_is_told,
     who_comes_back_is_told_what_was_missed,
     a_watch_ends_with_its_environment,
     a_watch_ends_when_its_token_does,
     a_watch_ends_when_the_sign_in_does,
+    a_watch_ends_when_the_right_to_read_does,
     five_watches_of_one_are_enough,
     who_may_not_read_does_not_watch,
     a_key_may_be_called_watch,

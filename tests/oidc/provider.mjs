@@ -1,18 +1,17 @@
-// A real OpenID provider for the tests: `node provider.mjs PORT KEY...`. KEY is a number that names a
-// signing key. The first key signs, all keys are published. A restart on the same port with other
-// numbers is a key rollover.
+// A real OpenID provider for the tests: `node provider.mjs FOLDER PORT KEY...`. KEY is a number that
+// names a signing key, which is stored in FOLDER. The first key signs, all keys are published. A
+// restart on the same port with other numbers is a key rollover.
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Provider } from 'oidc-provider';
 
-const [port, ...names] = process.argv.slice(2);
+const [folder, port, ...names] = process.argv.slice(2);
 const issuer = `http://127.0.0.1:${port}`;
 
 // Derives the key from its name, so that it is the same after a restart.
 function key(name) {
-  const file = join(tmpdir(), `secrets-test-provider-${port}-${name}.json`);
+  const file = join(folder, `secrets-test-provider-${port}-${name}.json`);
   if (!existsSync(file)) {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const kid = createHash('sha256').update(`${port} ${name}`).digest('hex').slice(0, 16);

@@ -25,6 +25,7 @@ impl Provider {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("oidc");
         let mut child = Command::new("node")
             .arg("provider.mjs")
+            .arg(secrets_core::testing::folder())
             .arg(port.to_string())
             .args(keys)
             .current_dir(folder)

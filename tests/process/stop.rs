@@ -33,3 +33,13 @@ async fn a_request_under_way_is_answered_before_the_end() {
         }
     }
 }
+
+#[test]
+fn a_program_that_says_it_listens_can_be_stopped() {
+    let mut program =
+        Program::serve("stop_early", &folder("stop_early").join("secrets.db")).start();
+
+    let status = program.terminate(Duration::from_secs(15));
+
+    assert_eq!(status.code(), Some(0), "{status}");
+}

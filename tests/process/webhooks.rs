@@ -91,7 +91,7 @@ async fn the_published_libraries_verify_what_is_sent() {
     let taken = receiver.wait_for(1).await.remove(0);
     let forged = taken.body.replace("main-db", "other-db");
     for (body, is_ours) in [(taken.body.as_str(), true), (forged.as_str(), false)] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(secrets_core::testing::folder()).unwrap();
         let file = written(folder.path(), &world.secret, &taken, body);
         for mut verifier in verifiers() {
             let output = verifier.arg(&file).stdin(Stdio::null()).output().unwrap();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{TimeDelta, TimeZone, Utc};
-use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use secrets_core::Service;
+use secrets_core::service::Service;
+use secrets_core::workers;
 use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::engine::{Options, Ports};
 use secrets_core::jwt::{DevKey, FixedVerifier};
@@ -27,6 +27,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::forged::forged;
 use crate::mailer::{RecordingMailer, sent_by};
 use crate::rotations::quick;
 use crate::stores::Kind;
@@ -77,6 +78,7 @@ pub struct Build {
     envelope: Envelope,
     timings: Timings,
     sends_mail: bool,
+    runs_workers: bool,
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
@@ -99,6 +101,7 @@ impl Build {
             envelope: Envelope::Named,
             timings: Timings { budget: ROTATION_BUDGET, ..Timings::default() },
             sends_mail: false,
+            runs_workers: true,
             webhooks: None,
         }
     }
@@ -159,7 +162,14 @@ impl Build {
         self
     }
 
-    /// Starts the server.
+    /// Runs no background work, which goes by real time, beside the test.
+    #[must_use]
+    pub fn without_workers(mut self) -> Self {
+        self.runs_workers = false;
+        self
+    }
+
+    /// Starts it.
     pub async fn start(self) -> App {
         let held = self.kind.open().await;
         let clock =
@@ -182,7 +192,7 @@ impl Build {
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
-        let seen = (self.proxies, self.public_url, self.envelope);
+        let seen = (self.proxies, self.public_url, self.envelope, self.runs_workers);
         let (address, stop) = serve(&service, clock.clone(), self.rates, seen).await;
         App {
             kind: self.kind,
@@ -210,7 +220,7 @@ async fn serve(
     service: &Arc<Service>,
     clock: Arc<ManualClock>,
     rates: Rates,
-    (proxies, public_url, envelope): (Networks, Option<BaseUrl>, Envelope),
+    (proxies, public_url, envelope, runs_workers): (Networks, Option<BaseUrl>, Envelope, bool),
 ) -> (SocketAddr, Stop) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -224,6 +234,7 @@ async fn serve(
         envelope,
         options: AcceptOptions::default(),
         tls: None,
+        workers: if runs_workers { workers::all() } else { Vec::new() },
     };
     let running = tokio::spawn(async move {
         let stopped = async { drop(stopped.await) };
@@ -272,7 +283,7 @@ impl App {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
         let rates = Rates { per_address: 0, per_principal: 0 };
-        let seen = (Networks::default(), None, Envelope::Named);
+        let seen = (Networks::default(), None, Envelope::Named, true);
         let (address, stop) = serve(&service, self.clock.clone(), rates, seen).await;
         Self {
             kind: self.kind,
@@ -376,17 +387,6 @@ impl App {
     pub fn wait(&self, by: TimeDelta) {
         self.clock.advance(by);
     }
-}
-
-/// Bytes before the 32 bytes of a seed in a PKCS#8 document (RFC 8410, section 7).
-const PKCS8_PREFIX: [u8; 16] =
-    [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-
-/// Signs claims with the Ed25519 key of this seed.
-fn forged(seed: &[u8; 32], claims: &serde_json::Value) -> String {
-    let pkcs8 = [PKCS8_PREFIX.as_slice(), seed].concat();
-    let key = EncodingKey::from_ed_der(&pkcs8);
-    jsonwebtoken::encode(&Header::new(Algorithm::EdDSA), claims, &key).unwrap()
 }
 
 impl Drop for App {

@@ -5,6 +5,7 @@
 mod app;
 mod audit;
 mod dump;
+mod forged;
 mod mailer;
 mod outage;
 pub mod paths;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store};
+use secrets_core::testing::folder;
 use secrets_core::testing::postgres::TestDatabase;
 use tempfile::TempDir;
 
@@ -41,7 +42,7 @@ impl Kind {
         let (location, guard): (_, Box<dyn Any + Send + Sync>) = match self {
             Self::Memory => (String::new(), Box::new(())),
             Self::Sqlite => {
-                let folder = Searched(tempfile::tempdir().unwrap());
+                let folder = Searched(TempDir::new_in(folder()).unwrap());
                 let path = folder.0.path().join("secrets.db");
                 (path.display().to_string(), Box::new(folder))
             }

@@ -64,9 +64,12 @@ impl Watch {
         Event { id: field("id:"), data: serde_json::from_str(&field("data:")).unwrap() }
     }
 
-    /// True if nothing arrives for this number of seconds.
+    /// True if no event arrives for this number of seconds. Comments, which keep the connection open,
+    /// may arrive.
     pub async fn is_silent(&mut self, seconds: u64) -> bool {
-        timeout(Duration::from_secs(seconds), self.block()).await.is_err()
+        let event =
+            async { while self.block().await.is_some_and(|block| block.starts_with(':')) {} };
+        timeout(Duration::from_secs(seconds), event).await.is_err()
     }
 
     async fn block(&mut self) -> Option<String> {

@@ -195,10 +195,12 @@ class Writer:
         key = ref.hkdf(self.file_key, self.salt, "scb1/payload")
         return AESGCM(key).encrypt(chunk_nonce(number, is_last), plain, b"")
 
-    def file(self, header: bytes, chunks: bytes, signing: bytes | None = None) -> bytes:
+    def file(
+        self, header: bytes, chunks: bytes, signing: bytes | None = None, mac: bytes | None = None
+    ) -> bytes:
         """File of a header and chunks, with mac and signature."""
         head = MAGIC + b"\1" + len(header).to_bytes(4) + header
-        head += header_mac(self.file_key, self.salt, head)
+        head += mac or header_mac(self.file_key, self.salt, head)
         key = Ed25519PrivateKey.from_private_bytes(signing or self.signing)
         return head + key.sign(signed(head, chunks)) + chunks
 

@@ -539,6 +539,32 @@ def refuse_costs(make: Maker) -> None:
         make.refuse(name, "malformed", writer.seal(b"[]"), unlock=unlock)
 
 
+def signed_by_strangers(make: Maker) -> None:
+    """Headers changed by somebody who has no key to the bundle: the mac stays, the signer is theirs."""
+    forger = make.fixed("bundle forger", 32)
+
+    def signed_anew(writer: bundle.Writer, **header: object) -> bytes:
+        whole = writer.seal(compact(THREE))
+        length = int.from_bytes(whole[9:13])
+        mac, chunks = whole[13 + length :][:32], whole[109 + length :]
+        changed = copy.deepcopy(writer)
+        changed.signing = forger
+        changed.header |= header
+        return changed.file(changed.header_json(), chunks, mac=mac)
+
+    later = {"expires": "2027-01-01T00:00:00Z"}
+    expires = make.raw("expires", expires="2026-01-01T00:01:00Z")
+    make.refuse("a later end, signed by a stranger", "tampered", signed_anew(expires, **later), now=NOW + 60)
+    number = {"seq": HEADER["seq"] + 1}
+    make.refuse("a higher number, signed by a stranger", "tampered", signed_anew(make.raw(), **number),
+                at_least=HEADER["seq"] + 1)  # fmt: skip
+    phrase = make.writer("passphrase", expires="2026-01-01T00:01:00Z")
+    phrase.passphrase(PASSPHRASE, make.fixed("bundle argon2 salt", 16), **LEAST)
+    unlock = {"type": "passphrase", "text": PASSPHRASE}
+    make.refuse("for a passphrase, a later end, signed by a stranger", "tampered",
+                signed_anew(phrase, **later), unlock=unlock, now=NOW + 60)  # fmt: skip
+
+
 def keys(make: Maker) -> list[Vector]:
     """Keys and their text forms."""
 
@@ -583,4 +609,5 @@ def sections(fixed: Fixed) -> dict[str, list[Vector]]:
     damaged(make)
     headers(make)
     made_in_rust(make)
+    signed_by_strangers(make)
     return {"vectors": make.vectors, "keys": keys(make)}

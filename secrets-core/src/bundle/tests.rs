@@ -1,8 +1,11 @@
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use chrono::TimeDelta;
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use super::format::{Header, MAC, PREFIX, SIGNATURE};
+use super::seal::signed;
 use super::*;
 use crate::crypto::{Passphrase, Plaintext};
 
@@ -191,6 +194,47 @@ fn a_signer_that_is_named_must_be_the_one() {
 
     assert_eq!(all(&Opener { signer: other, ..made.opener() }, &made.file), Err("untrusted"));
     assert_eq!(all(&Opener { signer: None, ..made.opener() }, &made.file), Ok(secrets()));
+}
+
+/// The bundle with another header, signed by a stranger: all that one can do who cannot open it.
+fn signed_anew(file: &[u8], change: impl FnOnce(&mut About)) -> Vec<u8> {
+    let length = u32::from_be_bytes(file[PREFIX - 4..PREFIX].try_into().unwrap());
+    let (head, rest) = file.split_at(PREFIX + usize::try_from(length).unwrap());
+    let (mac, chunks) = (&rest[..MAC], &rest[MAC + SIGNATURE..]);
+    let stranger = SigningKey::generate();
+    let mut header = Header::read(&head[PREFIX..]).unwrap();
+    header.signer = stranger.signer().bytes();
+    change(&mut header.about);
+    let header = header.write().unwrap();
+    let length = u32::try_from(header.len()).unwrap().to_be_bytes();
+    let head = [&head[..PREFIX - 4], &length, &header, mac].concat();
+    let message = signed(&Sha256::digest(&head).into(), &Sha256::digest(chunks).into());
+    [head.as_slice(), &stranger.sign(&message), chunks].concat()
+}
+
+#[test]
+fn a_bundle_that_a_stranger_signed_anew_is_tampered() {
+    let passphrase = || Passphrase::new("correct horse".to_owned()).unwrap();
+    let wanted = vec![NewRecipient::Raw {}, NewRecipient::Passphrase { passphrase: passphrase() }];
+    let (recipients, key) = Recipients::prepare(wanted).unwrap();
+    let key = key.unwrap().reveal();
+    let expires_at = Some(now() + TimeDelta::seconds(60));
+    let expiring = About { expires_at, ..about() };
+    let file = seal(&expiring, &secrets(), &recipients, &SigningKey::generate()).unwrap();
+
+    for change in [
+        |about: &mut About| about.expires_at = None,
+        |about: &mut About| about.expires_at = Some(now() + TimeDelta::days(365)),
+        |about: &mut About| about.seq += 1,
+        |_: &mut About| {},
+    ] {
+        let forged = signed_anew(&file, change);
+        for unlock in [Unlock::Key(key.parse().unwrap()), Unlock::Passphrase(passphrase())] {
+            let opener = Opener { unlock, signer: None, at_least: 0, now: now() };
+            assert_eq!(all(&opener, &file), Ok(secrets()));
+            assert_eq!(all(&opener, &forged), Err("tampered"));
+        }
+    }
 }
 
 #[test]

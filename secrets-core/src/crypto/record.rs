@@ -220,6 +220,7 @@ fn bucket_size(length: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Key;
     use super::*;
 
     #[test]
@@ -234,6 +235,44 @@ mod tests {
             (65_536, 67_584),
         ] {
             assert_eq!(bucket_size(value + 4), inner, "{value}");
+        }
+    }
+
+    fn id<T: From<Uuid>>(number: u128) -> T {
+        Uuid::from_u128(number).into()
+    }
+
+    #[test]
+    fn a_record_opens_in_its_own_context_alone() {
+        let bits = Key::generate();
+        let key = |version| ProjectKey::new(&bits, version);
+        let own = RecordContext {
+            purpose: Purpose::Value,
+            hidden: false,
+            instance: id(1),
+            project: id(2),
+            environment: Some(id(3)),
+            object: id(4),
+            key: "KEY",
+            version: 5,
+        };
+        let value = Plaintext::new("kvc_value".to_owned()).unwrap();
+        let sealed = Sealed::seal(&key(6), &own, &value);
+
+        assert!(sealed.open(&key(6), &own).is_ok_and(|opened| opened == value));
+        assert!(sealed.open(&key(7), &own).is_err());
+        for (field, other) in [
+            ("purpose", RecordContext { purpose: Purpose::Description, ..own }),
+            ("hidden", RecordContext { hidden: true, ..own }),
+            ("instance", RecordContext { instance: id(9), ..own }),
+            ("project", RecordContext { project: id(9), ..own }),
+            ("environment", RecordContext { environment: Some(id(9)), ..own }),
+            ("no environment", RecordContext { environment: None, ..own }),
+            ("object", RecordContext { object: id(9), ..own }),
+            ("key", RecordContext { key: "OTHER", ..own }),
+            ("version", RecordContext { version: 6, ..own }),
+        ] {
+            assert!(sealed.open(&key(6), &other).is_err(), "{field}");
         }
     }
 }

@@ -31,7 +31,7 @@
 //!
 //! ```text
 //! async fn open() -> (Arc<dyn Store>, TempDir) { … }
-//! secrets_core::store_conformance!(open);
+//! crate::store_conformance!(open);
 //! ```
 //!
 //! `open` returns an empty store for each test, and a guard that keeps its database alive. Run the

@@ -7,7 +7,10 @@
 
 pub mod conformance;
 pub mod fixtures;
+mod folder;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod rotator;
 pub mod rotators;
+
+pub use folder::folder;

@@ -29,22 +29,16 @@ impl TokenUses {
         }
     }
 
-    /// Writes the pending uses. If that fails, they stay pending.
+    /// Writes the pending uses. If that fails, or is cancelled half-way, they stay pending.
     pub(crate) async fn write(&self, store: &dyn Store) -> StoreResult<()> {
-        let uses = std::mem::take(&mut *lock(&self.0));
+        let uses = lock(&self.0).clone();
         if uses.is_empty() {
             return Ok(());
         }
-        let written = write(store, &uses).await;
-        if written.is_err() {
-            let mut newer = lock(&self.0);
-            for (token, used) in uses {
-                if newer.len() < MAX_PENDING {
-                    newer.entry(token).or_insert(used);
-                }
-            }
-        }
-        written
+        write(store, &uses).await?;
+        // Uses that were added meanwhile are written the next time.
+        lock(&self.0).retain(|token, used| uses.get(token) != Some(used));
+        Ok(())
     }
 }
 
@@ -69,4 +63,47 @@ async fn write(store: &dyn Store, uses: &HashMap<TokenId, TokenUse>) -> StoreRes
         tx.record_token_use(*token, *used).await?;
     }
     tx.commit().await
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use async_trait::async_trait;
+
+    use super::*;
+    use crate::model::Time;
+    use crate::store::{MemoryStore, Reads, Tx};
+    use crate::testing::fixtures::{at, team, token, user};
+
+    /// A store whose transactions never begin.
+    struct Stuck;
+
+    #[async_trait]
+    impl Store for Stuck {
+        async fn read(&self) -> StoreResult<Box<dyn Reads>> {
+            std::future::pending().await
+        }
+
+        async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+            std::future::pending().await
+        }
+
+        async fn ping(&self) -> StoreResult<Option<Time>> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_is_given_up_loses_no_use() {
+        let (uses, creator) = (TokenUses::default(), user("alice"));
+        let token = token(&team(&creator, "ops"), &creator);
+        uses.remember(&token, TokenUse { at: at(1), address: None });
+
+        let given_up = tokio::time::timeout(Duration::ZERO, uses.write(&Stuck)).await;
+
+        assert!(given_up.is_err());
+        assert!(lock(&uses.0).contains_key(&token.id));
+        uses.write(&MemoryStore::new()).await.unwrap();
+        assert!(lock(&uses.0).is_empty());
+    }
 }

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,14 +68,27 @@ impl HyperSender {
         end: Instant,
     ) -> Result<WebhookAnswer, SendError> {
         let url = &request.url;
-        let message = message(request).ok_or(SendError::Unreachable)?;
         let dialled = self.gate.dial(url.host(), url.port(), self.timeout).await;
         let stream = dialled.map_err(|refused| match refused {
             Refused::NotAllowed => SendError::NotAllowed,
             Refused::Unreachable => SendError::Unreachable,
         })?;
+        let peer = stream.peer_addr().map_err(|_| SendError::Unreachable)?;
+        self.exchange_over(stream, peer.ip(), request, end).await
+    }
+
+    /// Sends a delivery over a connection to this address.
+    async fn exchange_over(
+        &self,
+        stream: TcpStream,
+        peer: IpAddr,
+        request: &WebhookRequest,
+        end: Instant,
+    ) -> Result<WebhookAnswer, SendError> {
+        let url = &request.url;
+        let message = message(request).ok_or(SendError::Unreachable)?;
         if !url.is_encrypted() {
-            self.admit_plaintext(url, &stream)?;
+            self.admit_plaintext(url, peer)?;
             return talk(stream, message, end).await;
         }
         let name = url.host().trim_matches(['[', ']']).to_owned();
@@ -85,9 +99,8 @@ impl HyperSender {
 
     /// Checks that the policy permits an unencrypted connection to this peer. The policy or the DNS
     /// record may have changed since the webhook was created.
-    fn admit_plaintext(&self, url: &WebhookUrl, stream: &TcpStream) -> Result<(), SendError> {
-        let peer = stream.peer_addr().map_err(|_| SendError::Unreachable)?;
-        let is_permitted = self.gate.policy().permits_plaintext(url.host(), peer.ip());
+    fn admit_plaintext(&self, url: &WebhookUrl, peer: IpAddr) -> Result<(), SendError> {
+        let is_permitted = self.gate.policy().permits_plaintext(url.host(), peer);
         if is_permitted { Ok(()) } else { Err(SendError::NotAllowed) }
     }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use hyper::Request;
 use hyper::body::Incoming;
-use secrets_core::Service;
+use secrets_core::service::Service;
 use secrets_core::model::{BaseUrl, Clock};
 use secrets_core::runtime::Supervisor;
+use secrets_core::engine::Worker;
 use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use crate::routes;
-use crate::serve::accept::{self, AcceptOptions, Drained};
+use crate::serve::accept::{AcceptOptions, Drained, self};
 use crate::serve::api::Api;
 use crate::serve::client_address::Networks;
 use crate::serve::gate::{Authenticator, Rates};
@@ -38,6 +39,8 @@ pub struct Server {
     pub envelope: Envelope,
     /// Limits and timeouts of connections.
     pub options: AcceptOptions,
+    /// Workers that the server runs. Without them, nothing is sent, rotated or purged.
+    pub workers: Vec<Arc<dyn Worker>>,
     /// TLS acceptor, if the server itself terminates TLS.
     pub tls: Option<TlsAcceptor>,
 }
@@ -56,7 +59,7 @@ impl Server {
     ) -> Result<Drained, matchit::InsertError> {
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
         let api = Api { service, clock, envelope: self.envelope };
-        let supervisor = Supervisor::new(workers::all());
+        let supervisor = Supervisor::new(self.workers);
         let router = Router::new(routes::table(&api, &supervisor))?;
         let gate =
             Authenticator::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);

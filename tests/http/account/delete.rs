@@ -179,6 +179,28 @@ async fn a_deleted_person_accepts_nothing(app: App) {
     app.person("bob").await.post(&path, &json!({})).await.is(200);
 }
 
+async fn sessions_of_command_lines_end_with_the_account(app: App) {
+    const CLI: &str = "/api/v1/auth/cli";
+    let (alice, anonymous) = (app.person("alice").await, app.anonymous());
+    let client = json!({ "client_id": "cli" });
+    let login = anonymous.post(&format!("{CLI}/device"), &client).await.is(200).json();
+    let approval = json!({ "user_code": login["user_code"] });
+    alice.post(&format!("{CLI}/approve"), &approval).await.is(200);
+    let grant = json!({
+        "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+        "device_code": login["device_code"],
+        "client_id": "cli",
+    });
+    let granted = anonymous.post(&format!("{CLI}/token"), &grant).await.is(200).json();
+    let session = app.bearer(granted["access_token"].as_str().unwrap());
+    session.get(ACCOUNT).await.is(200);
+
+    leave(&alice, "alice").await.is(204);
+
+    session.get(ACCOUNT).await.is(401);
+    session.get("/api/v1/users/me").await.is(401);
+}
+
 async fn an_account_stays_deleted_after_a_restart(app: App) {
     let alice = app.person("alice").await;
     alice.project("Web").await;
@@ -200,5 +222,6 @@ on_every_store![
     what_was_made_for_others_stays,
     the_log_forgets_who_and_not_what,
     a_deleted_person_accepts_nothing,
+    sessions_of_command_lines_end_with_the_account,
     an_account_stays_deleted_after_a_restart,
 ];

@@ -54,6 +54,19 @@ async fn an_export_holds_what_is_kept_of_a_person(app: App) {
     assert!(!reply.text().contains("kvc_value"));
 }
 
+async fn an_export_leaves_out_invitations_that_expired(app: App) {
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let members = format!("/api/v1/teams/{}/members", bob.team);
+    bob.post(&members, &json!({ "email": "alice@example.com" })).await.is(201);
+    let before = alice.get(EXPORT).await.is(200).json();
+
+    app.wait(TimeDelta::days(8));
+
+    let after = app.person("alice").await.get(EXPORT).await.is(200).json();
+    assert_eq!(before["invitations"].as_array().unwrap().len(), 1);
+    assert_eq!(after["invitations"], json!([]));
+}
+
 async fn an_archive_holds_the_values_that_the_person_can_read(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
@@ -179,6 +192,7 @@ async fn an_archive_needs_a_passphrase_of_12_characters(app: App) {
 
 on_every_store![
     an_export_holds_what_is_kept_of_a_person,
+    an_export_leaves_out_invitations_that_expired,
     an_archive_holds_the_values_that_the_person_can_read,
     an_archive_opens_with_its_passphrase_alone,
     exports_are_recorded_with_every_environment_whose_values_left,

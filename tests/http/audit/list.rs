@@ -80,6 +80,29 @@ async fn pages_lead_to_each_other_though_entries_come_meanwhile(app: App) {
     assert_eq!(seen, all);
 }
 
+async fn pages_miss_nothing_that_is_a_microsecond_apart(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    app.wait(TimeDelta::microseconds(123_456));
+    for key in ["ONE", "TWO", "THREE", "FOUR"] {
+        app.wait(TimeDelta::microseconds(1));
+        alice.secret(&web, "production", key, "kvc_value").await;
+    }
+
+    for order in ["desc", "asc"] {
+        let all = texts(&page(&alice, &format!("?order={order}")).await, "id");
+        let mut seen = Vec::new();
+        let mut query = format!("?order={order}&limit=1");
+        while seen.len() <= all.len() {
+            let page = page(&alice, &query).await;
+            seen.extend(texts(&page, "id"));
+            let Some(cursor) = page["next_cursor"].as_str() else { break };
+            query = format!("?order={order}&limit=1&cursor={cursor}");
+        }
+        assert_eq!(seen, all, "{order}");
+    }
+}
+
 async fn the_oldest_come_first_where_that_is_asked(app: App) {
     let (alice, _) = world(&app).await;
     let newest_first = texts(&page(&alice, "").await, "id");
@@ -215,6 +238,7 @@ on_every_store!(
     the_newest_entries_come_first_and_tell_everything_but_values,
     signing_in_is_told_in_the_log_of_ones_own_team,
     pages_lead_to_each_other_though_entries_come_meanwhile,
+    pages_miss_nothing_that_is_a_microsecond_apart,
     the_oldest_come_first_where_that_is_asked,
     what_is_asked_for_comes,
     a_page_goes_back_thirty_days_where_nothing_is_said,

@@ -2,6 +2,7 @@
 
 mod chain;
 mod changes;
+mod commits;
 mod entries;
 mod list;
 mod reads;

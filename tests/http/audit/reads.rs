@@ -1,6 +1,7 @@
 //! Entries for reads of values: one for each read, committed before the response.
 
 use secrets_core::engine::Options;
+use chrono::TimeDelta;
 use secrets_tests::{App, Build, Failing, Kind, Outage, Person, on_every_store, paths};
 use serde_json::json;
 
@@ -32,6 +33,27 @@ async fn an_export_is_one_entry_with_its_counts(app: App) {
 
     let entry = app.entry(&alice.team, "secrets.exported").await;
     assert_eq!(entry.metadata, r#"{"count":2,"format":"list","inherited_count":1}"#);
+}
+
+async fn an_export_as_text_is_recorded_with_its_format(app: App) {
+    let (alice, web) = world(&app).await;
+
+    for format in ["dotenv", "json", "k8s"] {
+        alice.get(&paths::secret(&web, "child", &format!("export?format={format}"))).await.is(200);
+        app.wait(TimeDelta::seconds(1));
+    }
+
+    let mut exported = app.audit(&alice.team).await;
+    exported.retain(|entry| entry.action == "secrets.exported");
+    let details: Vec<_> = exported.iter().map(|entry| entry.metadata.as_str()).collect();
+    assert_eq!(
+        details,
+        [
+            r#"{"count":1,"format":"k8s","inherited_count":1}"#,
+            r#"{"count":1,"format":"json","inherited_count":1}"#,
+            r#"{"count":1,"format":"dotenv","inherited_count":1}"#,
+        ]
+    );
 }
 
 async fn an_operators_reads_are_recorded_with_its_token(app: App) {
@@ -139,6 +161,7 @@ async fn single_reads_may_be_left_out_and_exports_never(kind: Kind) {
 on_every_store![
     reading_a_secret_is_recorded_with_version_and_origin,
     an_export_is_one_entry_with_its_counts,
+    an_export_as_text_is_recorded_with_its_format,
     an_operators_reads_are_recorded_with_its_token,
     what_gives_no_value_is_not_recorded,
     reads_at_the_same_time_have_an_entry_each,

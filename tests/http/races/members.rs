@@ -1,6 +1,9 @@
 //! Concurrent joining and leaving of teams.
 
 use secrets_core::model::Role;
+use std::time::Duration;
+
+use secrets_core::model::{Role, ids};
 use secrets_tests::{App, Build, Kind, Person};
 use serde_json::{Value, json};
 
@@ -165,6 +168,28 @@ async fn owners_who_remove_each_other_do_not_both(app: App) {
     outcome(&replies, (204, 1), (403, 1));
 }
 
+/// Whoever asks waits for those who hold the team, and is judged by what they leave.
+async fn an_owner_who_is_taken_out_meanwhile_removes_nobody(app: App) {
+    let (ann, bea) = (app.person("ann").await, app.person("bea").await);
+    let cyd = app.person("cyd").await;
+    app.join(&ann.team, &bea.id, Role::Owner).await;
+    app.join(&ann.team, &cyd.id, Role::Member).await;
+    let held = ids::parse(&ann.team).unwrap().into();
+    let mut tx = app.store.begin().await.unwrap();
+    tx.lock_team(held).await.unwrap();
+    tx.delete_member(held, ids::parse(&bea.id).unwrap().into()).await.unwrap();
+
+    let path = format!("/api/v1/teams/{}/members/{}", ann.team, cyd.id);
+    let removing = tokio::spawn(async move { bea.delete(&path).await });
+    // Enough to come as far as the team; where it is not, the answer is the same.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!removing.is_finished(), "the team is held");
+    tx.commit().await.unwrap();
+
+    removing.await.unwrap().is(403);
+    assert_eq!(team(&ann, &ann.team).await["member_count"], 2);
+}
+
 async fn a_team_never_has_more_members_than_its_plan_allows(kind: Kind) {
     let app = Build::on(kind).plan("free").start().await;
     let alice = app.person("alice").await;
@@ -229,7 +254,8 @@ secrets_tests::on_every_store!(
     an_invitation_is_sent_again_once_a_minute,
     owners_who_all_go_at_once_leave_one,
     owners_who_all_delete_their_accounts_leave_one,
-    owners_who_remove_each_other_do_not_both;
+    owners_who_remove_each_other_do_not_both,
+    an_owner_who_is_taken_out_meanwhile_removes_nobody;
     a_team_never_has_more_members_than_its_plan_allows,
     joining_makes_no_room,
 );

@@ -10,6 +10,7 @@ mod history;
 mod interrupted;
 mod limits;
 mod managed_keys;
+mod overtaken;
 mod parents;
 mod read;
 mod rotate;

@@ -81,7 +81,9 @@ async fn each_reading_has_a_tag_of_its_own(app: App) {
 async fn whatever_changes_an_answer_changes_its_tag(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
-    alice.environment(&web, "parent", None).await;
+    alice.environment(&web, "root", None).await;
+    alice.environment(&web, "grandparent", Some("root")).await;
+    alice.environment(&web, "parent", Some("grandparent")).await;
     alice.environment(&web, "preview", Some("parent")).await;
     let path = paths::secret(&web, "preview", "export");
     let own = paths::secret(&web, "preview", "KEY");
@@ -93,6 +95,10 @@ async fn whatever_changes_an_answer_changes_its_tag(app: App) {
         tags.push(tag(&reply));
     };
 
+    alice.post(&paths::secrets(&web, "root"), &body).await.is(201);
+    changed("a secret of the root").await;
+    alice.post(&paths::secrets(&web, "grandparent"), &body).await.is(201);
+    changed("a secret of the grandparent").await;
     alice.post(&paths::secrets(&web, "parent"), &body).await.is(201);
     changed("a secret of the parent").await;
     alice.post(&paths::secrets(&web, "preview"), &body).await.is(201);

@@ -1,6 +1,7 @@
 //! Allowed client addresses of tokens.
 
 use secrets_core::tokens;
+use secrets_core::model::{Error, Origin};
 use secrets_tests::{App, Build, Kind, Reply, on_every_store};
 use serde_json::{Value, json};
 
@@ -28,6 +29,18 @@ async fn a_token_is_used_from_its_networks_alone(kind: Kind) {
         let reply = read_from(&app, &owned, address).await;
         reply.is(403).code("ip_not_allowed").says("this token may not be used from this address");
     }
+}
+
+/// A host that knows of no address proves nothing by leaving it out.
+async fn a_token_with_networks_is_refused_where_no_address_is_known(kind: Kind) {
+    let app = server(kind).await;
+    let bound = Owned::of(&app, &json!({ "ip_allowlist": ["0.0.0.0/0", "::/0"] })).await;
+    let free = bound.person.token(&json!({ "all_projects": true })).await;
+
+    let refused = app.service.authenticate(&bound.text, Origin::default()).await;
+
+    assert!(matches!(refused, Err(Error::Elsewhere(_))));
+    app.service.authenticate(&free, Origin::default()).await.unwrap();
 }
 
 async fn a_token_that_names_no_network_is_used_from_everywhere(kind: Kind) {
@@ -94,6 +107,7 @@ async fn what_proves_nothing_is_401_from_everywhere(kind: Kind) {
 
 on_every_store![;
     a_token_is_used_from_its_networks_alone,
+    a_token_with_networks_is_refused_where_no_address_is_known,
     a_token_that_names_no_network_is_used_from_everywhere,
     networks_are_told_in_one_form_and_once,
     an_allowlist_holds_at_most_32_networks,

@@ -4,11 +4,18 @@ use chrono::TimeDelta;
 use secrets_core::model::ids;
 use secrets_core::tokens;
 use secrets_tests::{App, on_every_store};
+use secrets_tests::{App, Build, Kind, on_every_store};
 use serde_json::{Value, json};
 
 use super::Owned;
 
-async fn a_use_is_told_once_it_is_written(app: App) {
+/// A server that writes uses only when the test says so.
+async fn quiet(kind: Kind) -> App {
+    Build::on(kind).without_workers().start().await
+}
+
+async fn a_use_is_told_once_it_is_written(kind: Kind) {
+    let app = quiet(kind).await;
     let owned = Owned::of(&app, &json!({})).await;
     assert_eq!(owned.listed().await["last_used_at"], Value::Null);
     owned.read_with(&app, &owned.text).await.is(200);
@@ -24,7 +31,8 @@ async fn a_use_is_told_once_it_is_written(app: App) {
     assert_eq!(listed["tokens"][0]["last_used_at"], secrets_tests::STARTED);
 }
 
-async fn a_use_is_written_once_a_minute(app: App) {
+async fn a_use_is_written_once_a_minute(kind: Kind) {
+    let app = quiet(kind).await;
     let owned = Owned::of(&app, &json!({})).await;
     let mut written = Vec::new();
 
@@ -39,7 +47,8 @@ async fn a_use_is_written_once_a_minute(app: App) {
     assert_eq!(written, expected.collect::<Vec<_>>());
 }
 
-async fn of_many_uses_the_last_is_written(app: App) {
+async fn of_many_uses_the_last_is_written(kind: Kind) {
+    let app = quiet(kind).await;
     let owned = Owned::of(&app, &json!({})).await;
     for _ in 0..10 {
         owned.read_with(&app, &owned.text).await.is(200);
@@ -51,7 +60,8 @@ async fn of_many_uses_the_last_is_written(app: App) {
     assert_eq!(owned.listed().await["last_used_at"], "2026-11-21T12:00:19Z");
 }
 
-async fn a_use_of_a_token_that_is_gone_is_dropped(app: App) {
+async fn a_use_of_a_token_that_is_gone_is_dropped(kind: Kind) {
+    let app = quiet(kind).await;
     let owned = Owned::of(&app, &json!({})).await;
     owned.read_with(&app, &owned.text).await.is(200);
     owned.person.delete(&format!("{}/{}", super::TOKENS, owned.id)).await.is(204);
@@ -72,9 +82,9 @@ async fn a_server_that_is_told_to_stop_writes_uses_first(mut app: App) {
 }
 
 on_every_store![
+    a_server_that_is_told_to_stop_writes_uses_first;
     a_use_is_told_once_it_is_written,
     a_use_is_written_once_a_minute,
     of_many_uses_the_last_is_written,
     a_use_of_a_token_that_is_gone_is_dropped,
-    a_server_that_is_told_to_stop_writes_uses_first,
 ];

@@ -196,6 +196,25 @@ async fn a_receiver_that_recovers_is_not_given_up(kind: Kind) {
     assert!(world.is_enabled(&webhook).await);
 }
 
+async fn patience_begins_anew_after_a_success(kind: Kind) {
+    let mut world = World::on(kind).await;
+    let webhook = world.webhook_here().await;
+    world.receiver.answer(503, &[]);
+    world.test(&webhook).await;
+    world.tried(&webhook, 1).await;
+    world.wait(TimeDelta::minutes(1));
+    world.receiver.answer(200, &[]);
+    world.tried(&webhook, 2).await;
+
+    world.wait(TimeDelta::days(6));
+    again(&mut world).await;
+    world.receiver.answer(503, &[]);
+    world.test(&webhook).await;
+
+    assert_eq!(world.tried(&webhook, 1).await["status"], "pending");
+    assert!(world.is_enabled(&webhook).await);
+}
+
 async fn what_waits_for_a_webhook_that_was_disabled_is_given_up(kind: Kind) {
     let world = World::on(kind).await;
     let webhook = world.webhook_here().await;
@@ -252,6 +271,7 @@ on_every_store![;
     what_a_receiver_wants_never_hastens_us,
     a_receiver_that_fails_for_five_days_is_given_up,
     a_receiver_that_recovers_is_not_given_up,
+    patience_begins_anew_after_a_success,
     what_waits_for_a_webhook_that_was_disabled_is_given_up,
     a_receiver_that_is_slow_holds_up_no_other,
 ];

@@ -145,9 +145,10 @@ mod tests {
     use crate::model::{Cause, Principal};
     use crate::store::{SecretRecord, Store, StoreError};
     use crate::testing::fixtures::{World, secret};
+    use crate::testing::folder;
 
     async fn opened() -> (SqlStore, TempDir) {
-        let folder = TempDir::new().unwrap();
+        let folder = TempDir::new_in(folder()).unwrap();
         (open(&folder.path().join("secrets.db")).await.unwrap(), folder)
     }
 
@@ -210,6 +211,18 @@ mod tests {
 
         drop(store);
         open(&path).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_committed_survives_a_loss_of_power() {
+        let (store, _folder) = opened().await;
+
+        let synchronous = sqlx::query_scalar::<_, i64>("PRAGMA synchronous");
+        let journal = sqlx::query_scalar::<_, String>("PRAGMA journal_mode");
+
+        // FULL: each commit waits for the disk.
+        assert_eq!(synchronous.fetch_one(&store.writers).await.unwrap(), 2);
+        assert_eq!(journal.fetch_one(&store.writers).await.unwrap(), "wal");
     }
 
     #[tokio::test]

@@ -1,5 +1,4 @@
 use std::io;
-use std::net::IpAddr;
 use std::path::Path;
 
 use secrets_core::egress::{EgressPolicy, Resolver};
@@ -147,7 +146,7 @@ async fn a_receiver_that_speaks_no_tls_is_sent_nothing() {
 }
 
 #[tokio::test]
-async fn a_name_is_not_spoken_to_in_plaintext_unless_it_is_listed() {
+async fn a_name_at_an_address_that_may_not_be_reached_is_not_spoken_to() {
     let policy = EgressPolicy::parse("127.0.0.2").unwrap();
     let strict = HyperSender {
         gate: Dialer::with_resolver(policy, Arc::new(Here)),
@@ -157,6 +156,22 @@ async fn a_name_is_not_spoken_to_in_plaintext_unless_it_is_listed() {
     let answer = strict.send(&request("http://hooks.example.com:9/".to_owned())).await;
 
     assert_eq!(answer, Err(SendError::NotAllowed));
+}
+
+/// The gate connects to whatever the whole internet can reach; what is listed may have changed
+/// since the webhook was made.
+#[tokio::test]
+async fn a_name_is_not_spoken_to_in_plaintext_unless_it_is_listed() {
+    let (port, sent) = server(TAKEN.to_vec(), false).await;
+    let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let global = IpAddr::from([8, 8, 8, 8]);
+    let request = request(format!("http://hooks.example.com:{port}/"));
+
+    let end = Instant::now() + PATIENCE;
+    let answer = trusting().exchange_over(stream, global, &request, end).await;
+
+    assert_eq!(answer, Err(SendError::NotAllowed));
+    assert!(sent.await.is_err(), "the connection ends before anything is sent");
 }
 
 #[tokio::test]

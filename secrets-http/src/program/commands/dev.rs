@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrets_core::Service;
+use secrets_core::service::Service;
 use secrets_core::crypto::random;
 use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::Ports;
@@ -94,7 +94,7 @@ fn greeting(address: &str, token: &str) -> String {
 }
 
 async fn sign_in(service: &Service, token: &str) -> Result<(), Failure> {
-    let sign_in_error = |error: secrets_core::Error| {
+    let sign_in_error = |error: secrets_core::model::Error| {
         Failure::new(Exit::Database, format!("cannot sign in {DEV_USER}: {error}"))
     };
     let caller = service.authenticate(token, Origin::default()).await.map_err(sign_in_error)?;

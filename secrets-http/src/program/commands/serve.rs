@@ -4,7 +4,8 @@ use std::future::pending;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use secrets_core::Service;
+use secrets_core::service::Service;
+use secrets_core::workers;
 use secrets_core::engine::Ports;
 use secrets_core::model::Clock;
 use secrets_core::runtime::TokioOffload;
@@ -70,27 +71,35 @@ pub(super) async fn until_stopped(
         envelope: settings.envelope,
         options: AcceptOptions { uncounted, ..AcceptOptions::default() },
         tls,
+        workers: workers::all(),
     };
+    let stop = stop_signal();
     // The listener is bound, so connections from now on are accepted.
     let _ = writeln!(io::stderr(), "listening on {scheme}://{address}");
-    let drained = server.run(listener, stop_signal()).await.map_err(|error| {
+    let drained = server.run(listener, stop).await.map_err(|error| {
         Failure::new(Exit::Configuration, format!("the table of routes is invalid: {error}"))
     })?;
     tracing::info!(cut = drained.cut, "stopped");
     Ok(())
 }
 
-/// Waits for SIGTERM or SIGINT.
-async fn stop_signal() {
-    let wait = |kind| async move {
-        match signal(kind) {
-            Ok(mut signal) => drop(signal.recv().await),
-            // Without a signal handler, wait forever: the default action of the signal applies.
-            Err(_) => pending().await,
+/// Waits for SIGTERM or SIGINT. Signals count from this call on, not only from the first poll.
+fn stop_signal() -> impl Future<Output = ()> {
+    let wait = |kind| {
+        let signal = signal(kind);
+        async move {
+            match signal {
+                Ok(mut signal) => drop(signal.recv().await),
+                // Without a signal handler, wait forever: the default action of the signal applies.
+                Err(_) => pending().await,
+            }
         }
     };
-    tokio::select! {
-        () = wait(SignalKind::terminate()) => {}
-        () = wait(SignalKind::interrupt()) => {}
+    let (terminate, interrupt) = (wait(SignalKind::terminate()), wait(SignalKind::interrupt()));
+    async move {
+        tokio::select! {
+            () = terminate => {}
+            () = interrupt => {}
+        }
     }
 }

@@ -49,7 +49,11 @@ fn served(line: &str, others: &[&str]) -> Result<Settings, Failure> {
 }
 
 fn file(text: &str) -> NamedTempFile {
-    let mut file = NamedTempFile::new().unwrap();
+    // The target folder holds PROFILE/deps/TEST.
+    let program = std::env::current_exe().unwrap();
+    let folder = program.ancestors().nth(3).unwrap().join("test/tmp");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut file = NamedTempFile::new_in(folder).unwrap();
     file.write_all(text.as_bytes()).unwrap();
     file
 }

@@ -1,0 +1,122 @@
+//! Attempts that are overtaken after the new credential was verified and before it is served.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use chrono::TimeDelta;
+use secrets_core::model::{Clock as _, RotationId, Time};
+use secrets_core::model::rotations::AttemptState;
+use secrets_core::store::{Reads, Store, StoreResult, Tx};
+use secrets_core::engine::{Options, Ports};
+use secrets_core::service::Service;
+use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
+use serde_json::json;
+
+type Act = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A store where something happens once: right before the first transaction that begins while an
+/// attempt of the rotation is verified.
+struct Overtaken {
+    inner: Arc<dyn Store>,
+    rotation: RotationId,
+    act: Mutex<Option<Act>>,
+}
+
+#[async_trait]
+impl Store for Overtaken {
+    async fn read(&self) -> StoreResult<Box<dyn Reads>> {
+        self.inner.read().await
+    }
+
+    async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        let open = self.inner.read().await?.open_attempt(self.rotation).await?;
+        if open.is_some_and(|attempt| attempt.state == AttemptState::Verified) {
+            let act = self.act.lock().unwrap().take();
+            if let Some(act) = act {
+                act.await;
+            }
+        }
+        self.inner.begin().await
+    }
+
+    async fn ping(&self) -> StoreResult<Option<Time>> {
+        self.inner.ping().await
+    }
+}
+
+/// A rotation that has succeeded once and is due again, on a server that leaves it alone.
+async fn due(kind: Kind) -> (App, Rotated) {
+    let app = Build::on(kind).without_workers().start().await;
+    let mut main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    app.wait(TimeDelta::days(31));
+    main.use_by(&app).await;
+    (app, main)
+}
+
+/// Has another node do what is due, and this happen before it serves the new credential.
+async fn rotate_overtaken(
+    app: &App,
+    main: &Rotated,
+    act: impl Future<Output = ()> + Send + 'static,
+) {
+    let act: Act = Box::pin(act);
+    let store = Arc::new(Overtaken {
+        inner: Arc::clone(&app.store),
+        rotation: main.record(app).await.id,
+        act: Mutex::new(Some(act)),
+    });
+    let ports = Ports { store: store.clone(), ..app.ports() };
+    let node = Service::open(ports, Options::default()).await.unwrap();
+
+    // What is due may be more than one thing.
+    for _ in 0..4 {
+        for claim in node.claim_rotations().await.unwrap() {
+            node.work(claim).await;
+        }
+    }
+
+    assert!(store.act.lock().unwrap().is_none(), "it came as far as that");
+}
+
+async fn a_pause_right_before_the_swap_stays(kind: Kind) {
+    let (app, main) = due(kind).await;
+    let (person, path) = (main.person.clone(), main.path.clone());
+
+    rotate_overtaken(&app, &main, async move {
+        person.put(&path, &json!({ "status": "paused" })).await.is(200);
+    })
+    .await;
+
+    let history = main.history().await;
+    assert_eq!((history.len(), &history[0]["status"]), (2, &json!("success")));
+    assert_eq!(main.shown().await["status"], "paused");
+    main.works(&app).await;
+}
+
+async fn whoever_lost_the_lease_does_not_swap(kind: Kind) {
+    let (app, main) = due(kind).await;
+    let before = main.served().await;
+    let (store, rotation) = (Arc::clone(&app.store), main.record(&app).await.id);
+    let now = app.clock.now();
+
+    rotate_overtaken(&app, &main, async move {
+        let mut tx = store.begin().await.unwrap();
+        tx.end_leases().await.unwrap();
+        let lease = tx.take_lease(rotation, now, now + TimeDelta::hours(1)).await.unwrap();
+        tx.commit().await.unwrap();
+        assert!(lease.is_some());
+    })
+    .await;
+
+    assert_eq!(main.served().await, before);
+    assert_eq!(main.history().await.len(), 1);
+    let open = app.store.read().await.unwrap().open_attempt(rotation).await.unwrap();
+    assert_eq!(open.unwrap().state, AttemptState::Verified);
+}
+
+on_every_store![;
+    a_pause_right_before_the_swap_stays,
+    whoever_lost_the_lease_does_not_swap,
+];
