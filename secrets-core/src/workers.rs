@@ -11,12 +11,13 @@ use crate::outbox::DeliveryWorker;
 use crate::rotations::RotationWorker;
 use crate::rotations::webhooks::{self, WebhookDeliveries};
 use crate::store::StoreResult;
-use crate::{audit, device_login, outbox, projects, rotations, tokens};
+use crate::{audit, device_login, outbox, projects, rotations, service, tokens};
 
 /// All workers of a service.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn Worker>> {
     vec![
+        Arc::new(service::HEALTH),
         Arc::new(audit::SEAL),
         Arc::new(audit::PRUNE),
         Arc::new(device_login::CLEAN_UP),

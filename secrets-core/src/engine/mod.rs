@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use crate::engine::AuditQueue;
+use self::audit_queue::AuditQueue;
 use self::offload::Permits;
 use self::shared::Shared;
 use crate::crypto::Keyring;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 
 use crate::engine::{Engine, Schedule, Worker};
@@ -20,7 +20,7 @@ const MAX_BACKOFF: Duration = Duration::from_mins(5);
 const MIN_STALE: Duration = Duration::from_mins(1);
 
 /// Runs workers until it is stopped: each in a task of its own, with a deadline for each job and a
-/// growing delay after a failure. A worker that panics is started again.
+/// growing delay after a failed round. A worker that panics is started again.
 #[derive(Clone)]
 pub struct Supervisor {
     workers: Arc<[Supervised]>,
@@ -110,23 +110,21 @@ impl Supervised {
         let Schedule { first, interval, max_jobs, .. } = self.schedule;
         let mut ticks = interval_at(Instant::now() + first, interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut jobs, mut failures) = (JoinSet::new(), 0);
+        let (mut jobs, mut failures) = (JoinSet::new(), 0_u32);
         loop {
-            tokio::select! {
-                _ = ticks.tick() => {}
+            let mut failed = tokio::select! {
+                _ = ticks.tick() => false,
                 // There is room again, and there may be more work.
-                Some(done) = jobs.join_next(), if max_jobs > 1 => self.report(done.ok().flatten()),
-            }
-            while let Some(done) = jobs.try_join_next() {
-                self.report(done.ok().flatten());
-            }
-            failures = match self.round(&engine, &mut jobs).await {
-                Ok(()) => 0,
-                Err(reason) => {
-                    self.report(Some(reason));
-                    failures + 1
-                }
+                Some(done) = jobs.join_next(), if max_jobs > 1 => self.report(failure(done).as_deref()),
             };
+            while let Some(done) = jobs.try_join_next() {
+                failed |= self.report(failure(done).as_deref());
+            }
+            failed &= max_jobs == 1;
+            if let Err(reason) = self.round(&engine, &mut jobs).await {
+                failed |= self.report(Some(&reason));
+            }
+            failures = if failed { failures + 1 } else { 0 };
             if failures > 0 {
                 sleep(backoff(interval, failures)).await;
             }
@@ -161,10 +159,12 @@ impl Supervised {
         Ok(())
     }
 
-    fn report(&self, failure: Option<String>) {
+    /// Logs a failure. Returns whether there is one.
+    fn report(&self, failure: Option<&str>) -> bool {
         if let Some(error) = failure {
             tracing::error!(worker = self.worker.name(), error, "background work failed");
         }
+        failure.is_some()
     }
 
     fn health(&self) -> WorkerHealth {
@@ -173,6 +173,11 @@ impl Supervised {
         let bound = MIN_STALE.max(interval * 3).max(first + timeout);
         WorkerHealth { name: self.worker.name(), age, is_running: age < bound }
     }
+}
+
+/// Failure of a job that has ended.
+fn failure(done: Result<Option<String>, JoinError>) -> Option<String> {
+    done.unwrap_or_else(|error| Some(error.to_string()))
 }
 
 fn backoff(interval: Duration, failures: u32) -> Duration {

@@ -1,9 +1,11 @@
 //! Health checks of the service.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 
-use super::Service;
 use crate::crypto::{Key, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
+use crate::engine::{Engine, Periodic, Schedule};
 use crate::model::ProjectId;
 
 /// Result of a health check.
@@ -17,52 +19,60 @@ pub struct Health {
     pub audit: bool,
 }
 
-impl Service {
-    /// Checks the components the service depends on.
-    pub async fn health(&self) -> Health {
-        Health {
-            database: self.check_store().await,
-            encryption: self.check_encryption(),
-            audit: self.engine.records(),
-        }
-    }
+/// Worker that checks the components, so that a failure is in the log before a request meets it.
+pub const HEALTH: Periodic = Periodic {
+    name: "health",
+    schedule: Schedule::every(Duration::from_secs(10)),
+    job: |engine| {
+        Box::pin(async move {
+            check(&engine).await;
+            Ok(())
+        })
+    },
+};
 
-    async fn check_store(&self) -> bool {
-        match self.engine.store().ping().await {
-            Ok(None) => true,
-            Ok(Some(there)) => {
-                let apart = (there - self.engine.now()).abs();
-                if apart > TimeDelta::seconds(30) {
-                    tracing::warn!(
-                        seconds = apart.num_seconds(),
-                        "the clocks of the database and of this server differ too much"
-                    );
-                }
-                true
-            }
-            Err(error) => {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "the store does not answer"
+/// Checks the components that the service depends on.
+pub(super) async fn check(engine: &Engine) -> Health {
+    Health {
+        database: check_store(engine).await,
+        encryption: check_encryption(engine),
+        audit: engine.records(),
+    }
+}
+
+async fn check_store(engine: &Engine) -> bool {
+    match engine.store().ping().await {
+        Ok(None) => true,
+        Ok(Some(there)) => {
+            let apart = (there - engine.now()).abs();
+            if apart > TimeDelta::seconds(30) {
+                tracing::warn!(
+                    seconds = apart.num_seconds(),
+                    "the clocks of the database and of this server differ too much"
                 );
-                false
             }
+            true
+        }
+        Err(error) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::error!(error, "the store does not answer");
+            false
         }
     }
+}
 
-    fn check_encryption(&self) -> bool {
-        let key = ProjectKey::new(&Key::generate(), 1);
-        let context = RecordContext {
-            purpose: Purpose::Value,
-            hidden: false,
-            instance: self.engine.keyring().instance(),
-            project: ProjectId::NIL,
-            environment: None,
-            object: ProjectId::NIL.uuid(),
-            key: "",
-            version: 0,
-        };
-        let sealed = Sealed::seal(&key, &context, &Plaintext::nothing());
-        sealed.open(&key, &context).is_ok_and(|opened| opened == Plaintext::nothing())
-    }
+fn check_encryption(engine: &Engine) -> bool {
+    let key = ProjectKey::new(&Key::generate(), 1);
+    let context = RecordContext {
+        purpose: Purpose::Value,
+        hidden: false,
+        instance: engine.keyring().instance(),
+        project: ProjectId::NIL,
+        environment: None,
+        object: ProjectId::NIL.uuid(),
+        key: "",
+        version: 0,
+    };
+    let sealed = Sealed::seal(&key, &context, &Plaintext::nothing());
+    sealed.open(&key, &context).is_ok_and(|opened| opened == Plaintext::nothing())
 }

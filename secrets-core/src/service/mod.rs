@@ -8,7 +8,7 @@ mod verify;
 use std::sync::Arc;
 
 pub use builder::Builder;
-pub use health::Health;
+pub use health::{HEALTH, Health};
 pub use verify::VerifiedRecords;
 
 use crate::engine::{Caller, Engine, Operation, Options, Ports, StartError, Task};
@@ -57,6 +57,11 @@ impl Service {
         let engine = Arc::new(Engine::open(ports, options).await?);
         let uses = engine.shared();
         Ok(Self { engine, uses })
+    }
+
+    /// Checks the components that the service depends on.
+    pub async fn health(&self) -> Health {
+        health::check(&self.engine).await
     }
 
     /// The engine, for background work and other functions that no caller requests.

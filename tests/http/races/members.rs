@@ -1,6 +1,5 @@
 //! Concurrent joining and leaving of teams.
 
-use secrets_core::model::Role;
 use std::time::Duration;
 
 use secrets_core::model::{Role, ids};

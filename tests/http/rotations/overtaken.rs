@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use secrets_core::model::{Clock as _, RotationId, Time};
-use secrets_core::model::rotations::AttemptState;
-use secrets_core::store::{Reads, Store, StoreResult, Tx};
 use secrets_core::engine::{Options, Ports};
+use secrets_core::model::rotations::AttemptState;
+use secrets_core::model::{Clock as _, RotationId, Time};
+use secrets_core::rotations;
 use secrets_core::service::Service;
+use secrets_core::store::{Reads, Store, StoreResult, Tx};
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
 use serde_json::json;
 
@@ -72,8 +73,8 @@ async fn rotate_overtaken(
 
     // What is due may be more than one thing.
     for _ in 0..4 {
-        for claim in node.claim_rotations().await.unwrap() {
-            node.work(claim).await;
+        for claim in rotations::claim_rotations(node.engine()).await.unwrap() {
+            rotations::work(node.engine(), claim).await;
         }
     }
 
@@ -103,8 +104,8 @@ async fn whoever_lost_the_lease_does_not_swap(kind: Kind) {
 
     rotate_overtaken(&app, &main, async move {
         let mut tx = store.begin().await.unwrap();
-        tx.end_leases().await.unwrap();
-        let lease = tx.take_lease(rotation, now, now + TimeDelta::hours(1)).await.unwrap();
+        tx.release_all_leases().await.unwrap();
+        let lease = tx.acquire_lease(rotation, now, now + TimeDelta::hours(1)).await.unwrap();
         tx.commit().await.unwrap();
         assert!(lease.is_some());
     })

@@ -1,7 +1,7 @@
 //! Allowed client addresses of tokens.
 
-use secrets_core::tokens;
 use secrets_core::model::{Error, Origin};
+use secrets_core::tokens;
 use secrets_tests::{App, Build, Kind, Reply, on_every_store};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ async fn a_token_with_networks_is_refused_where_no_address_is_known(kind: Kind) 
 
     let refused = app.service.authenticate(&bound.text, Origin::default()).await;
 
-    assert!(matches!(refused, Err(Error::Elsewhere(_))));
+    assert!(matches!(refused, Err(Error::AddressNotAllowed(_))));
     app.service.authenticate(&free, Origin::default()).await.unwrap();
 }
 

@@ -3,7 +3,6 @@
 use chrono::TimeDelta;
 use secrets_core::model::ids;
 use secrets_core::tokens;
-use secrets_tests::{App, on_every_store};
 use secrets_tests::{App, Build, Kind, on_every_store};
 use serde_json::{Value, json};
 

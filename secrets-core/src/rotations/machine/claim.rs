@@ -10,7 +10,7 @@ use super::super::connection;
 use super::super::schedule::span;
 use super::super::sealing::RotationContext;
 use super::attempt::Attempt;
-use super::permits::{PermitKind, RotationPermit};
+use super::permits::{MAX_SCHEDULED, PermitKind, RotationPermit};
 use super::work::{Work, WorkError, WorkResult};
 use crate::engine::{Engine, Job, Schedule, Worker};
 use crate::model::lock::lock;
@@ -39,12 +39,13 @@ impl Worker for RotationWorker {
     fn schedule(&self) -> Schedule {
         Schedule {
             timeout: MAX_WORK_TIME,
-            max_jobs: MAX_CANDIDATES as usize,
+            max_jobs: MAX_SCHEDULED,
             ..Schedule::every(Duration::from_secs(1))
         }
     }
 
     async fn jobs(&self, engine: &Arc<Engine>, _room: usize) -> Result<Vec<Job>> {
+        // Bounded by the permits, of which there are as many as jobs.
         let claims = claim_rotations(engine).await?.into_iter();
         let job = |claim| {
             let engine = Arc::clone(engine);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum number of scheduled rotations at once. Manual rotations are counted separately.
-const MAX_SCHEDULED: usize = 4;
+pub(super) const MAX_SCHEDULED: usize = 4;
 
 /// Maximum number of manual rotations at once.
 const MAX_AWAITED: usize = 8;
