@@ -1,8 +1,8 @@
 //! Keyed hashes that identify scan findings.
 //!
 //! A finding is often short or guessable, so a plain hash of it could be reversed by brute force.
-//! The hash key is derived from an installation key, separately for each team and project. A copy
-//! of the database alone therefore reveals nothing, and findings cannot be compared across teams.
+//! The key is derived from a key of the instance, separately for each team and project. A copy of
+//! the database alone therefore reveals nothing, and findings cannot be compared across teams.
 
 use std::fmt;
 

@@ -10,7 +10,7 @@ use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
 use super::{Undecryptable, random};
 use crate::model::{InstanceId, ProjectId, Time};
 
-/// Stored record of the installation: a single row.
+/// Stored record of the instance (a database and its keys): a single row.
 #[derive(Debug, Clone)]
 pub struct InstanceRecord {
     /// ID of the installation that owns the database.
@@ -21,15 +21,16 @@ pub struct InstanceRecord {
     pub kek_id: u32,
     /// Wrapped instance key.
     pub wrapped_kek: Vec<u8>,
-    /// Ciphertext that opens only with the right instance key.
+    /// Ciphertext that only the right instance key decrypts. Checked at startup.
     pub canary: Vec<u8>,
-    /// Number that counts restores of the database; part of the canary.
+    /// Number of restores of the database so far; part of the canary.
     pub epoch: u64,
     /// Creation time of the installation.
     pub created_at: Time,
 }
 
-/// Stored record of an instance-wide key. Such a key outlives an instance key.
+/// Stored record of one of the keys listed in [`InstanceKeyPurpose`], wrapped by the instance key.
+/// The wrapped key stays the same when the instance key is replaced.
 #[derive(Debug, Clone)]
 pub struct InstanceKeyRecord {
     /// Purpose of the key.
@@ -40,11 +41,11 @@ pub struct InstanceKeyRecord {
     pub wrapped: Vec<u8>,
 }
 
-/// Purpose of an instance-wide key.
+/// Purpose of a key that exists once per instance and is wrapped by the instance key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum InstanceKeyPurpose {
-    /// Key of the HMAC under which tokens are stored.
+    /// Key of the MACs that are stored instead of tokens (pepper).
     TokenPepper = 1,
     /// Key of the audit log's hash chain.
     Audit = 2,
@@ -78,7 +79,7 @@ pub struct ProjectKeyRecord {
     pub wrapped: Vec<u8>,
 }
 
-/// An unwrapped project key, which seals and opens the project's records.
+/// An unwrapped project key, which encrypts and decrypts the project's records.
 pub struct ProjectKey {
     pub(super) version: u32,
     pub(super) cipher: Cipher,
@@ -94,7 +95,8 @@ pub enum KeyringError {
         /// ID of the root key that was given.
         given: RootKeyId,
     },
-    /// The root key's ID matches, but the keys do not open: rows were changed or are missing.
+    /// The root key's ID matches, but the keys cannot be decrypted: rows were changed or are
+    /// missing.
     Tampered,
     /// The root key is unavailable.
     Unavailable(crate::model::Cause),
@@ -111,7 +113,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Creates an installation with new keys. The caller stores the returned records.
+    /// Creates an instance with new keys. The caller stores the returned records.
     pub async fn create(
         root: &dyn RootKeys,
         now: Time,
@@ -233,7 +235,7 @@ impl Keyring {
 }
 
 impl ProjectKey {
-    /// Creates a project key from its bytes, for opening records without a service.
+    /// Creates a project key from its bytes, for decrypting records without a service.
     #[must_use]
     pub fn new(key: &Key, version: u32) -> Self {
         Self { version, cipher: Cipher::new(key) }

@@ -17,8 +17,8 @@ const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Maximum poll interval in seconds.
 const MAX_POLL_SECONDS: u32 = 60;
 
-/// Polls the status of a login (RFC 8628, section 3.4). All fields are optional here, because
-/// missing fields are reported as OAuth errors too.
+/// Polls the status of a login (RFC 8628, section 3.4). The fields are optional so that a missing
+/// field gives an OAuth error instead of a validation error.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PollDeviceLogin {

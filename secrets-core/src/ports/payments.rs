@@ -1,4 +1,4 @@
-//! Payment providers.
+//! Payment providers: the interface to the subscriptions of teams.
 
 use std::fmt;
 

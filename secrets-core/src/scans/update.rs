@@ -26,7 +26,8 @@ pub struct FindingChange {
 pub struct UpdateFinding {
     /// Scan ID. `None` if the caller gave no valid ID, which answers "not found".
     pub scan: Option<ScanId>,
-    /// Finding ID within the scan; `None` likewise.
+    /// Finding ID within the scan; `None` if the given text is not a valid ID, which is treated as
+    /// an unknown finding.
     pub finding: Option<FindingId>,
     /// New status and comment.
     pub change: FindingChange,

@@ -169,7 +169,7 @@ impl Search<'_> {
     }
 
     /// Builds a finding. For a stored value neither characters nor entropy are included, because a
-    /// person who may read the finding may not be allowed to read the secret.
+    /// user who may read the finding may not be allowed to read the secret.
     fn found(
         &self,
         (rule, description, severity): (&str, &str, Severity),

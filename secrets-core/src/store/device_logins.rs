@@ -69,7 +69,7 @@ pub struct CliSessionRecord {
     pub user: UserId,
     /// Keyed hash of the credential, for lookup.
     pub mac: TokenMac,
-    /// First characters of the credential, for display.
+    /// First characters of the session's credential, for display.
     pub prefix: String,
     /// The client the session was created for.
     pub client: DeviceClient,

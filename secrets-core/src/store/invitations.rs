@@ -45,7 +45,7 @@ pub trait InvitationReads: Send {
     /// Returns the invitation with this ID.
     async fn invitation(&mut self, id: InvitationId) -> StoreResult<Option<InvitationRecord>>;
 
-    /// Returns the invitation whose current token has this hash.
+    /// Returns the invitation whose current token has this MAC.
     async fn invitation_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<InvitationRecord>>;
 
     /// Lists the invitations of a team, oldest first.
@@ -64,7 +64,7 @@ pub trait InvitationWrites: Send {
     /// Inserts an invitation. Fails with `Duplicate` if the address is invited to the team already.
     async fn insert_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
-    /// Stores that an invitation was sent again: hash of the new token, number and time of the
+    /// Stores that an invitation was sent again: MAC of the new token, number and time of the
     /// sending, and expiry time. Fails with `Stale` if the invitation is gone, or was sent again
     /// since it was read.
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;

@@ -84,7 +84,7 @@ pub enum Change {
     Updated,
     /// The key was hidden.
     Hidden,
-    /// The value of an earlier version was restored.
+    /// The value of a previous version was restored.
     RolledBack,
     /// A rotation set the value.
     Rotated,

@@ -68,25 +68,26 @@ pub struct Membership {
     pub joined_at: Option<Time>,
 }
 
-/// Number of resources in a team. Plans limit some resources per project or environment: for these,
-/// a `most_…` field has the highest count in any one of them. Deleted projects do not count.
+/// Resource counts of a team. Plans limit some resources per project or environment: for these, a
+/// `most_…` field holds the highest count of a single project or environment. Deleted projects do
+/// not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TeamUsage {
     /// Members.
     pub members: u64,
     /// Projects.
     pub projects: u64,
-    /// Environments in all projects.
+    /// Number of environments in all projects.
     pub environments: u64,
-    /// Environments in the project with the most environments.
+    /// Number of environments in the project that has the most.
     pub most_environments: u64,
-    /// Secrets in all environments, including hidden ones.
+    /// Number of secrets in all environments, including hidden ones.
     pub secrets: u64,
-    /// Secrets in the environment with the most secrets.
+    /// Number of secrets in the environment that has the most.
     pub most_secrets: u64,
-    /// Service tokens, including expired ones.
+    /// Number of service tokens, including expired ones.
     pub service_tokens: u64,
-    /// Rotations in all projects.
+    /// Number of rotations in all projects.
     pub rotations: u64,
 }
 

@@ -10,7 +10,7 @@ use crate::model::rotations::RotationStatus;
 use crate::ports::rotator::{Fault, Login, Target};
 use crate::secrets::sealing::open_value;
 
-/// Error message for a served credential that the server rejects.
+/// Error message if the database server rejects the served credential.
 const DRIFT: &str =
     "the server rejects the served credential: it was changed outside of this service";
 

@@ -11,7 +11,7 @@ use crate::store::StoreResult;
 
 type Db = sqlx::Postgres;
 
-/// Nothing to keep besides the connections.
+/// Resource to keep open together with the connections: none for PostgreSQL.
 type StoreGuard = ();
 
 const BEGIN: &str = "BEGIN";

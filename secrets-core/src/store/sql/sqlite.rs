@@ -13,7 +13,7 @@ use crate::store::StoreResult;
 
 type Db = sqlx::Sqlite;
 
-/// The lock file.
+/// Resource to keep open together with the connections: the lock file.
 type StoreGuard = File;
 
 /// Takes the write lock at the start, so that no transaction fails later because it cannot get the
