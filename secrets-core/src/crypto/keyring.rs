@@ -1,4 +1,4 @@
-//! Unwrapped keys of one installation, and their stored form.
+//! Unwrapped keys of one instance, and their stored form.
 
 #[cfg(feature = "testing")]
 pub mod published;
@@ -13,7 +13,7 @@ use crate::model::{InstanceId, ProjectId, Time};
 /// Stored record of the instance (a database and its keys): a single row.
 #[derive(Debug, Clone)]
 pub struct InstanceRecord {
-    /// ID of the installation that owns the database.
+    /// ID of the instance that owns the database.
     pub id: InstanceId,
     /// ID of the root key that wrapped the instance key.
     pub root_key: RootKeyId,
@@ -25,7 +25,7 @@ pub struct InstanceRecord {
     pub canary: Vec<u8>,
     /// Number of restores of the database so far; part of the canary.
     pub epoch: u64,
-    /// Creation time of the installation.
+    /// Creation time of the instance.
     pub created_at: Time,
 }
 
@@ -51,7 +51,7 @@ pub enum InstanceKeyPurpose {
     Audit = 2,
     /// Key for environment manifests. Stored, but not used yet.
     Manifest = 3,
-    /// Seed of the installation's Ed25519 signing key.
+    /// Seed of the instance's Ed25519 signing key.
     Signing = 4,
 }
 
@@ -85,7 +85,7 @@ pub struct ProjectKey {
     pub(super) cipher: Cipher,
 }
 
-/// Error from loading the keys of an installation.
+/// Error from loading the keys of an instance.
 #[derive(Debug)]
 pub enum KeyringError {
     /// Another root key wrapped the instance key.
@@ -102,7 +102,7 @@ pub enum KeyringError {
     Unavailable(crate::model::Cause),
 }
 
-/// Unwrapped keys of one installation.
+/// Unwrapped keys of one instance.
 pub struct Keyring {
     instance: InstanceId,
     kek_id: u32,
@@ -154,8 +154,8 @@ impl Keyring {
         Ok((record, keys, keyring))
     }
 
-    /// Loads the keys of an installation. Fails if the root key is wrong, or if a key row is
-    /// missing or changed.
+    /// Loads the keys of an instance. Fails if the root key is wrong, or if a key row is missing or
+    /// changed.
     pub async fn load(
         root: &dyn RootKeys,
         record: &InstanceRecord,
@@ -228,7 +228,7 @@ impl Keyring {
         &self.audit
     }
 
-    /// Returns the seed of the installation's Ed25519 key.
+    /// Returns the seed of the instance's Ed25519 key.
     pub(crate) fn signing(&self) -> &Key {
         &self.signing
     }

@@ -29,7 +29,7 @@ pub struct TokenText(Zeroizing<String>);
 /// without being stored.
 pub struct InvitationToken(Zeroizing<String>);
 
-/// Keyed hash of a token (HMAC-SHA256), stored and used for lookup instead of the token.
+/// MAC of a token (HMAC-SHA256), stored and used for lookup instead of the token.
 #[derive(Debug, Clone, Copy, Eq)]
 pub struct TokenMac(pub [u8; 32]);
 

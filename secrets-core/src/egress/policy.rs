@@ -30,7 +30,7 @@ const NEVER_REACHED: &str =
 
 impl EgressPolicy {
     /// Parses a list of networks (`10.0.0.0/8`), addresses and host names, separated by commas or
-    /// white space. A host name allows all its addresses that are not [`Class::Forbidden`].
+    /// whitespace. A host name allows all its addresses that are not [`Class::Forbidden`].
     pub fn parse(list: &str) -> Result<Self, BadEntry> {
         let mut policy = Self::default();
         let entries = list.split(|c: char| c == ',' || c.is_whitespace());

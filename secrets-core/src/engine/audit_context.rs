@@ -21,7 +21,7 @@ pub(crate) struct AuditContext {
     pub(crate) skips_audit: bool,
     /// ID of the actor, if the caller had no ID before the operation.
     pub(crate) actor: Option<Uuid>,
-    /// True if the entry must not include the actor's name and email address, only the ID.
+    /// True if the entry must not include the actor's name and e-mail address, only the ID.
     pub(crate) is_anonymized: bool,
     /// Audit contexts of additional entries of the same caller, for other teams.
     pub(crate) others: Vec<Self>,

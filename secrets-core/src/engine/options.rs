@@ -78,7 +78,8 @@ pub struct Options {
     pub scan_rules: Option<Arc<Rules>>,
     /// Destinations that webhooks and rotations may connect to.
     pub egress: EgressPolicy,
-    /// Base URL of links in responses, used if a request does not give its own.
+    /// Base URL of links in the results of operations called by name
+    /// ([`registry`](crate::registry)).
     pub links: BaseUrl,
 }
 

@@ -12,7 +12,7 @@ use crate::model::Result;
 /// Future of one piece of background work.
 pub type Job = BoxFuture<'static, Result<()>>;
 
-/// One kind of background work, done in rounds. The host application runs all
+/// Background work of one kind, done in rounds. The host application runs all
 /// [`workers`](crate::workers) of a service, usually under the supervisor in `runtime`.
 #[async_trait]
 pub trait Worker: Send + Sync {

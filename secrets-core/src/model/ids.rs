@@ -59,7 +59,7 @@ ids! {
     EnvironmentId
     /// ID of a scan finding.
     FindingId
-    /// ID of an installation: a database and its keys.
+    /// ID of an instance: a database and its keys.
     InstanceId
     /// ID of an invitation to a team.
     InvitationId

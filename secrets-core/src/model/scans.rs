@@ -57,7 +57,7 @@ impl Severity {
     /// All severities, highest first.
     pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
 
-    /// Name in the store and on the wire.
+    /// Returns the name, as stored and as used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ use crate::model::{Permission, Result, ScanId, Subject};
 /// saved statuses false positive and ignored stay in effect for later scans.
 #[derive(Debug)]
 pub struct DeleteScan {
-    /// Scan ID. `None` if the caller gave no valid ID, which answers "not found".
+    /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.
     pub scan: Option<ScanId>,
 }
 

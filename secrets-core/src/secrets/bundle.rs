@@ -88,7 +88,7 @@ pub struct SealedBundle {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^scbk_[0-9A-Za-z]{49}$"))]
     pub key: Option<BundleKey>,
-    /// Signer of the bundle: always this installation. Anyone who opens bundles should verify the
+    /// Signer of the bundle: always this instance. Anyone who opens bundles should verify the
     /// signer.
     pub signer: Signer,
     /// Sequence number: the creation time as Unix time in microseconds.

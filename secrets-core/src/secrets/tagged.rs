@@ -13,10 +13,10 @@ use crate::store::{EnvironmentRecord, Selection};
 /// (`If-None-Match`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Precondition {
-    /// None: always return the response.
+    /// No precondition: always return the response.
     #[default]
     None,
-    /// Versions with these ETags.
+    /// The caller has the versions with these ETags.
     ETags(Vec<String>),
     /// Any version.
     Any,

@@ -139,7 +139,7 @@ pub trait ScanWrites: Send {
     ) -> StoreResult<()>;
 
     /// Updates status, comment, and the user and time of the change. Fails with `Stale` if the
-    /// finding is gone.
+    /// finding does not exist.
     async fn update_finding(&mut self, finding: &FindingRecord) -> StoreResult<()>;
 
     /// Saves the status of a fingerprint in a team. Later scans give it to new findings with this
@@ -152,6 +152,6 @@ pub trait ScanWrites: Send {
     ) -> StoreResult<()>;
 
     /// Deletes a scan with its findings; saved statuses of fingerprints stay. Fails with `Stale` if
-    /// the scan is gone.
+    /// the scan does not exist.
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()>;
 }

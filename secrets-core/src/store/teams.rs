@@ -131,7 +131,7 @@ pub trait TeamWrites: Send {
     /// Updates the role of a member. Fails with `Stale` if the user is not a member.
     async fn update_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
 
-    /// Sets the plan of a team. Fails with `Stale` if the team is gone.
+    /// Sets the plan of a team. Fails with `Stale` if the team does not exist.
     async fn set_plan(&mut self, team: TeamId, plan: &PlanName, now: Time) -> StoreResult<()>;
 
     /// Removes a user from a team, with the permissions granted to the user there. Fails with
@@ -144,6 +144,6 @@ pub trait TeamWrites: Send {
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()>;
 
     /// Locks the team's row until the end of the transaction, so that counts of its resources stay
-    /// valid. Fails with `Stale` if the team is gone.
+    /// valid. Fails with `Stale` if the team does not exist.
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()>;
 }

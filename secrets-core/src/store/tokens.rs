@@ -10,7 +10,7 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
 
-/// A service token. Only its keyed hash is stored, not the token.
+/// A service token. Only its MAC is stored, not the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent flags, stored as columns")]
 pub struct TokenRecord {
@@ -20,7 +20,7 @@ pub struct TokenRecord {
     pub team: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Keyed hash of the token, for lookup.
+    /// MAC of the token, for lookup.
     pub mac: TokenMac,
     /// First characters of the token text, for display.
     pub prefix: String,
@@ -122,14 +122,14 @@ pub trait TokenWrites: Send {
     async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()>;
 
     /// Replaces the MAC of a token. The current MAC becomes the previous one if it has a grace
-    /// period; the MAC that was previous until now is discarded. Fails with `Stale` if the token is
-    /// gone.
+    /// period; the MAC that was previous until now is discarded. Fails with `Stale` if the token
+    /// does not exist.
     async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()>;
 
-    /// Records the last use of a token, unless the recorded one is less than [`TokenUse::WRITE_INTERVAL`]
-    /// older. Does nothing if the token is gone.
+    /// Records the last use of a token, unless the recorded one is less than
+    /// [`TokenUse::WRITE_INTERVAL`] older. Does nothing if the token does not exist.
     async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
 
-    /// Deletes a token. Fails with `Stale` if it is gone.
+    /// Deletes a token. Fails with `Stale` if it does not exist.
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()>;
 }

@@ -1,4 +1,5 @@
-//! tx3: the new credential replaces the served one, in one transaction.
+//! Replacing the served credential by the new one, in one transaction (tx3 in the [module
+//! docs](super)).
 
 use std::pin::pin;
 

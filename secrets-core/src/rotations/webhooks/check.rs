@@ -58,7 +58,7 @@ impl Delivered<'_> {
 }
 
 impl Unproven {
-    /// Stable name of the reason, for programs.
+    /// Returns the stable name of the reason, for programs.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {

@@ -43,7 +43,7 @@ pub(crate) struct EventData {
     pub(crate) version: u64,
     pub(crate) trigger_type: TriggerType,
     pub(crate) triggered_by: Option<Uuid>,
-    /// Result of the attempt; none while it is in progress.
+    /// Result of the attempt; `None` while it is in progress.
     pub(crate) status: Option<Outcome>,
     pub(crate) started_at: Time,
     pub(crate) completed_at: Option<Time>,

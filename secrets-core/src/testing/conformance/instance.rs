@@ -135,7 +135,7 @@ pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
     assert_eq!(sample.key, Some(key));
 }
 
-/// Returns an installation with a key for every purpose.
+/// Returns an instance with a key for every purpose.
 pub(super) fn installation() -> (InstanceRecord, Vec<InstanceKeyRecord>) {
     let instance = InstanceRecord {
         id: InstanceId::draw(at(0)),
