@@ -40,7 +40,8 @@ async fn health_is_503_degraded_while_the_database_does_not_answer(app: App) {
     assert_eq!(whole.is(200).json()["status"], "ok");
 }
 
-/// The jobs run every ten seconds by the system clock, and once right after the start.
+/// Advances the clock of the test until the background workers count as stopped. They may still
+/// complete a round right after the start, so this is tried several times.
 async fn health_is_503_degraded_when_the_jobs_have_stopped(app: App) {
     let mut reply = app.anonymous().get("/health").await;
 

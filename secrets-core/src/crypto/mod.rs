@@ -4,7 +4,7 @@
 //! root key        held outside the database: a file, an environment variable, a key service
 //!   └─ instance key     one per instance, wrapped by the root key
 //!        ├─ wrapping key     HKDF of the instance key; wraps project keys and instance-wide keys
-//!        │    ├─ project keys     one per project; seal its records
+//!        │    ├─ project keys     one per project; encrypt its records
 //!        │    └─ token pepper …   outlive an instance key, so they are wrapped, not derived
 //!        └─ canary key       HKDF of the instance key; startup fails unless it opens the canary
 //! ```

@@ -71,9 +71,9 @@ impl EgressPolicy {
         classify(address) != Class::Forbidden && self.lists(host, address)
     }
 
-    /// True if a destination may be stored. False for an address that is not allowed and for text
-    /// that is not a host. A name is accepted, because its addresses are checked on every
-    /// connection.
+    /// True if a destination may be stored, as a webhook host or a database host. False for an
+    /// address that is not allowed and for text that is not a host. A name is accepted, because its
+    /// addresses are checked on every connection.
     #[must_use]
     pub fn admits(&self, host: &str) -> bool {
         match literal(host) {

@@ -20,7 +20,8 @@ pub trait IdentityVerifier: Send + Sync {
 /// Reason why a token was not accepted.
 #[derive(Debug)]
 pub enum Unverified {
-    /// The token is malformed, wrongly signed, expired, or meant for another issuer or audience.
+    /// The token is malformed, wrongly signed, not valid at this time, or from another issuer or
+    /// for another audience.
     Invalid,
     /// The issuer's keys could not be loaded, so the token could not be checked.
     Unavailable(Cause),

@@ -55,7 +55,7 @@ pub struct StartedRevocation {
 /// Error code and message of a rotation that is being revoked.
 const REVOKING: (&str, &str) = (
     "revoking",
-    "its secrets were deleted, but its users may not all be locked yet: delete it again",
+    "its secrets were deleted, but the logins of its database users may not all be disabled yet: delete it again",
 );
 
 impl Operation for DeleteRotation {

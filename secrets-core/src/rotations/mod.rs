@@ -2,10 +2,10 @@
 //! served credential can log in at any time.
 //!
 //! Each rotation has two database users, the slots `a` and `b`. The served slot is the one whose
-//! credential is stored in the secrets; a rotation changes the password of the other slot and then
-//! serves that one. The steps of an attempt, and how it resumes after a crash, are described in the
-//! module `machine`; the commands sent to a database are defined by the port
-//! [`DatabaseRotator`](crate::ports::rotator::DatabaseRotator).
+//! credential is stored in the secrets; an attempt to rotate changes the password of the other
+//! slot, which then becomes the served one. The steps of an attempt, and how it resumes after a
+//! crash, are described in the module `machine`; the commands sent to a database are defined by the
+//! port [`DatabaseRotator`](crate::ports::rotator::DatabaseRotator).
 
 mod connection;
 mod create;

@@ -26,7 +26,7 @@ pub struct FinishedScan {
     pub(super) began_at: Time,
 }
 
-/// Finding without its credential, which is discarded.
+/// A finding to be stored. It no longer contains the credential.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) rule: String,

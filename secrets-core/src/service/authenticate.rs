@@ -10,7 +10,8 @@ use crate::ports::identity::Unverified;
 use crate::store::{AuditRecord, TokenUse};
 use crate::users::SyncUser;
 
-/// The same text for every invalid credential, so that it does not reveal the reason.
+/// Error for every invalid credential. The text is always the same, so that it does not reveal the
+/// reason.
 const INVALID: Error = Error::Unauthenticated("invalid or expired credential");
 
 impl Service {

@@ -43,7 +43,7 @@ impl Service {
             Err(error) => {
                 tracing::error!(
                     error = &error as &dyn std::error::Error,
-                    "the store does not answer"
+                    "the store does not respond"
                 );
                 false
             }

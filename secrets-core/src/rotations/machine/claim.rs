@@ -177,8 +177,8 @@ impl Work<'_> {
     }
 }
 
-/// Rotations whose work stopped in this process because of an error. This process need not wait for
-/// their lease to end, because no other worker has it.
+/// Rotations whose work stopped in this process because of an error. Resuming their attempts is not
+/// counted as a resumption after a crash.
 #[derive(Default)]
 struct Interrupted(Mutex<BTreeSet<RotationId>>);
 
@@ -186,8 +186,8 @@ fn mark_unfinished(engine: &Engine, rotation: RotationId) {
     lock(&engine.shared::<Interrupted>().0).insert(rotation);
 }
 
-/// True if an error made this process stop before the work on the rotation was finished. Resets the
-/// flag.
+/// True if the work on the rotation was stopped by an error in this process, not by a crash. Resets
+/// the flag.
 pub(super) fn take_unfinished(engine: &Engine, rotation: RotationId) -> bool {
     lock(&engine.shared::<Interrupted>().0).remove(&rotation)
 }

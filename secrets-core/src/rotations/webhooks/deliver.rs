@@ -193,7 +193,8 @@ fn request(receiver: Receiver, delivery: &WebhookDeliveryRecord, now: Time) -> W
     WebhookRequest { url: receiver.url, headers, body }
 }
 
-/// Applies an outcome to the records and returns the time of the next attempt, if any.
+/// Updates the records of the delivery and the webhook after an outcome. Returns the time of the
+/// next attempt, if any.
 fn apply(
     outcome: &Outcome,
     delivery: &mut WebhookDeliveryRecord,

@@ -157,12 +157,13 @@ async fn insert_and_enqueue(
     Ok(delivery)
 }
 
-/// Message body. Stored with the delivery, so that every attempt sends the same bytes.
+/// Builds the message body. Stored with the delivery, so that every attempt sends the same bytes.
 fn body(id: WebhookDeliveryId, event: &str, data: &(impl Serialize + ?Sized), now: Time) -> String {
     json!({ "type": event, "timestamp": now, "id": message_id(id), "data": data }).to_string()
 }
 
-/// Message ID. It stays the same across retries, so that receivers can detect duplicates.
+/// Returns the message ID. It stays the same across retries, so that receivers can detect
+/// duplicates.
 pub(super) fn message_id(delivery: WebhookDeliveryId) -> String {
     format!("msg_{delivery}")
 }

@@ -188,7 +188,7 @@ fn told() -> UserRecord {
 }
 
 /// Erasing a user removes all personal data but keeps the row and references to it; issuer and
-/// subject become free.
+/// subject can be used by a new user.
 pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
