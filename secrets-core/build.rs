@@ -1,4 +1,4 @@
-//! Tells the describing of types what our names for others' types stand for.
+//! Tells utoipa's `ToSchema` derive the type behind the alias `Time`.
 
 fn main() {
     #[cfg(feature = "openapi")]

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 fn main() {
-    // Tells utoipa's `ToSchema` derive the type behind our alias `Time`.
+    // Tells utoipa's `ToSchema` derive the type behind the alias `Time`.
     utoipa_config::Config::new().alias_for("Time", "chrono::DateTime<chrono::Utc>").write_to_file();
     println!("cargo:rerun-if-env-changed=SOURCE_DATE_EPOCH");
     println!("cargo:rerun-if-changed=../.git/HEAD");

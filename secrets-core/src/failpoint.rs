@@ -18,7 +18,7 @@ mod armed {
     /// Action after the hook of a failpoint.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum After {
-        /// Block forever: the operation does not continue.
+        /// Wait forever: the operation does not continue.
         Stay,
         /// Continue.
         GoOn,
@@ -39,7 +39,7 @@ mod armed {
         *ARMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
     }
 
-    /// Marks a failpoint. Continues at once, unless this failpoint is armed.
+    /// Marks a failpoint. Continues immediately, unless this failpoint is armed.
     pub async fn reached(name: &str) {
         let hook = {
             let armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,8 @@
 //! Verification of JSON Web Tokens with keys given by the caller.
 //!
-//! Nothing here uses the network: the host fetches the issuer's keys, keeps them up to date and
-//! passes them in. A token is checked in this order: format, header, key lookup, signature, claims.
-//! No claim is used before the signature is verified.
+//! Nothing here uses the network: the caller of this module fetches the issuer's keys, keeps them
+//! up to date and passes them in. A token is checked in this order: format, header, key lookup,
+//! signature, claims. No claim is used before the signature is verified.
 //!
 //! The algorithm is a property of the key. The `alg` of the header is only compared with it, so a
 //! token cannot choose `none`, nor have a public key used as an HMAC secret.

@@ -1,6 +1,6 @@
 //! A secrets manager as a library: projects, environments with inheritance, versioned secrets
 //! encrypted with AES-256-GCM, roles, service tokens, an audit log, and rotation of database
-//! credentials, over a store of your choice.
+//! credentials, on a store of your choice.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -33,17 +33,18 @@
 //! # Where to begin
 //!
 //! - [`Service`] authenticates callers and performs their operations; its builder takes a store, a
-//!   root key and the [`ports`] to the world outside.
+//!   root key and the [`ports`], which connect the service to external systems.
 //! - Every request is an [`Operation`]: a value in the module named after its resource, such as
-//!   [`secrets::CreateSecret`] or [`tokens::CreateToken`]. A [`Task`] is an operation, or several with
-//!   waiting in between.
-//! - [`store::open`] opens a store by its URL; [`store::Store`] is the contract for further stores.
-//! - [`Error`] says what went wrong, for the caller. Its cause is for the log.
-//! - [`workers`] are the background work: sealing the audit log, sending mail and webhooks, rotating
-//!   credentials, pruning. `runtime::Supervisor` runs them on tokio.
+//!   [`secrets::CreateSecret`] or [`tokens::CreateToken`]. A [`Task`] is one operation, or several
+//!   operations with waits between them.
+//! - [`store::open`] opens a store by its URL. To add a store for another database, implement
+//!   [`store::Store`].
+//! - [`Error`] is the error of every operation. Its text is for the caller, its source for the log.
+//! - [`workers`] are the background work: sealing the audit log, sending e-mail and webhooks,
+//!   rotating credentials, deleting old data. `runtime::Supervisor` runs them on tokio.
 //! - [`registry`] performs operations by name, with JSON, for bindings of other languages.
-//! - [`bundle`], [`formats`] and [`scanner`] need no service: files that open offline, import and
-//!   export formats, detection of leaked credentials.
+//! - [`bundle`], [`formats`] and [`scanner`] need no service: encrypted files for offline use,
+//!   import and export formats, and detection of leaked credentials.
 //!
 //! # Features
 //!

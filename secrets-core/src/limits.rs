@@ -37,7 +37,7 @@ pub struct Window {
     pub limit: u32,
     /// Requests left in this window.
     pub remaining: u32,
-    /// Start of the next window.
+    /// Start of the next window, in which the count starts again.
     pub resets_at: Time,
     /// True if this request was within the limit.
     pub admitted: bool,

@@ -1,7 +1,7 @@
-//! Background work of a service, as a list of workers.
+//! Background work of a service: the list of its workers, and the steps at startup and shutdown.
 //!
-//! With the feature `runtime`, [`Supervisor`](crate::runtime::Supervisor) runs them. A program with a
-//! runtime of its own can run them too: see [`Worker`].
+//! With the feature `runtime`, `runtime::Supervisor` runs the workers on tokio. A program with
+//! another runtime can call [`Worker::jobs`] itself at the times in [`Worker::schedule`].
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::rotations::webhooks::{self, WebhookDeliveries};
 use crate::store::StoreResult;
 use crate::{audit, device_login, outbox, projects, rotations, service, tokens};
 
-/// All workers of a service.
+/// Returns all workers of a service.
 #[must_use]
 pub fn all() -> Vec<Arc<dyn Worker>> {
     vec![
@@ -30,14 +30,16 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
     ]
 }
 
-/// Takes over the work of an earlier process at once, instead of waiting for its claims and leases to
-/// run out. Only for a store that no other process has open.
+/// Ends all claims and leases of an earlier process, so that its unfinished work continues
+/// immediately instead of when they expire. Call it at startup, and only if no other process uses
+/// the store.
 pub async fn take_over(engine: &Engine) -> StoreResult<()> {
     outbox::end_claims(engine).await?;
     rotations::end_rotation_leases(engine).await
 }
 
-/// Writes what the workers hold in memory, before the process ends.
+/// Seals the remaining audit entries and writes the last-used times of tokens that are still in
+/// memory. Call it before the process ends.
 pub async fn flush(engine: &Engine) -> StoreResult<()> {
     audit::seal(engine).await?;
     tokens::write_uses(engine).await

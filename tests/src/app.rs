@@ -6,17 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{TimeDelta, TimeZone, Utc};
-use secrets_core::service::Service;
-use secrets_core::workers;
 use secrets_core::crypto::{Key, StaticRootKey};
+use secrets_core::engine::Worker;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{BaseUrl, Clock, ManualClock, Role, ids};
 use secrets_core::ports::rotators::Timings;
 use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::runtime::TokioOffload;
+use secrets_core::service::Service;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;
+use secrets_core::workers;
 use secrets_http::serve::accept::{AcceptOptions, Drained};
 use secrets_http::serve::api::Api;
 use secrets_http::serve::client_address::Networks;
@@ -78,7 +79,7 @@ pub struct Build {
     envelope: Envelope,
     timings: Timings,
     sends_mail: bool,
-    runs_workers: bool,
+    workers: Vec<Arc<dyn Worker>>,
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
@@ -101,7 +102,7 @@ impl Build {
             envelope: Envelope::Named,
             timings: Timings { budget: ROTATION_BUDGET, ..Timings::default() },
             sends_mail: false,
-            runs_workers: true,
+            workers: workers::all(),
             webhooks: None,
         }
     }
@@ -162,11 +163,17 @@ impl Build {
         self
     }
 
+    /// Runs these workers instead of those of the service.
+    #[must_use]
+    pub fn workers(mut self, workers: Vec<Arc<dyn Worker>>) -> Self {
+        self.workers = workers;
+        self
+    }
+
     /// Runs no background work, which goes by real time, beside the test.
     #[must_use]
-    pub fn without_workers(mut self) -> Self {
-        self.runs_workers = false;
-        self
+    pub fn without_workers(self) -> Self {
+        self.workers(Vec::new())
     }
 
     /// Starts it.
@@ -192,7 +199,7 @@ impl Build {
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
-        let seen = (self.proxies, self.public_url, self.envelope, self.runs_workers);
+        let seen = (self.proxies, self.public_url, self.envelope, self.workers);
         let (address, stop) = serve(&service, clock.clone(), self.rates, seen).await;
         App {
             kind: self.kind,
@@ -215,12 +222,15 @@ impl Build {
     }
 }
 
+/// Settings of a server that its clients or its users see.
+type Seen = (Networks, Option<BaseUrl>, Envelope, Vec<Arc<dyn Worker>>);
+
 /// Serves a service on a new socket.
 async fn serve(
     service: &Arc<Service>,
     clock: Arc<ManualClock>,
     rates: Rates,
-    (proxies, public_url, envelope, runs_workers): (Networks, Option<BaseUrl>, Envelope, bool),
+    (proxies, public_url, envelope, workers): Seen,
 ) -> (SocketAddr, Stop) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -234,7 +244,7 @@ async fn serve(
         envelope,
         options: AcceptOptions::default(),
         tls: None,
-        workers: if runs_workers { workers::all() } else { Vec::new() },
+        workers,
     };
     let running = tokio::spawn(async move {
         let stopped = async { drop(stopped.await) };
@@ -283,7 +293,7 @@ impl App {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
         let rates = Rates { per_address: 0, per_principal: 0 };
-        let seen = (Networks::default(), None, Envelope::Named, true);
+        let seen = (Networks::default(), None, Envelope::Named, workers::all());
         let (address, stop) = serve(&service, self.clock.clone(), rates, seen).await;
         Self {
             kind: self.kind,

@@ -141,7 +141,7 @@ fn each_purpose_has_its_key() {
     }
 }
 
-/// Fingerprint of a key: keys have no `Debug`, and are equal if they seal the same bytes.
+/// Encrypts a fixed value with the key, for comparing keys: the type `Key` has no `PartialEq`.
 fn tells(key: &Key) -> Sealed {
     seals(&ProjectKey::new(key, 1))
 }

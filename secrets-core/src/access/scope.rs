@@ -37,7 +37,8 @@ pub struct ProjectScope {
     pub project: ProjectRecord,
     /// Plan of the project's team.
     pub plan: Arc<Plan>,
-    /// Caller's relation to the project.
+    /// Caller's relation to the project: member with a role, or token with the project in its
+    /// scope.
     pub relation: Relation,
 }
 
@@ -51,7 +52,7 @@ pub struct EnvironmentScope {
     pub environment: EnvironmentRecord,
     /// True if the caller may also change secrets.
     pub may_write: bool,
-    /// Newest key of the project, for sealing new records.
+    /// Newest key of the project, for encrypting new records.
     pub(crate) key: ProjectKey,
 }
 
@@ -96,7 +97,8 @@ impl<A: Access> Context<'_, A> {
         Ok(found)
     }
 
-    /// The default team if none is named: the caller's only team, or their personal team.
+    /// Resolves the default team, used if a request names none: the caller's only team, or their
+    /// personal team.
     pub async fn default_team(&mut self) -> Result<TeamId> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
@@ -108,14 +110,14 @@ impl<A: Access> Context<'_, A> {
             .ok_or_else(|| Error::invalid("team_id", "must name one of your teams"))
     }
 
-    /// The personal team, created at the caller's first sign-in.
+    /// Loads the personal team, which was created at the caller's first sign-in.
     pub(crate) async fn personal_team(&mut self) -> Result<Option<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
         Ok(memberships.iter().find(|own| own.is_personal_of(user)).map(|own| own.team.id))
     }
 
-    /// Teams in which the caller is an owner or admin.
+    /// Loads the teams in which the caller is an owner or admin.
     pub async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
         let memberships = self.reads().memberships(user).await?;
@@ -209,7 +211,8 @@ impl<A: Access> Context<'_, A> {
         self.audit.project = Some((project.id, project.name.to_string()));
     }
 
-    /// Checks the permission in one environment: access granted there applies too.
+    /// Checks the caller's permission in one environment, including access granted in that
+    /// environment.
     fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
         let Relation::Member(role) = relation else { return self.allow(relation, wanted) };
         let otherwise = self.options().member_access;
@@ -223,7 +226,7 @@ impl<A: Access> Context<'_, A> {
         })
     }
 
-    /// Checks the permission in a project.
+    /// Checks the caller's permission in a project.
     fn allow(&self, relation: Relation, wanted: Permission) -> Result<()> {
         match (relation, &self.caller.who) {
             (Relation::Member(role), _) => match wanted {
@@ -249,7 +252,7 @@ impl<A: Access> Context<'_, A> {
 }
 
 impl<A: Access> Context<'_, A> {
-    /// The environment of a rotation, for work that the service does by itself. Fails for any
+    /// Returns the scope of a rotation's environment, for work of the service itself. Fails for any
     /// other caller.
     pub(crate) fn rotation_environment(
         &mut self,

@@ -152,7 +152,7 @@ async fn archived(
     let at = EnvironmentPath::new(project.id, environment.id);
     let view = match cx.view(&at, Selection::All).await {
         Ok(view) => view,
-        // No access, or the environment was deleted in the meantime.
+        // No access, or the environment was deleted since it was listed.
         Err(Error::Forbidden(_) | Error::NotFound(_)) => return Ok(None),
         Err(error) => return Err(error),
     };

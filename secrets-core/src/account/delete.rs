@@ -10,7 +10,7 @@ use crate::store::{Membership, TeamRecord};
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Confirmation {
-    /// Email address of the account.
+    /// E-mail address of the account.
     #[cfg_attr(feature = "openapi", schema(example = "alice@example.com"))]
     pub confirm: String,
 }

@@ -41,7 +41,7 @@ pub struct AccountTeam {
     pub name: DisplayName,
     /// Role in the team.
     pub role: Role,
-    /// True for a personal team: the user's own, or that of a user who invited them.
+    /// True for a personal team. It may be the user's own, or another user's that this user joined.
     pub is_personal: bool,
 }
 

@@ -60,7 +60,7 @@ pub const PRUNE: Periodic = Periodic {
 /// Seals all unsealed entries: appends each to the chain of its team. Returns the number of
 /// entries sealed.
 ///
-/// Several nodes may call this method concurrently. If two nodes seal the same chain, only the
+/// Several nodes may call this function concurrently. If two nodes seal the same chain, only the
 /// first succeeds; the other leaves the remaining entries to the next call.
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     let mut sealed = 0;
@@ -223,7 +223,7 @@ async fn verify_chain(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u
     Ok(if is_whole { Ok(position - head.base) } else { Err(position + 1) })
 }
 
-/// Computes the hash of an entry at its position. The actor's name and email address are not
+/// Computes the hash of an entry at its position. The actor's name and e-mail address are not
 /// included, because they are erased when a user deletes their account. The actor's ID stays.
 fn entry_hash(
     keyring: &Keyring,

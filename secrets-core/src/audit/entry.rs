@@ -39,7 +39,7 @@ pub struct AuditEntry {
     /// Name of the actor at that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_name: Option<String>,
-    /// Email address of the user at that time.
+    /// E-mail address of the user at that time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_email: Option<String>,
     /// Action, such as `secret.created`.

@@ -20,7 +20,7 @@ pub struct Billing {
     pub status: PaymentStatus,
     /// Name of the payment provider.
     pub provider: &'static str,
-    /// Email address for invoices.
+    /// E-mail address for invoices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub billing_email: Option<String>,
     /// Number of members in the team.

@@ -31,8 +31,8 @@ pub struct RecipientKey(Key);
 #[serde(try_from = "String", into = "String")]
 pub struct PublicKey([u8; 32]);
 
-/// Public key that verifies bundle signatures: `scbs_` and an Ed25519 key. Every installation has
-/// its own.
+/// Public key that verifies bundle signatures: `scbs_` and an Ed25519 key. Every instance has its
+/// own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = String, pattern = "^scbs_[0-9A-Za-z]{49}$"))]

@@ -67,11 +67,11 @@ pub struct About {
     /// Environment ID.
     pub environment: EnvironmentId,
     /// Sequence number, which increases with every bundle of an environment; at most 2^53 - 1.
-    /// Bundles created by this service use the creation time in microseconds since 1970.
+    /// Bundles created by this service use the creation time as Unix time in microseconds.
     pub seq: u64,
     /// Creation time.
     pub created_at: Time,
-    /// Expiry time, from which on opening the bundle fails.
+    /// Expiry time. The bundle cannot be opened at or after this time.
     pub expires_at: Option<Time>,
 }
 

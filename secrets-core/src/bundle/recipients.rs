@@ -73,8 +73,8 @@ impl Recipients {
         Self { key: Key::from_slice(key.0.as_bytes()), passphrase: None, public: Vec::new() }
     }
 
-    /// Creates a recipient list with one passphrase. Key derivation takes 64 MiB of memory and a
-    /// large part of a second; call this on a thread that may block.
+    /// Creates a recipient list with one passphrase. Key derivation takes 64 MiB of memory and up
+    /// to about a second; call this function on a thread that may block.
     #[must_use]
     pub fn passphrase(passphrase: &Passphrase) -> Self {
         Self { key: None, passphrase: Derived::new(passphrase), public: Vec::new() }

@@ -13,8 +13,8 @@ pub enum Refused {
     NoRecipient,
     /// The bundle was modified or truncated, or was not created by the signer in its header.
     Tampered,
-    /// The signer is not the expected one; or no signer was given with a private key, for whose
-    /// public key anyone can create bundles.
+    /// The signer is not the expected one. Also returned if a private key is used without an
+    /// expected signer, because anyone can create bundles for a public key.
     Untrusted,
     /// The bundle has expired.
     Expired,

@@ -38,8 +38,8 @@ const VERSION: u8 = 1;
 const HEADER: usize = 34;
 
 impl ArchiveKey {
-    /// Derives a key for a new file. Takes 64 MiB of memory and a large part of a second; call this
-    /// on a thread that may block.
+    /// Derives a key for a new file. Takes 64 MiB of memory and up to about a second; call this
+    /// function on a thread that may block.
     #[must_use]
     pub fn derive(passphrase: &Passphrase) -> Self {
         #[expect(

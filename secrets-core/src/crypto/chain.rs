@@ -11,7 +11,7 @@ use super::Keyring;
 pub(crate) struct ChainMac(Hmac<Sha256>);
 
 impl ChainMac {
-    /// Starts a MAC for one purpose, with the installation's audit key.
+    /// Starts a MAC for one purpose, with the audit key of the instance.
     pub(crate) fn new(keyring: &Keyring, purpose: &str) -> Self {
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
         let mac =
@@ -42,7 +42,7 @@ impl ChainMac {
     }
 }
 
-/// True if two hashes are equal; compared in constant time.
+/// True if two MACs are equal; compared in constant time.
 pub(crate) fn is_same(left: &[u8; 32], right: &[u8; 32]) -> bool {
     left.ct_eq(right).into()
 }

@@ -1,8 +1,8 @@
-//! Keyed hashes that identify scan findings.
+//! MACs that identify scan findings.
 //!
 //! A finding is often short or guessable, so a plain hash of it could be reversed by brute force.
-//! The hash key is derived from an installation key, separately for each team and project. A copy
-//! of the database alone therefore reveals nothing, and findings cannot be compared across teams.
+//! The key is derived from a key of the instance, separately for each team and project. A copy of
+//! the database alone therefore reveals nothing, and findings cannot be compared across teams.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::{Keyring, random};
 use crate::model::{ProjectId, TeamId};
 
-/// Keyed hash of a scan finding (HMAC-SHA256).
+/// MAC of a scan finding (HMAC-SHA256).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub [u8; 32]);
 

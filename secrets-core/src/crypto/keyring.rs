@@ -1,4 +1,4 @@
-//! Unwrapped keys of one installation, and their stored form.
+//! Unwrapped keys of one instance, and their stored form.
 
 #[cfg(feature = "testing")]
 pub mod published;
@@ -10,10 +10,10 @@ use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
 use super::{Undecryptable, random};
 use crate::model::{InstanceId, ProjectId, Time};
 
-/// Stored record of the installation: a single row.
+/// Stored record of the instance (a database and its keys): a single row.
 #[derive(Debug, Clone)]
 pub struct InstanceRecord {
-    /// ID of the installation that owns the database.
+    /// ID of the instance that owns the database.
     pub id: InstanceId,
     /// ID of the root key that wrapped the instance key.
     pub root_key: RootKeyId,
@@ -21,15 +21,16 @@ pub struct InstanceRecord {
     pub kek_id: u32,
     /// Wrapped instance key.
     pub wrapped_kek: Vec<u8>,
-    /// Ciphertext that opens only with the right instance key.
+    /// Ciphertext that only the right instance key decrypts. Checked at startup.
     pub canary: Vec<u8>,
-    /// Number that counts restores of the database; part of the canary.
+    /// Number of restores of the database so far; part of the canary.
     pub epoch: u64,
-    /// Creation time of the installation.
+    /// Creation time of the instance.
     pub created_at: Time,
 }
 
-/// Stored record of an instance-wide key. Such a key outlives an instance key.
+/// Stored record of one of the keys listed in [`InstanceKeyPurpose`], wrapped by the instance key.
+/// The wrapped key stays the same when the instance key is replaced.
 #[derive(Debug, Clone)]
 pub struct InstanceKeyRecord {
     /// Purpose of the key.
@@ -40,17 +41,17 @@ pub struct InstanceKeyRecord {
     pub wrapped: Vec<u8>,
 }
 
-/// Purpose of an instance-wide key.
+/// Purpose of a key that exists once per instance and is wrapped by the instance key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum InstanceKeyPurpose {
-    /// Key of the HMAC under which tokens are stored.
+    /// Key of the MACs that are stored instead of tokens (pepper).
     TokenPepper = 1,
     /// Key of the audit log's hash chain.
     Audit = 2,
     /// Key for environment manifests. Stored, but not used yet.
     Manifest = 3,
-    /// Seed of the installation's Ed25519 signing key.
+    /// Seed of the instance's Ed25519 signing key.
     Signing = 4,
 }
 
@@ -78,13 +79,13 @@ pub struct ProjectKeyRecord {
     pub wrapped: Vec<u8>,
 }
 
-/// An unwrapped project key, which seals and opens the project's records.
+/// An unwrapped project key, which encrypts and decrypts the project's records.
 pub struct ProjectKey {
     pub(super) version: u32,
     pub(super) cipher: Cipher,
 }
 
-/// Error from loading the keys of an installation.
+/// Error from loading the keys of an instance.
 #[derive(Debug)]
 pub enum KeyringError {
     /// Another root key wrapped the instance key.
@@ -94,13 +95,14 @@ pub enum KeyringError {
         /// ID of the root key that was given.
         given: RootKeyId,
     },
-    /// The root key's ID matches, but the keys do not open: rows were changed or are missing.
+    /// The root key's ID matches, but the keys cannot be decrypted: rows were changed or are
+    /// missing.
     Tampered,
     /// The root key is unavailable.
     Unavailable(crate::model::Cause),
 }
 
-/// Unwrapped keys of one installation.
+/// Unwrapped keys of one instance.
 pub struct Keyring {
     instance: InstanceId,
     kek_id: u32,
@@ -111,7 +113,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Creates an installation with new keys. The caller stores the returned records.
+    /// Creates an instance with new keys. The caller stores the returned records.
     pub async fn create(
         root: &dyn RootKeys,
         now: Time,
@@ -152,8 +154,8 @@ impl Keyring {
         Ok((record, keys, keyring))
     }
 
-    /// Loads the keys of an installation. Fails if the root key is wrong, or if a key row is
-    /// missing or changed.
+    /// Loads the keys of an instance. Fails if the root key is wrong, or if a key row is missing or
+    /// changed.
     pub async fn load(
         root: &dyn RootKeys,
         record: &InstanceRecord,
@@ -226,14 +228,14 @@ impl Keyring {
         &self.audit
     }
 
-    /// Returns the seed of the installation's Ed25519 key.
+    /// Returns the seed of the instance's Ed25519 key.
     pub(crate) fn signing(&self) -> &Key {
         &self.signing
     }
 }
 
 impl ProjectKey {
-    /// Creates a project key from its bytes, for opening records without a service.
+    /// Creates a project key from its bytes, for decrypting records without a service.
     #[must_use]
     pub fn new(key: &Key, version: u32) -> Self {
         Self { version, cipher: Cipher::new(key) }

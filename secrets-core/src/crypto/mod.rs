@@ -1,19 +1,19 @@
-//! Cryptography: keys, sealed records, tokens, passphrases and keyed hashes.
+//! Cryptography: keys, sealed records, tokens, passphrases and MACs.
 //!
 //! ```text
 //! root key        held outside the database: a file, an environment variable, a key service
-//!   └─ instance key     one per installation, wrapped by the root key
+//!   └─ instance key     one per instance, wrapped by the root key
 //!        ├─ wrapping key     HKDF of the instance key; wraps project keys and instance-wide keys
-//!        │    ├─ project keys     one per project; seal its records
+//!        │    ├─ project keys     one per project; encrypt its records
 //!        │    └─ token pepper …   outlive an instance key, so they are wrapped, not derived
 //!        └─ canary key       HKDF of the instance key; startup fails unless it opens the canary
 //! ```
 //!
 //! Keys and records are encrypted with XAES-256-GCM (C2SP), a variant of AES-256-GCM with a random
-//! 192-bit nonce: 2^80 records under one key stay within the 2^-32 risk that NIST SP 800-38D allows.
-//! The location of a record (instance, project, environment, secret, key name, version, hidden
-//! flag) is its associated data, so a record that was moved or replaced by another version does not
-//! open.
+//! 192-bit nonce: 2^80 records under one key stay within the 2^-32 risk that NIST SP 800-38D
+//! allows. The location of a record (instance, project, environment, secret, key name, version,
+//! hidden flag) is its associated data, so a record that was moved or replaced by another version
+//! does not decrypt.
 
 mod archive;
 mod chain;

@@ -16,7 +16,7 @@ use crate::model::{ValidationRule, Violation};
 #[cfg_attr(feature = "openapi", schema(value_type = String, max_length = 65_536))]
 pub struct Plaintext(Zeroizing<String>);
 
-/// A secret's description: at most 500 characters, sealed like a value.
+/// A secret's description: at most 500 characters, encrypted like a value.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(
@@ -77,7 +77,7 @@ impl Description {
         if is_summary(&text) { Ok(Self(text)) } else { Err(SUMMARY.violation()) }
     }
 
-    /// Converts the description into a plaintext for sealing.
+    /// Converts the description into a plaintext for encryption.
     #[must_use]
     pub fn into_plaintext(self) -> Plaintext {
         Plaintext(self.0)

@@ -26,8 +26,8 @@ use crate::model::{EnvironmentId, InstanceId, ProjectId};
 
 const HEADER: usize = 7;
 
-/// Kind of data in a sealed record. Part of the associated data, so that no record opens as another
-/// kind.
+/// Kind of data in a sealed record. Part of the associated data, so that no record decrypts as
+/// another kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
@@ -35,11 +35,11 @@ pub enum Purpose {
     Value = 1,
     /// A secret's description.
     Description = 2,
-    /// Administrator password of a rotation.
+    /// Connection settings of a rotation, including the administrator's password.
     RotationAdmin = 3,
-    /// Shared secret of a rotation's proxy.
+    /// Settings of a rotation's proxy function, including the shared secret.
     ProxySecret = 4,
-    /// Signing secret of a webhook.
+    /// URL and signing secret of a webhook.
     WebhookSecret = 5,
     /// New credential of a rotation that is not committed yet.
     PendingCredential = 6,
@@ -72,8 +72,8 @@ impl Purpose {
     }
 }
 
-/// Context of a sealed record: the object it belongs to. A record opens only with the context it
-/// was sealed with.
+/// Context of a sealed record: the object it belongs to. A record decrypts only with the context it
+/// was encrypted with.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordContext<'a> {
     /// Kind of data in the record.
@@ -157,8 +157,8 @@ impl Sealed {
         Plaintext::from_opened(unpad(&inner)?)
     }
 
-    /// Returns the version of the project key that sealed the record; `None` if the bytes are not a
-    /// record in this format.
+    /// Returns the version of the project key that encrypted the record; `None` if the bytes are
+    /// not a record in this format.
     #[must_use]
     pub fn key_version(&self) -> Option<u32> {
         match self.0.as_slice() {

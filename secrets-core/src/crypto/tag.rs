@@ -10,8 +10,8 @@ use sha2::Sha256;
 
 use super::Keyring;
 
-/// ETag of a response: a keyed hash of its contents, which reveals nothing about them (the first
-/// 128 bits of HMAC-SHA256, in base64url). The same on all nodes of an installation.
+/// ETag of a response: a MAC of its contents, which reveals nothing about them (the first 128 bits
+/// of HMAC-SHA256, in base64url). The same on all nodes of an instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Tag(String);

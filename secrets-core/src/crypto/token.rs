@@ -1,4 +1,4 @@
-//! Service tokens and invitation tokens: their text, and the keyed hash that is stored.
+//! Service tokens and invitation tokens: their text, and the MAC that is stored instead.
 //!
 //! A service token is `env_` and 256 random bits as [`checked`](super::checked) text, so that most
 //! typos are detected without a lookup.
@@ -29,7 +29,7 @@ pub struct TokenText(Zeroizing<String>);
 /// without being stored.
 pub struct InvitationToken(Zeroizing<String>);
 
-/// Keyed hash of a token (HMAC-SHA256), stored and used for lookup instead of the token.
+/// MAC of a token (HMAC-SHA256), stored and used for lookup instead of the token.
 #[derive(Debug, Clone, Copy, Eq)]
 pub struct TokenMac(pub [u8; 32]);
 
@@ -126,19 +126,19 @@ impl From<&str> for InvitationToken {
 }
 
 impl TokenMac {
-    /// Computes the hash of a token with the installation's pepper.
+    /// Computes the MAC of a token with the pepper of the instance.
     #[must_use]
     pub fn of(keyring: &Keyring, text: &str) -> Self {
         Self::keyed(keyring.pepper().as_bytes(), text)
     }
 
-    /// Computes the hash of a token with a given pepper.
+    /// Computes the MAC of a token with a given pepper.
     #[must_use]
     pub fn keyed(pepper: &[u8; 32], text: &str) -> Self {
         Self(hmac(pepper, &[b"secrets-core/v1/token\0", text.as_bytes()]))
     }
 
-    /// Computes the hash of a code that a client exchanges for a token.
+    /// Computes the MAC of a code that a client exchanges for a token.
     #[must_use]
     pub(crate) fn of_code(keyring: &Keyring, code: &str) -> Self {
         let message = [b"secrets-core/v1/code\0".as_slice(), code.as_bytes()];

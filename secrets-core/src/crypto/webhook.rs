@@ -57,7 +57,7 @@ impl WebhookSecret {
         serializer.serialize_str(secret.as_ref().map(Self::reveal).unwrap_or_default())
     }
 
-    /// Signs a message with its send time in seconds since 1970: `v1,` and the base64 of
+    /// Signs a message with its send time, as Unix time in seconds: `v1,` and the base64 of
     /// HMAC-SHA256 over ID, time and body, joined by dots.
     pub(crate) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
         let mac = self.mac(id, seconds, body).finalize();

@@ -38,13 +38,13 @@ impl UserCode {
         Self(code)
     }
 
-    /// The code as text, with its hyphen.
+    /// Returns the code as text, with its hyphen.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// MAC under which the code is stored; `None` if the text is not a valid code.
+    /// Computes the MAC that is stored instead of the code; `None` if the text is not a valid code.
     pub(super) fn mac(&self, keyring: &Keyring) -> Option<TokenMac> {
         let plain: String = self
             .0

@@ -1,4 +1,4 @@
-//! Logging in from a command line: the OAuth 2.0 device authorization grant (RFC 8628).
+//! Device login, for command-line clients: the OAuth 2.0 device authorization grant (RFC 8628).
 //!
 //! A client starts a login and gets two codes: a device code, which it keeps and polls with, and a
 //! user code, which it shows to the user. The user, signed in elsewhere, reviews the client's
@@ -40,16 +40,16 @@ const POLL_SECONDS: u32 = 5;
 /// Lifetime of a session, in days.
 const SESSION_DAYS: i64 = 30;
 
-/// How many wrong codes a person, or an address that shows none, may send in a minute.
+/// Maximum number of wrong codes per user, and of invalid credentials per IP address, in a minute.
 const ATTEMPTS_PER_MINUTE: u32 = 5;
 
-/// Counters of wrong codes and credentials.
+/// Counters of wrong user codes and invalid credentials.
 pub(crate) struct LoginAttempts(RateLimiter<AttemptKey>);
 
-/// Counted by person, or by address before anybody has signed in.
+/// Key of a counter: the user, or the IP address if the request is not authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum AttemptKey {
-    /// A person's.
+    /// User ID.
     User(Uuid),
     /// IP address.
     Address(IpAddr),
@@ -91,15 +91,16 @@ pub const CLEAN_UP: Periodic = Periodic {
     job: |engine| Box::pin(async move { Ok(delete_ended(&engine).await?) }),
 };
 
-/// Deletes logins and sessions that ended more than an hour ago. During that hour, a client
-/// that polls late is told that its login expired, instead of that the login does not exist.
+/// Deletes logins and sessions that ended more than an hour ago. During that hour, a late poll gets
+/// the error "expired" instead of "unknown".
 pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
     let mut tx = engine.store().begin().await?;
     tx.delete_ended_logins(engine.now() - TimeDelta::hours(1)).await?;
     tx.commit().await
 }
 
-/// True if an IP address may try another credential in a form that accepts one.
+/// True unless this IP address has submitted too many invalid credentials in the current minute.
+/// For pages with a form that accepts a credential.
 #[must_use]
 pub fn may_attempt(engine: &Engine, address: IpAddr) -> bool {
     let window =
@@ -107,7 +108,7 @@ pub fn may_attempt(engine: &Engine, address: IpAddr) -> bool {
     window.is_none_or(|window| window.admitted)
 }
 
-/// Counts a failed attempt with an invalid credential in a form.
+/// Counts an invalid credential that was submitted from this IP address.
 pub fn count_failure(engine: &Engine, address: IpAddr) {
     engine.shared::<LoginAttempts>().0.count(AttemptKey::Address(address), engine.now());
 }

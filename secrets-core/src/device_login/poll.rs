@@ -17,8 +17,8 @@ const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Maximum poll interval in seconds.
 const MAX_POLL_SECONDS: u32 = 60;
 
-/// Polls the status of a login (RFC 8628, section 3.4). All fields are optional here, because
-/// missing fields are reported as OAuth errors too.
+/// Polls the status of a login (RFC 8628, section 3.4). The fields are optional so that a missing
+/// field gives an OAuth error instead of a validation error.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PollDeviceLogin {
@@ -41,7 +41,7 @@ pub struct PollDeviceLogin {
 pub enum PollOutcome {
     /// The login was approved: the new session.
     Granted(CliGrant),
-    /// OAuth error: there is no session, or not yet.
+    /// OAuth error: there is no session yet, or there will be none.
     Refused(Refusal),
 }
 
@@ -67,7 +67,7 @@ pub struct CliGrant {
 pub struct CliUser {
     /// User ID.
     pub id: UserId,
-    /// Email address.
+    /// E-mail address.
     pub email: String,
     /// Name.
     pub name: String,
@@ -95,7 +95,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// OAuth error code.
+    /// Returns the OAuth error code.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl Refusal {
         }
     }
 
-    /// Human-readable error description.
+    /// Returns the human-readable error description.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
@@ -189,7 +189,7 @@ async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Resu
     }
     login.polled_at = Some(cx.now());
     match cx.tx().update_device_login(&login, DeviceStatus::Pending).await {
-        // The user decided at this moment: the next poll returns the decision.
+        // The user decided concurrently: the next poll returns the decision.
         Ok(()) | Err(StoreError::Stale(_)) => {}
         Err(error) => return Err(error.into()),
     }

@@ -125,8 +125,8 @@ fn is_in_v6(address: Ipv6Addr, (network, length): V6) -> bool {
     (u128::from(address) ^ u128::from(Ipv6Addr::from(network))) >> (128 - length) == 0
 }
 
-/// IPv4 address embedded in an IPv6 address: one that a translator or tunnel would forward to, or
-/// that is only written in IPv6 form.
+/// Returns the IPv4 address embedded in an IPv6 address: one that a translator or tunnel would
+/// forward to, or that is only written in IPv6 form.
 pub(super) fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
     match address.segments() {

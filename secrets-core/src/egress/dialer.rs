@@ -38,7 +38,7 @@ pub struct Dialer {
 /// confidential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// The name does not exist, nothing answers there, or the timeout passed.
+    /// The name does not exist, no address responds, or the timeout passed.
     Unreachable,
     /// The policy does not allow the destination.
     NotAllowed,
@@ -51,13 +51,13 @@ const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ADDRESSES: usize = 64;
 
 impl Dialer {
-    /// Creates a gate that uses the resolver of the operating system.
+    /// Creates a dialer that uses the resolver of the operating system.
     #[must_use]
     pub fn new(policy: EgressPolicy) -> Self {
         Self::with_resolver(policy, Arc::new(SystemResolver))
     }
 
-    /// Creates a gate that uses this resolver.
+    /// Creates a dialer that uses this resolver.
     #[must_use]
     pub fn with_resolver(policy: EgressPolicy, resolver: Arc<dyn Resolver>) -> Self {
         Self { policy, resolver }
@@ -97,7 +97,7 @@ impl Dialer {
         let addresses = timeout_at(deadline, self.resolve(host, port)).await;
         let addresses = addresses.map_err(|_| Refused::Unreachable)??;
         for (tried, address) in addresses.iter().enumerate() {
-            // Share the remaining time, so that an address that never answers leaves time for the
+            // Share the remaining time, so that an address that never responds leaves time for the
             // others.
             let left = deadline.saturating_duration_since(Instant::now());
             let share = left / u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);

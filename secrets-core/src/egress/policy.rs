@@ -30,7 +30,7 @@ const NEVER_REACHED: &str =
 
 impl EgressPolicy {
     /// Parses a list of networks (`10.0.0.0/8`), addresses and host names, separated by commas or
-    /// white space. A host name allows all its addresses that are not [`Class::Forbidden`].
+    /// whitespace. A host name allows all its addresses that are not [`Class::Forbidden`].
     pub fn parse(list: &str) -> Result<Self, BadEntry> {
         let mut policy = Self::default();
         let entries = list.split(|c: char| c == ',' || c.is_whitespace());
@@ -71,9 +71,9 @@ impl EgressPolicy {
         classify(address) != Class::Forbidden && self.lists(host, address)
     }
 
-    /// True if a destination may be stored. False for an address that is not allowed and for text
-    /// that is not a host. A name is accepted, because its addresses are checked on every
-    /// connection.
+    /// True if a destination may be stored, as a webhook host or a database host. False for an
+    /// address that is not allowed and for text that is not a host. A name is accepted, because its
+    /// addresses are checked on every connection.
     #[must_use]
     pub fn admits(&self, host: &str) -> bool {
         match literal(host) {

@@ -152,7 +152,7 @@ mod dialling {
 
     const PATIENCE: Duration = Duration::from_secs(2);
 
-    /// Resolver that returns the answers in order, and then repeats the last one.
+    /// Resolver that returns these results in order, and then repeats the last one.
     struct Flipping {
         answers: Vec<Vec<IpAddr>>,
         asked: AtomicUsize,
@@ -166,7 +166,7 @@ mod dialling {
         }
     }
 
-    /// Resolver that never answers.
+    /// Resolver that never returns.
     struct Silent;
 
     #[async_trait]
@@ -203,7 +203,7 @@ mod dialling {
 
         assert_eq!(stream.peer_addr().unwrap(), listener.local_addr().unwrap());
         assert_eq!(resolver.asked.load(Ordering::Relaxed), 1);
-        // The second answer must be checked as well.
+        // The second result must be checked as well.
         let again = gate.dial("flips.example", port, PATIENCE).await.err();
         assert_eq!(again, Some(Refused::NotAllowed));
     }
@@ -233,7 +233,7 @@ mod dialling {
     #[tokio::test]
     async fn no_way_to_write_this_machine_reaches_it() {
         let (listener, port) = listener().await;
-        // If a resolver treats the text as a name, the answer is the loopback address.
+        // If a resolver treats the text as a name, it returns the loopback address.
         let gate = Dialer::with_resolver(EgressPolicy::default(), resolver(&[&["127.0.0.1"]]));
 
         for line in super::CASES.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {

@@ -7,7 +7,7 @@ use crate::engine::{Caller, Who};
 use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 use crate::store::AuditRecord;
 
-/// The audit context of an operation. Filled by the scopes the operation resolves, and by the
+/// The audit context of an operation. Filled in while the operation resolves its scopes, and by the
 /// operation itself.
 #[derive(Default)]
 pub(crate) struct AuditContext {
@@ -21,9 +21,9 @@ pub(crate) struct AuditContext {
     pub(crate) skips_audit: bool,
     /// ID of the actor, if the caller had no ID before the operation.
     pub(crate) actor: Option<Uuid>,
-    /// True if the entry must not include the actor's name and email address, only the ID.
+    /// True if the entry must not include the actor's name and e-mail address, only the ID.
     pub(crate) is_anonymized: bool,
-    /// Additional entries of the same caller, for other teams.
+    /// Audit contexts of additional entries of the same caller, for other teams.
     pub(crate) others: Vec<Self>,
 }
 

@@ -1,8 +1,9 @@
 //! Queue for the audit entries of reads, which are committed in batches.
 //!
-//! A read responds only after the batch with its entry is committed. The task that gets the lock is
-//! the leader and writes a batch for all waiting tasks. If the leader is dropped midway, the queue
-//! is unchanged: the next leader writes the same entries again, with the same IDs.
+//! A read responds only after the batch with its entry is committed. The task that gets the mutex
+//! is the leader and writes a batch for all waiting tasks. If the leader is cancelled while
+//! writing, the queue is unchanged: the next leader writes the same entries again, with the same
+//! IDs.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +34,7 @@ struct Waiting {
 pub(crate) struct NotRecorded;
 
 impl AuditQueue {
-    /// Waits until the entry is committed.
+    /// Adds an entry to the queue and waits until it is committed.
     pub(crate) async fn record(
         &self,
         store: &dyn Store,
@@ -46,7 +47,7 @@ impl AuditQueue {
                 Either::Left((stored, _)) => return outcome(stored.unwrap_or(false)),
                 Either::Right((leader, _)) => leader,
             };
-            // Another leader may have stored this entry while this task waited for the lock.
+            // Another leader may have stored this entry while this task waited for the mutex.
             if let Ok(Some(stored)) = answer.try_recv() {
                 return outcome(stored);
             }
@@ -71,7 +72,7 @@ impl AuditQueue {
         }
         self.failing.store(result.is_err(), Ordering::Relaxed);
         for waiting in self.waiting().drain(..batch.len()) {
-            // A dropped reader needs no result; its entry is stored anyway.
+            // The send fails if the waiting task was cancelled; its entry is stored anyway.
             let _ = waiting.stored.send(result.is_ok());
         }
     }

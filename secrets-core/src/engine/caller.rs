@@ -1,4 +1,4 @@
-//! Callers: the authenticated (or anonymous) origin of a request.
+//! Callers: users, service tokens and others that make requests.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::model::{CliSessionId, EmailAddress, Error, Identity, Origin, Principal, Result};
 use crate::store::{TokenRecord, UserRecord};
 
-/// A caller: the verified principal, if any, and the origin of the request.
+/// The caller of an operation: who calls, as authenticated, and the network origin of the request.
 #[derive(Debug, Clone)]
 pub struct Caller {
     /// Kind of caller.
@@ -23,7 +23,7 @@ pub enum Who {
     Person(Arc<Person>),
     /// A service token.
     Token(Arc<TokenRecord>),
-    /// A person with a valid token of the identity provider but without an account yet.
+    /// A person with a valid token of the identity provider who has no account yet.
     Unsynced(Arc<Identity>),
     /// A caller without a credential.
     Anonymous,
@@ -34,17 +34,17 @@ pub enum Who {
 /// A person with an account.
 #[derive(Debug, Clone)]
 pub struct Person {
-    /// Stored account record.
+    /// Stored user record.
     pub user: UserRecord,
     /// Claims of the presented token; for a CLI session, the claims stored at the last sign-in.
     pub identity: Identity,
-    /// CLI session used for the request; none if a token of the identity provider was used.
+    /// CLI session used for the request; `None` if a token of the identity provider was used.
     pub session: Option<CliSessionId>,
 }
 
 impl Person {
-    /// The person's verified e-mail address: from the presented token if it has an e-mail claim,
-    /// otherwise from the stored account.
+    /// Returns the user's verified e-mail address: from the presented token if it has an e-mail
+    /// claim, otherwise from the stored record. `None` if the address is not verified.
     #[must_use]
     pub fn verified_email(&self) -> Option<EmailAddress> {
         let (email, is_verified) = match &self.identity.email {
@@ -68,7 +68,7 @@ impl Caller {
         Self { who: Who::System, origin: Origin::default() }
     }
 
-    /// CLI session used for the request, if any.
+    /// Returns the CLI session used for the request, if any.
     #[must_use]
     pub fn cli_session(&self) -> Option<CliSessionId> {
         match &self.who {
@@ -77,8 +77,8 @@ impl Caller {
         }
     }
 
-    /// The principal, for store queries. Fails if the caller has no account and is no service
-    /// token.
+    /// Returns the ID of the user or service token, for authorization queries. Fails for all other
+    /// callers.
     pub fn principal(&self) -> Result<Principal> {
         match &self.who {
             Who::Person(person) => Ok(Principal::User(person.user.id)),
@@ -88,7 +88,7 @@ impl Caller {
         }
     }
 
-    /// User or token ID stored as the author of records.
+    /// Returns the user or token ID, stored as the author of records and in audit entries.
     #[must_use]
     pub fn actor(&self) -> Option<Uuid> {
         match &self.who {
@@ -98,12 +98,12 @@ impl Caller {
         }
     }
 
-    /// The caller's account record. Fails if the caller is not a person with an account.
+    /// Returns the caller's user record. Fails if the caller is not a user.
     pub fn person(&self) -> Result<&UserRecord> {
         self.as_person().map(|person| &person.user)
     }
 
-    /// The caller as a person. Fails if the caller is not a person with an account.
+    /// Returns the caller's user record, identity and session. Fails if the caller is not a user.
     pub fn as_person(&self) -> Result<&Person> {
         match &self.who {
             Who::Person(person) => Ok(person),
@@ -119,15 +119,15 @@ impl Caller {
 pub enum Callers {
     /// No credential required.
     Public,
-    /// People and service tokens.
+    /// Users and service tokens.
     Authenticated,
-    /// Any valid credential, with or without an account.
+    /// Any valid credential, also of a person without an account.
     AnyCredential,
-    /// People only.
+    /// Users only.
     People,
     /// Service tokens only.
     Tokens,
-    /// People, with or without an account.
+    /// Users, and people who have a valid token of the identity provider but no account yet.
     Identities,
 }
 

@@ -1,4 +1,4 @@
-//! The context of an operation.
+//! Context of an operation.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::crypto::Keyring;
 use crate::model::{Result, Time};
 use crate::store::{Reads, Tx};
 
-/// Everything an operation works with: the caller, the time, the store and the audit entry.
+/// Context that an operation runs in: the caller, the start time, the store and the audit entry.
 ///
 /// Its methods are defined here and in [`access`](crate::access), which resolves paths and
-/// authorizes the caller. A read has no method that writes.
+/// authorizes the caller. With the access [`Read`](super::Read), there is no method that writes.
 pub struct Context<'a, A: Access> {
     pub(crate) caller: &'a Caller,
     pub(crate) audit: AuditContext,
@@ -23,41 +23,42 @@ pub struct Context<'a, A: Access> {
 }
 
 impl<'a, A: Access> Context<'a, A> {
-    /// Opens a reader or a transaction for an operation of the caller.
+    /// Creates the context of an operation and opens its reader or transaction.
     pub(crate) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
         let session = A::open(engine.store()).await?;
         Ok(Self { caller, audit: AuditContext::default(), now: engine.now(), engine, session })
     }
 
-    /// Start time of the operation.
+    /// Returns the start time of the operation.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The store, for reading.
+    /// Returns the read methods of the store.
     pub fn reads(&mut self) -> &mut dyn Reads {
         A::reads(&mut self.session)
     }
 
-    /// Configuration of the service.
+    /// Returns the options of the service.
     #[must_use]
     pub fn options(&self) -> &'a Options {
         self.engine.options()
     }
 
-    /// Connections to the world outside.
+    /// Returns the ports of the service.
     #[must_use]
     pub fn ports(&self) -> &'a Ports {
         self.engine.ports()
     }
 
-    /// Keys of the installation.
+    /// Returns the keys of the instance.
     pub(crate) fn keyring(&self) -> &'a Keyring {
         self.engine.keyring()
     }
 
-    /// State of this process that operations of one kind share, such as a counter of attempts.
+    /// Returns the state of type `T` that operations share in this process, such as a counter of
+    /// attempts.
     pub(crate) fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         self.engine.shared()
     }
@@ -67,17 +68,17 @@ impl<'a, A: Access> Context<'a, A> {
         self.audit.resource = Some((kind, Some(id), Some(name.into())));
     }
 
-    /// Adds a detail to the audit entry. Never a secret value.
+    /// Adds a detail to the audit entry. The detail must not be a secret value.
     pub fn add_detail(&mut self, name: &'static str, detail: impl Into<Value>) {
         self.audit.details.insert(name.to_owned(), detail.into());
     }
 
-    /// The reader or transaction, for a caller that commits it.
+    /// Returns the reader or transaction, to be committed by the calling code.
     pub(crate) fn into_session(self) -> Box<A::Session> {
         self.session
     }
 
-    /// Session, audit context and start time, once the operation has run.
+    /// Splits the context, after the operation has run, into session, audit context and start time.
     pub(super) fn into_parts(self) -> (Box<A::Session>, AuditContext, Time) {
         (self.session, self.audit, self.now)
     }

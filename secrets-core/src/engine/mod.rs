@@ -1,8 +1,9 @@
-//! The engine: performs operations over the store and records them in the audit log.
+//! The engine: runs operations on the store and records them in the audit log.
 //!
 //! An [`Operation`] is a value that declares who may call it, how it is recorded, and whether it
-//! reads or writes. [`Engine::perform`] is the only way to run one: it opens the store, runs the
-//! operation, writes the audit entry and commits. The engine knows no operation by name.
+//! reads or writes. [`Engine::perform`] is the only way to run one: it opens a reader or a
+//! transaction, runs the operation, writes the audit entry and commits. The engine does not depend
+//! on any particular operation.
 
 mod audit_context;
 pub(crate) mod audit_queue;
@@ -37,7 +38,8 @@ use crate::crypto::Keyring;
 use crate::model::{Error, Result, Time};
 use crate::store::{AuditRecord, Store};
 
-/// Ports, options and keys of a running service, and the means to perform operations.
+/// Engine of a running service: its ports, options and keys, and the state shared by its
+/// operations.
 pub struct Engine {
     ports: Ports,
     options: Options,
@@ -48,7 +50,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens the store. Creates the installation's keys if the store is empty.
+    /// Creates an engine and loads its keys. Creates the keys of the instance if the store is
+    /// empty.
     ///
     /// Fails, without writing anything, if the keys and the data do not belong together.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
@@ -57,7 +60,8 @@ impl Engine {
         Ok(Self { ports, options, keyring, audit, shared, permits })
     }
 
-    /// Performs an operation, entirely or not at all.
+    /// Performs an operation: authorizes the caller, runs the operation and records it in the audit
+    /// log. If it fails, nothing is changed.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         O::CALLERS.admit(caller)?;
         let mut cx = Context::<O::Access>::open(self, caller).await?;
@@ -73,7 +77,8 @@ impl Engine {
             Audit::Read(_) if !self.options.audit_reads => {}
             Audit::Read(_) | Audit::Export(_) if note.skips_audit => {}
             Audit::Read(action) | Audit::Export(action) => {
-                // The reader is returned first: recording waits for others and for the disk.
+                // The reader is released first, because recording waits for other entries and for
+                // the disk.
                 drop(session);
                 let entries = note.into_entries(caller, action, now).into_iter();
                 try_join_all(entries.map(|entry| self.record(entry))).await?;
@@ -113,7 +118,8 @@ impl Engine {
         &self.keyring
     }
 
-    /// State of this process that one feature keeps, created when it is first asked for.
+    /// Returns the state of type `T` that a feature keeps in this process, such as a counter.
+    /// Created by `Default` on first use.
     pub(crate) fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         self.shared.get()
     }

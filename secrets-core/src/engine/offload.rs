@@ -1,4 +1,4 @@
-//! Offloading: CPU-bound work, a few pieces at a time.
+//! Offloading of CPU-bound work, with a limit on concurrency.
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -9,8 +9,8 @@ use futures_channel::oneshot;
 use super::Engine;
 use crate::model::{Error, Result};
 
-/// Permits for CPU-bound work. As many pieces run at once as half the processors, at least 2 and at
-/// most 8: deriving a key takes 64 MiB of memory.
+/// Permits for CPU-bound work. Their number is half the number of processors, at least 2 and at
+/// most 8, because deriving a key takes 64 MiB of memory.
 pub(super) struct Permits(Arc<Semaphore>);
 
 impl Default for Permits {
@@ -22,7 +22,8 @@ impl Default for Permits {
 
 impl Engine {
     /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
-    /// permit is free. The permit is held until the work ends, even if the caller goes away.
+    /// permit is free. The permit is held until the work ends, even if the returned future is
+    /// dropped before.
     pub(crate) async fn offload<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -30,7 +31,7 @@ impl Engine {
         let permit = self.permits.0.acquire_arc().await;
         let (done, result) = oneshot::channel();
         let work = move || {
-            // The receiver is gone if the caller went away.
+            // Fails only if the receiving future was dropped.
             drop(done.send(work()));
             drop(permit);
         };

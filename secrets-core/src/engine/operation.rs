@@ -1,4 +1,5 @@
-//! Operations: the requests that a caller can make, and how each declares itself.
+//! Operations: the requests that a caller can make, with their permitted callers, store access and
+//! audit behaviour.
 
 use std::future::Future;
 
@@ -17,7 +18,8 @@ pub trait Operation: Send + Sized {
     const CALLERS: Callers;
     /// Audit log behaviour.
     const AUDIT: Audit;
-    /// Store access: [`Read`] or [`Write`]. A write in a reading operation does not compile.
+    /// Store access: [`Read`] or [`Write`]. An operation with read access that writes does not
+    /// compile.
     type Access: Access;
     /// Result of a successful run.
     type Output: Serialize + Send;
@@ -43,7 +45,7 @@ pub enum Audit {
     Export(&'static str),
 }
 
-/// Kind of store access of an operation: [`Read`] or [`Write`].
+/// Kind of store access of an operation. Implemented by [`Read`] and [`Write`] only.
 pub trait Access: Send + 'static {
     /// Store handle: a reader or a transaction.
     type Session: ?Sized + Send;
@@ -51,7 +53,7 @@ pub trait Access: Send + 'static {
     /// Opens a handle on the store.
     fn open(store: &dyn Store) -> impl Future<Output = StoreResult<Box<Self::Session>>> + Send;
 
-    /// The reading methods of the handle.
+    /// Returns the read methods of the handle.
     fn reads(session: &mut Self::Session) -> &mut dyn Reads;
 
     /// Writes the audit entry in the transaction of the change. Does nothing for readers.

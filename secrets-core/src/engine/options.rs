@@ -14,31 +14,32 @@ use crate::ports::webhooks::WebhookSender;
 use crate::scanner::Rules;
 use crate::store::Store;
 
-/// Connections of the service to the world outside.
+/// Implementations of the [`ports`](crate::ports): the store, the root key and the external systems
+/// that the service uses.
 #[derive(Clone)]
 pub struct Ports {
     /// Storage of records.
     pub store: Arc<dyn Store>,
     /// Current time.
     pub clock: Arc<dyn Clock>,
-    /// Root key, which wraps the keys of the installation.
+    /// Root key, which wraps the keys of the instance.
     pub root: Arc<dyn RootKeys>,
-    /// Verifier of the tokens that people sign in with. Without it, only identities that the host
-    /// has verified itself can sign in.
+    /// Verifier of the identity provider's tokens. Without it, users sign in only with identities
+    /// that the host application has verified itself.
     pub identity: Option<Arc<dyn IdentityVerifier>>,
-    /// E-mail. Without it, the inviter is given the link of an invitation.
+    /// Mailer. Without it, the inviter gets the link of an invitation and must send it.
     pub mail: Option<Mail>,
     /// Drivers that rotate credentials. Without them, rotations do not run.
     pub rotators: Option<Rotators>,
     /// HTTP client for webhooks. Without it, deliveries wait in the outbox.
     pub webhooks: Option<Arc<dyn WebhookSender>>,
-    /// Threads for CPU-bound work.
+    /// Runs CPU-bound work, for example on a thread pool.
     pub offload: Arc<dyn Offload>,
 }
 
 impl Ports {
-    /// A store and a root key, the system clock, and nothing else. CPU-bound work runs on the calling
-    /// thread.
+    /// Creates ports with a store, a root key and the system clock. All optional ports are absent,
+    /// and CPU-bound work runs on the calling thread.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, root: Arc<dyn RootKeys>) -> Self {
         Self {
@@ -53,7 +54,7 @@ impl Ports {
         }
     }
 
-    /// Timeouts and intervals of rotations.
+    /// Returns the timeouts and intervals of rotations.
     pub(crate) fn timings(&self) -> Timings {
         self.rotators.as_ref().map_or_else(Timings::default, |rotators| rotators.timings)
     }
@@ -68,15 +69,17 @@ pub struct Options {
     pub payments: Arc<dyn PaymentProvider>,
     /// E-mail addresses of the operators, who may change the plan of any team.
     pub operators: Vec<String>,
-    /// Access of members to environments without a permission of their own.
+    /// Access of team members to environments for which neither a permission nor a project default
+    /// is set.
     pub member_access: MemberAccess,
     /// True if reads of values are recorded in the audit log. Exports always are.
     pub audit_reads: bool,
-    /// Rules of scans; the built-in rules if `None`.
+    /// Detection rules of scans; the built-in rules if `None`.
     pub scan_rules: Option<Arc<Rules>>,
     /// Destinations that webhooks and rotations may connect to.
     pub egress: EgressPolicy,
-    /// Base URL of links for callers whose request names no host.
+    /// Base URL of links in the results of operations called by name
+    /// ([`registry`](crate::registry)).
     pub links: BaseUrl,
 }
 

@@ -1,10 +1,10 @@
-//! Encrypted records of the store: their contexts, and the key that opens each.
+//! Encrypted records of secrets: their associated data, and decryption with the right key version.
 
 use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 use crate::model::{Error, InstanceId, ProjectId, Result};
 use crate::store::{Reads, SecretRecord};
 
-/// Associated data of the value of a secret.
+/// Returns the associated data of a secret's value.
 pub(crate) fn value_context(
     instance: InstanceId,
     project: ProjectId,
@@ -22,7 +22,7 @@ pub(crate) fn value_context(
     }
 }
 
-/// Associated data of the description of a secret: the same for all versions.
+/// Returns the associated data of a secret's description, the same for all versions.
 pub(crate) fn description_context(
     instance: InstanceId,
     project: ProjectId,
@@ -36,7 +36,7 @@ pub(crate) fn description_context(
     }
 }
 
-/// Opens a record of a project with the key version that the record names. `newest` is the
+/// Decrypts a record of a project with the key version that the record names. `newest` is the
 /// project's newest key; an older one is read from the store.
 pub(crate) async fn open(
     keyring: &Keyring,

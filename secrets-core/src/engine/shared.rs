@@ -1,4 +1,4 @@
-//! State of the process, by type.
+//! State kept in the process and not in the store: one value per type.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use crate::model::lock::lock;
 
-/// One value of each type that a feature keeps in the process, such as a counter. Holds at most
-/// as many values as there are such types.
+/// Map from a type to its only value, such as a counter of a feature. Bounded by the number of
+/// types in the code.
 #[derive(Default)]
 pub(super) struct Shared(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
 impl Shared {
-    /// The value of this type, created by `Default` on first use.
+    /// Returns the value of this type, created by `Default` on first use.
     pub(super) fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let mut values = lock(&self.0);
         let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));

@@ -16,7 +16,7 @@ use crate::store::{Reads, Sample, StoreError};
 pub enum StartError {
     /// No root key was given.
     NoRootKey,
-    /// The installation's keys cannot be decrypted.
+    /// The keys of the instance cannot be decrypted.
     Keys(KeyringError),
     /// The database has data but no key row: it was restored without its keys.
     OrphanData,
@@ -37,7 +37,8 @@ const SAMPLES: usize = 16;
 /// Maximum number of records decrypted before startup is refused.
 const MORE_SAMPLES: usize = 64;
 
-/// Loads the installation's keys. Creates them only if there is neither an installation nor data.
+/// Loads the keys of the instance. On the first start, creates the instance and its keys; fails if
+/// the store has data but no instance record.
 pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
     if let Some(keyring) = load(ports).await? {
         return Ok(keyring);
@@ -48,7 +49,7 @@ pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
     let mut tx = ports.store.begin().await?;
     match tx.insert_instance(&record, &keys).await {
         Ok(()) => {}
-        // Another node created the installation first. Use that.
+        // Another node created the instance first, so load its keys.
         Err(StoreError::Duplicate(_)) => {
             drop(tx);
             return load(ports)
@@ -117,7 +118,7 @@ fn opens(keyring: &Keyring, sample: &Sample) -> bool {
     let Some(record) = &sample.key else { return false };
     let Ok(key) = keyring.project_key(record) else { return false };
     if sample.secret.sealed.key_version() != Some(record.version) {
-        // Sealed with an older key version, which the sample does not include.
+        // Encrypted with an older key version, which the sample does not include.
         return sample.secret.sealed.key_version().is_some();
     }
     let context = value_context(keyring.instance(), record.project, &sample.secret);

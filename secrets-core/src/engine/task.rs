@@ -1,4 +1,4 @@
-//! Tasks: requests made of one operation or of several.
+//! Tasks: requests that consist of one operation, or of several.
 
 use std::future::Future;
 
@@ -8,7 +8,8 @@ use super::Engine;
 use crate::engine::{Caller, Callers, Operation};
 use crate::model::Result;
 
-/// A request as a host runs it: one [`Operation`], or several operations with waiting in between.
+/// A request as the host application runs it: one [`Operation`], or several operations with waits
+/// between them. Every operation is a task.
 pub trait Task: Send + Sized + 'static {
     /// Task name in logs and bindings: `noun.verb`.
     const NAME: &'static str;
@@ -17,8 +18,8 @@ pub trait Task: Send + Sized + 'static {
     /// Result of a successful run.
     type Output: Serialize + Send + 'static;
 
-    /// Runs the task. A host should spawn it, so that a disconnecting client does not stop it
-    /// half-way.
+    /// Runs the task. Spawn the future, so that a disconnecting client does not stop the task
+    /// halfway.
     fn run(
         self,
         engine: &Engine,

@@ -1,4 +1,4 @@
-//! Background work: work that no caller requests.
+//! Workers: the interface of background work, which runs without a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,55 +9,62 @@ use futures_util::future::BoxFuture;
 use super::Engine;
 use crate::model::Result;
 
-/// A piece of background work, run to its end.
+/// Future of one piece of background work.
 pub type Job = BoxFuture<'static, Result<()>>;
 
-/// One kind of background work. A host runs all workers of a service under the supervisor of
-/// `runtime`.
+/// Background work of one kind, done in rounds. The host application runs all
+/// [`workers`](crate::workers) of a service, usually under the supervisor in `runtime`.
 #[async_trait]
 pub trait Worker: Send + Sync {
     /// Name in logs and in the health report.
     fn name(&self) -> &'static str;
 
-    /// Times and bounds of its rounds.
+    /// Returns the timing of the rounds and the limits of their jobs.
     fn schedule(&self) -> Schedule;
 
-    /// One round: finds the work that is due and returns it as at most `room` jobs.
+    /// Runs one round: finds the work that is due and returns it as at most `room` jobs.
     async fn jobs(&self, engine: &Arc<Engine>, room: usize) -> Result<Vec<Job>>;
 }
 
-/// Times and bounds of a worker's rounds.
+/// Timing of a worker's rounds, and limits of its jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     /// Delay before the first round.
     pub first: Duration,
     /// Interval between rounds.
     pub interval: Duration,
-    /// Deadline of each job.
+    /// Timeout of each job.
     pub timeout: Duration,
-    /// Maximum number of jobs at once.
+    /// Maximum number of concurrent jobs.
     pub max_jobs: usize,
+    /// Time without a completed round after which the worker counts as stopped.
+    pub stale_after: Duration,
 }
 
-/// A worker whose round is a single job, such as pruning.
+/// A worker that runs the same single job in every round, such as pruning.
 #[derive(Clone, Copy)]
 pub struct Periodic {
     /// Name in logs and in the health report.
     pub name: &'static str,
-    /// Times of its rounds.
+    /// Timing of the rounds.
     pub schedule: Schedule,
     /// Builds the job.
     pub job: fn(Arc<Engine>) -> Job,
 }
 
 impl Schedule {
-    /// A round at once and then at each interval, one job at a time. A job may take a minute.
+    /// Starts a round immediately and then at each interval. One job at a time, with a timeout of a
+    /// minute.
     #[must_use]
     pub const fn every(interval: Duration) -> Self {
-        Self { first: Duration::ZERO, interval, timeout: Duration::from_mins(1), max_jobs: 1 }
+        let timeout = Duration::from_mins(1);
+        // Three rounds, the last of which may take all its time.
+        let stale_after = interval.saturating_mul(3).saturating_add(timeout);
+        Self { first: Duration::ZERO, interval, timeout, max_jobs: 1, stale_after }
     }
 
-    /// A round a minute after the start and then every hour. A job may take half an hour.
+    /// Starts a round a minute after the start and then every hour. One job at a time, with a
+    /// timeout of half an hour.
     #[must_use]
     pub const fn hourly() -> Self {
         Self {
@@ -65,6 +72,7 @@ impl Schedule {
             interval: Duration::from_hours(1),
             timeout: Duration::from_mins(30),
             max_jobs: 1,
+            stale_after: Duration::from_hours(4),
         }
     }
 }

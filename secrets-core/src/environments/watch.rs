@@ -8,8 +8,8 @@ use crate::model::{EnvironmentId, EnvironmentPath, Result};
 use crate::secrets::chain_etag;
 use crate::store::Selection;
 
-/// Returns the current revision of an environment's visible secrets. Used to start a watch, and to
-/// check that the caller may still read the environment.
+/// Returns the current revision of an environment's effective secrets. Used to start a watch, and
+/// to check that the caller may still read the environment.
 #[derive(Debug, Clone)]
 pub struct WatchEnvironment {
     /// Environment to watch.

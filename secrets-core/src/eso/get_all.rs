@@ -9,7 +9,7 @@ use crate::secrets::reading::{effective_secrets, values};
 use crate::secrets::tagged::view_if_changed;
 use crate::secrets::{Precondition, WithETag};
 
-/// Reads all values visible in an environment. Hidden secrets are left out.
+/// Reads all effective values of an environment. Hidden secrets are left out.
 #[derive(Debug)]
 pub struct GetEsoSecrets {
     /// Environment to read.

@@ -43,9 +43,10 @@ pub fn parse(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
     Ok(secrets)
 }
 
-/// Writes an assignment (over several lines, if the value has several) that the packages `dotenv`
-/// for Node.js and `python-dotenv`, a POSIX shell that sources it, and [`parse`] read alike. They
-/// disagree about escapes, so none are used; a value that needs escapes cannot be written.
+/// Writes one assignment; it spans several lines if the value does. The output means the same to
+/// `dotenv` for Node.js, to `python-dotenv`, to a POSIX shell that sources the file, and to
+/// [`parse`]. These readers treat escapes differently, so no escapes are written, and a value that
+/// needs one is an error.
 pub(super) fn write(text: &mut String, key: &str, value: &str) -> Result<(), &'static str> {
     is_variable(key)?;
     if value.contains('\r') {
@@ -73,8 +74,9 @@ pub(super) fn write(text: &mut String, key: &str, value: &str) -> Result<(), &'s
     Ok(())
 }
 
-/// True if every reader takes all backslashes between single quotes literally: python-dotenv reads
-/// two backslashes as one, and one before a line break ends the value.
+/// True if every reader takes the backslashes of a single-quoted value literally. False if the
+/// value contains two backslashes in a row, which python-dotenv reads as one, or ends a line with a
+/// backslash.
 fn keeps_backslashes(value: &str) -> bool {
     let mut after = value.split('\\').skip(1);
     after.all(|after| !after.is_empty() && !after.starts_with('\n'))
@@ -169,7 +171,8 @@ fn push_escaped(value: &mut String, escaped: char) {
     }
 }
 
-/// A comment begins at a `#` that is first on the line or follows white space.
+/// Returns an unquoted value without its comment, which begins at a `#` that is first on the line
+/// or follows whitespace.
 fn unquoted(line: &str) -> &str {
     let comment = line.char_indices().find(|(at, c)| {
         *c == '#' && line[..*at].chars().next_back().is_none_or(char::is_whitespace)

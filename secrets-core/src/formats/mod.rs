@@ -56,7 +56,7 @@ pub struct Unfit {
 /// Function that writes one key and value, or returns the rule that forbids them.
 type WriteOne = fn(&mut String, &str, &str) -> Result<(), &'static str>;
 
-/// Maximum number of errors reported at once.
+/// Maximum number of errors in one report.
 const TOLD: usize = 100;
 
 impl Format {
@@ -90,7 +90,7 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Returns all keys (at most 100) that the format cannot represent, or whose value it cannot.
+    /// Returns the keys, at most 100, whose name or value cannot be represented in the format.
     pub fn write(
         self,
         secrets: &[(SecretKey, Plaintext)],
@@ -133,8 +133,8 @@ fn room(secrets: &[(SecretKey, Plaintext)]) -> usize {
     secrets.iter().map(|(key, value)| key.as_str().len() + 2 * value.reveal().len() + 32).sum()
 }
 
-/// Variables that a shell sets itself or does not allow to be set: an assignment either stops the
-/// script that sources the file, or has no effect.
+/// Variables that a shell sets itself or that are read-only: an assignment either stops the script
+/// that sources the file, or has no effect.
 const SHELL_VARIABLES: [&str; 22] = [
     "BASHOPTS",
     "BASHPID",

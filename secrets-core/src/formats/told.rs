@@ -1,4 +1,4 @@
-//! Reading and writing formats with errors for the caller, the same in every host.
+//! Reading and writing formats with errors for the caller, the same for every host application.
 
 use std::str::FromStr;
 

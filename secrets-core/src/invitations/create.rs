@@ -18,7 +18,7 @@ use crate::teams::TeamMember;
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewInvitation {
-    /// Email address to invite. To accept, the person must prove that the address is theirs.
+    /// E-mail address to invite. To accept, the person must prove that the address is theirs.
     pub email: EmailAddress,
     /// Role of the person after joining; defaults to `member`.
     pub role: Option<InvitedRole>,
@@ -79,7 +79,7 @@ impl Operation for InviteMember {
     }
 }
 
-/// Error for an email address that is already invited.
+/// Error for an e-mail address that is already invited.
 fn invited() -> Error {
     Error::taken("email", "is invited to the team already")
 }

@@ -1,4 +1,4 @@
-//! E-mails that bring invitations.
+//! Invitation e-mails.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -13,14 +13,14 @@ use crate::ports::mail::{DeliveryError, Email, Mail};
 use crate::store::{DeliveryRecord, InvitationRecord, StoreResult};
 
 /// Outbox payload: identifies one sending of an invitation. The token is not stored; it is derived
-/// when the email is sent.
+/// when the e-mail is sent.
 #[derive(Serialize, Deserialize)]
 struct Sending {
     invitation: InvitationId,
     number: u32,
 }
 
-/// E-mails of invitations.
+/// Outbox channel of invitation e-mails.
 #[derive(Debug, Clone, Copy)]
 pub struct InvitationMail;
 
@@ -55,7 +55,8 @@ impl Channel for InvitationMail {
         let Some(mail) = &engine.ports().mail else { return Ok(()) };
         let outcome = match email(engine, mail, &delivery.payload).await {
             Ok(Some(email)) => mail.mailer.send(&email).await,
-            // Revoked, used, expired or sent again since: there is nothing to send.
+            // The invitation was revoked, used, sent again or has expired since, so there is
+            // nothing to send.
             Ok(None) => Ok(()),
             Err(error) => Err(DeliveryError::Failed(error.to_string())),
         };
@@ -63,7 +64,8 @@ impl Channel for InvitationMail {
     }
 }
 
-/// Builds the e-mail of a sending; `None` if the invitation is no longer pending or was sent again.
+/// Builds the e-mail for one sending of an invitation; `None` if the invitation is no longer
+/// pending or was sent again.
 async fn email(engine: &Engine, mail: &Mail, payload: &str) -> Result<Option<Email>> {
     let sending: Sending = serde_json::from_str(payload).map_err(Error::internal)?;
     let invitation = engine.store().read().await?.invitation(sending.invitation).await?;

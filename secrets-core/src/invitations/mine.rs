@@ -5,7 +5,7 @@ use super::invitation_token;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::Result;
 
-/// Lists the pending invitations to the caller's verified email address, oldest first. Each
+/// Lists the pending invitations to the caller's verified e-mail address, oldest first. Each
 /// includes the token to accept it.
 #[derive(Debug)]
 pub struct ListMyInvitations;

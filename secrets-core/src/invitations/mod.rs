@@ -1,9 +1,9 @@
 //! Invitations: how people join a team.
 //!
 //! A person joins a team only by accepting an invitation. Accepting requires the token that was
-//! sent to the invited email address, and a credential in which the identity provider confirms that
-//! the same address belongs to the caller. An invitation is either pending or unknown: responses do
-//! not distinguish accepted, revoked, expired and non-existent invitations.
+//! sent to the invited e-mail address, and a credential in which the identity provider confirms
+//! that the same address belongs to the caller. An invitation is either pending or unknown:
+//! responses do not distinguish accepted, revoked, expired and non-existent invitations.
 
 mod accept;
 mod create;
@@ -45,7 +45,7 @@ pub struct TeamInvitation {
     pub id: InvitationId,
     /// Team ID.
     pub team_id: TeamId,
-    /// Invited email address.
+    /// Invited e-mail address.
     pub email: EmailAddress,
     /// Role of the invited person after joining.
     pub role: Role,
@@ -53,7 +53,7 @@ pub struct TeamInvitation {
     pub status: &'static str,
     /// User ID of the inviter.
     pub invited_by: UserId,
-    /// Email address of the inviter.
+    /// E-mail address of the inviter.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub invited_by_email: String,
     /// Expiry time.
@@ -62,8 +62,8 @@ pub struct TeamInvitation {
     pub last_sent_at: Time,
     /// Creation time.
     pub created_at: Time,
-    /// URL to accept the invitation, for the inviter to pass on. Present only if the service sends
-    /// no mail.
+    /// URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
+    /// then send it to the invited person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_url: Option<String>,
 }
@@ -82,13 +82,13 @@ pub struct InvitationPublicInfo {
     pub team_id: TeamId,
     /// Name of the team.
     pub team_name: DisplayName,
-    /// Invited email address.
+    /// Invited e-mail address.
     pub email: EmailAddress,
     /// Role of the invited person after joining.
     pub role: Role,
     /// Name of the inviter.
     pub invited_by_name: String,
-    /// Email address of the inviter.
+    /// E-mail address of the inviter.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub invited_by_email: String,
     /// Status: always `pending`.
@@ -175,7 +175,8 @@ fn invitation_token<A: Access>(
     InvitationToken::derive(cx.keyring(), invitation.id, invitation.times_sent)
 }
 
-/// URL to accept an invitation, if the service sends no mail. The inviter passes it on.
+/// Returns the URL to accept an invitation if the service sends no e-mail, so that the inviter can
+/// send it.
 fn accept_url<A: Access>(
     cx: &Context<'_, A>,
     invitation: &InvitationRecord,
@@ -184,7 +185,7 @@ fn accept_url<A: Access>(
     cx.ports().mail.is_none().then(|| page(links, &invitation_token(cx, invitation)))
 }
 
-/// URL of the page that explains how to accept an invitation.
+/// Returns the URL of the page that explains how to accept an invitation.
 fn page(links: &BaseUrl, token: &InvitationToken) -> String {
     links.to(&format!("/invitations/{}", token.reveal()))
 }

@@ -35,8 +35,8 @@ impl Operation for ResendInvitation {
         cx.locked_team(team, Permission::Manage, unknown()).await?;
         let sent = invitation_of_team(cx, team, self.invitation).await?;
         let now = cx.now();
-        // The first resend is not limited, so that an email that does not arrive can be sent again
-        // at once.
+        // The first resend is not limited, so that an e-mail that does not arrive can be sent again
+        // immediately.
         if sent.times_sent > 1 && sent.last_sent_at + RESEND_INTERVAL > now {
             return Err(Error::RateLimited(sent.last_sent_at + RESEND_INTERVAL));
         }

@@ -9,7 +9,7 @@ use serde_json::{Number, Value};
 use super::{Expectations, Refusal, object};
 use crate::model::{Identity, Time};
 
-/// Allowed difference between the issuer's clock and ours, in seconds.
+/// Allowed difference between the issuer's clock and the clock of this service, in seconds.
 const LEEWAY: u64 = 60;
 
 /// Last second of the year 9999, as Unix time.
@@ -135,7 +135,7 @@ impl Profile {
     }
 }
 
-/// Reads seconds since 1970, whole or fractional, up to the year 9999.
+/// Reads a Unix time in seconds, whole or fractional, up to the year 9999.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let number = Number::deserialize(deserializer)?;
     let fraction = || Duration::try_from_secs_f64(number.as_f64()?).ok().map(|time| time.as_secs());

@@ -56,19 +56,19 @@ impl DevKey {
         Ok(Self { seed, private, public: Key::new(None, Algorithm::EdDSA, public) })
     }
 
-    /// Seed for [`DevKey::from_seed`]. Must be kept secret like a password.
+    /// Returns the seed for [`DevKey::from_seed`]. Must be kept secret like a password.
     #[must_use]
     pub fn seed(&self) -> &[u8; 32] {
         &self.seed
     }
 
-    /// Keys for verifying the tokens.
+    /// Returns the keys for verifying the tokens.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::One(self.public.clone())
     }
 
-    /// Issuer and audience of the tokens.
+    /// Returns the issuer and audience of the tokens.
     #[must_use]
     pub fn expectations() -> Expectations {
         Expectations { issuer: DEV_ISSUER.to_owned(), audience: DEV_AUDIENCE.to_owned() }

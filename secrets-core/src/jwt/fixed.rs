@@ -31,8 +31,8 @@ impl IdentityVerifier for FixedVerifier {
 }
 
 impl Refusal {
-    /// Logs the reason. The caller does not learn it; the operator needs it, most often because of a
-    /// wrong audience in a new installation.
+    /// Logs the reason for the operator and removes it from the error for the caller. The most
+    /// common reason is a wrong audience in the configuration.
     #[must_use]
     pub fn into_unverified(self) -> Unverified {
         let reason = match self {

@@ -81,7 +81,7 @@ impl KeySet {
         Ok(Self(keys.into_iter().filter_map(Key::published).collect()))
     }
 
-    /// Number of usable keys.
+    /// Returns the number of usable keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

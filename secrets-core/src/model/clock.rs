@@ -1,15 +1,15 @@
-//! Clock, as a port: all code takes the time from here, so that tests can control it.
+//! Clock: the source of the current time for all code, so that tests can control it.
 
 use std::sync::Mutex;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
-/// Point in time, in UTC with whole microseconds, which every store keeps without loss.
+/// Point in time in UTC, with a precision of microseconds, which every store keeps without loss.
 pub type Time = DateTime<Utc>;
 
 /// Source of the current time.
 pub trait Clock: Send + Sync {
-    /// Current time, truncated to microseconds.
+    /// Returns the current time, truncated to microseconds.
     fn now(&self) -> Time;
 }
 

@@ -20,7 +20,7 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 pub enum Error {
     /// The input violates validation rules, listed by field.
     Invalid(Vec<FieldError>),
-    /// The current state does not allow the operation, whoever the caller is.
+    /// The current state does not allow the operation for any caller.
     Refused {
         /// Error code, for programs.
         code: Code,
@@ -108,7 +108,7 @@ pub enum Subject {
     Token,
     /// User.
     User,
-    /// Earlier version of a secret.
+    /// Previous version of a secret.
     Version,
     /// Webhook.
     Webhook,
@@ -160,7 +160,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Code as text, as sent in responses.
+    /// Returns the code as text, as sent in responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -205,7 +205,8 @@ impl Error {
         Self::Internal(cause.into())
     }
 
-    /// Kind of the error, for hosts with one exception class per kind. Stable.
+    /// Returns the kind of the error, for host applications with one exception class per kind.
+    /// Stable.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
@@ -224,7 +225,7 @@ impl Error {
         }
     }
 
-    /// Error code for programs.
+    /// Returns the error code, for programs.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {

@@ -1,5 +1,5 @@
-//! Identifiers: UUID version 7 (RFC 9562), which are ordered by time, so that rows created together
-//! are stored together.
+//! IDs: UUIDs of version 7 (RFC 9562), which are ordered by time, so that rows created together are
+//! stored together.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ macro_rules! ids {
                 Self(draw(now))
             }
 
-            /// UUID of this ID.
+            /// Returns the ID as a UUID.
             #[must_use]
             pub fn uuid(self) -> Uuid {
                 self.0
@@ -59,13 +59,13 @@ ids! {
     EnvironmentId
     /// ID of a scan finding.
     FindingId
-    /// ID of an installation: a database and its keys.
+    /// ID of an instance: a database and its keys.
     InstanceId
     /// ID of an invitation to a team.
     InvitationId
     /// ID of a project.
     ProjectId
-    /// ID of a request to a host.
+    /// ID of a request to the host application.
     RequestId
     /// ID of a rotation of database credentials.
     RotationId
@@ -86,7 +86,7 @@ ids! {
 }
 
 impl ProjectId {
-    /// Placeholder for data keys that belong to the instance and not to a project.
+    /// Placeholder for a record that belongs to the instance and not to a project.
     pub const NIL: Self = Self(Uuid::nil());
 }
 

@@ -1,6 +1,7 @@
-//! Closed sets of names, such as statuses, that are stored and shown alike.
+//! Enums with fixed names, such as statuses. The names are the same in the store and in JSON.
 
-/// Defines an enum whose variants have a name each, in JSON and in the database.
+/// Defines an enum with a name for each variant, used in JSON and in the database. The literal
+/// after the type is the validation error for any other name; a name after `|` is accepted as well.
 macro_rules! kinds {
     ($(#[$doc:meta])* $kind:ident, $rule:literal, $($(#[$variant_doc:meta])* $variant:ident = $name:literal $(| $alias:literal)*),+ $(,)?) => {
         $(#[$doc])*
@@ -15,13 +16,13 @@ macro_rules! kinds {
             /// All variants.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Name in the store and on the wire.
+            /// Returns the name, as stored and as used in JSON.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
 
-            /// The variant with this name.
+            /// Returns the variant with this name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {

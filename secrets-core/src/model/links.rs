@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Base URL of links: `https://secrets.example.com`, or a path on such a host. Contains no
+/// Base URL of links: `https://secrets.example.com`, or such a URL with a path. Contains no
 /// credentials and no query, and does not end with a slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl(String);
@@ -17,7 +17,7 @@ impl BaseUrl {
         format!("{}{path}", self.0)
     }
 
-    /// URL as text.
+    /// Returns the URL as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

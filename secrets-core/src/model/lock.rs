@@ -1,9 +1,9 @@
-//! Locks whose holder panicked.
+//! Mutexes that may be poisoned by a panic.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex. A lock that a panic poisoned is taken as it is: what it protects is a counter or a
-/// map, which is valid between any two statements.
+/// Locks a mutex and ignores poisoning. Only for data such as counters and maps, which is valid
+/// after every statement, so that a panic cannot leave it inconsistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

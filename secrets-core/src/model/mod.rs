@@ -1,6 +1,6 @@
-//! The vocabulary: ids, names, roles, statuses, quotas, validation rules, errors.
+//! Basic types: IDs, names, roles, statuses, quotas, validation rules and errors.
 //!
-//! Data without behaviour. Every other module builds on it, and it builds on none.
+//! All other modules depend on this one; it depends on none of them.
 
 pub mod clock;
 pub mod document;

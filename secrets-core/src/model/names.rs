@@ -17,7 +17,7 @@ macro_rules! names {
         pub struct $name(String);
 
         impl $name {
-            /// Name as text.
+            /// Returns the name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -48,7 +48,7 @@ macro_rules! names {
 
 names! {
     /// Display name of a team, project or token: 1 to 100 characters, without control or
-    /// direction-changing characters; surrounding white space is removed.
+    /// direction-changing characters; surrounding whitespace is removed.
     #[cfg_attr(feature = "openapi", schema(
         min_length = 1, max_length = 100,
         pattern = "^[^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*[^\\s\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff][^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
@@ -110,7 +110,7 @@ impl TryFrom<String> for DisplayName {
 }
 
 impl DisplayName {
-    /// Name of a personal team if its owner's name is not a valid display name.
+    /// Returns the name of a personal team whose owner's name is not a valid display name.
     #[must_use]
     pub(crate) fn personal() -> Self {
         Self("Personal Team".to_owned())
@@ -218,13 +218,13 @@ impl TryFrom<String> for Slug {
 }
 
 impl EnvironmentName {
-    /// Default environments of a new project, in order.
+    /// Returns the names of the default environments of a new project, in order.
     #[must_use]
     pub fn defaults() -> [Self; 3] {
         ["development", "staging", "production"].map(|name| Self(name.to_owned()))
     }
 
-    /// Case-folded form, which is unique within a project.
+    /// Returns the case-folded name, which is unique within a project.
     #[must_use]
     pub fn folded(&self) -> String {
         self.0.to_ascii_lowercase()
@@ -250,7 +250,7 @@ impl Slug {
         Self(if slug.is_empty() { otherwise.to_owned() } else { slug.to_owned() })
     }
 
-    /// True if a lookup would read the slug as an ID.
+    /// True if the slug is a UUID, which a lookup would treat as an ID.
     #[must_use]
     pub fn is_uuid(&self) -> bool {
         ids::parse(&self.0).is_some()

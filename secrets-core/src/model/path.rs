@@ -27,7 +27,7 @@ pub enum EnvironmentRef {
     Name(String),
 }
 
-/// Path of an environment: its project, then the environment.
+/// Path of an environment: a project and an environment of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentPath {
     /// Project.
@@ -45,7 +45,7 @@ impl EnvironmentPath {
 }
 
 impl ProjectRef {
-    /// The ID, if the reference is an ID.
+    /// Returns the ID if the reference is an ID.
     #[must_use]
     pub fn id(&self) -> Option<ProjectId> {
         match self {
@@ -54,7 +54,7 @@ impl ProjectRef {
         }
     }
 
-    /// The slug, if the reference is a slug.
+    /// Returns the slug if the reference is a slug.
     #[must_use]
     pub fn slug(&self) -> Option<&str> {
         match self {
@@ -65,7 +65,7 @@ impl ProjectRef {
 }
 
 impl EnvironmentRef {
-    /// The ID, if the reference is an ID.
+    /// Returns the ID if the reference is an ID.
     #[must_use]
     pub fn id(&self) -> Option<EnvironmentId> {
         match self {
@@ -74,7 +74,7 @@ impl EnvironmentRef {
         }
     }
 
-    /// The name, if the reference is a name.
+    /// Returns the name if the reference is a name.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {

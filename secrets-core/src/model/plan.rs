@@ -19,20 +19,20 @@ pub struct Plan {
 /// Default retention of audit log entries, in days.
 const DEFAULT_AUDIT_DAYS: u32 = 365;
 
-/// Resource that a plan limits.
+/// Kind of resource that a plan limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quota {
-    /// Projects of a team.
+    /// Number of projects of a team.
     Projects,
-    /// Environments of a project.
+    /// Number of environments of a project.
     Environments,
-    /// Members of a team, including pending invitations.
+    /// Number of members of a team, including pending invitations.
     Members,
-    /// Secrets of an environment: its own, including hidden ones.
+    /// Number of an environment's own secrets, including hidden ones.
     Secrets,
-    /// Service tokens of a team.
+    /// Number of service tokens of a team.
     ServiceTokens,
-    /// Rotations of a team.
+    /// Number of rotations of a team.
     Rotations,
 }
 
@@ -47,7 +47,7 @@ impl Quota {
         Self::Rotations,
     ];
 
-    /// Name on the wire.
+    /// Returns the name used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,8 +60,8 @@ impl Quota {
         }
     }
 
-    /// Minimum limit that a plan may set: a project is created with its three default environments,
-    /// and a team with its first member.
+    /// Returns the lowest limit that a plan may set: 3 environments, because a project is created
+    /// with three, and 1 member, because a team is created with its owner.
     #[must_use]
     pub fn least(self) -> u64 {
         match self {
@@ -86,7 +86,7 @@ impl Plan {
         }
     }
 
-    /// Limit of a quota; `None` if it is unlimited.
+    /// Returns the limit of a quota; `None` if it is unlimited.
     #[must_use]
     pub fn limit(&self, quota: Quota) -> Option<u64> {
         self.limits.get(&quota).copied()
@@ -136,19 +136,20 @@ impl Plans {
         Ok(self)
     }
 
-    /// Plan with this name.
+    /// Returns the plan with this name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Plan>> {
         self.known.values().find(|plan| plan.name.as_str() == name)
     }
 
-    /// Plan of new teams.
+    /// Returns the plan of new teams.
     #[must_use]
     pub fn default_plan(&self) -> &Arc<Plan> {
         &self.default
     }
 
-    /// Plan of a team with this plan name: the default plan if the name no longer exists.
+    /// Returns the plan with this name, as stored with a team; the default plan if there is no such
+    /// plan any more.
     #[must_use]
     pub fn of_team(&self, name: &PlanName) -> Arc<Plan> {
         Arc::clone(self.known.get(name).unwrap_or(&self.default))

@@ -1,4 +1,4 @@
-//! Callers as data: the claims of an identity provider, the origin of a request, the principal.
+//! Data about callers: identity claims, origin of a request, principal.
 
 use std::net::IpAddr;
 
@@ -6,12 +6,13 @@ use uuid::Uuid;
 
 use super::{TokenId, UserId};
 
-/// A verified identity: the claims of an identity provider's token whose signature was checked.
+/// A verified identity: the claims of a token of the identity provider. For identities from a host
+/// application, the host application has verified them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// `iss`: the identity provider.
     pub issuer: String,
-    /// `sub`: the person's ID at the identity provider. Unique per issuer.
+    /// `sub`: the user's ID at the identity provider. Unique per issuer.
     pub subject: String,
     /// `email`, unchanged.
     pub email: Option<String>,
@@ -28,7 +29,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// An identity with a verified e-mail address and no other optional claims.
+    /// Creates an identity with a verified e-mail address and no other optional claims.
     pub fn new(
         issuer: impl Into<String>,
         subject: impl Into<String>,
@@ -58,11 +59,11 @@ pub struct Origin {
     pub request: Option<Uuid>,
 }
 
-/// An account or token whose membership the store looks up.
+/// ID of a user or service token, for authorization queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Principal {
-    /// A user account.
+    /// User ID.
     User(UserId),
-    /// A service token.
+    /// Service token ID.
     Token(TokenId),
 }

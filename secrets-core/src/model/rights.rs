@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{ValidationRule, Violation};
 
-/// Role of a person in a team.
+/// Role of a user in a team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase", try_from = "String")]
@@ -19,7 +19,7 @@ pub enum Role {
     Owner,
 }
 
-/// Access of a team member to an environment. Team owners and admins always have full access.
+/// Access level of a team member in an environment. Team owners and admins always have full access.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -48,14 +48,14 @@ pub enum Permission {
     Write,
     /// Manage permissions of an environment: team owners and admins, and admins of the environment.
     Grant,
-    /// Add to a project or team: all members.
+    /// Create resources in a project or team: all members.
     Contribute,
-    /// Rename, delete, manage: team owners and admins.
+    /// Rename, delete and manage: team owners and admins.
     Manage,
 }
 
 impl Role {
-    /// Role name, as stored and as used in JSON.
+    /// Returns the role name, as stored and as used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl TryFrom<String> for Role {
 }
 
 impl MemberAccess {
-    /// Access level name, as stored and as used in JSON.
+    /// Returns the name of the access level, as stored and as used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -99,8 +99,8 @@ impl MemberAccess {
         }
     }
 
-    /// Effective access of a member: full access for owners and admins, otherwise the granted
-    /// access, or `otherwise` if none is granted.
+    /// Returns the effective access level of a member: full access for team owners and admins;
+    /// otherwise the granted level, or the level `otherwise` if none is granted.
     #[must_use]
     pub fn of(role: Role, granted: Option<Self>, otherwise: Self) -> Self {
         if role.manages() { Self::Admin } else { granted.unwrap_or(otherwise) }

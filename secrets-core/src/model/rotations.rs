@@ -62,12 +62,13 @@ kinds! {
     /// Disabled: its project or environment was deleted, it was revoked, the plan does not include
     /// it, or it was in error for too long.
     Disabled = "disabled",
-    /// Needs a user to fix a problem with the target.
+    /// A user must fix a problem with the database.
     Error = "error",
 }
 
 kinds! {
-    /// User slot. Each rotation has two database users.
+    /// Slot of a database user. Each rotation has two users, of which one is served and the other
+    /// is changed next.
     Slot, "must be a or b",
     /// First user.
     A = "a",
@@ -76,7 +77,7 @@ kinds! {
 }
 
 kinds! {
-    /// Why an attempt was started.
+    /// Reason why an attempt was started.
     TriggerType, "must be scheduled or manual",
     /// The rotation was due.
     Scheduled = "scheduled",
@@ -87,12 +88,12 @@ kinds! {
 kinds! {
     /// Result of an attempt.
     Outcome, "must be success, failed or rolled_back",
-    /// The new credential is served.
+    /// The new credential is the served one: it is stored in the secrets.
     Success = "success",
     /// The attempt failed. The served credential is unchanged.
     Failed = "failed",
-    /// The new credential was set but could not be used, and its user was locked again. The served
-    /// credential is unchanged.
+    /// The new credential was set but could not be used, and its user's login was disabled again.
+    /// The served credential is unchanged.
     RolledBack = "rolled_back",
 }
 
@@ -107,7 +108,7 @@ kinds! {
     Applied = "applied",
     /// A login with the password succeeded.
     Verified = "verified",
-    /// The user is being locked again.
+    /// The login of the changed user is being disabled again.
     RollingBack = "rolling_back",
     /// The attempt is finished.
     Concluded = "concluded",
@@ -150,7 +151,7 @@ impl SslMode {
 }
 
 impl Slot {
-    /// The other slot.
+    /// Returns the other slot.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -161,7 +162,7 @@ impl Slot {
 }
 
 impl Integration {
-    /// Default port of the database server.
+    /// Returns the default port of the database server.
     #[must_use]
     pub fn default_port(self) -> u16 {
         match self {
@@ -170,7 +171,7 @@ impl Integration {
         }
     }
 
-    /// URL scheme.
+    /// Returns the URL scheme.
     #[must_use]
     pub fn scheme(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Validation rules for single values, so that every host reports the same errors.
+//! Validation rules for single values, so that every host application reports the same errors.
 //!
 //! A value type returns [`Violation`] for an invalid value, which carries the rule's text and never
 //! the value. If a decoder in between keeps only the text (as serde does), [`ValidationRule::code_of`] finds
@@ -52,7 +52,8 @@ impl ValidationRule {
         Violation(self)
     }
 
-    /// Code of the rule with this text.
+    /// Finds the error code of the rule whose text is contained in an error text;
+    /// [`Code::InvalidRequest`] if there is none.
     #[must_use]
     pub fn code_of(text: &str) -> Code {
         [SECRET_KEY, RESERVED_KEY, VALUE_SIZE]

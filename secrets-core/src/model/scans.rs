@@ -30,7 +30,8 @@ kinds! {
 }
 
 impl FindingStatus {
-    /// The status, if later scans start with it.
+    /// Returns the status itself if it also applies to later scans (false positive, ignored),
+    /// otherwise `None`.
     pub(crate) fn lasting(self) -> Option<Self> {
         matches!(self, Self::FalsePositive | Self::Ignored).then_some(self)
     }
@@ -56,7 +57,7 @@ impl Severity {
     /// All severities, highest first.
     pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
 
-    /// Name in the store and on the wire.
+    /// Returns the name, as stored and as used in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -66,7 +67,7 @@ impl Severity {
         }
     }
 
-    /// Severity with this name.
+    /// Returns the severity with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|severity| severity.as_str() == name)

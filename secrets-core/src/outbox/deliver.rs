@@ -1,4 +1,4 @@
-//! Delivery: claims due deliveries, sends them and records the outcome.
+//! Delivery: claims due deliveries, sends them and records the outcomes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::model::{Error, Time};
 use crate::ports::mail::DeliveryError;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 
-/// Duration of a claim: longer than sending may take.
+/// Duration of a claim. Longer than a delivery may take.
 const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
 
-/// Pauses after failed attempts, in seconds. The delivery is given up after the last.
+/// Delays after failed attempts, in seconds. After the last, the delivery is given up.
 const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 
 /// A delivery that no other node sends while the claim lasts.
@@ -47,7 +47,8 @@ impl<C: Channel + Clone + 'static> Worker for DeliveryWorker<C> {
     }
 }
 
-/// Sends the due deliveries of a channel and returns their number. Several nodes may do so at once.
+/// Sends the due deliveries of a channel and returns their number. Several nodes may do so
+/// concurrently.
 pub async fn deliver_due(engine: &Engine, channel: &dyn Channel) -> StoreResult<usize> {
     let claimed = claim_due(engine, channel, channel.max_in_flight()).await?;
     let number = claimed.len();
@@ -56,8 +57,8 @@ pub async fn deliver_due(engine: &Engine, channel: &dyn Channel) -> StoreResult<
     Ok(number)
 }
 
-/// Claims due deliveries of a channel, at most `limit`, the longest due first. Claims nothing if the
-/// channel is not available.
+/// Claims due deliveries of a channel: at most `limit`, longest overdue first. Claims nothing if
+/// the channel is not available.
 pub async fn claim_due(
     engine: &Engine,
     channel: &dyn Channel,
@@ -84,7 +85,7 @@ pub async fn claim_due(
         };
         match tx.claim_delivery(&delivery).await {
             Ok(()) => claimed.push(Claimed(delivery)),
-            // Another node was faster.
+            // Another node claimed the delivery first.
             Err(StoreError::Stale(_)) => {}
             Err(error) => return Err(error),
         }
@@ -93,13 +94,13 @@ pub async fn claim_due(
     Ok(claimed)
 }
 
-/// Sends a claimed delivery and settles it.
+/// Sends a claimed delivery and records the outcome.
 pub async fn deliver(engine: &Engine, channel: &dyn Channel, claimed: Claimed) -> StoreResult<()> {
     channel.deliver(engine, &claimed.0).await
 }
 
-/// Ends all claims, so that the claims of a process that died need not run out. Only for a store
-/// that no other process has open.
+/// Ends all claims, so that the deliveries claimed by a process that died can be sent immediately.
+/// Call it only if no other process uses the store.
 pub async fn end_claims(engine: &Engine) -> StoreResult<()> {
     let now = engine.now();
     let mut tx = engine.store().begin().await?;
@@ -107,7 +108,7 @@ pub async fn end_claims(engine: &Engine) -> StoreResult<()> {
     tx.commit().await
 }
 
-/// Settles an attempt by its outcome: done, to be tried again after a pause, or given up.
+/// Records the outcome of an attempt: done, to be retried after a delay, or given up.
 pub(crate) async fn settle_attempt(
     engine: &Engine,
     delivery: &DeliveryRecord,
@@ -134,8 +135,9 @@ pub(crate) async fn settle_attempt(
     settle(tx, delivery, again).await
 }
 
-/// Ends a claim and commits the transaction with it: the delivery is tried again at `again`, or is
-/// done. Commits nothing if the claim has run out and another node has the delivery.
+/// Ends a claim and commits the transaction: sets the time `again` of the next attempt, or deletes
+/// the delivery if `again` is `None`. Commits nothing if another node has claimed the delivery
+/// since.
 pub(crate) async fn settle(
     mut tx: Box<dyn Tx>,
     delivery: &DeliveryRecord,

@@ -1,8 +1,8 @@
 //! Outbox: deliveries that must happen after a commit, and therefore at least once.
 //!
 //! An operation enqueues a row in the transaction of its change. A worker claims due rows of each
-//! [`Channel`] ([`claim_due`]), sends them and settles them ([`Channel::deliver`]). A row holds ids
-//! and no secret: the message is built when it is sent.
+//! [`Channel`] ([`claim_due`]), sends the messages and records the outcomes ([`Channel::deliver`]).
+//! A row contains IDs and no secret: the message is built when it is sent.
 
 mod deliver;
 
@@ -14,20 +14,22 @@ use crate::engine::{Context, Engine, Write};
 use crate::model::DeliveryId;
 use crate::store::{DeliveryRecord, StoreResult};
 
-/// A way out, such as e-mail. A slow one does not hold up another.
+/// A kind of delivery, such as e-mail or webhooks. Channels are independent: a slow one does not
+/// delay the others.
 #[async_trait]
 pub trait Channel: Send + Sync {
-    /// Name of its rows in the outbox.
+    /// Value of `kind` in the outbox rows of this channel.
     fn kind(&self) -> &'static str;
 
-    /// Maximum number of deliveries at once on one node.
+    /// Maximum number of concurrent deliveries on one node.
     fn max_in_flight(&self) -> usize;
 
-    /// True if the host gave the port that it sends through.
+    /// True if the port that sends these messages is configured. Otherwise, deliveries wait in the
+    /// outbox.
     fn is_available(&self, engine: &Engine) -> bool;
 
-    /// Sends a claimed delivery once and settles it. Ends within a minute, however slow the
-    /// receiver.
+    /// Sends a claimed delivery once and records the outcome: done, to be retried, or given up.
+    /// Ends within a minute, however slow the receiver is.
     async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()>;
 }
 

@@ -8,7 +8,8 @@ use crate::engine::{Audit, Callers, Context, Operation, Read, Write};
 use crate::model::{MemberAccess, Permission, ProjectId, ProjectRef, Result, Subject, Time};
 use crate::store::PermissionDefault;
 
-/// Access of members to the environments of a project in which no permission is set for them.
+/// Access of team members to the environments of a project for which they have no permission of
+/// their own.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ProjectPermission {
@@ -16,7 +17,7 @@ pub struct ProjectPermission {
     pub project_id: ProjectId,
     /// Default access level.
     pub role: MemberAccess,
-    /// True if the default is set on this project; false if it is the installation-wide default.
+    /// True if the default is set on this project; false if it is the default of the instance.
     pub is_set: bool,
     /// ID of the user who set the default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +44,7 @@ pub struct PutPermissionDefault {
     pub permission: NewPermission,
 }
 
-/// Removes the default permission of a project. The installation-wide default applies again.
+/// Removes the default permission of a project. The default of the instance applies again.
 #[derive(Debug)]
 pub struct DeletePermissionDefault {
     /// Project ID or slug.

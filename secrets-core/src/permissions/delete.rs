@@ -13,8 +13,8 @@ pub struct DeletePermission {
     pub user: Option<UserId>,
 }
 
-/// Error for changing one's own permission. This prevents raising one's own access and locking
-/// oneself out.
+/// Error for a caller who changes their own permission. Callers could otherwise raise their own
+/// access, or lose it by mistake.
 pub(super) const NOT_ONES_OWN: Error =
     Error::Forbidden("you cannot change your own permission: ask another admin");
 

@@ -25,8 +25,8 @@ use crate::store::{EnvironmentRecord, PermissionRecord};
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EnvironmentPermission {
-    /// ID of the pair of environment and user: stable across requests (UUID version 8 of RFC 9562,
-    /// from the SHA-256 of both IDs).
+    /// ID of the permission, stable across requests: a UUID of version 8 (RFC 9562), computed from
+    /// the SHA-256 of the IDs of environment and user.
     pub id: Uuid,
     /// Environment ID.
     pub environment_id: EnvironmentId,
@@ -34,7 +34,7 @@ pub struct EnvironmentPermission {
     pub environment_name: EnvironmentName,
     /// User ID.
     pub user_id: UserId,
-    /// Email address of the user.
+    /// E-mail address of the user.
     pub user_email: String,
     /// Name of the user.
     pub user_name: String,
@@ -57,7 +57,7 @@ pub struct EnvironmentPermission {
     pub updated_at: Time,
 }
 
-/// ID, email address and name of a user.
+/// ID, e-mail address and name of a user.
 type UserSummary<'a> = (UserId, &'a str, &'a str);
 
 impl EnvironmentPermission {

@@ -21,7 +21,7 @@ const LIMIT: usize = 100;
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewPermission {
-    /// `none`, `read`, `write` or `admin`.
+    /// Access level: `none`, `read`, `write` or `admin`.
     pub role: MemberAccess,
 }
 

@@ -1,4 +1,4 @@
-//! Identity providers: the verifier of the tokens that people sign in with.
+//! Identity providers: verification of the tokens with which users sign in.
 
 use async_trait::async_trait;
 
@@ -11,7 +11,7 @@ pub trait IdentityVerifier: Send + Sync {
     async fn verify(&self, token: &str) -> Result<Identity, Unverified>;
 
     /// Adds the claims of the issuer's userinfo endpoint, if the issuer has one. Called only when a
-    /// person signs in.
+    /// user signs in.
     async fn enrich(&self, _token: &str, identity: Identity) -> Identity {
         identity
     }
@@ -20,8 +20,8 @@ pub trait IdentityVerifier: Send + Sync {
 /// Reason why a token was not accepted.
 #[derive(Debug)]
 pub enum Unverified {
-    /// The token is not valid, not from this issuer, not for this audience, or not valid at this
-    /// time.
+    /// The token is malformed, wrongly signed, not valid at this time, or from another issuer or
+    /// for another audience.
     Invalid,
     /// The issuer's keys could not be loaded, so the token could not be checked.
     Unavailable(Cause),

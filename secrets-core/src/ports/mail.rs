@@ -1,4 +1,4 @@
-//! E-mail.
+//! E-mail: the interface to a mail server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use zeroize::Zeroizing;
 
 use crate::model::{BaseUrl, EmailAddress};
 
-/// Mailer and base URL of the links in mails. The base URL is configured, not taken from a request:
-/// a request could name any host, and the mail would vouch for it.
+/// Mailer, and base URL of the links in e-mails. The base URL is configured and not taken from a
+/// request: a client could put any host name into the request, and recipients would trust the link.
 #[derive(Clone)]
 pub struct Mail {
     /// Mailer.
@@ -25,7 +25,7 @@ pub trait Mailer: Send + Sync {
     async fn send(&self, email: &Email) -> Result<(), DeliveryError>;
 }
 
-/// An e-mail message. `Debug` shows nothing, because the text may hold a token.
+/// An e-mail message. `Debug` does not show its content, because the text may contain a token.
 pub struct Email {
     /// Recipient.
     pub to: EmailAddress,
@@ -41,11 +41,12 @@ impl fmt::Debug for Email {
     }
 }
 
-/// Why something was not sent. The reason is for the log: it names nobody and repeats nothing.
+/// Reason why a delivery failed. The text is for the log and contains no address, name or content
+/// of the message.
 #[derive(Debug)]
 pub enum DeliveryError {
-    /// Sending it again would not help.
+    /// Permanent failure: a retry would not help.
     Refused(String),
-    /// It may arrive another time.
+    /// Temporary failure: a retry may succeed.
     Failed(String),
 }

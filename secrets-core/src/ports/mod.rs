@@ -1,4 +1,6 @@
-//! Ports: traits that connect the service to the world outside, each implemented by the host.
+//! Ports: the interfaces to external systems, such as identity providers, mail servers and
+//! databases whose credentials are rotated. The host application passes implementations in
+//! [`Ports`](crate::Ports).
 
 pub mod identity;
 pub mod mail;

@@ -1,20 +1,20 @@
-//! CPU-bound work, away from the threads that serve requests.
+//! Offloading: running CPU-bound work away from the threads that handle requests.
 
 use async_trait::async_trait;
 
-/// A piece of CPU-bound work.
+/// CPU-bound work, as a closure.
 pub type Work = Box<dyn FnOnce() + Send>;
 
-/// Runs CPU-bound work, such as deriving a key from a passphrase, where no request waits for the
-/// thread.
+/// Runs CPU-bound work, such as deriving a key from a passphrase, on a thread that handles no
+/// requests.
 #[async_trait]
 pub trait Offload: Send + Sync {
-    /// Runs the work and returns when it is done. The work runs to its end even if the returned
+    /// Runs the work and returns when the work is done. The work continues even if the returned
     /// future is dropped.
     async fn run(&self, work: Work);
 }
 
-/// Runs work on the calling thread: for programs with one thread.
+/// Runs work on the calling thread, for programs with a single thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Inline;
 

@@ -1,4 +1,4 @@
-//! Payment providers.
+//! Payment providers: the interface to the subscriptions of teams.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub trait PaymentProvider: fmt::Debug + Send + Sync {
 pub struct Subscription {
     /// Payment status.
     pub status: PaymentStatus,
-    /// Email address for invoices.
+    /// E-mail address for invoices.
     pub billing_email: Option<String>,
     /// Start and end of the current billing period.
     pub period: Option<(Time, Time)>,

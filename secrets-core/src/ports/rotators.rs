@@ -1,4 +1,4 @@
-//! Drivers, timeouts and intervals of rotations.
+//! Drivers for rotations, with their timeouts and intervals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::model::rotations::{ConnectionMethod, Integration};
 /// Drivers that change credentials on databases, with the timer and the timings of rotations.
 #[derive(Clone)]
 pub struct Rotators {
-    /// Drivers for direct connections. An integration without one cannot be rotated directly.
+    /// Drivers for direct connections. A kind of database without a driver cannot be rotated
+    /// directly.
     pub direct: BTreeMap<Integration, Arc<dyn DatabaseRotator>>,
     /// Driver for databases that are reached through a proxy function.
     pub proxied: Option<Arc<dyn DatabaseRotator>>,
@@ -21,18 +22,19 @@ pub struct Rotators {
     pub timings: Timings,
 }
 
-/// Timeouts and intervals. They are all configurable so that tests of debug builds can be fast.
+/// Timeouts and intervals of rotations. All are configurable so that tests with debug builds can be
+/// fast.
 #[derive(Debug, Clone, Copy)]
 pub struct Timings {
     /// Duration of a lease.
     pub lease: Duration,
-    /// Interval between renewals of a lease during work.
+    /// Interval at which the lease is renewed during work.
     pub heartbeat: Duration,
     /// Minimum time left on the lease before a command is sent to a target.
     pub margin: Duration,
     /// Delays before retries of an unreachable target.
     pub retries: [Duration; 3],
-    /// Maximum time until a new credential must work.
+    /// Maximum time after a password change until a login with the new credential must succeed.
     pub verify: Duration,
     /// Maximum time a manual rotation takes before the caller gets a result.
     pub budget: Duration,
@@ -40,19 +42,19 @@ pub struct Timings {
     pub backoff: Duration,
     /// Maximum delay after a failure.
     pub max_backoff: Duration,
-    /// Retry interval of rotations in error.
+    /// Retry interval of rotations in status `error`.
     pub probe: Duration,
-    /// Grace period of the previous credential. `None` means a day, or half the interval if that is
-    /// shorter.
+    /// Grace period during which the previous credential still works. `None` means a day, or half
+    /// the rotation interval if that is shorter.
     pub grace: Option<Duration>,
-    /// Retry interval for locking the previous credential.
+    /// Retry interval for disabling the login of the previous credential.
     pub retire: Duration,
     /// Delays between checks of the served credential after a rotation. The last is repeated.
     pub checks: [Duration; 4],
     /// Maximum jitter of the next rotation, so that rotations are not all due together. Never more
     /// than a tenth of the interval.
     pub jitter: Duration,
-    /// Length of a day in `rotation_interval_days`.
+    /// Length of a day of `rotation_interval_days`; shorter in tests.
     pub day: Duration,
 }
 
@@ -79,20 +81,20 @@ impl Default for Timings {
 }
 
 impl Rotators {
-    /// No drivers, with the default timings.
+    /// Creates an empty set of drivers with the default timings.
     #[must_use]
     pub fn new(timer: Arc<dyn Timer>) -> Self {
         Self { direct: BTreeMap::new(), proxied: None, timer, timings: Timings::default() }
     }
 
-    /// Adds or replaces the driver of an integration.
+    /// Adds or replaces the driver of a kind of database.
     #[must_use]
     pub fn with(mut self, integration: Integration, driver: Arc<dyn DatabaseRotator>) -> Self {
         self.direct.insert(integration, driver);
         self
     }
 
-    /// The driver for a target and the way it is reached.
+    /// Returns the driver for a target, by its kind of database and its connection method.
     pub(crate) fn driver(
         &self,
         method: ConnectionMethod,

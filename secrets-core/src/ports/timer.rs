@@ -1,4 +1,4 @@
-//! Timers.
+//! Timers: waiting for a duration, independent of the runtime.
 
 use std::time::Duration;
 
@@ -7,6 +7,6 @@ use async_trait::async_trait;
 /// Waits.
 #[async_trait]
 pub trait Timer: Send + Sync {
-    /// Returns after the duration has passed.
+    /// Waits for the duration.
     async fn sleep(&self, duration: Duration);
 }

@@ -26,7 +26,7 @@ const RULE: ValidationRule = ValidationRule::of(
 );
 
 impl WebhookUrl {
-    /// The URL as it was submitted. It may contain a token: the caller must not log it.
+    /// Returns the URL as it was submitted. It may contain a token, so do not log it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.text
@@ -38,7 +38,7 @@ impl WebhookUrl {
         self.url.scheme() == "https"
     }
 
-    /// The host: a lower-case name, an IPv4 address, or an IPv6 address in brackets.
+    /// Returns the host: a lower-case name, an IPv4 address, or an IPv6 address in brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
@@ -50,13 +50,13 @@ impl WebhookUrl {
         self.url.port_or_known_default().unwrap_or_default()
     }
 
-    /// The host, with the port unless it is the default port.
+    /// Returns the host, with the port unless it is the default port.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.url[Position::BeforeHost..Position::AfterPort]
     }
 
-    /// The path and query, as sent in a request.
+    /// Returns the path and query, as sent in a request.
     #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.url[Position::BeforePath..Position::AfterQuery]

@@ -1,4 +1,4 @@
-//! The port that sends webhook deliveries.
+//! Webhooks: the interface to an HTTP client that sends deliveries.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use crate::ports::webhook_url::WebhookUrl;
 /// Sends webhook deliveries over HTTP.
 #[async_trait]
 pub trait WebhookSender: Send + Sync {
-    /// Sends one POST request and returns the receiver's answer. Ends within 15 seconds, follows no
-    /// redirect, and connects only to addresses that the egress policy allows at that moment. The
-    /// outbox handles retries.
+    /// Sends one POST request and returns the receiver's response. Ends within 15 seconds, follows
+    /// no redirect, and connects only to addresses that the egress policy allows at that moment.
+    /// The outbox handles retries.
     async fn send(&self, request: &WebhookRequest) -> Result<WebhookAnswer, SendError>;
 }
 
@@ -25,7 +25,7 @@ pub struct WebhookRequest {
     pub body: String,
 }
 
-/// A receiver's answer.
+/// A receiver's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookAnswer {
     /// HTTP status.
@@ -34,14 +34,14 @@ pub struct WebhookAnswer {
     pub retry_after: Option<String>,
 }
 
-/// Reason why there is no answer. Never repeats a part of the URL.
+/// Reason why there is no response. Never contains a part of the URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendError {
-    /// The name has no address, no address answers, or the answer is not valid HTTP.
+    /// The host name has no address, no address responds, or the response is not valid HTTP.
     Unreachable,
     /// The egress policy forbids the address, or forbids it without TLS.
     NotAllowed,
-    /// No complete answer in time.
+    /// No complete response in time.
     TimedOut,
     /// The receiver does not offer TLS, or its certificate cannot be verified.
     Tls,

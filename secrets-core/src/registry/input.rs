@@ -21,7 +21,7 @@ impl Input {
         }
     }
 
-    /// Fails if fields are left, so that misspelt field names do not go unnoticed.
+    /// Fails if fields are left, so that misspelled field names do not go unnoticed.
     pub(super) fn end(self) -> Result<()> {
         match self.0.keys().next() {
             None => Ok(()),
@@ -30,12 +30,12 @@ impl Input {
         }
     }
 
-    /// A required string.
+    /// Takes a required string.
     pub(super) fn text(&mut self, name: &str) -> Result<String> {
         self.text_if_any(name)?.ok_or_else(|| Error::invalid(name, "is required"))
     }
 
-    /// An optional string. Null counts as absent.
+    /// Takes an optional string. Null counts as absent.
     pub(super) fn text_if_any(&mut self, name: &str) -> Result<Option<String>> {
         match self.0.remove(name) {
             None | Some(Value::Null) => Ok(None),
@@ -44,7 +44,7 @@ impl Input {
         }
     }
 
-    /// A string or an array of strings.
+    /// Takes a string or an array of strings.
     pub(super) fn texts(&mut self, name: &str) -> Result<Vec<String>> {
         let Some(Value::Array(items)) = self.0.get_mut(name) else {
             return Ok(self.text_if_any(name)?.into_iter().collect());
@@ -59,7 +59,7 @@ impl Input {
         texts.ok_or_else(|| Error::invalid(name, "must be strings"))
     }
 
-    /// An optional string, parsed with `parse`.
+    /// Takes an optional string and parses it with `parse`.
     pub(super) fn parsed<T>(
         &mut self,
         name: &str,
@@ -68,39 +68,41 @@ impl Input {
         self.text_if_any(name)?.map(|text| parse(&text)).transpose()
     }
 
-    /// A required ID. A text that is not a UUID gives `None`, which matches nothing.
+    /// Takes a required ID; `None` if the given text is not a valid ID, which is treated as an
+    /// unknown resource.
     pub(super) fn id<T: From<Uuid>>(&mut self, name: &str) -> Result<Option<T>> {
         Ok(ids::parse(&self.text(name)?).map(Into::into))
     }
 
-    /// An optional ID, used as a filter.
+    /// Takes an optional ID, used as a filter. Fails if the text is not a valid ID.
     pub(super) fn id_if_any<T: From<Uuid>>(&mut self, name: &str) -> Result<Option<T>> {
         self.parsed(name, |text| {
             ids::parse(text).map(Into::into).ok_or_else(|| Error::invalid(name, "must be a UUID"))
         })
     }
 
-    /// The project reference in the field `project`.
+    /// Takes a project reference from the field `project`.
     pub(super) fn project(&mut self) -> Result<ProjectRef> {
         Ok(self.text("project")?.into())
     }
 
-    /// The environment in the fields `project` and `environment`.
+    /// Takes an environment path from the fields `project` and `environment`.
     pub(super) fn environment(&mut self) -> Result<EnvironmentPath> {
         self.environment_as("environment")
     }
 
-    /// The environment in the field `project` and the named field.
+    /// Takes an environment path: the project from the field `project`, the environment from the
+    /// field `name`.
     pub(super) fn environment_as(&mut self, name: &str) -> Result<EnvironmentPath> {
         Ok(EnvironmentPath::new(self.project()?, self.text(name)?))
     }
 
-    /// The secret key in the field `key`.
+    /// Takes a secret key from the field `key`.
     pub(super) fn key(&mut self) -> Result<KeyRef> {
         Ok(KeyRef::new(&self.text("key")?))
     }
 
-    /// An optional Boolean.
+    /// Takes an optional Boolean.
     pub(super) fn flag(&mut self, name: &str) -> Result<Option<bool>> {
         match self.0.remove(name) {
             None | Some(Value::Null) => Ok(None),
@@ -109,7 +111,7 @@ impl Input {
         }
     }
 
-    /// An optional unsigned integer.
+    /// Takes an optional unsigned integer.
     pub(super) fn number(&mut self, name: &str) -> Result<Option<u32>> {
         let number = match self.0.remove(name) {
             None | Some(Value::Null) => return Ok(None),
@@ -118,13 +120,13 @@ impl Input {
         number.map(Some).ok_or_else(|| Error::invalid(name, "must be a whole number"))
     }
 
-    /// All remaining fields, deserialized like an HTTP body.
+    /// Takes all remaining fields and deserializes them like an HTTP body.
     pub(super) fn rest<T: DeserializeOwned>(&mut self) -> Result<T> {
         let rest = serde_json::to_vec(&std::mem::take(&mut self.0)).map(Zeroizing::new);
         document::read(&rest.map_err(Error::internal)?)
     }
 
-    /// All remaining fields, or the default if there are none.
+    /// Takes all remaining fields, or returns the default if there are none.
     pub(super) fn rest_if_any<T: DeserializeOwned + Default>(&mut self) -> Result<T> {
         if self.0.is_empty() { Ok(T::default()) } else { self.rest() }
     }

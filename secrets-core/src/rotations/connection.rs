@@ -1,5 +1,5 @@
-//! Connections to databases: validation of the submitted form, and the stored form, which is sealed
-//! as one record.
+//! Connections to databases: validation of the submitted form, and the stored form, which is
+//! encrypted as one record.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -209,7 +209,8 @@ fn is_name(text: &str) -> bool {
     (1..=63).contains(&text.len()) && !text.chars().any(is_invisible)
 }
 
-/// Encrypts the connection of a target, and its proxy if it has one.
+/// Encrypts the connection settings of a target, and the settings of its proxy function if there is
+/// one.
 pub(super) fn seal(
     sealer: &Sealer<'_>,
     rotation: RotationId,
@@ -239,7 +240,7 @@ pub(super) fn seal(
     Ok((connection, proxy))
 }
 
-/// Loads and decrypts the connection of a rotation.
+/// Loads and decrypts the connection settings of a rotation.
 pub(super) async fn open(
     sealer: &Sealer<'_>,
     reads: &mut dyn Reads,

@@ -149,7 +149,7 @@ async fn insert_with_keys(
     }
 }
 
-/// Sealer for records of an environment.
+/// Creates a sealer for records of an environment.
 pub(super) fn sealer<'a, A: Access>(
     cx: &Context<'a, A>,
     scope: &'a EnvironmentScope,
@@ -162,7 +162,7 @@ pub(super) fn sealer<'a, A: Access>(
     }
 }
 
-/// A new record with default values, due immediately.
+/// Creates a record with default values, due immediately.
 fn new_record(
     id: RotationId,
     environment: EnvironmentId,

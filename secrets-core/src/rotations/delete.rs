@@ -24,7 +24,7 @@ pub struct DeleteRotation {
 }
 
 /// First step of a revocation: deletes the rotation's secrets and disables the rotation.
-/// [`Service::revoke_rotation`] also performs the following steps.
+/// [`RemoveRotation`] also performs the following steps.
 #[derive(Debug)]
 pub struct BeginRevocation {
     /// Environment.
@@ -33,19 +33,19 @@ pub struct BeginRevocation {
     pub name: String,
 }
 
-/// Deletes a rotation as a task for a host: performs [`DeleteRotation`] or
-/// [`Service::revoke_rotation`].
+/// Task that deletes a rotation. With `revoke`, it also deletes the secrets and disables the logins
+/// of the database users; otherwise it performs [`DeleteRotation`].
 #[derive(Debug)]
 pub struct RemoveRotation {
     /// Environment.
     pub at: EnvironmentPath,
     /// Rotation name.
     pub name: String,
-    /// True to delete the rotation's secrets and lock its database users too.
+    /// True to delete the rotation's secrets and disable the logins of its database users too.
     pub revoke: bool,
 }
 
-/// A rotation whose users are to be locked.
+/// A rotation whose database logins are to be disabled.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct StartedRevocation {
     /// Rotation ID.
@@ -55,7 +55,7 @@ pub struct StartedRevocation {
 /// Error code and message of a rotation that is being revoked.
 const REVOKING: (&str, &str) = (
     "revoking",
-    "its secrets were deleted, but its users may not all be locked yet: delete it again",
+    "its secrets were deleted, but the logins of its database users may not all be disabled yet: delete it again",
 );
 
 impl Operation for DeleteRotation {
@@ -127,8 +127,8 @@ impl Task for RemoveRotation {
     }
 }
 
-/// Deletes a rotation and its secrets, and locks its database users. If the database fails, the
-/// rotation stays, disabled, and the call can be repeated.
+/// Deletes a rotation and its secrets, and disables the logins of its database users. If the
+/// database fails, the rotation stays, disabled, and the call can be repeated.
 pub(super) async fn revoke_rotation(
     engine: &Engine,
     caller: &Caller,

@@ -20,7 +20,7 @@ pub struct SecretMapping {
     pub username: Option<SecretKey>,
     /// Key of the password.
     pub password: Option<SecretKey>,
-    /// Key of the host.
+    /// Key of the database host.
     pub host: Option<SecretKey>,
     /// Key of the port.
     pub port: Option<SecretKey>,

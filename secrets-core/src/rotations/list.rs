@@ -15,7 +15,7 @@ pub struct ListRotations {
     pub at: EnvironmentPath,
 }
 
-/// Returns a rotation.
+/// Reads a rotation.
 #[derive(Debug)]
 pub struct GetRotation {
     /// Environment.
@@ -24,7 +24,7 @@ pub struct GetRotation {
     pub name: String,
 }
 
-/// Returns the last 200 finished attempts of a rotation, newest first.
+/// Reads the last 200 finished attempts of a rotation, newest first.
 #[derive(Debug)]
 pub struct ReadRotationHistory {
     /// Environment.

@@ -18,7 +18,8 @@ use crate::model::{AttemptId, EnvironmentPath, Error, Permission, Result, Rotati
 /// Poll interval while another worker is working on the attempt.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Starts an attempt, or joins the one in progress. [`Service::rotate`] also waits for its end.
+/// Starts an attempt, or joins the one in progress, without waiting for its end. [`RotateNow`] also
+/// waits.
 #[derive(Debug)]
 pub struct BeginRotation {
     /// Environment.
@@ -27,7 +28,8 @@ pub struct BeginRotation {
     pub name: String,
 }
 
-/// Rotates now and waits for the end, as a task for a host: see [`Service::rotate`].
+/// Task that rotates now and returns the result, within 45 seconds. Joins an attempt that is
+/// already in progress.
 #[derive(Debug)]
 pub struct RotateNow {
     /// Environment.
@@ -90,7 +92,7 @@ impl Task for RotateNow {
 }
 
 /// Rotates now and returns the result, within 45 seconds. Joins an attempt that is already in
-/// progress. A host should spawn it, so that a disconnecting client does not stop it half-way.
+/// progress. Must be spawned, so that a disconnecting client does not stop it halfway.
 pub(super) async fn rotate(
     engine: &Engine,
     caller: &Caller,
@@ -125,7 +127,7 @@ async fn wait(engine: &Engine, begun: StartedRotation) -> Result<HistoryEntry> {
     }
 }
 
-/// Result of an attempt, or `None` while it is in progress.
+/// Returns the result of an attempt, or `None` while it is in progress.
 pub(super) async fn history_entry(
     engine: &Engine,
     attempt: AttemptId,
@@ -135,7 +137,7 @@ pub(super) async fn history_entry(
     attempt.completed_at.is_some().then(|| HistoryEntry::new(attempt)).transpose()
 }
 
-/// Error returned if no rotators are configured.
+/// Creates the error returned if no rotators are configured.
 pub(super) fn no_rotators() -> Error {
     Error::Unavailable("no rotators are configured on this host".into())
 }

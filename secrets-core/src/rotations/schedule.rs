@@ -13,11 +13,12 @@ use crate::store::RotationRecord;
 /// Maximum time in status `error`. After that, the rotation is disabled.
 pub(super) const MAX_TIME_IN_ERROR: TimeDelta = TimeDelta::days(30);
 
-/// Error codes that need a user. Rotations with these errors are not retried automatically.
+/// Error codes that require action by a user. Rotations with these errors are not retried
+/// automatically.
 pub(super) const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
 
-/// Time of the next work: an open attempt, the next rotation, locking the previous credential, or a
-/// check of the served one. `None` if there is no work.
+/// Returns the time of the next work: an open attempt, the next rotation, disabling the previous
+/// credential, or a check of the served one. `None` if there is no work.
 pub(super) fn work_at(
     rotation: &RotationRecord,
     has_open_attempt: bool,
@@ -44,33 +45,33 @@ pub(super) fn span(duration: Duration) -> TimeDelta {
 }
 
 impl Timings {
-    /// Time between rotations.
+    /// Returns the time between rotations.
     pub(super) fn interval(&self, rotation: &RotationRecord) -> TimeDelta {
         span(self.day * rotation.interval_days)
     }
 
-    /// Time of the next rotation: `from` plus the interval plus a random jitter, so that rotations
-    /// created together are not due together.
+    /// Returns the time of the next rotation: `from` plus the interval plus a random jitter, so
+    /// that rotations created together are not due together.
     pub(super) fn next(&self, rotation: &RotationRecord, from: Time) -> Time {
         let interval = self.interval(rotation);
         from + interval + jitter((interval / 10).min(span(self.jitter)))
     }
 
-    /// Time of the next retry after this number of consecutive failures.
+    /// Returns the time of the next retry after this number of consecutive failures.
     pub(super) fn retry_at(&self, failures: u32, now: Time) -> Time {
         let doubled = self.backoff.saturating_mul(1 << failures.saturating_sub(1).min(16));
         let pause = span(doubled.min(self.max_backoff));
         now + pause + jitter(pause / 10)
     }
 
-    /// Grace period during which the previous credential still works.
+    /// Returns the grace period during which the previous credential still works.
     pub(super) fn grace(&self, rotation: &RotationRecord) -> TimeDelta {
         let usual = || span(self.day).min(self.interval(rotation) / 2);
         self.grace.map_or_else(usual, span)
     }
 }
 
-/// A random duration between `-max` and `max`.
+/// Draws a random duration between `-max` and `max`.
 fn jitter(max: TimeDelta) -> TimeDelta {
     let steps = i64::from(u16::from_be_bytes(random()));
     let milliseconds = max.num_milliseconds();

@@ -1,4 +1,5 @@
-//! Sealing and opening records of rotations. Their encryption context is built only here.
+//! Encryption and decryption of the records of rotations. Their encryption context is built only
+//! here.
 
 use uuid::Uuid;
 
@@ -7,7 +8,7 @@ use crate::engine::records;
 use crate::model::{AttemptId, EnvironmentId, Error, ProjectId, Result, RotationId, WebhookId};
 use crate::store::{Reads, RotationLocation};
 
-/// A sealed record of a rotation. Its kind and ID are part of the encryption context.
+/// An encrypted record of a rotation. Its kind and ID are part of the encryption context.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SealedField {
     /// Connection to the database.
@@ -16,7 +17,7 @@ pub(crate) enum SealedField {
     Proxy(RotationId),
     /// New password of an attempt, with the attempt's number.
     Pending(AttemptId, u64),
-    /// Address and signing secret of a webhook.
+    /// URL and signing secret of a webhook.
     Webhook(WebhookId),
 }
 
@@ -54,7 +55,7 @@ impl Sealer<'_> {
         Sealed::seal(self.key, &self.context(kept), text)
     }
 
-    /// Opens a record with the key version that sealed it.
+    /// Decrypts a record with the key version it was encrypted with.
     pub(crate) async fn open(
         &self,
         reads: &mut dyn Reads,
@@ -81,7 +82,7 @@ impl Sealer<'_> {
     }
 }
 
-/// Place of a rotation with its unwrapped project key.
+/// Project and environment of a rotation, with the unwrapped project key.
 pub(crate) struct RotationContext {
     pub(crate) place: RotationLocation,
     pub(crate) key: ProjectKey,
@@ -94,7 +95,7 @@ impl RotationContext {
         Ok(Self { place, key })
     }
 
-    /// Sealer for records of this place.
+    /// Creates a sealer for records of this rotation's environment.
     pub(crate) fn sealer<'a>(&'a self, keyring: &'a Keyring) -> Sealer<'a> {
         Sealer {
             keyring,

@@ -11,19 +11,19 @@ const PASSWORD_LENGTH: usize = 32;
 /// and `_` satisfy policies that require a special character.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 
-/// Name of a slot's user on the target: at most 21 bytes (MySQL allows 32).
+/// Returns the name of a slot's database user: at most 21 bytes (MySQL allows 32).
 #[must_use]
 pub fn slot_user(rotation: RotationId, slot: Slot) -> String {
     format!("kv_{}_{}", short(rotation), slot.as_str())
 }
 
-/// Name of the role that holds the privileges of both users.
+/// Returns the name of the role that holds the privileges of both users.
 #[must_use]
 pub fn group_role(rotation: RotationId) -> String {
     format!("kv_{}_g", short(rotation))
 }
 
-/// The last ten bytes of the ID (random except for two bits), in base 32.
+/// Returns the last ten bytes of the ID (random except for two bits), in base 32.
 fn short(rotation: RotationId) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let bytes = &rotation.uuid().into_bytes()[6..];

@@ -42,11 +42,12 @@ pub struct Candidate {
 pub struct TestResult {
     /// True if a rotation can use the connection.
     pub success: bool,
-    /// Reason for a failure, or a warning. Never repeats a text of the server.
+    /// Reason for a failure, or a warning. Never contains text from the server.
     pub message: String,
 }
 
-/// Authorizes and validates a connection test. [`Service::test_connection`] also runs it.
+/// First step of [`TestConnection`]: authorizes and validates a connection test, without
+/// connecting.
 #[derive(Debug)]
 pub struct PrepareConnectionTest {
     /// Environment.
@@ -55,7 +56,8 @@ pub struct PrepareConnectionTest {
     pub candidate: Candidate,
 }
 
-/// Authorizes a test of a rotation's connection. [`Service::test_rotation`] also runs it.
+/// First step of [`TestRotation`]: authorizes a test of a rotation's connection, without
+/// connecting.
 #[derive(Debug)]
 pub struct PrepareRotationTest {
     /// Environment.
@@ -115,7 +117,7 @@ impl Operation for PrepareRotationTest {
     }
 }
 
-/// Tests a connection without storing it, as a task for a host: see [`Service::test_connection`].
+/// Task that tests a connection without storing it.
 #[derive(Debug)]
 pub struct TestConnection {
     /// Environment, for authorization.
@@ -124,7 +126,7 @@ pub struct TestConnection {
     pub candidate: Candidate,
 }
 
-/// Tests the connection of a rotation, as a task for a host: see [`Service::test_rotation`].
+/// Task that tests the connection of a rotation.
 #[derive(Debug)]
 pub struct TestRotation {
     /// Environment.
@@ -190,7 +192,7 @@ async fn test(engine: &Engine, prepared: PreparedTest) -> Result<TestResult> {
     })
 }
 
-/// Message for a connection that works, with a warning if it is not fully protected.
+/// Returns the message for a connection that works, with a warning if it is not fully protected.
 fn success_message(ssl_mode: SslMode) -> &'static str {
     match ssl_mode {
         SslMode::VerifyFull | SslMode::VerifyCa => "the connection works",
@@ -201,7 +203,7 @@ fn success_message(ssl_mode: SslMode) -> &'static str {
     }
 }
 
-/// Serializes as null: the value is only passed on to the next step.
+/// Serializes as null: the value is only used by the next step.
 impl Serialize for PreparedTest {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_unit()

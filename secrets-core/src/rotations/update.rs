@@ -118,7 +118,8 @@ fn pause(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord) {
     }
     let left = match rotation.status {
         RotationStatus::Active => rotation.next_rotation_at - cx.now(),
-        // The retry time of a failed rotation says nothing, so a whole interval remains.
+        // The next time of a failed rotation is a retry and not its regular time, so a whole
+        // interval remains.
         _ => cx.ports().timings().interval(rotation),
     };
     rotation.remaining = Some(seconds(left));

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! request  {"v":1,"kid":…,"ts":…,"nonce":…,"config":…,"seq":…,"step":…,"ct":…,"sig":…}
-//! answer   {"v":1,"nonce":…,"seq":…,"step":…,"outcome":…,"ct":…,"sig":…}
+//! response {"v":1,"nonce":…,"seq":…,"step":…,"outcome":…,"ct":…,"sig":…}
 //!
 //! kid      key ID, 16 hex digits: the first 8 bytes of HKDF(secret, no salt, "lambda/kid")
-//! ts       seconds since 1970
-//! nonce    16 random bytes; an answer repeats its request's nonce
+//! ts       Unix time in seconds
+//! nonce    16 random bytes; a response repeats its request's nonce
 //! config   the rotation's UUID; nil if the step belongs to no rotation
 //! seq      number of the attempt; 0 if the step belongs to no attempt
 //! step     test, apply, verify or lock
@@ -19,7 +19,7 @@
 //!
 //! ```text
 //! request  cipher  salt: the nonce's bytes   info: "lambda/enc"
-//! answer   cipher  salt: the nonce's bytes   info: "lambda/enc/answer"
+//! response cipher  salt: the nonce's bytes   info: "lambda/enc/answer"
 //! both     MAC     no salt                   info: "lambda/mac"
 //! ```
 //!
@@ -29,12 +29,12 @@
 //! ```text
 //! request  associated data of ct  v1.KID.TS.NONCE.CONFIG.SEQ.STEP
 //!          message of sig         v1.TS.NONCE.HEX(SHA-256(KID.CONFIG.SEQ.STEP.CT))
-//! answer   associated data of ct  v1.answer.NONCE.SEQ.STEP.OUTCOME
+//! response associated data of ct  v1.answer.NONCE.SEQ.STEP.OUTCOME
 //!          message of sig         v1.answer.NONCE.HEX(SHA-256(SEQ.STEP.OUTCOME.CT))
 //! ```
 //!
-//! Request and answer are encrypted with different keys and with random cipher nonces, so that a
-//! request that is answered twice reveals nothing. The payloads are described in [`Asked`].
+//! Request and response are encrypted with different keys and with random cipher nonces, so that
+//! two responses to the same request reveal nothing. The payloads are described in [`Asked`].
 
 mod inside;
 
@@ -52,7 +52,7 @@ use crate::ports::rotator::{Fault, Proxy};
 
 pub use inside::Asked;
 
-/// Maximum size of a request and of an answer, in bytes.
+/// Maximum size of a request and of a response, in bytes.
 pub const LIMIT: usize = 16 * 1024;
 
 const KID: &str = "lambda/kid";
@@ -73,7 +73,7 @@ pub enum Step {
     Lock,
 }
 
-/// Unencrypted fields of a request, which the answer must match.
+/// Unencrypted fields of a request, which the response must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heading {
     /// Creation time.
@@ -88,7 +88,7 @@ pub struct Heading {
     pub step: Step,
 }
 
-/// A function's answer, authenticated and decrypted.
+/// A function's response, authenticated and decrypted.
 pub struct Told {
     /// `ok`, or an error code.
     pub outcome: String,
@@ -148,7 +148,7 @@ impl Heading {
         self.seal_with_iv(proxy, inside, random())
     }
 
-    /// Seals with a given cipher nonce; only for reproducing published test vectors.
+    /// Encrypts and signs with a given cipher nonce; only for reproducing published test vectors.
     #[must_use]
     #[cfg_attr(not(feature = "testing"), doc(hidden))]
     pub fn seal_with_iv(&self, proxy: &Proxy, inside: &[u8], iv: [u8; IV]) -> Option<Vec<u8>> {
@@ -168,8 +168,9 @@ impl Heading {
         serde_json::to_vec(&request).ok().filter(|payload| payload.len() <= LIMIT)
     }
 
-    /// Verifies and decrypts the answer to this request. Fails with [`Fault::ProxyUntrusted`] if
-    /// the answer was modified, belongs to another request, or is not signed with the right secret.
+    /// Verifies and decrypts the response to this request. Fails with [`Fault::ProxyUntrusted`] if
+    /// the response was modified, belongs to another request, or is not signed with the right
+    /// secret.
     pub fn open(&self, proxy: &Proxy, answer: &[u8]) -> Result<Told, Fault> {
         self.try_open(proxy, answer).ok_or(Fault::ProxyUntrusted)
     }

@@ -107,7 +107,8 @@ impl From<InvokeFault> for TargetError {
     fn from(fault: InvokeFault) -> Self {
         match fault {
             InvokeFault::Refused => Fault::ProxyRefused.into(),
-            // A failed function gave no answer to distrust, and may succeed on a retry.
+            // A function that failed sent no response, so there is no sign of tampering, and a
+            // retry may succeed.
             InvokeFault::Unavailable | InvokeFault::Broke => Fault::ProxyUnavailable.into(),
         }
     }

@@ -1,8 +1,8 @@
 //! Rotators: implementations of the port [`DatabaseRotator`](crate::ports::rotator::DatabaseRotator).
 //!
-//! [`drivers`] connect to databases directly (feature `rotators`); [`lambda`] has a function of AWS
-//! Lambda do the same inside the network of the database (feature `aws`), with the messages of
-//! [`envelope`].
+//! [`drivers`] connect to databases directly (feature `rotators`). [`lambda`] invokes an AWS Lambda
+//! function, which connects from inside the database's network (feature `aws`); [`envelope`]
+//! defines the messages to and from that function.
 
 #[cfg(feature = "rotators")]
 pub mod drivers;

@@ -1,4 +1,4 @@
-//! The service on tokio: threads for CPU-bound work, timers, and the supervisor of background work.
+//! Support for tokio: timers, threads for CPU-bound work, and the supervisor of background work.
 
 mod supervisor;
 
@@ -22,14 +22,14 @@ impl Timer for TokioTimer {
     }
 }
 
-/// Runs CPU-bound work on tokio's threads for blocking work.
+/// Runs CPU-bound work on tokio's thread pool for blocking work.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokioOffload;
 
 #[async_trait]
 impl Offload for TokioOffload {
     async fn run(&self, work: Work) {
-        // Work that panicked has dropped the sender of its result, which its caller notices.
+        // A panic is noticed by the waiting caller, because the work's result channel is dropped.
         drop(tokio::task::spawn_blocking(work).await);
     }
 }

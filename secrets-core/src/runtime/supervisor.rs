@@ -10,31 +10,30 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout};
 use crate::engine::{Engine, Schedule, Worker};
 use crate::model::lock::lock;
 
-/// Deadline for finding the work of a round.
+/// Timeout for finding the jobs of a round.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum delay before a worker that failed is tried again.
+/// Maximum delay before a worker whose round failed runs again.
 const MAX_BACKOFF: Duration = Duration::from_mins(5);
 
-/// Age of a heartbeat after which a worker counts as stopped, even if its rounds are short.
-const MIN_STALE: Duration = Duration::from_mins(1);
-
-/// Runs workers until it is stopped: each in a task of its own, with a deadline for each job and a
-/// growing delay after a failed round. A worker that panics is started again.
+/// Runs workers until it is stopped: each in its own task, with a timeout for each job and an
+/// increasing delay after failed rounds. A worker that panics is restarted. A clone controls the
+/// same workers.
 #[derive(Clone)]
 pub struct Supervisor {
     workers: Arc<[Supervised]>,
     stopped: watch::Sender<bool>,
 }
 
-/// State of a worker.
+/// Health of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerHealth {
     /// Name of the worker.
     pub name: &'static str,
     /// Time since its last completed round.
     pub age: Duration,
-    /// True if its rounds complete in time: none is missing for longer than three intervals.
+    /// True if the last round was recent enough: within three intervals, or longer for workers with
+    /// short intervals or long jobs.
     pub is_running: bool,
 }
 
@@ -45,7 +44,7 @@ struct Supervised {
 }
 
 impl Supervisor {
-    /// A supervisor of these workers. Nothing runs before [`run`](Self::run).
+    /// Creates a supervisor of these workers. They do not run before [`run`](Self::run) is called.
     #[must_use]
     pub fn new(workers: Vec<Arc<dyn Worker>>) -> Self {
         let supervised = |worker: Arc<dyn Worker>| {
@@ -56,8 +55,8 @@ impl Supervisor {
         Self { workers, stopped: watch::Sender::new(false) }
     }
 
-    /// Runs the workers until [`stop`](Self::stop). Jobs that still run then are cancelled: what they
-    /// left unfinished continues from the store.
+    /// Runs the workers until [`stop`](Self::stop). Running jobs are then cancelled; unfinished
+    /// work continues from its stored state after a restart.
     pub async fn run(&self, engine: Arc<Engine>) {
         let mut tasks = JoinSet::new();
         for place in 0..self.workers.len() {
@@ -73,13 +72,13 @@ impl Supervisor {
         self.stopped.send_replace(true);
     }
 
-    /// Becomes true when the supervisor is stopped.
+    /// Returns a receiver whose value becomes true when the supervisor is stopped.
     #[must_use]
     pub fn stopped(&self) -> watch::Receiver<bool> {
         self.stopped.subscribe()
     }
 
-    /// State of each worker.
+    /// Returns the health of each worker.
     #[must_use]
     pub fn health(&self) -> Vec<WorkerHealth> {
         self.workers.iter().map(Supervised::health).collect()
@@ -91,11 +90,11 @@ impl Supervisor {
         self.workers.iter().all(|worker| worker.health().is_running)
     }
 
-    /// Starts a worker again when it has panicked.
+    /// Runs a worker, and restarts it after a panic.
     async fn supervise(self, place: usize, engine: Arc<Engine>) {
         loop {
             let (workers, engine) = (Arc::clone(&self.workers), Arc::clone(&engine));
-            // In a set, so that the worker ends with this task.
+            // In a `JoinSet`, so that the worker is cancelled together with this task.
             let mut task = JoinSet::new();
             task.spawn(async move { workers[place].run(engine).await });
             drop(task.join_next().await);
@@ -152,7 +151,8 @@ impl Supervised {
                 });
             }
         }
-        // A worker whose only job hangs has no heartbeat.
+        // No heartbeat while the only job of a worker is running, so that a job that hangs is
+        // noticed.
         if self.schedule.max_jobs > 1 || room > 0 {
             *lock(&self.heartbeat) = Instant::now();
         }
@@ -168,10 +168,9 @@ impl Supervised {
     }
 
     fn health(&self) -> WorkerHealth {
-        let Schedule { first, interval, timeout, .. } = self.schedule;
         let age = lock(&self.heartbeat).elapsed();
-        let bound = MIN_STALE.max(interval * 3).max(first + timeout);
-        WorkerHealth { name: self.worker.name(), age, is_running: age < bound }
+        let is_running = age < self.schedule.stale_after;
+        WorkerHealth { name: self.worker.name(), age, is_running }
     }
 }
 
@@ -184,7 +183,7 @@ fn backoff(interval: Duration, failures: u32) -> Duration {
     interval.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(MAX_BACKOFF)
 }
 
-/// An error with its causes, for the log.
+/// Formats an error with its causes on one line, for the log.
 fn described(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

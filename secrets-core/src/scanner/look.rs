@@ -79,7 +79,7 @@ fn has_filler(text: &str) -> bool {
     })
 }
 
-/// Checks the checksum of a service token of this project.
+/// Verifies the checksum of a service token of this service.
 pub(super) fn service_token(secret: &str, _: &str) -> bool {
     TokenText::is_plausible(secret)
 }

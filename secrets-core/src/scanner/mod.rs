@@ -97,7 +97,8 @@ pub fn scan<'r>(text: &str, path: &str, rules: &'r Rules) -> Vec<Match<'r>> {
 }
 
 impl Match<'_> {
-    /// Describes the match without the credential. `text` is the scanned text.
+    /// Builds a description of the match that leaves out the credential. `text` is the scanned
+    /// text.
     #[must_use]
     pub fn told(&self, text: &str) -> Sighting {
         let secret = text.get(self.span.clone()).unwrap_or_default();

@@ -20,7 +20,7 @@ pub struct BeginScan {
     pub scan: NewScan,
 }
 
-/// Scan that is ready to run: [`work`](BegunScan::work) searches, [`KeepScan`](super::KeepScan)
+/// A scan that is ready to run: [`work`](BegunScan::work) searches, [`KeepScan`](super::KeepScan)
 /// stores the result.
 pub struct BegunScan {
     pub(super) id: ScanId,

@@ -4,11 +4,11 @@ use super::scope::scan;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, Result, ScanId, Subject};
 
-/// Deletes a scan and its findings. Allowed for its creator and for team owners and admins. False
-/// positive and ignored marks stay in effect for later scans.
+/// Deletes a scan and its findings. Allowed for its creator and for team owners and admins. The
+/// saved statuses false positive and ignored stay in effect for later scans.
 #[derive(Debug)]
 pub struct DeleteScan {
-    /// Scan ID. `None` if the caller gave no valid ID, which answers "not found".
+    /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.
     pub scan: Option<ScanId>,
 }
 

@@ -42,8 +42,7 @@ pub struct Finding {
     pub commit: Option<String>,
     /// Fingerprint: the same for the same finding in every scan of this team and project.
     pub fingerprint: String,
-    /// First and last characters of the credential; empty apart from an ellipsis for a stored
-    /// value.
+    /// First and last characters of the credential; for a stored value, only an ellipsis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redacted: Option<String>,
     /// Entropy of the credential, in bits per character. Absent for a stored value.

@@ -9,7 +9,7 @@ use crate::model::{Permission, Result, ScanId};
 /// Returns a scan with its findings.
 #[derive(Debug)]
 pub struct GetScan {
-    /// Scan ID. `None` if the caller gave no valid ID, which answers "not found".
+    /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.
     pub scan: Option<ScanId>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct KnownValues {
     /// Key of the hint hashes, private to this process.
     hints_key: RandomState,
     /// Hashes of length, first and last bytes of each value. A cheap filter that rejects most parts
-    /// of a text before the keyed hash is computed.
+    /// of a text before the MAC is computed.
     hints: HashSet<u64>,
     /// Location of each value, with the distance between the environment that stores it and the
     /// environment through which it was found.
@@ -242,7 +242,7 @@ fn parts(line: &str, span: Range<usize>, visit: &mut impl FnMut(Range<usize>)) {
     }
 }
 
-/// Trims white space and the given characters from both ends of a part.
+/// Trims whitespace and the given characters from both ends of a part.
 fn trimmed(line: &str, span: Range<usize>, around: &[char]) -> Range<usize> {
     let is_around = |c: char| c.is_whitespace() || around.contains(&c);
     let part = line[span.clone()].trim_end_matches(is_around);

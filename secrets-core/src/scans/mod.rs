@@ -1,11 +1,12 @@
 //! Scans: search for leaked credentials.
 //!
-//! The [`engine`] finds credentials in text. A scan in the service has three steps, so that no
-//! transaction is open while text is searched: [`BeginScan`] authorizes the caller and loads the
-//! stored values to compare with, [`BegunScan::work`] searches (CPU-bound; the host runs it where
-//! it does not block other work), and [`KeepScan`] stores the findings. The scanned content itself
-//! is never stored: for each finding only its position, its first and last characters and a keyed
-//! hash are. For a value that is stored here as a secret, not even these characters.
+//! The [`scanner`](crate::scanner) finds credentials in text. A scan in the service has three
+//! steps, so that no transaction is open while text is searched: [`BeginScan`] authorizes the
+//! caller and loads the stored values to compare with, [`BegunScan::work`] searches (CPU-bound;
+//! [`CreateScan`] runs it through the port [`Offload`](crate::ports::offload::Offload)), and
+//! [`KeepScan`] stores the findings. The scanned content itself is never stored: for each finding
+//! only its position, its first and last characters and a MAC are. For a value that is stored here
+//! as a secret, not even these characters.
 
 mod begin;
 mod create;
@@ -36,7 +37,7 @@ pub use work::FinishedScan;
 use crate::model::{ProjectId, ScanId, TeamId, Time, UserId};
 use crate::store::ScanRecord;
 
-/// Scan of a text, of files, or of findings reported by another scanner.
+/// A scan of a text, of files, or of findings reported by another scanner.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Scan {

@@ -24,9 +24,10 @@ pub struct FindingChange {
 /// scans of the same team and project, until the status is changed again.
 #[derive(Debug)]
 pub struct UpdateFinding {
-    /// Scan ID. `None` if the caller gave no valid ID, which answers "not found".
+    /// Scan ID; `None` if the given text is not a valid ID, which is treated as an unknown scan.
     pub scan: Option<ScanId>,
-    /// Finding ID within the scan; `None` likewise.
+    /// Finding ID within the scan; `None` if the given text is not a valid ID, which is treated as
+    /// an unknown finding.
     pub finding: Option<FindingId>,
     /// New status and comment.
     pub change: FindingChange,

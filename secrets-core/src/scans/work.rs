@@ -26,7 +26,7 @@ pub struct FinishedScan {
     pub(super) began_at: Time,
 }
 
-/// Finding without its credential, which is discarded.
+/// A finding to be stored. It no longer contains the credential.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) rule: String,
@@ -169,7 +169,7 @@ impl Search<'_> {
     }
 
     /// Builds a finding. For a stored value neither characters nor entropy are included, because a
-    /// person who may read the finding may not be allowed to read the secret.
+    /// user who may read the finding may not be allowed to read the secret.
     fn found(
         &self,
         (rule, description, severity): (&str, &str, Severity),

@@ -43,7 +43,8 @@ pub struct NewBundle {
 #[serde(try_from = "u32")]
 pub struct Lifetime(u32);
 
-/// A bundle's recipients and derived keys, created by [`NewBundle::prepare`].
+/// Recipients and lifetime of a bundle, with the encryption keys already derived. Created by
+/// [`NewBundle::prepare`].
 #[derive(Debug)]
 struct PreparedBundle {
     recipients: Recipients,
@@ -51,8 +52,8 @@ struct PreparedBundle {
     lifetime: Option<Lifetime>,
 }
 
-/// Exports the secrets visible in an environment, with values, as a bundle encrypted for the given
-/// recipients. Hidden secrets are left out.
+/// Exports the effective secrets of an environment, with values, as a bundle encrypted for the
+/// given recipients. Hidden secrets are left out.
 #[derive(Debug)]
 pub struct ExportBundle {
     /// Environment to export.
@@ -87,14 +88,14 @@ pub struct SealedBundle {
     )]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, pattern = "^scbk_[0-9A-Za-z]{49}$"))]
     pub key: Option<BundleKey>,
-    /// Signer of the bundle: always this installation. Anyone who opens bundles should verify the
+    /// Signer of the bundle: always this instance. Anyone who opens bundles should verify the
     /// signer.
     pub signer: Signer,
-    /// Sequence number: the creation time in microseconds since the Unix epoch.
+    /// Sequence number: the creation time as Unix time in microseconds.
     pub seq: u64,
     /// Creation time.
     pub created_at: Time,
-    /// Expiry time; the bundle cannot be opened after it.
+    /// Expiry time. The bundle cannot be opened at or after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
     /// Number of secrets in the bundle.
@@ -105,8 +106,8 @@ pub struct SealedBundle {
 pub struct BundleFile(pub Vec<u8>);
 
 impl NewBundle {
-    /// Derives the keys. A passphrase takes 64 MiB of memory and a large part of a second to
-    /// derive.
+    /// Derives the encryption keys. Deriving a key from a passphrase takes 64 MiB of memory and up
+    /// to about a second.
     fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })

@@ -26,7 +26,7 @@ pub struct NewSecret {
 }
 
 impl NewSecret {
-    /// Creates a visible secret without a description.
+    /// Creates the fields of a secret that is not hidden and has no description.
     #[must_use]
     pub fn new(key: SecretKey, value: Plaintext) -> Self {
         Self { key, value: Some(value), description: None, hidden: None }

@@ -7,7 +7,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result};
 
 /// Permanently deletes a secret that the environment itself holds, with all its versions. An
-/// ancestor's secret with the same key becomes visible again.
+/// ancestor's secret with the same key becomes effective again.
 #[derive(Debug)]
 pub struct DeleteSecret {
     /// Environment of the secret.

@@ -12,7 +12,7 @@ use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::formats::{Format, ObjectName};
 use crate::model::{EnvironmentPath, Result};
 
-/// Exports the secrets visible in an environment, with values, sorted by key. Hidden secrets are
+/// Exports the effective secrets of an environment, with values, sorted by key. Hidden secrets are
 /// left out.
 #[derive(Debug)]
 pub struct ExportSecrets {

@@ -1,4 +1,4 @@
-//! Reading the earlier versions of a secret.
+//! Reading the previous versions of a secret.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -16,7 +16,7 @@ use crate::store::{SecretRecord, SecretVersion};
 /// Maximum number of versions in one response.
 const LIMIT: u32 = 100;
 
-/// Lists the earlier versions of a secret that the environment itself holds, newest first. Values
+/// Lists the previous versions of a secret that the environment itself holds, newest first. Values
 /// are included by default for callers with write access; callers with read access only must
 /// request them.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct ReadHistory {
     pub limit: Option<u32>,
 }
 
-/// An earlier version of a secret.
+/// A previous version of a secret.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HistoryEntry {
@@ -90,7 +90,7 @@ impl Operation for ReadHistory {
         let mut history = Vec::with_capacity(versions.len());
         for old in versions {
             let value = if with_values {
-                // Hidden versions are opened too: this verifies the hidden flag.
+                // Hidden versions are decrypted too: this verifies the hidden flag.
                 let value = open_version(cx, &scope, &secret, &old).await?;
                 (!old.hidden).then_some(value)
             } else {
@@ -102,7 +102,7 @@ impl Operation for ReadHistory {
     }
 }
 
-/// Decrypts the value of an earlier version; empty for a hidden version.
+/// Decrypts the value of a previous version; empty for a hidden version.
 pub(super) async fn open_version<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

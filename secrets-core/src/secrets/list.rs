@@ -6,7 +6,7 @@ use super::{Precondition, Secret, WithETag, visible};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 
-/// Lists the secrets visible in an environment, sorted by key, without values. Hidden secrets are
+/// Lists the effective secrets of an environment, sorted by key, without values. Hidden secrets are
 /// included and marked.
 #[derive(Debug)]
 pub struct ListSecrets {

@@ -71,7 +71,7 @@ pub struct Secret {
     pub hidden: bool,
     /// Creation time.
     pub created_at: Time,
-    /// Time of the last change to the value, description or visibility.
+    /// Time of the last change to the value, the description or the hidden flag.
     pub updated_at: Time,
     /// ID of the user or service token that created the secret.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use crate::engine::{Access, Context};
 use crate::model::{EnvironmentPath, Result, SecretKey};
 use crate::store::{SecretRecord, Selection};
 
-/// Finds the secret visible under a key in an environment. A hidden secret is not found.
+/// Finds the effective secret of a key in an environment. A hidden secret is not found.
 pub(crate) async fn effective_secret<A: Access>(
     cx: &mut Context<'_, A>,
     at: &EnvironmentPath,
@@ -41,7 +41,7 @@ pub(crate) async fn direct_secret<A: Access>(
     found.into_iter().next().ok_or(SECRET_NOT_FOUND)
 }
 
-/// Returns the visible secrets that are not hidden, sorted by key.
+/// Returns the effective secrets without the hidden ones, sorted by key.
 pub(crate) async fn effective_secrets<A: Access>(
     cx: &mut Context<'_, A>,
     view: View,
@@ -71,9 +71,9 @@ pub(crate) async fn values<A: Access>(
     Ok(values)
 }
 
-/// Checks that a secret is really hidden. The hidden flag is part of the authenticated data, so
-/// a row whose flag was altered in the store is an error here. It is not treated as a missing
-/// secret, which a deployment would act on.
+/// Checks that a secret is really hidden. The hidden flag is part of the authenticated data, so a
+/// row whose flag was altered in the store is an error here. Reporting the secret as missing
+/// instead could make a deployment continue without it.
 pub(crate) async fn verify_hidden<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

@@ -16,13 +16,13 @@ use crate::store::Change;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rollback {
-    /// Number of the earlier version to restore.
+    /// Number of the previous version to restore.
     pub version: u32,
     /// Current version required for the rollback; another version is a conflict.
     pub expected_version: Option<u32>,
 }
 
-/// Restores an earlier version of a secret as a new version, including whether it was hidden. The
+/// Restores a previous version of a secret as a new version, including whether it was hidden. The
 /// environment itself must hold the secret. The description does not change.
 #[derive(Debug)]
 pub struct RollBackSecret {

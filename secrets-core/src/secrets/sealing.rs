@@ -58,7 +58,7 @@ pub(crate) async fn describe<A: Access>(
     Ok(Secret::new(secret, description))
 }
 
-/// Builds the response for a visible secret, without its value.
+/// Builds the response for an effective secret, without its value.
 pub(crate) async fn without_value<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
@@ -68,7 +68,7 @@ pub(crate) async fn without_value<A: Access>(
     Ok(Secret { inherited_from: seen.inherited_from, ..secret })
 }
 
-/// Builds the response for a visible secret, with its value.
+/// Builds the response for an effective secret, with its value.
 pub(crate) async fn reveal<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

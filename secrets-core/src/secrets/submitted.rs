@@ -1,4 +1,4 @@
-//! Imports as submitted by clients. Validation errors are reported for all secrets at once.
+//! Imports as submitted by clients. The validation errors of all secrets are reported together.
 
 use serde::{Deserialize, Deserializer};
 

@@ -13,10 +13,10 @@ use crate::store::{EnvironmentRecord, Selection};
 /// (`If-None-Match`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Precondition {
-    /// None: always return the response.
+    /// No precondition: always return the response.
     #[default]
     None,
-    /// Versions with these ETags.
+    /// The caller has the versions with these ETags.
     ETags(Vec<String>),
     /// Any version.
     Any,
@@ -71,9 +71,9 @@ fn tag(cx: &Context<'_, Read>, view: &View, form: &str) -> Tag {
     chain_etag(cx.keyring(), form, view.chain.iter().map(|link| &link.environment))
 }
 
-/// Computes the ETag of the response named `form` for an inherited chain. Each write to an
-/// environment's secrets increments its revision; everything else visible from a chain is which
-/// environments it holds, in which order, and their names.
+/// Computes the ETag of the response named `form` for an inherited chain. The ETag covers, for each
+/// environment of the chain in order, its ID, name and revision. Every write to an environment's
+/// secrets increments its revision.
 pub(crate) fn chain_etag<'a>(
     keyring: &Keyring,
     form: &str,

@@ -1,4 +1,4 @@
-//! The secrets visible in an environment: for each key, the nearest secret in the inherited chain,
+//! Effective secrets of an environment: for each key, the nearest secret in the inherited chain,
 //! hidden or not.
 
 use std::collections::BTreeMap;
@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use crate::model::{EnvironmentName, SecretKey};
 use crate::store::{ChainLink, SecretRecord};
 
-/// A visible secret and its origin.
+/// An effective secret and its origin.
 pub(crate) struct Visible {
     pub(crate) secret: SecretRecord,
     /// Ancestor that holds the secret; `None` if the environment itself holds it.
     pub(crate) inherited_from: Option<EnvironmentName>,
 }
 
-/// Returns the visible secrets of a chain ordered from the environment itself to its furthest
-/// ancestor.
+/// Returns the effective secrets of a chain by key. The chain begins with the environment itself
+/// and ends with its furthest ancestor.
 pub(crate) fn visible(chain: Vec<ChainLink>) -> BTreeMap<SecretKey, Visible> {
     let mut seen = BTreeMap::new();
     for (distance, link) in chain.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Authentication: from a credential to its caller.
+//! Authentication: finding the caller of a credential.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::ports::identity::Unverified;
 use crate::store::{AuditRecord, TokenUse};
 use crate::users::SyncUser;
 
-/// The same text for every invalid credential, so that it does not reveal the reason.
+/// Error for every invalid credential. The text is always the same, so that it does not reveal the
+/// reason.
 const INVALID: Error = Error::Unauthenticated("invalid or expired credential");
 
 impl Service {
@@ -38,7 +39,8 @@ impl Service {
         Ok(caller)
     }
 
-    /// Loads the caller for an identity that the host has already verified.
+    /// Loads the caller for an identity that the host application has verified. Does not create an
+    /// account.
     pub async fn identify(&self, identity: Identity, origin: Origin) -> Result<Caller> {
         let mut reads = self.engine.store().read().await?;
         let user = reads.user_by_subject(&identity.issuer, &identity.subject).await?;
@@ -49,8 +51,8 @@ impl Service {
         Ok(Caller { who, origin })
     }
 
-    /// Signs in a person whom the host application has authenticated itself. Creates the account and
-    /// a personal team at the first sign-in, and updates the profile at later ones.
+    /// Signs in a user whose identity the host application has verified. Creates the account and a
+    /// personal team at the first sign-in, and updates the profile at later ones.
     pub async fn sign_in(&self, identity: Identity, origin: Origin) -> Result<Caller> {
         let caller = self.identify(identity.clone(), origin.clone()).await?;
         self.perform(&caller, SyncUser).await?;

@@ -1,4 +1,4 @@
-//! Builder of a service.
+//! Builder of [`Service`].
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::ports::rotators::Rotators;
 use crate::ports::webhooks::WebhookSender;
 use crate::store::Store;
 
-/// Ports and options of a service to open. Everything but the store and the root key has a default.
+/// Builder of a service. Everything except the store and the root key has a default.
 #[must_use]
 pub struct Builder {
     store: Arc<dyn Store>,
@@ -42,13 +42,13 @@ impl Builder {
         }
     }
 
-    /// Sets the root key, which wraps the keys of the installation. Without the same key, nothing in
-    /// the store can be decrypted again.
+    /// Sets the root key, which wraps the keys of the instance. Without the same key, the data in
+    /// the store can never be decrypted again.
     pub fn root_key(self, key: &Key) -> Self {
         self.root(Arc::new(StaticRootKey::new(key)))
     }
 
-    /// Sets the root key by a service that wraps and unwraps keys, such as a KMS.
+    /// Sets the root key as a service that wraps and unwraps keys, such as a KMS.
     pub fn root(mut self, root: Arc<dyn RootKeys>) -> Self {
         self.root = Some(root);
         self
@@ -66,7 +66,7 @@ impl Builder {
         self
     }
 
-    /// Sets the verifier of the tokens that people sign in with.
+    /// Sets the verifier of the identity provider's tokens.
     pub fn identity(mut self, verifier: Arc<dyn IdentityVerifier>) -> Self {
         self.identity = Some(verifier);
         self
@@ -90,13 +90,13 @@ impl Builder {
         self
     }
 
-    /// Sets the threads for CPU-bound work; the calling thread by default.
+    /// Sets the runner of CPU-bound work; by default, such work runs on the calling thread.
     pub fn offload(mut self, offload: Arc<dyn Offload>) -> Self {
         self.offload = offload;
         self
     }
 
-    /// Opens the service. Creates the installation's keys if the store is empty.
+    /// Opens the service. Creates the keys of the instance if the store is empty.
     ///
     /// Fails, without writing anything, if there is no root key, or if the keys and the data do not
     /// belong together.

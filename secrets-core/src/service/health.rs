@@ -11,7 +11,7 @@ use crate::model::ProjectId;
 /// Result of a health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Health {
-    /// True if the store answers. A clock difference of more than 30 seconds is only logged.
+    /// True if the store responds. A clock difference of more than 30 seconds is only logged.
     pub database: bool,
     /// True if encryption and decryption work.
     pub encryption: bool,
@@ -55,7 +55,7 @@ async fn check_store(engine: &Engine) -> bool {
         }
         Err(error) => {
             let error = &error as &dyn std::error::Error;
-            tracing::error!(error, "the store does not answer");
+            tracing::error!(error, "the store does not respond");
             false
         }
     }

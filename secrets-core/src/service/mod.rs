@@ -1,4 +1,4 @@
-//! The service: the engine, with authentication, health and verification of all records.
+//! The service: the engine with authentication, health checks and verification of all records.
 
 mod authenticate;
 mod builder;
@@ -19,7 +19,7 @@ use crate::tokens::uses::TokenUses;
 /// The secrets service: authenticates callers and performs their operations.
 ///
 /// Cheap to share behind an [`Arc`]. Background work, such as sealing the audit log, runs only
-/// while the host runs the [`workers`](crate::workers).
+/// while the host application runs the [`workers`](crate::workers).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -45,12 +45,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// Builder of a service over a store.
+    /// Starts building a service over a store.
     pub fn builder(store: Arc<dyn Store>) -> Builder {
         Builder::new(store)
     }
 
-    /// Opens the service. Creates the installation's keys if the store is empty.
+    /// Opens the service. Creates the keys of the instance if the store is empty.
     ///
     /// Fails, without writing anything, if the keys and the data do not belong together.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
@@ -64,19 +64,21 @@ impl Service {
         health::check(&self.engine).await
     }
 
-    /// The engine, for background work and other functions that no caller requests.
+    /// Returns the engine, for background work and for functions such as
+    /// [`audit::verify`](crate::audit::verify).
     #[must_use]
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// Performs an operation, entirely or not at all.
+    /// Performs an operation: authorizes the caller, runs the operation and records it in the audit
+    /// log. If it fails, nothing is changed.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         self.engine.perform(caller, operation).await
     }
 
-    /// Runs a task: an operation, or several with waiting in between. Spawn it, so that a client
-    /// that disconnects does not stop it half-way.
+    /// Runs a task: one operation, or several operations with waits between them. Spawn the future,
+    /// so that a disconnecting client does not stop the task halfway.
     pub async fn run<T: Task>(&self, caller: &Caller, task: T) -> Result<T::Output> {
         T::CALLERS.admit(caller)?;
         task.run(&self.engine, caller).await

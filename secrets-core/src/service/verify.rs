@@ -15,22 +15,22 @@ use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, Stor
 /// Result of [`Service::verify_records`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifiedRecords {
-    /// Number of secrets whose value, description and replaced values can all be decrypted.
+    /// Number of secrets whose value, description and previous values can all be decrypted.
     pub secrets: u64,
-    /// Number of encrypted records in them.
+    /// Number of their encrypted records.
     pub records: u64,
     /// Secrets with at least one record that cannot be decrypted.
     pub unreadable: Vec<SecretId>,
     /// Number of rotations whose connection, proxy function, pending password and webhooks can all
     /// be decrypted.
     pub rotations: u64,
-    /// Number of encrypted records in them.
+    /// Number of their encrypted records.
     pub rotation_records: u64,
     /// Rotations with at least one record that cannot be decrypted.
     pub unreadable_rotations: Vec<RotationId>,
 }
 
-/// Number of replaced versions read at once.
+/// Number of previous versions read in one call.
 const PAGE: u32 = 100;
 
 /// Cached keys of the project being verified. Secrets of a project are mostly adjacent, so one
@@ -180,7 +180,7 @@ impl Service {
     }
 }
 
-/// The next ID in order.
+/// Returns the next ID in order.
 fn after(id: Uuid) -> Option<Uuid> {
     id.as_u128().checked_add(1).map(Uuid::from_u128)
 }
@@ -198,7 +198,7 @@ mod tests {
         at, attempt, environment, project, rotation, team, user, webhook,
     };
 
-    /// Stores a rotation and a webhook in a deleted project, with every record sealed correctly.
+    /// Stores a rotation and a webhook in a deleted project, with every record encrypted correctly.
     async fn create_rotation(service: &Service) -> (RotationRecord, WebhookRecord) {
         let owner = user("owner");
         let team = team(&owner, "acme");

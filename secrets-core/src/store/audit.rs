@@ -1,4 +1,5 @@
-//! Audit log: who did what. Entries do not change, except that a deleted user's name is removed.
+//! Audit log: a record of the actions of users, service tokens and the service itself. Entries do
+//! not change, except that a deleted user's name is removed.
 
 use std::net::IpAddr;
 
@@ -24,7 +25,7 @@ pub struct AuditRecord {
     pub environment: Option<EnvironmentId>,
     /// Environment name at the time of the entry.
     pub environment_name: Option<String>,
-    /// Actor type: `user`, `service_token` or `system`.
+    /// Actor type: `user`, `service_token`, `system` or `anonymous`.
     pub actor_type: String,
     /// ID of the user or service token.
     pub actor_id: Option<Uuid>,
@@ -64,8 +65,8 @@ pub struct AuditSeal {
     pub position: u64,
     /// Hash of the previous entry; zeros for the first.
     pub previous_hash: [u8; 32],
-    /// Keyed hash over the entry, its position and the previous hash. The actor's name and e-mail
-    /// address are not part of it, because they can be erased.
+    /// MAC over the entry, its position and the previous hash. The actor's name and e-mail address
+    /// are not part of it, because they can be erased.
     pub hash: [u8; 32],
 }
 
@@ -205,7 +206,7 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Returns the position of the first entry of a chain created at `from` or later.
+    /// Returns the position of the first entry in a chain that was created at or after `from`.
     async fn audit_position(
         &mut self,
         team: Option<TeamId>,
@@ -224,9 +225,10 @@ pub trait AuditWrites: Send {
     /// The ID stays.
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()>;
 
-    /// Seals entries: appends them to the chain of `head`, which moves from the end `end` (0 for a
-    /// new chain) to the end in `head`. Fails with `Stale` if the stored chain does not end at
-    /// `end`, or an entry is gone or is sealed already; the caller must then drop the transaction.
+    /// Seals entries: appends them to a chain. `end` is the expected last position of the stored
+    /// chain (0 for a new chain); `head` is the new head. Fails with `Stale` if the stored chain
+    /// does not end at `end`, or if an entry does not exist or is sealed already; the caller must
+    /// then drop the transaction.
     async fn seal_audit(
         &mut self,
         head: &AuditHead,
@@ -235,6 +237,6 @@ pub trait AuditWrites: Send {
     ) -> StoreResult<()>;
 
     /// Deletes the entries of a chain up to the new base in `head`. Fails with `Stale` unless the
-    /// stored chain starts at `base` and ends at the end in `head`.
+    /// stored chain has the base `base` and the same last position as `head`.
     async fn prune_audit(&mut self, head: &AuditHead, base: u64) -> StoreResult<()>;
 }

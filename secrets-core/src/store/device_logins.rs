@@ -27,9 +27,9 @@ pub struct DeviceClient {
 pub struct DeviceLoginRecord {
     /// Device login ID.
     pub id: DeviceLoginId,
-    /// Keyed hash of the device code, which the client polls with.
+    /// MAC of the device code, which the client polls with.
     pub device: TokenMac,
-    /// Keyed hash of the user code, which the user types.
+    /// MAC of the user code, which the user types.
     pub code: TokenMac,
     /// The requesting client.
     pub client: DeviceClient,
@@ -67,9 +67,9 @@ pub struct CliSessionRecord {
     pub id: CliSessionId,
     /// User ID.
     pub user: UserId,
-    /// Keyed hash of the credential, for lookup.
+    /// MAC of the credential, for lookup.
     pub mac: TokenMac,
-    /// First characters of the credential, for display.
+    /// First characters of the session's credential, for display.
     pub prefix: String,
     /// The client the session was created for.
     pub client: DeviceClient,

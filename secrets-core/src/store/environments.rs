@@ -49,7 +49,7 @@ pub enum Selection<'a> {
     All,
 }
 
-/// A resolved environment: everything needed to authorize and answer a request about one
+/// A resolved environment: everything needed to authorize and handle a request about one
 /// environment, loaded in one statement.
 #[derive(Debug, Clone)]
 pub struct ResolvedEnvironment {
@@ -91,7 +91,7 @@ impl ResolvedEnvironment {
 #[async_trait]
 pub trait EnvironmentReads: Send {
     /// Resolves an environment path for `principal`. Returns `None` if there is no such project, or
-    /// it is deleted. Whether the principal has access is for the caller to decide.
+    /// it is deleted. Does not check access; the caller must do that.
     async fn resolve_environment(
         &mut self,
         path: &EnvironmentPath,
@@ -126,16 +126,16 @@ pub trait EnvironmentWrites: Send {
 
     /// Updates name, parent, description and the time of the last change. Fails with `Duplicate` if
     /// another environment of the project has the name, ignoring case, and with `Stale` if the
-    /// environment is gone. The caller must have locked the project, so that no other transaction
-    /// takes the name meanwhile.
+    /// environment does not exist. The caller must have locked the project, so that no other
+    /// transaction takes the name meanwhile.
     async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 
     /// Deletes an environment with its secrets, their versions and its rotations, and removes it
-    /// from the scope of every token. Fails with `Stale` if it is gone.
+    /// from the scope of every token. Fails with `Stale` if it does not exist.
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
 
     /// Increments the environment's revision and locks its row until the end of the transaction.
     /// Every transaction that writes secrets calls this first. Returns the new revision; fails with
-    /// `Stale` if the environment is gone or its project is deleted.
+    /// `Stale` if the environment does not exist or its project is deleted.
     async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64>;
 }

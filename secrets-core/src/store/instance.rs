@@ -1,4 +1,4 @@
-//! Records of the installation itself: its identity and its wrapped keys.
+//! Records of the instance itself: its ID and its wrapped keys.
 
 use async_trait::async_trait;
 
@@ -16,10 +16,10 @@ pub struct Sample {
     pub key: Option<ProjectKeyRecord>,
 }
 
-/// Read access to the installation's records.
+/// Read access to the instance's records.
 #[async_trait]
 pub trait InstanceReads: Send {
-    /// Returns the installation and its keys; `None` if it is not initialized.
+    /// Returns the instance and its keys; `None` if the store is not initialized.
     async fn instance(&mut self) -> StoreResult<Option<(InstanceRecord, Vec<InstanceKeyRecord>)>>;
 
     /// Returns true if any user, team, project, secret or token exists.
@@ -32,11 +32,10 @@ pub trait InstanceReads: Send {
     async fn sample(&mut self, from: SecretId) -> StoreResult<Option<Sample>>;
 }
 
-/// Write access to the installation's records.
+/// Write access to the instance's records.
 #[async_trait]
 pub trait InstanceWrites: Send {
-    /// Inserts the installation and its keys. Fails with `Duplicate` if there is an installation
-    /// already.
+    /// Inserts the instance and its keys. Fails with `Duplicate` if there is one already.
     async fn insert_instance(
         &mut self,
         instance: &InstanceRecord,

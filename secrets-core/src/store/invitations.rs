@@ -6,8 +6,8 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DisplayName, EmailAddress, InvitationId, Role, TeamId, Time, UserId};
 
-/// An invitation to join a team, for the owner of an e-mail address. Only the keyed hash of its
-/// token is stored, not the token.
+/// A pending invitation of an e-mail address to a team. Only the MAC of its token is stored, not
+/// the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvitationRecord {
     /// Invitation ID.
@@ -20,7 +20,7 @@ pub struct InvitationRecord {
     pub email: EmailAddress,
     /// Role in the team after joining.
     pub role: Role,
-    /// Keyed hash of the token that accepts the invitation.
+    /// MAC of the token that accepts the invitation.
     pub mac: TokenMac,
     /// Number of times the invitation was sent. Each time it gets a new token, and only the last
     /// token is valid.
@@ -45,7 +45,7 @@ pub trait InvitationReads: Send {
     /// Returns the invitation with this ID.
     async fn invitation(&mut self, id: InvitationId) -> StoreResult<Option<InvitationRecord>>;
 
-    /// Returns the invitation whose current token has this hash.
+    /// Returns the invitation whose current token has this MAC.
     async fn invitation_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<InvitationRecord>>;
 
     /// Lists the invitations of a team, oldest first.
@@ -64,13 +64,13 @@ pub trait InvitationWrites: Send {
     /// Inserts an invitation. Fails with `Duplicate` if the address is invited to the team already.
     async fn insert_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
-    /// Stores that an invitation was sent again: hash of the new token, number and time of the
-    /// sending, and expiry time. Fails with `Stale` if the invitation is gone, or was sent again
-    /// since it was read.
+    /// Stores that an invitation was sent again: MAC of the new token, number and time of the
+    /// sending, and expiry time. Fails with `Stale` if the invitation does not exist, or was sent
+    /// again since it was read.
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
-    /// Deletes an invitation. Fails with `Stale` if it is gone, or was sent again since it was
-    /// read.
+    /// Deletes an invitation. Fails with `Stale` if it does not exist, or was sent again since it
+    /// was read.
     async fn delete_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
     /// Deletes the expired invitations of a team.

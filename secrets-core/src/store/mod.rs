@@ -2,8 +2,8 @@
 //!
 //! A [`Store`] creates readers ([`Reads`]) and transactions ([`Tx`]). The traits are separate, so
 //! code that holds only a reader cannot write: it does not compile. Writes of a transaction are
-//! visible to later reads of the same transaction and, after [`Tx::commit`], to everyone at once.
-//! Dropping a transaction rolls it back.
+//! visible to later reads of the same transaction and, after [`Tx::commit`], all together to
+//! everyone. Dropping a transaction rolls it back.
 //!
 //! Lookups return `Option`; lists have a defined order. [`MemoryStore`] is the reference
 //! implementation.
@@ -186,7 +186,7 @@ pub trait Tx:
 pub enum StoreError {
     /// A record with the same unique key exists already.
     Duplicate(Subject),
-    /// The record is gone, or has changed since it was read.
+    /// The record was deleted, or has changed since it was read.
     Stale(Subject),
     /// The store cannot be reached, or is out of space; a retry may succeed.
     Unavailable(Cause),
@@ -196,8 +196,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Converts to an operation error, with `Stale` as "not found": for operations where a changed
-    /// record means that it is gone.
+    /// Converts to an operation error. `Stale` becomes "not found", for operations in which it can
+    /// only mean that the record was deleted.
     pub(crate) fn or_not_found(self, subject: Subject) -> Error {
         match self {
             Self::Stale(_) => Error::NotFound(subject),
@@ -205,7 +205,7 @@ impl StoreError {
         }
     }
 
-    /// Converts to an operation error, with `Duplicate` as `taken`.
+    /// Converts to an operation error. `Duplicate` becomes the given error `taken`.
     pub(crate) fn taken(self, taken: Error) -> Error {
         match self {
             Self::Duplicate(_) => taken,

@@ -13,7 +13,7 @@ use super::{MemoryStore, Store, StoreResult};
 /// `postgres://USER:PASSWORD@HOST/DATABASE`.
 #[derive(Clone)]
 pub enum Location {
-    /// Memory of this process. Gone when the process ends.
+    /// Memory of this process. The data is lost when the process ends.
     Memory,
     /// SQLite database file, used by one process at a time. Created if it does not exist.
     #[cfg(feature = "sqlite")]

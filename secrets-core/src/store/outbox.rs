@@ -49,8 +49,8 @@ pub trait OutboxWrites: Send {
     /// is lost.
     async fn postpone_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Makes all deliveries due now that would be due by `by`; this releases claims that end by
-    /// then.
+    /// Sets `next_attempt_at` to `now` for all deliveries that become due between `now` and `by`.
+    /// This also ends the claims that expire in that time.
     async fn release_claims(&mut self, now: Time, by: Time) -> StoreResult<()>;
 
     /// Deletes a delivery that was sent or given up. Fails with `Stale` if the claim is lost.

@@ -31,7 +31,7 @@ pub struct ProjectRecord {
     pub updated_at: Time,
 }
 
-/// Relation of a principal to a project.
+/// Relation of a principal to a project: team membership, or the scope of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// No relation: not a member of the team, or not in the token's scope.
@@ -117,11 +117,11 @@ pub trait ProjectWrites: Send {
     ) -> StoreResult<()>;
 
     /// Updates name, description and the time of the last change. Fails with `Stale` if the project
-    /// is gone.
+    /// does not exist.
     async fn update_project(&mut self, project: &ProjectRecord) -> StoreResult<()>;
 
     /// Marks a project as deleted and removes it from the scope of every token. Fails with `Stale`
-    /// if it is gone.
+    /// if it does not exist.
     async fn delete_project(&mut self, project: ProjectId, now: Time) -> StoreResult<()>;
 
     /// Restores a project that was deleted after `since`. Token scopes are not restored. Fails with
@@ -145,6 +145,6 @@ pub trait ProjectWrites: Send {
     ) -> StoreResult<PurgeProgress>;
 
     /// Locks the project's row until the end of the transaction. Fails with `Stale` if the project
-    /// is gone.
+    /// does not exist.
     async fn lock_project(&mut self, project: ProjectId) -> StoreResult<()>;
 }

@@ -47,14 +47,14 @@ pub struct RotationRecord {
     pub error_since: Option<Time>,
     /// Number of consecutive failed attempts.
     pub failures: u32,
-    /// Slot with the active credential; `None` before the first success.
+    /// Served slot: the slot whose credential is in the secrets. `None` before the first success.
     pub active_slot: Option<Slot>,
-    /// Time at which the inactive slot's login will be disabled; `None` if it is disabled already
-    /// or was never used.
+    /// Time at which the login of the other slot's user will be disabled; `None` if it is disabled
+    /// already or was never used.
     pub retire_at: Option<Time>,
-    /// Time of the next check that the active credential works.
+    /// Time of the next check that the served credential works.
     pub check_at: Option<Time>,
-    /// Number of checks since the credential became active.
+    /// Number of checks since the credential became the served one.
     pub checks: u32,
     /// Time of the next rotation, if the rotation is active.
     pub next_rotation_at: Time,
@@ -62,7 +62,7 @@ pub struct RotationRecord {
     pub remaining: Option<u64>,
     /// Time of the last success.
     pub last_rotation_at: Option<Time>,
-    /// Identity the target reported when it was last changed, such as PostgreSQL's
+    /// Server identity the database reported when it was last changed, such as PostgreSQL's
     /// `system_identifier`.
     pub identity: Option<String>,
     /// Number of the last attempt; 0 before the first.
@@ -85,10 +85,10 @@ pub struct AttemptRecord {
     pub id: AttemptId,
     /// Rotation ID.
     pub rotation: RotationId,
-    /// Number of the attempt within the rotation, from 1; stored at the target as a fence against
-    /// older attempts.
+    /// Number of the attempt within the rotation, from 1; stored in the database as a fencing
+    /// token, so that commands of older attempts are refused.
     pub sequence: u64,
-    /// Slot to change; never the active one.
+    /// Slot to change; never the served one.
     pub slot: Slot,
     /// Encrypted new password; `None` once the attempt is concluded.
     pub pending: Option<Sealed>,
@@ -208,15 +208,15 @@ pub trait RotationWrites: Send {
     ) -> StoreResult<()>;
 
     /// Locks the rotation's row until the end of the transaction. Fails with `Stale` if the
-    /// rotation is gone.
+    /// rotation does not exist.
     async fn lock_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
     /// Updates everything that may change, except the lease. The caller must have locked the row,
-    /// or extended the lease, before. Fails with `Stale` if the rotation is gone.
+    /// or extended the lease, before. Fails with `Stale` if the rotation does not exist.
     async fn update_rotation(&mut self, rotation: &RotationRecord) -> StoreResult<()>;
 
     /// Deletes a rotation with its attempts, reserved keys, webhooks and their deliveries. Fails
-    /// with `Stale` if it is gone.
+    /// with `Stale` if it does not exist.
     async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
     /// Disables the rotations of a project: sets status and error, and cancels all work except on
@@ -253,6 +253,6 @@ pub trait RotationWrites: Send {
     async fn insert_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 
     /// Updates pending password, state, counters, outcome, error and the completion time. Fails
-    /// with `Stale` if the attempt is gone or concluded.
+    /// with `Stale` if the attempt does not exist or concluded.
     async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 }

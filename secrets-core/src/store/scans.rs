@@ -119,8 +119,8 @@ pub trait ScanReads: Send {
         finding: FindingId,
     ) -> StoreResult<Option<FindingRecord>>;
 
-    /// Returns the lasting statuses a team has set for these fingerprints, ordered by fingerprint.
-    /// Fingerprints without one are left out.
+    /// Returns the statuses that a team has saved for these fingerprints (false positive, ignored),
+    /// ordered by fingerprint. Fingerprints without a saved status are left out.
     async fn marks(
         &mut self,
         team: TeamId,
@@ -139,11 +139,11 @@ pub trait ScanWrites: Send {
     ) -> StoreResult<()>;
 
     /// Updates status, comment, and the user and time of the change. Fails with `Stale` if the
-    /// finding is gone.
+    /// finding does not exist.
     async fn update_finding(&mut self, finding: &FindingRecord) -> StoreResult<()>;
 
-    /// Sets the lasting status of a fingerprint in a team, which later scans start from; `None`
-    /// removes it.
+    /// Saves the status of a fingerprint in a team. Later scans give it to new findings with this
+    /// fingerprint. `None` removes it.
     async fn mark(
         &mut self,
         team: TeamId,
@@ -151,7 +151,7 @@ pub trait ScanWrites: Send {
         status: Option<FindingStatus>,
     ) -> StoreResult<()>;
 
-    /// Deletes a scan with its findings; lasting statuses of fingerprints stay. Fails with `Stale`
-    /// if the scan is gone.
+    /// Deletes a scan with its findings; saved statuses of fingerprints stay. Fails with `Stale` if
+    /// the scan does not exist.
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()>;
 }

@@ -84,7 +84,7 @@ pub enum Change {
     Updated,
     /// The key was hidden.
     Hidden,
-    /// The value of an earlier version was restored.
+    /// The value of a previous version was restored.
     RolledBack,
     /// A rotation set the value.
     Rotated,
@@ -149,6 +149,6 @@ pub trait SecretWrites: Send {
     /// Updates the description, `updated_by` and `updated_at`, and nothing else.
     async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()>;
 
-    /// Deletes a secret with its versions, permanently. Fails with `Stale` if it is gone.
+    /// Deletes a secret with its versions, permanently. Fails with `Stale` if it does not exist.
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;
 }

@@ -68,25 +68,26 @@ pub struct Membership {
     pub joined_at: Option<Time>,
 }
 
-/// Number of resources in a team. Plans limit some resources per project or environment: for these,
-/// a `most_…` field has the highest count in any one of them. Deleted projects do not count.
+/// Resource counts of a team. Plans limit some resources per project or environment: for these, a
+/// `most_…` field holds the highest count of a single project or environment. Deleted projects do
+/// not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TeamUsage {
     /// Members.
     pub members: u64,
     /// Projects.
     pub projects: u64,
-    /// Environments in all projects.
+    /// Number of environments in all projects.
     pub environments: u64,
-    /// Environments in the project with the most environments.
+    /// Number of environments in the project that has the most.
     pub most_environments: u64,
-    /// Secrets in all environments, including hidden ones.
+    /// Number of secrets in all environments, including hidden ones.
     pub secrets: u64,
-    /// Secrets in the environment with the most secrets.
+    /// Number of secrets in the environment that has the most.
     pub most_secrets: u64,
-    /// Service tokens, including expired ones.
+    /// Number of service tokens, including expired ones.
     pub service_tokens: u64,
-    /// Rotations in all projects.
+    /// Number of rotations in all projects.
     pub rotations: u64,
 }
 
@@ -130,7 +131,7 @@ pub trait TeamWrites: Send {
     /// Updates the role of a member. Fails with `Stale` if the user is not a member.
     async fn update_member(&mut self, member: &MemberRecord) -> StoreResult<()>;
 
-    /// Sets the plan of a team. Fails with `Stale` if the team is gone.
+    /// Sets the plan of a team. Fails with `Stale` if the team does not exist.
     async fn set_plan(&mut self, team: TeamId, plan: &PlanName, now: Time) -> StoreResult<()>;
 
     /// Removes a user from a team, with the permissions granted to the user there. Fails with
@@ -143,6 +144,6 @@ pub trait TeamWrites: Send {
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()>;
 
     /// Locks the team's row until the end of the transaction, so that counts of its resources stay
-    /// valid. Fails with `Stale` if the team is gone.
+    /// valid. Fails with `Stale` if the team does not exist.
     async fn lock_team(&mut self, team: TeamId) -> StoreResult<()>;
 }

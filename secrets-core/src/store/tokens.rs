@@ -10,7 +10,7 @@ use super::StoreResult;
 use crate::crypto::TokenMac;
 use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
 
-/// A service token. Only its keyed hash is stored, not the token.
+/// A service token. Only its MAC is stored, not the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent flags, stored as columns")]
 pub struct TokenRecord {
@@ -20,9 +20,9 @@ pub struct TokenRecord {
     pub team: TeamId,
     /// Display name.
     pub name: DisplayName,
-    /// Keyed hash of the token, for lookup.
+    /// MAC of the token, for lookup.
     pub mac: TokenMac,
-    /// First characters of the token, for display.
+    /// First characters of the token text, for display.
     pub prefix: String,
     /// Read permission.
     pub can_read: bool,
@@ -43,7 +43,7 @@ pub struct TokenRecord {
     pub expires_at: Option<Time>,
     /// IP networks the token may be used from; any network if empty.
     pub networks: Vec<IpNet>,
-    /// Credential before the last rotation, if it was given a grace period.
+    /// Previous token text, if the last rotation gave it a grace period.
     pub previous: Option<PreviousToken>,
     /// Time of the last rotation.
     pub rotated_at: Option<Time>,
@@ -51,10 +51,10 @@ pub struct TokenRecord {
     pub last_use: Option<TokenUse>,
 }
 
-/// The credential of a token before its last rotation.
+/// Text of a token before its last rotation, which is accepted until the grace period ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreviousToken {
-    /// Keyed hash of the credential.
+    /// MAC of the previous token text.
     pub mac: TokenMac,
     /// End of the grace period.
     pub until: Time,
@@ -74,14 +74,14 @@ impl TokenUse {
     pub const WRITE_INTERVAL: TimeDelta = TimeDelta::minutes(1);
 }
 
-/// A new credential for a token.
+/// New text of a token, as created by a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCredential {
-    /// Keyed hash of the new credential.
+    /// MAC of the new token text.
     pub mac: TokenMac,
-    /// First characters of the new credential, for display.
+    /// First characters of the new token text, for display.
     pub prefix: String,
-    /// End of the grace period of the current credential; `None` if it is invalid at once.
+    /// End of the grace period of the current token text; `None` if it becomes invalid immediately.
     pub previous_until: Option<Time>,
     /// Time of the rotation.
     pub now: Time,
@@ -90,16 +90,16 @@ pub struct NewCredential {
 /// Projects and environments in a token's scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TokenScope {
-    /// Projects, unless the scope includes all projects.
+    /// Projects in the scope; empty if the scope includes all projects of the team.
     pub projects: Vec<ProjectId>,
-    /// Environments, unless the scope includes all environments of its projects.
+    /// Environments in the scope; empty if the scope includes all environments of its projects.
     pub environments: Vec<EnvironmentId>,
 }
 
 /// Read access to tokens.
 #[async_trait]
 pub trait TokenReads: Send {
-    /// Returns the token with this hash, current or previous, expired or not.
+    /// Returns the token with this MAC, current or previous, expired or not.
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>>;
 
     /// Returns the token with this ID.
@@ -121,15 +121,15 @@ pub trait TokenWrites: Send {
     /// Inserts a token with its scope.
     async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()>;
 
-    /// Replaces the hash of a token. The current hash becomes the previous one if it has a grace
-    /// period; the hash that was previous until now is discarded. Fails with `Stale` if the token
-    /// is gone.
+    /// Replaces the MAC of a token. The current MAC becomes the previous one if it has a grace
+    /// period; the MAC that was previous until now is discarded. Fails with `Stale` if the token
+    /// does not exist.
     async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()>;
 
-    /// Records the last use of a token, unless the recorded one is less than [`TokenUse::WRITE_INTERVAL`]
-    /// older. Does nothing if the token is gone.
+    /// Records the last use of a token, unless the recorded one is less than
+    /// [`TokenUse::WRITE_INTERVAL`] older. Does nothing if the token does not exist.
     async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
 
-    /// Deletes a token. Fails with `Stale` if it is gone.
+    /// Deletes a token. Fails with `Stale` if it does not exist.
     async fn delete_token(&mut self, token: TokenId) -> StoreResult<()>;
 }

@@ -1,4 +1,4 @@
-//! Users: people who have signed in.
+//! Users: people who have signed in at least once.
 
 use async_trait::async_trait;
 

@@ -15,7 +15,7 @@ pub struct WebhookRecord {
     pub id: WebhookId,
     /// Rotation whose events are sent.
     pub rotation: RotationId,
-    /// URL and signing secret, sealed together: a URL may contain a token.
+    /// URL and signing secret, encrypted together because a URL may contain a token.
     pub sealed: Sealed,
     /// Event types to send.
     pub events: Vec<WebhookEvent>,
@@ -78,14 +78,14 @@ pub trait WebhookReads: Send {
 /// Write access to webhooks.
 #[async_trait]
 pub trait WebhookWrites: Send {
-    /// Inserts a webhook. Fails with `Stale` if the rotation is gone. The caller must have locked
-    /// the rotation.
+    /// Inserts a webhook. Fails with `Stale` if the rotation does not exist. The caller must have
+    /// locked the rotation.
     async fn insert_webhook(&mut self, webhook: &WebhookRecord) -> StoreResult<()>;
 
-    /// Updates `enabled` and `failing_since`. Fails with `Stale` if the webhook is gone.
+    /// Updates `enabled` and `failing_since`. Fails with `Stale` if the webhook does not exist.
     async fn update_webhook(&mut self, webhook: &WebhookRecord) -> StoreResult<()>;
 
-    /// Deletes a webhook with its deliveries. Fails with `Stale` if it is gone.
+    /// Deletes a webhook with its deliveries. Fails with `Stale` if it does not exist.
     async fn delete_webhook(&mut self, webhook: WebhookId) -> StoreResult<()>;
 
     /// Inserts a delivery.
@@ -95,7 +95,7 @@ pub trait WebhookWrites: Send {
     ) -> StoreResult<()>;
 
     /// Updates status, number of attempts, response status and the time of the next attempt. Fails
-    /// with `Stale` if the delivery is gone.
+    /// with `Stale` if the delivery does not exist.
     async fn update_webhook_delivery(
         &mut self,
         delivery: &WebhookDeliveryRecord,

@@ -66,7 +66,7 @@ pub struct TeamMember {
     /// User ID; absent until the invitation is accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<UserId>,
-    /// Email address.
+    /// E-mail address.
     pub email: String,
     /// Name of the person.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,8 +81,8 @@ pub struct TeamMember {
     /// ID of the pending invitation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invitation_id: Option<InvitationId>,
-    /// URL to accept the invitation, for the inviter to pass on. Present only if the service sends
-    /// no mail.
+    /// URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
+    /// then send it to the invited person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept_url: Option<String>,
     /// Time the person joined.

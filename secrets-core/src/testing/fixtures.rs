@@ -25,11 +25,11 @@ pub struct World {
     pub owner: UserRecord,
     /// Plain member of the team, who joined one second later.
     pub member: UserRecord,
-    /// Owner of the other team, not related to the first team.
+    /// User who is not a member of the first team; owns the second team.
     pub stranger: UserRecord,
     /// First team.
     pub team: TeamRecord,
-    /// Team of the stranger.
+    /// Second team, owned by `stranger`.
     pub other_team: TeamRecord,
     /// Project of the first team.
     pub project: ProjectRecord,

@@ -86,7 +86,7 @@ impl MemoryDatabase {
         user.is_some_and(|user| server.trusts || user.password == password)
     }
 
-    /// True if the user exists and is locked.
+    /// True if the user exists and its login is disabled.
     #[must_use]
     pub fn is_shut_out(&self, username: &str) -> bool {
         self.server().users.get(username).is_some_and(|user| user.is_locked)

@@ -41,7 +41,8 @@ pub struct NewToken {
     pub environments: Option<Vec<EnvironmentRef>>,
     /// Permissions of the token; defaults to `read`.
     pub permissions: Option<Vec<Allowed>>,
-    /// Another name for `permissions`; the two cannot be combined.
+    /// Another name for `permissions`; the two cannot be combined. Not the token's scope (projects
+    /// and environments).
     pub scopes: Option<Vec<Allowed>>,
     /// Lifetime in days. Cannot be combined with `expires_at`.
     pub expires_in_days: Option<ExpiryDays>,
@@ -178,8 +179,8 @@ impl Operation for CreateToken {
     }
 }
 
-/// Resolves the scope of a new token. Names become IDs here, once: a project or environment
-/// created later with the same name is not included.
+/// Resolves the scope of a new token. Names are resolved to IDs only when the token is created: a
+/// project or environment created later with the same name is not included.
 async fn token_scope(
     cx: &mut Context<'_, Write>,
     team: TeamId,
@@ -277,7 +278,8 @@ fn environments_of_scope(
     Ok(ids.into_iter().collect())
 }
 
-/// Maximum number of networks of a token. Each is compared with the address of every request.
+/// Maximum number of allowed IP networks of a token. Each is compared with the address of every
+/// request.
 const MAX_NETWORKS: usize = 32;
 
 fn networks(given: Option<Vec<Network>>) -> Result<Vec<IpNet>> {

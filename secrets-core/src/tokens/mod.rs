@@ -41,7 +41,8 @@ pub struct ServiceToken {
     pub environment_ids: Vec<EnvironmentId>,
     /// Permissions of the token: `read`, `write` or both.
     pub permissions: Vec<&'static str>,
-    /// Same as `permissions`, for clients that expect this name.
+    /// Same permissions under the name `scopes`, for clients that expect it. Not the token's scope
+    /// (projects and environments).
     pub scopes: Vec<&'static str>,
     /// First characters of the token text.
     pub token_prefix: String,
@@ -94,7 +95,7 @@ pub struct TokenSelf {
     pub environment_ids: Vec<EnvironmentId>,
     /// Permissions of the token: `read`, `write` or both.
     pub scopes: Vec<&'static str>,
-    /// Same as `scopes`.
+    /// Permissions of the token: `read`, `write` or both.
     pub permissions: Vec<&'static str>,
     /// Expiry time.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,8 @@ const MAX_PENDING: usize = 10_000;
 pub(crate) struct TokenUses(Mutex<HashMap<TokenId, TokenUse>>);
 
 impl TokenUses {
-    /// Adds a use, unless the stored last use is recent enough.
+    /// Remembers a use of a token, to be written later. Does nothing if the stored last use is less
+    /// than [`TokenUse::WRITE_INTERVAL`] older.
     pub(crate) fn remember(&self, token: &TokenRecord, used: TokenUse) {
         if token.last_use.is_some_and(|last| used.at < last.at + TokenUse::WRITE_INTERVAL) {
             return;

@@ -18,7 +18,7 @@ use crate::store::{Membership, UserRecord};
 pub struct User {
     /// User ID.
     pub id: UserId,
-    /// Email address.
+    /// E-mail address.
     pub email: String,
     /// Name.
     pub name: String,

@@ -31,7 +31,7 @@ impl Operation for SyncUser {
             }
             Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
         };
-        // No email address here: it is stored with the actor, where it can be erased.
+        // No e-mail address here: it is stored with the actor, where it can be erased.
         cx.audit.actor = Some(user.id.uuid());
         cx.audit.resource = Some(("user", Some(user.id.uuid()), None));
         let memberships = cx.reads().memberships(user.id).await?;
@@ -150,8 +150,8 @@ fn personal_team(cx: &Context<'_, Write>, user: &UserRecord) -> TeamRecord {
     }
 }
 
-/// Parses the email claim and converts it to lower case, the stored form. An invalid address is an
-/// authentication error.
+/// Parses the `email` claim and converts it to lower case, the stored form. An invalid address is
+/// an authentication error.
 fn address(claim: &str) -> Result<String> {
     let address = claim.parse::<EmailAddress>();
     address

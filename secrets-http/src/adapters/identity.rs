@@ -1,7 +1,8 @@
 //! Verification of user tokens (JWTs) of the configured issuer.
 //!
 //! Tokens are verified with the keys published by the issuer ([`OidcVerifier`]), with a shared
-//! secret, or in development mode with a local key (both [`FixedVerifier`]).
+//! secret, or in development mode with a local key (both
+//! [`FixedVerifier`](secrets_core::jwt::FixedVerifier)).
 
 mod key_cache;
 mod oidc;

@@ -12,7 +12,7 @@ use secrets_core::ports::mail::{DeliveryError, Email, Mailer};
 /// Timeout of each response of the server.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Timeout of a whole delivery. Shorter than the lease of a claimed outbox delivery.
+/// Timeout of a whole delivery. Shorter than a worker's claim on an outbox delivery lasts.
 const DELIVERY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Sends mail through an SMTP server.

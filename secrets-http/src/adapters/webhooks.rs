@@ -43,7 +43,7 @@ const MAX_BODY_BYTES: usize = 65_536;
 /// Maximum size of the head of a response, in bytes.
 const MAX_HEAD_BYTES: usize = 65_536;
 
-/// Sends webhook deliveries over connections made by the egress gate.
+/// Sends webhook deliveries over connections made by a [`Dialer`].
 pub struct HyperSender {
     gate: Dialer,
     tls: TlsConnector,

@@ -13,9 +13,9 @@ pub struct Doc {
     pub(super) bodies: Vec<Content>,
     pub(super) is_body_optional: bool,
     pub(super) query: Vec<Query>,
-    /// True if the route can answer 409 (duplicate name or version mismatch).
+    /// True if the response can be 409 (duplicate name or version mismatch).
     pub(super) conflicts: bool,
-    /// True if the route can answer 404 although its path has no parameter.
+    /// True if the response can be 404 although the path has no parameter.
     pub(super) looks_up: bool,
 }
 
@@ -158,7 +158,7 @@ impl Described {
         Self { schema, named: Vec::new() }
     }
 
-    /// Schema that matches `self` or `other`.
+    /// Combines two schemas into one that matches either.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         self.named.extend(other.named);
@@ -272,14 +272,14 @@ impl Route {
         self
     }
 
-    /// Documents that the route can answer 409.
+    /// Documents that the response can be 409.
     #[must_use]
     pub(crate) fn may_conflict(mut self) -> Self {
         self.doc.conflicts = true;
         self
     }
 
-    /// Documents that the route can answer 404 although its path has no parameter.
+    /// Documents that the response can be 404 although the path has no parameter.
     #[must_use]
     pub(crate) fn may_be_not_found(mut self) -> Self {
         self.doc.looks_up = true;

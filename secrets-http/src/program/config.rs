@@ -53,8 +53,8 @@ pub enum Command {
 pub struct Configured {
     /// Command to run.
     pub command: Command,
-    /// Variables that begin with `SECRETS_` but are not settings of this version: typing errors, or
-    /// settings of another version. The program logs a warning for each.
+    /// Variables that begin with `SECRETS_` but are not settings of this version: misspelled names,
+    /// or settings of another version. The program logs a warning for each.
     pub unknown: Vec<String>,
 }
 

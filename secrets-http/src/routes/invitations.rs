@@ -1,5 +1,5 @@
 //! `/api/v1/teams/{teamId}/invitations`, `/api/v1/invitations`, and the page behind the link in an
-//! invitation email.
+//! invitation e-mail.
 
 use std::future::ready;
 
@@ -69,8 +69,8 @@ fn list(target: &Target, links: Result<BaseUrl, Error>) -> Result<ListInvitation
     Ok(ListInvitations { team: target.id("teamId"), links: links? })
 }
 
-/// Serves the page. The security headers added by the host keep it from loading or running
-/// anything.
+/// Serves the page. The security headers, added to every response, prevent the page from loading or
+/// running anything.
 fn page() -> Response {
     let mut response = Response::new(PAGE_HTML.into());
     let kind = warp::http::HeaderValue::from_static("text/html; charset=utf-8");

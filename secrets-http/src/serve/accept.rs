@@ -48,9 +48,9 @@ pub struct AcceptOptions {
     pub write_stall: Duration,
     /// Grace period for running requests when the service stops.
     pub drain: Duration,
-    /// Maximum number of header lines of a request. More are answered with 431.
+    /// Maximum number of header lines of a request. The response to a request with more is 431.
     pub headers: usize,
-    /// Maximum size of a request's head in bytes, at least 8,192. A larger head is answered with
+    /// Maximum size of a request's head in bytes, at least 8,192. The response to a larger head is
     /// 431.
     pub head_bytes: usize,
     /// Maximum number of connections in total. Further ones wait to be accepted.
@@ -150,7 +150,7 @@ async fn accept_next(
 }
 
 /// True if the error concerns only this connection, because the client has disconnected. Any other
-/// error, such as too many open files, would recur at once.
+/// error, such as too many open files, would recur immediately.
 fn is_connection_error(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)

@@ -44,7 +44,7 @@ pub struct Authenticator {
 
 /// Result of admitting a request.
 pub struct Admission {
-    /// Authenticated caller, or the error to answer with.
+    /// Authenticated caller, or the error to respond with.
     pub caller: Result<Caller, Error>,
     /// Rate-limit window that counted the request, for the response headers.
     pub window: Option<Window>,
@@ -52,7 +52,7 @@ pub struct Admission {
 
 #[derive(PartialEq, Eq, Hash)]
 enum Principal {
-    /// Issuer and subject. The same before and after the first sign-in of the user.
+    /// User, by issuer and subject, which are the same before and after the first sign-in.
     Person(String, String),
     Token(Uuid),
 }
@@ -61,7 +61,7 @@ const MISSING: Error = Error::Unauthenticated("missing credential: send `Authori
 const MALFORMED: Error = Error::Unauthenticated("invalid or expired credential");
 
 impl Authenticator {
-    /// Creates a gate for a service.
+    /// Creates an authenticator for a service.
     pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>, rates: Rates) -> Self {
         let failures = if rates.per_address == 0 { 0 } else { MAX_FAILURES };
         Self {

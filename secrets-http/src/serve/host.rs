@@ -54,7 +54,7 @@ const MALFORMED_PATH: Error = Error::Refused {
 };
 
 impl Host {
-    /// Creates a host for these routes.
+    /// Creates a request handler for these routes.
     pub fn new(
         router: Router,
         gate: Authenticator,

@@ -5,9 +5,9 @@ use percent_encoding::percent_decode_str;
 /// Error of parsing a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadPath {
-    /// Ambiguous or invalid path: answered with 400.
+    /// Ambiguous or invalid path; the response is 400.
     Malformed,
-    /// Path with a trailing slash, which no route has: answered with 404.
+    /// Path with a trailing slash, which no route has; the response is 404.
     TrailingSlash,
 }
 

@@ -1,4 +1,4 @@
-//! The server: connects a service, its routes, its background jobs and a listener.
+//! The server: connects a service, its routes, its background workers and a listener.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves requests and runs the background jobs until `stop` completes, then waits for running
-    /// requests.
+    /// Serves requests and runs the background workers until `stop` completes, then waits for
+    /// running requests.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ struct Parts {
     query: Vec<(String, String)>,
 }
 
-/// Extracts the target that the host stored in the request.
+/// Extracts the target that [`Host`](super::host::Host) stored in the request.
 pub fn target() -> impl Filter<Extract = (Target,), Error = Rejection> + Copy {
     warp::ext::get::<Target>()
 }
@@ -36,7 +36,8 @@ impl Target {
         found.map_or("", |(_, value)| value)
     }
 
-    /// Parses a path parameter as an ID. `None` if it is not one; then no resource matches.
+    /// Parses a path parameter as an ID; `None` if the text is not a valid ID, which is treated as
+    /// an unknown resource.
     pub fn id<T: From<Uuid>>(&self, name: &str) -> Option<T> {
         ids::parse(self.parameter(name)).map(Into::into)
     }

@@ -88,7 +88,7 @@ impl WatchRegistry {
             if self.remove_if(environment, |revision| revision.receiver_count() == 0) {
                 return;
             }
-            // Retry at the next tick. The scheduler logs it if the store does not respond.
+            // Retry at the next tick. The background workers log it if the store does not respond.
             let Ok(now) = environments::revision(self.service.engine(), environment).await else {
                 continue;
             };

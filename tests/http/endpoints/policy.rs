@@ -99,7 +99,8 @@ pub(super) enum Target {
     Nonsense,
     /// Unknown environment of the first team's project.
     UnknownEnvironment,
-    /// Unknown key of the first team's environment, or unknown person, rotation or webhook in it.
+    /// Unknown secret key in the first team's environment; or an unknown user, rotation or webhook
+    /// there.
     UnknownKey,
 }
 

@@ -29,7 +29,7 @@ pub(super) enum Caller {
     },
 }
 
-/// Access of a person in their team and in the environment that requests name.
+/// Access of a test user in their team and in the environment in the path of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum May {
     /// Membership without further permissions.

@@ -20,7 +20,7 @@ fn rounds() -> usize {
 const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
 const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
-/// Way to make the program reach the step.
+/// Trigger of the rotation in which the program is killed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// A request to rotate.

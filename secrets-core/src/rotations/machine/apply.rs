@@ -1,4 +1,4 @@
-//! ext1: setting the password of the slot that is not served.
+//! Setting the password of the other slot (ext1 in the [module docs](super)).
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ impl Attempt<'_, '_> {
         Fence { rotation: self.record.rotation, sequence: self.record.sequence }
     }
 
-    /// tx2: stores that the target accepted the password.
+    /// Stores that the target accepted the password (tx2 in the [module docs](super)).
     async fn applied(&mut self, applied: Applied) -> WorkResult<()> {
         self.record.state = AttemptState::Applied;
         if applied.sent_in_clear {

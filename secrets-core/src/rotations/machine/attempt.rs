@@ -26,8 +26,9 @@ pub(super) struct Attempt<'w, 'a> {
     pub(super) login: Login,
 }
 
-/// tx0: creates an attempt with a new password, before any external effect. The caller must have
-/// locked the rotation's row and must write it, because its attempt number and time of work change.
+/// Creates an attempt with a new password, before any external effect (tx0 in the [module
+/// docs](super)). The caller must have locked the rotation's row and must write it, because its
+/// attempt number and time of work change.
 pub(in super::super) async fn plan(
     tx: &mut dyn Tx,
     (keyring, place): (&Keyring, &RotationContext),

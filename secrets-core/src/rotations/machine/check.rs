@@ -10,7 +10,7 @@ use crate::model::rotations::RotationStatus;
 use crate::ports::rotator::{Fault, Login, Target};
 use crate::secrets::sealing::open_value;
 
-/// Error message for a served credential that the server rejects.
+/// Error message if the database server rejects the served credential.
 const DRIFT: &str =
     "the server rejects the served credential: it was changed outside of this service";
 
@@ -29,8 +29,9 @@ impl Work<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Checks the served credential. If the target rejects it, the rotation becomes due at once,
-    /// which replaces it with the other slot. An unreachable target is ignored.
+    /// Checks the served credential. If the target rejects it, this is stored as an error, and an
+    /// active rotation becomes due immediately; it then switches to the other slot. An unreachable
+    /// target is ignored.
     pub(super) async fn check_served_credential(&mut self, target: &Target) -> WorkResult<()> {
         let Some(login) = self.served_login().await? else { return Ok(()) };
         let (Ok(rotator), level) = (self.rotator(target), self.rotation.level) else {

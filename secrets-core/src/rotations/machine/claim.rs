@@ -19,8 +19,8 @@ use crate::model::{Result, RotationId};
 use crate::ports::rotators::Rotators;
 use crate::store::{Lease, StoreResult};
 
-/// Deadline of the work on one rotation. Each call to a target ends within 30 seconds; what is cut
-/// off continues after the lease has ended.
+/// Timeout of the work on one rotation. Each call to a target ends within 30 seconds; interrupted
+/// work resumes after the lease has ended.
 const MAX_WORK_TIME: Duration = Duration::from_mins(10);
 
 /// Maximum number of rotations with work considered per call.
@@ -67,8 +67,8 @@ pub struct Claim {
 }
 
 /// Claims rotations with work: rotations that are due, attempts left unfinished, previous
-/// credentials to lock, and served credentials to check. At most four at once per node, and one
-/// per database host.
+/// credentials to disable, and served credentials to check. At most four are worked on concurrently
+/// per node, and one per database host.
 pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     if engine.ports().rotators.is_none() || !permits(engine).is_available() {
@@ -107,8 +107,8 @@ pub(in crate::rotations) async fn claim_rotation(
     Ok(lease.map(|lease| Claim { lease, _permit: permit }))
 }
 
-/// Host of a rotation's database, or a text unique to the rotation if the connection cannot be
-/// decrypted.
+/// Returns the database host of a rotation, or a text unique to the rotation if the connection
+/// settings cannot be decrypted.
 async fn rotation_host(engine: &Engine, id: RotationId) -> Result<String> {
     let fallback = || format!("rotation {id}");
     let mut reads = engine.store().read().await?;
@@ -150,8 +150,8 @@ async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> WorkRe
 }
 
 impl Work<'_> {
-    /// Performs the most urgent work: an open attempt, locking the previous credential, a check, a
-    /// new rotation.
+    /// Performs the most urgent work: an open attempt, disabling the previous credential, a check,
+    /// or a new rotation.
     async fn next_step(&mut self) -> WorkResult<()> {
         let now = self.engine.now();
         let open = self.engine.store().read().await?.open_attempt(self.rotation.id).await?;
@@ -178,8 +178,8 @@ impl Work<'_> {
     }
 }
 
-/// Rotations whose work failed in this process, which is still running. A later attempt need not wait
-/// for their lease to end.
+/// Rotations whose work stopped in this process because of an error. Resuming their attempts is not
+/// counted as a resumption after a crash.
 #[derive(Default)]
 struct Interrupted(Mutex<BTreeSet<RotationId>>);
 
@@ -187,7 +187,8 @@ fn mark_unfinished(engine: &Engine, rotation: RotationId) {
     lock(&engine.shared::<Interrupted>().0).insert(rotation);
 }
 
-/// True if this process itself left the rotation unfinished, without crashing. Clears the mark.
+/// True if the work on the rotation was stopped by an error in this process, not by a crash. Resets
+/// the flag.
 pub(super) fn take_unfinished(engine: &Engine, rotation: RotationId) -> bool {
     lock(&engine.shared::<Interrupted>().0).remove(&rotation)
 }

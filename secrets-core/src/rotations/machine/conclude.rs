@@ -37,8 +37,8 @@ impl Work<'_> {
         reason: Reason,
     ) -> WorkResult<AttemptRecord> {
         let now = self.engine.now();
-        // The slot's user still has a password that is no longer stored, so it must be locked
-        // later.
+        // The slot's user still has a password that is no longer stored, so its login must be
+        // disabled later.
         let is_left_open = outcome == Outcome::Failed
             && matches!(
                 attempt.state,

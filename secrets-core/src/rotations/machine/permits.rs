@@ -1,4 +1,4 @@
-//! Limits on the number of rotations that a node works on at once.
+//! Limits on the number of rotations that a node works on concurrently.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Maximum number of scheduled rotations at once. Manual rotations are counted separately.
 pub(super) const MAX_SCHEDULED: usize = 4;
 
-/// Maximum number of manual rotations at once.
+/// Maximum number of concurrent manual rotations.
 const MAX_AWAITED: usize = 8;
 
 /// Origin of a request for work.
@@ -18,7 +18,7 @@ pub(crate) enum PermitKind {
     Person,
 }
 
-/// Rotations that this node is working on. Never two at the same host.
+/// Rotations that this node is working on. Never two on the same database host.
 #[derive(Debug, Default)]
 pub(crate) struct RotationPermits(Mutex<InUse>);
 
@@ -29,7 +29,8 @@ struct InUse {
     awaited: usize,
 }
 
-/// Permit to work on a rotation at a host. Released when dropped.
+/// Permit to work on one rotation. Reserves the database host for this node and counts towards the
+/// limit of concurrent rotations. Released when dropped.
 #[derive(Debug)]
 pub(crate) struct RotationPermit {
     permits: Arc<RotationPermits>,
@@ -43,7 +44,7 @@ impl RotationPermits {
         self.taken(|taken| taken.scheduled < MAX_SCHEDULED)
     }
 
-    /// Acquires a permit, if the host is free and the limit is not reached.
+    /// Acquires a permit, if the database host is free and the limit is not reached.
     pub(super) fn acquire(
         self: &Arc<Self>,
         host: &str,

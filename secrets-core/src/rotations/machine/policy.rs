@@ -2,10 +2,10 @@
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// Reaction to a fault while a password is being set.
+/// Reaction to an error while a password is being set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reaction {
-    /// Retry with the delays for unreachable targets, then give up.
+    /// Retry after the delays in `Timings::retries`, then give up.
     Again,
     /// Retry immediately, up to this number of times, then give up.
     RetryImmediately(u32),
@@ -21,7 +21,7 @@ pub(super) enum Effect {
     /// Retry later, with increasing delays; after this number of consecutive failures, the status
     /// becomes `error`.
     BackOff(u32),
-    /// Status becomes `error` at once: a user must fix the problem.
+    /// Status becomes `error` immediately: a user must fix the problem.
     Error,
     /// Status becomes `disabled`: the rotation's project or environment was deleted.
     Disabled,
@@ -34,7 +34,7 @@ pub(super) const FAILURES: u32 = 5;
 pub(super) const MAX_ROLLBACKS: u32 = 3;
 
 impl Fault {
-    /// Reaction to this fault while a password is being set.
+    /// Returns the reaction to this error while a password is being set.
     pub(super) fn reaction(self) -> Reaction {
         match self {
             Self::Unreachable | Self::ProxyUnavailable => Reaction::Again,
@@ -57,7 +57,7 @@ impl Fault {
         }
     }
 
-    /// Effect on the rotation after giving up because of this fault.
+    /// Returns the effect on the rotation after giving up because of this error.
     pub(super) fn effect(self) -> Effect {
         match self {
             Self::Unreachable | Self::ProxyUnavailable | Self::Busy | Self::Interrupted => {

@@ -1,4 +1,4 @@
-//! ext3: the end of the previous credential's grace period.
+//! End of the previous credential's grace period (ext3 in the [module docs](super)).
 
 use super::super::schedule::span;
 use super::super::slot_user;
@@ -8,7 +8,7 @@ use crate::model::rotations::Slot;
 use crate::ports::rotator::{Fault, Fence, TargetError};
 
 impl Work<'_> {
-    /// Locks the user of the slot that is not served. If that fails, it is retried later.
+    /// Disables the login of the other slot's user. A failure is retried later.
     pub(super) async fn retire(&mut self) -> WorkResult<()> {
         // Before the first success no slot is served, and attempts always change slot A.
         let slot = self.rotation.active_slot.map_or(Slot::A, Slot::other);

@@ -1,4 +1,5 @@
-//! ext4: locking the changed slot again, if its credential cannot be served.
+//! Rollback: disabling the login of the changed slot again if its credential cannot be served
+//! (ext4).
 
 use super::attempt::Attempt;
 use super::policy::{Effect, MAX_ROLLBACKS, Reason};
@@ -15,8 +16,8 @@ impl Attempt<'_, '_> {
         self.enter(AttemptState::RollingBack).await
     }
 
-    /// Locks the slot's user, checks that the served credential still works, and concludes the
-    /// attempt.
+    /// Disables the login of the slot's user, checks that the served credential still works, and
+    /// concludes the attempt.
     pub(super) async fn roll_back(&mut self) -> WorkResult<()> {
         let is_served = self.work.rotation.active_slot == Some(self.record.slot);
         debug_assert!(!is_served, "the served slot must never be locked");
@@ -56,7 +57,7 @@ impl Attempt<'_, '_> {
         })
     }
 
-    /// Stored reason for the rollback.
+    /// Returns the stored reason for the rollback.
     fn reason(&self) -> Reason {
         let message = self.record.error_message.clone().unwrap_or_default();
         match self.record.error_code.as_deref() {

@@ -1,4 +1,5 @@
-//! tx3: the new credential replaces the served one, in one transaction.
+//! Replacing the served credential by the new one, in one transaction (tx3 in the [module
+//! docs](super)).
 
 use std::pin::pin;
 
@@ -18,15 +19,16 @@ use crate::store::{RotationRecord, StoreResult};
 
 /// Reason why the new credential cannot be served.
 enum Refused {
-    /// A rule of the service forbids it.
+    /// The secrets cannot be written: plan limit, validation, or deleted project or environment.
     ByRule(Reason),
-    /// The work must stop here.
+    /// The work must stop; the stored state determines how it resumes.
     WorkError(WorkError),
 }
 
 impl Attempt<'_, '_> {
-    /// Serves the new credential: updates secrets, slot, history, events and audit log in one
-    /// transaction. Rolls the attempt back if a rule forbids that.
+    /// Makes the new credential the served one: writes secrets, rotation, attempt, webhook events
+    /// and audit entry in one transaction. Rolls the attempt back if the secrets cannot be written
+    /// (plan limit, validation, deleted project or environment).
     pub(super) async fn swap(&mut self) -> WorkResult<()> {
         let engine = self.work.engine;
         let caller = Caller::system();
@@ -121,7 +123,7 @@ impl Reason {
     }
 }
 
-/// Distinguishes violated rules, which are a reason to roll back, from failures.
+/// Separates errors that are a reason to roll back (plan limit, validation) from other failures.
 fn refused(error: Error) -> Refused {
     match error {
         Error::NotFound(Subject::Environment | Subject::Project) => Refused::ByRule(Reason::gone()),
@@ -141,8 +143,8 @@ fn halt(error: crate::store::StoreError) -> Refused {
     Refused::WorkError(error.into())
 }
 
-/// Commits. The failpoint lets a test stop the process after the store got the commit but before it
-/// answered.
+/// Commits. The failpoint lets a test stop the process after the store received the commit but
+/// before it responded.
 async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
     let tx = cx.into_session();
     let mut commit = pin!(tx.commit());

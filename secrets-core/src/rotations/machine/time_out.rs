@@ -10,8 +10,8 @@ use crate::model::{Error, Result, RotationId, Subject};
 use crate::rotations::rotate::history_entry;
 use crate::store::Lease;
 
-/// Concludes an attempt that took too long. Its effect at the target is unknown but harmless:
-/// only the slot that is not served was changed, and the next attempt changes it again.
+/// Concludes an attempt that took too long. Its effect at the target is unknown but harmless: only
+/// the other slot was changed, and the next attempt changes it again.
 pub(in crate::rotations) async fn time_out(
     engine: &Engine,
     begun: StartedRotation,

@@ -1,4 +1,4 @@
-//! ext2: logging in with the new credential before it is served.
+//! Logging in with the new credential before it is served (ext2 in the [module docs](super)).
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Attempt<'_, '_> {
             pause = (pause * 2).min(MAX_DELAY);
         }
         failpoint::reached("K7").await;
-        // Try only once: some servers lock users after several failed logins.
+        // Try only once: some servers lock accounts after several failed logins.
         let wrong = Login { password: draw_password(), ..self.login.clone() };
         if self.log_in(wrong).await?.is_ok() {
             self.record.error_code = Some("trust".to_owned());
@@ -45,8 +45,8 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// Maximum time until the new credential must work. For a manual rotation, short enough to roll
-    /// back before the rotation times out.
+    /// Returns the maximum time until a login with the new credential must succeed. For a manual
+    /// rotation, short enough to roll back before the rotation times out.
     fn verify_timeout(&self) -> Duration {
         let timings = self.work.rotators.timings;
         match self.record.trigger {

@@ -9,7 +9,7 @@ use crate::model::Time;
 pub struct Delivered<'a> {
     /// `webhook-id` header.
     pub id: &'a str,
-    /// `webhook-timestamp` header: seconds since 1970.
+    /// `webhook-timestamp` header: Unix time in seconds.
     pub timestamp: &'a str,
     /// `webhook-signature` header: signatures separated by spaces. One of them must match.
     pub signature: &'a str,
@@ -58,7 +58,7 @@ impl Delivered<'_> {
 }
 
 impl Unproven {
-    /// Stable name of the reason, for programs.
+    /// Returns the stable name of the reason, for programs.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {

@@ -31,12 +31,12 @@ pub struct NewWebhook {
     pub events: Vec<WebhookEvent>,
 }
 
-/// Creates a webhook. Only this answer includes the signing secret.
+/// Creates a webhook. Only this response includes the signing secret.
 #[derive(Debug)]
 pub struct CreateWebhook {
     /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// Rotation name. An invalid name matches nothing.
+    /// Rotation name; an invalid name is treated as an unknown rotation.
     pub rotation: String,
     /// Webhook to create.
     pub webhook: NewWebhook,

@@ -19,7 +19,7 @@ use crate::store::{
     WebhookDeliveryRecord, WebhookRecord,
 };
 
-/// Time that finished deliveries are kept.
+/// Retention time of finished deliveries.
 const RETENTION: TimeDelta = TimeDelta::days(30);
 
 /// Maximum number of deliveries deleted per call.
@@ -31,7 +31,7 @@ struct OutboxPayload {
     delivery: WebhookDeliveryId,
 }
 
-/// A due delivery with its webhook, rotation and place.
+/// A due delivery with its webhook and rotation, and the project and environment.
 struct Due {
     rotation: RotationRecord,
     place: RotationLocation,
@@ -46,13 +46,13 @@ enum Outcome {
     Accepted(u16),
     /// The attempt failed and may be retried.
     Failed { status: Option<u16>, retry_after: Option<String>, reason: &'static str },
-    /// The receiver answered 410: it is permanently gone.
+    /// The receiver responded with 410: the URL no longer exists.
     Gone,
     /// Not sent: the webhook is disabled or the project is deleted.
     Dropped,
 }
 
-/// Deliveries to webhooks.
+/// Outbox channel of webhook deliveries.
 #[derive(Debug, Clone, Copy)]
 pub struct WebhookDeliveries;
 
@@ -119,7 +119,7 @@ pub const PRUNE: Periodic = Periodic {
     job: |engine| Box::pin(async move { prune_deliveries(&engine).await }),
 };
 
-/// Deletes finished deliveries older than 30 days. The host calls it periodically.
+/// Deletes finished deliveries older than 30 days.
 pub async fn prune_deliveries(engine: &Engine) -> Result<()> {
     let mut tx = engine.store().begin().await?;
     tx.prune_webhook_deliveries(engine.now() - RETENTION, MAX_PRUNED).await?;
@@ -193,7 +193,8 @@ fn request(receiver: Receiver, delivery: &WebhookDeliveryRecord, now: Time) -> W
     WebhookRequest { url: receiver.url, headers, body }
 }
 
-/// Applies an outcome to the records and returns the time of the next attempt, if any.
+/// Updates the records of the delivery and the webhook after an outcome. Returns the time of the
+/// next attempt, if any.
 fn apply(
     outcome: &Outcome,
     delivery: &mut WebhookDeliveryRecord,

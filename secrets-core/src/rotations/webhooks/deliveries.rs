@@ -14,9 +14,10 @@ use crate::store::WebhookDeliveryRecord;
 pub struct ListDeliveries {
     /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// Rotation name. An invalid name matches nothing.
+    /// Rotation name; an invalid name is treated as an unknown rotation.
     pub rotation: String,
-    /// Webhook ID. `None` (not an ID) matches nothing.
+    /// Webhook ID; `None` if the given text is not a valid ID, which is treated as an unknown
+    /// webhook.
     pub webhook: Option<WebhookId>,
 }
 
@@ -33,7 +34,7 @@ pub struct WebhookDelivery {
     pub status: DeliveryStatus,
     /// Number of attempts to send it.
     pub attempts: u32,
-    /// HTTP status of the receiver's last answer.
+    /// HTTP status of the receiver's last response.
     pub response_status: Option<u16>,
     /// Time of the next attempt, while the delivery is pending.
     pub next_attempt_at: Option<Time>,

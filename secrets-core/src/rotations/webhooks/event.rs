@@ -43,7 +43,7 @@ pub(crate) struct EventData {
     pub(crate) version: u64,
     pub(crate) trigger_type: TriggerType,
     pub(crate) triggered_by: Option<Uuid>,
-    /// Result of the attempt; none while it is in progress.
+    /// Result of the attempt; `None` while it is in progress.
     pub(crate) status: Option<Outcome>,
     pub(crate) started_at: Time,
     pub(crate) completed_at: Option<Time>,
@@ -157,12 +157,13 @@ async fn insert_and_enqueue(
     Ok(delivery)
 }
 
-/// Message body. Stored with the delivery, so that every attempt sends the same bytes.
+/// Builds the message body. Stored with the delivery, so that every attempt sends the same bytes.
 fn body(id: WebhookDeliveryId, event: &str, data: &(impl Serialize + ?Sized), now: Time) -> String {
     json!({ "type": event, "timestamp": now, "id": message_id(id), "data": data }).to_string()
 }
 
-/// Message ID. It stays the same across retries, so that receivers can detect duplicates.
+/// Returns the message ID. It stays the same across retries, so that receivers can detect
+/// duplicates.
 pub(super) fn message_id(delivery: WebhookDeliveryId) -> String {
     format!("msg_{delivery}")
 }

@@ -1,18 +1,18 @@
-//! Limits on concurrent deliveries per host and per team.
+//! Limits on concurrent deliveries per webhook host and per team.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::model::TeamId;
 
-/// Maximum number of concurrent deliveries to a host, because it may be small.
+/// Maximum number of concurrent deliveries to a webhook host, which may be a small server.
 const MAX_PER_HOST: usize = 4;
 
 /// Maximum number of concurrent deliveries of a team, so that its slow receivers do not delay other
 /// teams.
 const MAX_PER_TEAM: usize = 16;
 
-/// Concurrent deliveries, counted per host and per team.
+/// Concurrent deliveries, counted per webhook host and per team.
 #[derive(Default, Clone)]
 pub(crate) struct DeliveryLimits(Arc<Mutex<BTreeMap<Place, usize>>>);
 
@@ -29,7 +29,7 @@ pub(super) struct Permit {
 }
 
 impl DeliveryLimits {
-    /// Acquires a permit, if the limits of the host and of the team allow it.
+    /// Acquires a permit, if the limits of the webhook host and of the team allow it.
     pub(super) fn acquire(&self, host: &str, team: TeamId) -> Option<Permit> {
         let places = [Place::Host(host.to_owned()), Place::Team(team)];
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,7 +12,7 @@ use crate::rotations::sealing::Sealer;
 pub struct ListWebhooks {
     /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// Rotation name. An invalid name matches nothing.
+    /// Rotation name; an invalid name is treated as an unknown rotation.
     pub rotation: String,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! An event is enqueued in the transaction of the change it reports, as one delivery for each
 //! subscribed webhook. The outbox sends it, signed according to Standard Webhooks, until the
-//! receiver accepts it or it is abandoned. Events contain names and no secret values. A webhook's
-//! URL may contain a token, so it is sealed together with the signing secret.
+//! receiver accepts it or it is given up. Events contain names and no secret values. A webhook's
+//! URL may contain a token, so it is encrypted together with the signing secret.
 
 mod check;
 mod create;
@@ -54,7 +54,7 @@ pub struct Webhook {
     pub url: String,
     /// Events to send.
     pub events: Vec<WebhookEvent>,
-    /// True if events are sent; false after the receiver failed repeatedly or answered 410.
+    /// True if events are sent; false after the receiver failed repeatedly or responded with 410.
     pub enabled: bool,
     /// Creation time.
     pub created_at: Time,

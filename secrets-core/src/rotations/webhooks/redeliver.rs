@@ -15,11 +15,13 @@ use crate::store::WebhookDeliveryRecord;
 pub struct Redeliver {
     /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// Rotation name. An invalid name matches nothing.
+    /// Rotation name; an invalid name is treated as an unknown rotation.
     pub rotation: String,
-    /// Webhook ID. `None` (not an ID) matches nothing.
+    /// Webhook ID; `None` if the given text is not a valid ID, which is treated as an unknown
+    /// webhook.
     pub webhook: Option<WebhookId>,
-    /// Delivery ID. `None` (not an ID) matches nothing.
+    /// Delivery ID; `None` if the given text is not a valid ID, which is treated as an unknown
+    /// delivery.
     pub delivery: Option<WebhookDeliveryId>,
 }
 

@@ -5,8 +5,8 @@ use chrono::{DateTime, TimeDelta};
 use crate::crypto::random;
 use crate::model::Time;
 
-/// Delays before each attempt, in seconds, as proposed by Standard Webhooks. When they are used up,
-/// the delivery is abandoned.
+/// Delays before each attempt, in seconds, as proposed by Standard Webhooks. After the last
+/// attempt, the delivery is given up.
 const RETRY_DELAYS: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /// Maximum delay that a receiver can request with `Retry-After`.
@@ -15,8 +15,8 @@ const MAX_RETRY_AFTER: TimeDelta = TimeDelta::hours(24);
 /// Maximum time that all deliveries to a webhook may fail before it is disabled.
 pub(super) const PATIENCE: TimeDelta = TimeDelta::days(5);
 
-/// Time of the next attempt after this number of failed attempts: after the scheduled delay or the
-/// delay the receiver requested, whichever is longer. `None` after the last attempt.
+/// Returns the time of the next attempt after this number of failed attempts: after the scheduled
+/// delay or the delay the receiver requested, whichever is longer. `None` after the last attempt.
 pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) -> Option<Time> {
     let pause = RETRY_DELAYS.get(usize::try_from(attempts).ok()?)?;
     let pause = with_jitter(*pause, u16::from_be_bytes(random()));
@@ -24,7 +24,7 @@ pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) 
     Some(now + pause.max(requested.min(MAX_RETRY_AFTER)))
 }
 
-/// Retry time of a delivery that got no permit: 5 to 10 seconds later, at random.
+/// Returns the retry time of a delivery that got no permit: 5 to 10 seconds later, at random.
 pub(super) fn retry_when_busy(now: Time) -> Time {
     now + TimeDelta::seconds(5 + i64::from(random::<1>()[0] % 6))
 }

@@ -1,4 +1,4 @@
-//! Sealed records of webhooks.
+//! Encrypted records of webhooks.
 
 use serde::{Deserialize, Serialize};
 

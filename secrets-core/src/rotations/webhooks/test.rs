@@ -14,9 +14,10 @@ use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, WebhookI
 pub struct TestWebhook {
     /// Environment of the rotation.
     pub at: EnvironmentPath,
-    /// Rotation name. An invalid name matches nothing.
+    /// Rotation name; an invalid name is treated as an unknown rotation.
     pub rotation: String,
-    /// Webhook ID. `None` (not an ID) matches nothing.
+    /// Webhook ID; `None` if the given text is not a valid ID, which is treated as an unknown
+    /// webhook.
     pub webhook: Option<WebhookId>,
 }
 

@@ -32,7 +32,8 @@ use crate::model::rotations::Integration;
 use crate::ports::rotators::Rotators;
 use crate::ports::timer::Timer;
 
-/// All drivers of this module. Connections go through the egress gate.
+/// All drivers of this module. Connections are made by this dialer, which applies the egress
+/// policy.
 #[must_use]
 pub fn direct(gate: &Arc<Dialer>, timer: Arc<dyn Timer>) -> Rotators {
     Rotators::new(timer)

@@ -100,7 +100,7 @@ pub(super) fn server_name(host: &str) -> Result<String, TargetError> {
     Ok(host)
 }
 
-/// Maps a TLS handshake error to a fault.
+/// Maps an error of the TLS handshake to a [`Fault`].
 pub(super) fn fault_of(error: &io::Error) -> Fault {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     match inner {

@@ -1,14 +1,14 @@
-//! Encrypted payloads of requests and answers, as JSON.
+//! Encrypted payloads of requests and responses, as JSON.
 //!
 //! ```text
 //! request  {"connection":{"integration":…,"host":…,"port":…,"database":…,"ssl_mode":…,
 //!           "ca_certificate":…,"admin_username":…,"admin_password":…},
 //!           "group":…,"username":…,"password":…,"level":…,"identity":…}
-//! answer   {"identity":…,"sent_in_clear":…,"state":…}
+//! response {"identity":…,"sent_in_clear":…,"state":…}
 //! ```
 //!
 //! Fields that a step does not need are absent: `test` has only the connection, `lock` also the
-//! user name, `verify` also password and level. An answer may be an empty object. `state` is sent
+//! user name, `verify` also password and level. A response may be an empty object. `state` is sent
 //! with an error, the other fields with `ok` of `apply`.
 
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ impl<'a> Asked<'a> {
 }
 
 impl Told {
-    /// Converts the answer into a result. An answer with an unknown outcome or invalid fields is
+    /// Converts the response into a result. A response with an unknown outcome or invalid fields is
     /// [`Fault::Protocol`].
     pub fn result(&self) -> Result<Applied, TargetError> {
         let answered: Answered =

@@ -1,4 +1,4 @@
-//! Generic credentials of any issuer, and tokens of this project.
+//! Generic credentials of any issuer, and tokens of this service.
 
 use super::super::look;
 use super::Form::{Token, Written};

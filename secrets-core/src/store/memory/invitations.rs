@@ -109,7 +109,7 @@ impl State {
         })
     }
 
-    /// Returns the stored invitation if it was sent this number of times; otherwise it is stale.
+    /// Returns the stored invitation. Fails with `Stale` if it was not sent this number of times.
     fn with_sendings(
         &self,
         invitation: &InvitationRecord,

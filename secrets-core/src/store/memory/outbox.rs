@@ -75,7 +75,7 @@ impl OutboxWrites for Session<Pending> {
 }
 
 impl State {
-    /// Returns the stored delivery if it has this number of attempts; otherwise it is stale.
+    /// Returns the stored delivery. Fails with `Stale` if it does not have this number of attempts.
     fn with_attempts(
         &self,
         delivery: &DeliveryRecord,

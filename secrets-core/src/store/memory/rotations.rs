@@ -267,7 +267,7 @@ impl RotationWrites for Session<Pending> {
 
 const GONE: StoreError = StoreError::Stale(Subject::Rotation);
 
-/// A rotation has at most one open attempt, and each attempt number is unique.
+/// Error for a second open attempt of a rotation, or a repeated attempt number.
 const TAKEN: StoreError = StoreError::Duplicate(Subject::Rotation);
 
 impl State {

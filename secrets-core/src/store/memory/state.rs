@@ -143,7 +143,7 @@ pub(super) fn owned<V: Clone>(row: &Arc<V>) -> V {
     V::clone(row)
 }
 
-/// Returns the rows for which `stays` is true.
+/// Returns the rows for which `stays` returns true.
 pub(super) fn kept<K: Clone + Ord, V>(
     table: &Table<K, V>,
     stays: impl Fn(&V) -> bool,

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
-/// Append only: never change a migration that has run somewhere, because databases store its
-/// checksum.
+/// All migrations, in order. Append only: never change a migration that has run somewhere, because
+/// databases store its checksum.
 const HISTORY: &[(&str, &str)] = &[
     ("instance", include_str!("../../../migrations/0001_instance.sql")),
     ("users and teams", include_str!("../../../migrations/0002_users_and_teams.sql")),

@@ -13,14 +13,15 @@ use crate::store::StoreResult;
 
 type Db = sqlx::Sqlite;
 
-/// The lock file.
+/// Resource to keep open together with the connections: the lock file.
 type StoreGuard = File;
 
 /// Takes the write lock at the start, so that no transaction fails later because it cannot get the
 /// lock.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 
-/// A file has no clock; the statement only checks that the database can be read.
+/// Query that checks that the database can be read. It returns no time, because SQLite has no
+/// server clock.
 const CLOCK: &str = "SELECT (SELECT NULL FROM instance)";
 
 /// Maximum number of read connections, besides the single write connection.
@@ -29,8 +30,8 @@ const MAX_READERS: u32 = 4;
 /// Timeout for acquiring a connection or a database lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `CROSS JOIN`, because SQLite keeps its join order: a plain join scans all secrets to find those
-/// of a few links.
+/// `FROM` clause for the secrets of a chain. With `CROSS JOIN`, SQLite keeps this join order; a
+/// plain join would scan all secrets to find those of a few links.
 macro_rules! secrets_of_chain {
     ($condition:literal) => {
         concat!("FROM chain c CROSS JOIN secrets s WHERE s.environment_id = c.id ", $condition)

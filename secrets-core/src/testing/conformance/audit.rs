@@ -254,8 +254,8 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
     entries.iter().map(|entry| entry.action.as_str()).collect()
 }
 
-/// Forgetting a user removes name and address from that user's entries, but keeps the ID and the
-/// action. Other entries are unchanged.
+/// Anonymizing a user removes name and e-mail address from that user's entries, but keeps the ID
+/// and the action. Other entries are unchanged.
 pub async fn a_forgotten_actor_loses_name_and_address(store: &dyn Store) {
     let world = World::build(store).await;
     let by = |actor_type: &str, actor: UserId, second| AuditRecord {

@@ -127,7 +127,7 @@ pub async fn an_entry_gets_one_place(store: &dyn Store) {
     }
 }
 
-/// More entries can be sealed at once than fit into one statement.
+/// More entries can be sealed in one call than fit into one statement.
 pub async fn thousands_of_entries_get_their_places(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 2_500).await;

@@ -155,7 +155,7 @@ pub async fn a_session_ends_once(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.cli_session(&session.mac).await.unwrap(), None);
 }
 
-/// All sessions of a user are deleted at once, and no others.
+/// All sessions of a user are deleted in one call, and no others.
 pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
     let world = World::build(store).await;
     let other = session(&world.member, 0);

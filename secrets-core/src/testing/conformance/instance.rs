@@ -1,4 +1,4 @@
-//! Rules for the rows of the installation itself.
+//! Rules for the rows of the instance itself.
 
 use std::slice::from_ref;
 
@@ -10,7 +10,7 @@ use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, user,
 };
 
-/// An empty store has no installation, no user data and no secrets.
+/// An empty store has no instance record, no other data and no secrets.
 pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
     let mut seen = read(store).await;
 
@@ -20,7 +20,7 @@ pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
     assert!(seen.sample(SecretId::draw(at(0))).await.unwrap().is_none());
 }
 
-/// The installation is stored with its keys, one per purpose, with the largest numbers.
+/// The instance record is stored with its keys, one per purpose, with the largest numbers.
 pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
     let (instance, keys) = installation();
     let mut tx = begin(store).await;
@@ -32,7 +32,7 @@ pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
     assert_eq!(all_of_keys(&found_keys), all_of_keys(&keys));
 }
 
-/// A store has one installation: a second one is refused, and the first stays unchanged.
+/// A store has one instance record: a second one is refused, and the first stays unchanged.
 pub async fn there_is_one_installation(store: &dyn Store) {
     let ((first, keys), (second, other_keys)) = (installation(), installation());
     let mut tx = begin(store).await;
@@ -48,7 +48,7 @@ pub async fn there_is_one_installation(store: &dyn Store) {
     assert_eq!(found_keys.len(), keys.len());
 }
 
-/// An installation alone does not count as user data.
+/// `has_data` returns false if only the instance record exists.
 pub async fn an_installation_alone_is_no_data(store: &dyn Store) {
     let (instance, keys) = installation();
     let mut tx = begin(store).await;
@@ -57,7 +57,7 @@ pub async fn an_installation_alone_is_no_data(store: &dyn Store) {
     assert!(!committed(store, tx).await.has_data().await.unwrap());
 }
 
-/// A single user counts as user data.
+/// `has_data` returns true as soon as one user exists.
 pub async fn one_person_is_data(store: &dyn Store) {
     let mut tx = begin(store).await;
 
@@ -67,7 +67,7 @@ pub async fn one_person_is_data(store: &dyn Store) {
     assert!(committed(store, tx).await.has_data().await.unwrap());
 }
 
-/// A deleted project still counts as user data.
+/// `has_data` still returns true if the only project is deleted.
 pub async fn a_deleted_project_leaves_data(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -135,7 +135,7 @@ pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
     assert_eq!(sample.key, Some(key));
 }
 
-/// Returns an installation with a key for every purpose.
+/// Returns an instance with a key for every purpose.
 pub(super) fn installation() -> (InstanceRecord, Vec<InstanceKeyRecord>) {
     let instance = InstanceRecord {
         id: InstanceId::draw(at(0)),

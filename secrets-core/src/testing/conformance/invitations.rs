@@ -66,7 +66,7 @@ pub async fn an_address_is_invited_to_a_team_once(store: &dyn Store) {
     assert_eq!(found.len(), 2);
 }
 
-/// Token hashes of invitations are unique.
+/// Token MACs of invitations are unique.
 pub async fn an_invitation_hash_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");

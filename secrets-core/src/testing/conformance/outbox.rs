@@ -102,7 +102,7 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(5), 10).await.unwrap(), [later]);
 }
 
-/// Deliveries that are due soon become due at once; those postponed for longer do not.
+/// Deliveries that are due soon become due immediately; those postponed for longer do not.
 pub async fn deliveries_are_hastened(store: &dyn Store) {
     let [due, soon, late] = [at(0), at(120), at(121)].map(delivery);
     let mut tx = begin(store).await;

@@ -170,7 +170,7 @@ pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(succeeded, 1);
 }
 
-/// Only one of two concurrent attempts to create the installation succeeds.
+/// Only one of two concurrent attempts to create the instance succeeds.
 pub async fn one_of_many_founds_the_installation(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 8, |store, _| async move {
         let (founded, keys) = instance::installation();

@@ -24,7 +24,8 @@ pub async fn what_is_due_is_work(store: &dyn Store) {
     assert_eq!(seen.due_rotations(at(99), 2).await.unwrap(), [early.id, late.id]);
 }
 
-/// Rotations of a deleted project are listed too, because their logins may have to be locked.
+/// Rotations of a deleted project are listed too, because their database logins may have to be
+/// disabled.
 pub async fn the_rotations_of_a_deleted_project_are_work(store: &dyn Store) {
     let world = World::build(store).await;
     let held = due(&world, "orders", at(0));
@@ -129,7 +130,7 @@ pub async fn a_lease_that_was_lost_holds_nothing(store: &dyn Store) {
     assert_stale(tx.extend_lease(&held).await, Subject::Rotation);
 }
 
-/// All leases can be ended at once, for a store that only one process uses.
+/// All leases can be ended in one call, for a store that only one process uses.
 pub async fn all_leases_end_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let all = ["a", "b", "c"].map(|name| due(&world, name, at(0)));

@@ -148,8 +148,8 @@ pub async fn a_key_is_written_by_one_rotation(store: &dyn Store) {
     assert_eq!(seen.rotations(world.staging.id).await.unwrap(), [first, second]);
 }
 
-/// Managed keys are those of the given keys that a rotation of the environment writes, each once
-/// and in order.
+/// `managed_keys` returns the given keys that a rotation of the environment writes, each once and
+/// in order.
 pub async fn managed_keys_are_told(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -222,7 +222,7 @@ pub async fn a_rotation_needs_an_environment(store: &dyn Store) {
     assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
 }
 
-/// The rotations of a team are those of its projects that are not deleted.
+/// `count_rotations` leaves out rotations of deleted projects and of other teams.
 pub async fn the_rotations_of_a_team_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = project(&world.team, "gone");

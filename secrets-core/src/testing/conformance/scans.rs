@@ -182,8 +182,8 @@ pub async fn a_deleted_scan_is_gone_with_its_findings(store: &dyn Store) {
     assert_eq!(seen.findings(kept.id).await.unwrap(), [held]);
 }
 
-/// A team's mark on a fingerprint belongs to that team, is replaced by its next mark, and outlives
-/// scans.
+/// The status that a team saves for a fingerprint belongs to that team, is replaced by the next
+/// one, and outlives scans.
 pub async fn what_a_team_says_of_a_fingerprint_lasts(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, other) = (world.team.id, world.other_team.id);
@@ -205,7 +205,7 @@ pub async fn what_a_team_says_of_a_fingerprint_lasts(store: &dyn Store) {
     assert_eq!(seen.marks(team, &[]).await.unwrap(), []);
 }
 
-/// A removed mark is not found.
+/// A saved status that was removed is not found.
 pub async fn a_mark_can_be_taken_back(store: &dyn Store) {
     let world = World::build(store).await;
     let fingerprint = Fingerprint(random());

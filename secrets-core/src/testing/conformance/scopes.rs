@@ -25,7 +25,7 @@ pub async fn people_see_every_link_in_scope(store: &dyn Store) {
     }
 }
 
-/// A user outside the team, known or not, is a stranger.
+/// A user who is not a member of the team, known or not, has no relation to its projects.
 pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;

@@ -1,4 +1,4 @@
-//! Rules for secrets and their replaced versions.
+//! Rules for secrets and their previous versions.
 
 use std::slice::from_ref;
 
@@ -163,7 +163,7 @@ pub async fn inserting_no_secrets_does_nothing(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.count_secrets(world.production.id).await.unwrap(), 0);
 }
 
-/// A thousand secrets can be inserted and loaded at once.
+/// A thousand secrets can be inserted and loaded in one call.
 pub async fn a_thousand_secrets_go_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let many: Vec<_> =

@@ -302,7 +302,7 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     tx.commit().await.unwrap();
 }
 
-/// Deleting a team also deletes its deleted projects and the previous hashes of its tokens.
+/// Deleting a team also deletes its deleted projects and the previous MACs of its tokens.
 pub async fn a_deleted_team_takes_deleted_projects_and_old_hashes_along(store: &dyn Store) {
     let world = World::build(store).await;
     let previous = PreviousToken { mac: TokenMac([7; 32]), until: at(99) };

@@ -6,7 +6,7 @@ use crate::model::Subject;
 use crate::store::{NewCredential, PreviousToken, Store, TokenRecord, TokenScope, TokenUse};
 use crate::testing::fixtures::{World, at, environment, project, project_key, team, token};
 
-/// A token is found by its hash and by its ID, with all its fields.
+/// A token is found by its MAC and by its ID, with all its fields.
 pub async fn a_token_is_found_by_hash_and_by_id(store: &dyn Store) {
     let world = World::build(store).await;
     let full = TokenRecord {
@@ -35,7 +35,7 @@ pub async fn a_token_is_found_by_hash_and_by_id(store: &dyn Store) {
     assert_eq!(seen.token(bare.id).await.unwrap(), Some(bare));
 }
 
-/// A token with an unknown hash or ID is not found, nor is one that almost matches.
+/// A token with an unknown MAC or ID is not found, nor is one that almost matches.
 pub async fn an_unknown_token_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let known = token(&world.team, &world.owner);
@@ -85,7 +85,7 @@ pub async fn what_a_token_may_is_kept_bit_by_bit(store: &dyn Store) {
     }
 }
 
-/// Token hashes are unique; a refused insert leaves no trace.
+/// Token MACs are unique; a refused insert leaves no trace.
 pub async fn a_token_hash_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = token(&world.team, &world.owner);
@@ -222,7 +222,7 @@ pub async fn a_deleted_token_is_gone_with_its_scope(store: &dyn Store) {
     assert_eq!(seen.tokens(&[world.team.id]).await.unwrap(), [(kept, scope)]);
 }
 
-/// A token can be inserted again under the ID of a deleted token, with a new hash.
+/// A token can be inserted again under the ID of a deleted token, with a new MAC.
 pub async fn a_deleted_token_can_be_kept_again(store: &dyn Store) {
     let world = World::build(store).await;
     let first = token(&world.team, &world.owner);
@@ -298,7 +298,7 @@ fn rotation(mac: TokenMac, until: Option<i64>) -> NewCredential {
     NewCredential { mac, prefix, previous_until: until.map(at), now: at(60) }
 }
 
-/// A rotated token is found by its new and its previous hash; its other fields stay unchanged.
+/// A rotated token is found by its new and its previous MAC; its other fields stay unchanged.
 pub async fn a_rotated_token_is_found_by_both_hashes(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -322,7 +322,7 @@ pub async fn a_rotated_token_is_found_by_both_hashes(store: &dyn Store) {
     assert_eq!(seen.token(old.id).await.unwrap(), Some(rotated));
 }
 
-/// A token rotated without a grace period is found by its new hash only.
+/// A token rotated without a grace period is found by its new MAC only.
 pub async fn a_rotation_without_grace_leaves_one_hash(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -337,7 +337,7 @@ pub async fn a_rotation_without_grace_leaves_one_hash(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&mac).await.unwrap().unwrap().previous, None);
 }
 
-/// A second rotation keeps the hash of the first as the previous one, and drops the oldest.
+/// A second rotation keeps the MAC of the first as the previous one, and drops the oldest.
 pub async fn a_rotation_replaces_what_is_kept_at_that_moment(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -355,7 +355,7 @@ pub async fn a_rotation_replaces_what_is_kept_at_that_moment(store: &dyn Store) 
     assert_eq!(found.previous, Some(PreviousToken { mac: second, until: at(99) }));
 }
 
-/// A deleted token is found by neither hash, and cannot be rotated.
+/// A deleted token is found by neither MAC, and cannot be rotated.
 pub async fn a_previous_hash_goes_with_its_token(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -372,8 +372,7 @@ pub async fn a_previous_hash_goes_with_its_token(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&mac).await.unwrap(), None);
 }
 
-/// A use is recorded unless one was recorded less than a minute before. A use of a deleted token is
-/// not recorded.
+/// A use is recorded unless one was recorded less than a minute before, or the token is deleted.
 pub async fn a_use_is_kept_unless_one_stands(store: &dyn Store) {
     let world = World::build(store).await;
     let used = token(&world.team, &world.owner);

@@ -12,7 +12,7 @@ use crate::testing::fixtures::{
     user,
 };
 
-/// A running store answers a ping.
+/// A running store responds to a ping.
 pub async fn a_store_answers_when_asked(store: &dyn Store) {
     store.ping().await.unwrap();
 }

@@ -187,8 +187,8 @@ fn told() -> UserRecord {
     }
 }
 
-/// Forgetting a user removes all personal data but keeps the row and references to it; issuer and
-/// subject become free.
+/// Erasing a user removes all personal data but keeps the row and references to it; issuer and
+/// subject can be used by a new user.
 pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -210,7 +210,7 @@ pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) 
     tx.commit().await.unwrap();
 }
 
-/// A user who was read before being forgotten cannot be written back.
+/// A user record that was read before the user was erased cannot be written back.
 pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -222,7 +222,7 @@ pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
     assert_eq!(left.email, "");
 }
 
-/// A user can be locked, more than once in a transaction; a forgotten user cannot.
+/// A user's row can be locked, more than once in a transaction; an erased user's row cannot.
 pub async fn whoever_is_forgotten_cannot_be_held(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;

@@ -1,4 +1,4 @@
-//! Rules for replacing a secret's value, and for its earlier versions.
+//! Rules for replacing a secret's value, and for its previous versions.
 
 use std::slice::from_ref;
 
@@ -32,7 +32,7 @@ pub async fn the_next_version_takes_the_place(store: &dyn Store) {
     assert_eq!(found.unwrap(), [second]);
 }
 
-/// The earlier version is stored exactly as it was, with the time of its replacement.
+/// The previous version is stored exactly as it was, with the time of its replacement.
 pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     let world = World::build(store).await;
     let first = SecretRecord {
@@ -56,7 +56,7 @@ pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     assert_eq!(found, [replaced(&second, &third), replaced(&first, &second)]);
 }
 
-/// A secret that was never replaced has no earlier versions, nor has an unknown secret.
+/// A secret that was never replaced has no previous versions, nor has an unknown secret.
 pub async fn a_first_version_has_replaced_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let only = secret(&world.production, "KEY");
@@ -173,7 +173,7 @@ pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
     assert_eq!(seen.secret_versions(gone.id, u32::MAX, u32::MAX).await.unwrap(), []);
 }
 
-/// The kind of change is stored, in the current version and in a replaced one.
+/// The kind of change is stored, in the current version and in a previous one.
 pub async fn every_change_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = Vec::new();

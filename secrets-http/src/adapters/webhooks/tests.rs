@@ -47,7 +47,7 @@ fn request(url: String) -> WebhookRequest {
     WebhookRequest { url: url.try_into().unwrap(), headers, body: "{}".to_owned() }
 }
 
-/// Starts a server that answers its first request with these bytes, followed by endless data if
+/// Starts a server that responds to its first request with these bytes, followed by endless data if
 /// `endless`. Returns its port, and the request it received.
 async fn server(answer: Vec<u8>, endless: bool) -> (u16, tokio::task::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -137,7 +137,7 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
 }
 
 /// Opens the service over a store that only this process uses: takes over the deliveries and
-/// rotations of an earlier process at once.
+/// rotations of an earlier process immediately.
 pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
     let service = service(ports, options).await?;
     let taken_over = workers::take_over(service.engine()).await;

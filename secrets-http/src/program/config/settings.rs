@@ -60,7 +60,7 @@ pub struct Dev {
 pub struct DevToken {
     /// Directory with the signing key.
     pub data_dir: PathBuf,
-    /// Email address of the user.
+    /// E-mail address of the user.
     pub email: String,
 }
 

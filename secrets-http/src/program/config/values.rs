@@ -134,7 +134,7 @@ pub(super) fn emails(text: &str) -> Result<Vec<String>, Rule> {
     emails.collect::<Result<_, _>>().map_err(|_| rule)
 }
 
-/// Checks only the basic form of an email address, not whether the address exists.
+/// Checks only the basic form of an e-mail address, not whether the address exists.
 pub(super) fn email(text: &str) -> Result<String, Rule> {
     match text.split_once('@') {
         Some((name, host)) if !name.is_empty() && !host.is_empty() && !text.contains(' ') => {

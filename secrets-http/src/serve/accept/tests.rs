@@ -28,7 +28,7 @@ fn short() -> AcceptOptions {
     }
 }
 
-/// Test server that answers every path, and a few paths specially.
+/// Test server that responds to every path, and to a few paths specially.
 struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,

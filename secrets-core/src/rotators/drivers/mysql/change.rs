@@ -1,9 +1,9 @@
 //! Changes to users of MySQL and MariaDB.
 //!
 //! User management statements are not transactional here, so their order provides safety: a user is
-//! created locked, is granted the privileges, and is given the password and unlocked in one last
-//! statement. Privileges are granted to the user directly: roles would have to be activated in
-//! every session, with different statements on MySQL and MariaDB.
+//! created with its login disabled (`ACCOUNT LOCK`), is granted the privileges, and gets the
+//! password and the login in one last statement. Privileges are granted to the user directly: roles
+//! would have to be activated in every session, with different statements on MySQL and MariaDB.
 //!
 //! Attempts are ordered by a named lock that the connection holds until it ends, and on MySQL
 //! 8.0.21 and later by a fencing token in the user's attributes, which the last statement sets
@@ -45,7 +45,7 @@ pub(super) async fn apply(
         let create =
             format!("CREATE USER IF NOT EXISTS {user} {clause} ACCOUNT LOCK{fence_attribute}");
         session.run(&Zeroizing::new(create)).await?;
-        // A user that exists but is not visible may belong to someone else.
+        // The administrator cannot see this user, so it may not belong to a rotation.
         if session.server.has_attributes() && !exists(session, fence, &apply.login.username).await?
         {
             return Err(Fault::Privilege.into());

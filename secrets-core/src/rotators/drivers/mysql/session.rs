@@ -65,7 +65,7 @@ impl Session {
         Ok(row.into_iter().next().flatten())
     }
 
-    /// Runs the statement that makes the change effective. Without an answer, the outcome is
+    /// Runs the statement that makes the change effective. Without a response, the outcome is
     /// unknown.
     pub(super) async fn commit(&mut self, statement: &str) -> Result<(), TargetError> {
         failpoint::reached("K3").await;

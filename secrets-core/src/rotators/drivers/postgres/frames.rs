@@ -25,7 +25,7 @@ const MAX_ITERATIONS: u64 = 100_000;
 /// Tag of authentication messages.
 const AUTHENTICATION: u8 = b'R';
 
-/// Trust in a server, which decides the authentication requests that are permitted.
+/// Trust level of a server. Determines which authentication requests the client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trust {
     /// Verified by a certificate. The server may ask for any proof, for the password itself, or for
@@ -36,7 +36,8 @@ pub(super) enum Trust {
     Bound,
     /// No TLS, permitted by the operator. The server may ask for a proof, or for nothing.
     Plain,
-    /// The server asked for no authentication before, and must do so again.
+    /// The server required no authentication on the first try of this login; on the second try any
+    /// authentication request is an error.
     Open,
 }
 
@@ -177,7 +178,7 @@ impl Frames {
         }
     }
 
-    /// Returns the fault for an unverified server. With TLS, a trusted certificate would help;
+    /// Returns the error for an unverified server. With TLS, a trusted certificate would help;
     /// without TLS, nothing would.
     fn unproven(&self) -> Fault {
         if self.trust == Trust::Bound { Fault::TlsUntrusted } else { Fault::Protocol }

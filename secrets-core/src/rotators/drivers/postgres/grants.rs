@@ -47,7 +47,7 @@ const DEFAULTS: &str = "SELECT d.defaclobjtype::text, a.privilege_type \
     WHERE d.defaclrole = (SELECT oid FROM pg_roles WHERE rolname = current_user) AND d.defaclnamespace = 0 \
       AND a.grantee = g.oid AND g.rolname = $1";
 
-/// Query for the current database name, and if the group may connect to it.
+/// Query for the current database name and whether the group may connect to it.
 const DATABASE: &str = "SELECT current_database()::text, \
     has_database_privilege(g.oid, current_database(), 'CONNECT') \
     FROM pg_roles g WHERE g.rolname = $1";

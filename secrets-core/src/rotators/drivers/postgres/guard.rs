@@ -87,7 +87,8 @@ impl TlsStream for Guard {
     }
 }
 
-/// TLS connector for the driver that does nothing: the TLS handshake, if any, is already done.
+/// TLS connector for the driver. It does nothing, because the TLS handshake, if any, is already
+/// done.
 pub(super) struct Agreed;
 
 impl TlsConnect<Guard> for Agreed {

@@ -10,8 +10,9 @@ use crate::rotators::drivers::Who;
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
 
-/// Query with three results: the server version is supported; the server is a standby; the
-/// administrator may create roles and grant all privileges that are not granted to everyone.
+/// Query that returns one row of three Booleans: the server version is supported; the server is a
+/// standby; the administrator may create roles and grant all privileges that are not granted to
+/// everyone.
 const ADMINISTRATOR: &str = "SELECT \
     current_setting('server_version_num')::int >= 110000, \
     pg_is_in_recovery(), \
@@ -27,9 +28,9 @@ const ADMINISTRATOR: &str = "SELECT \
                 AND NOT has_table_privilege('public', c.oid, 'SELECT') \
                 AND NOT has_table_privilege(c.oid, 'SELECT WITH GRANT OPTION'))))";
 
-/// Query with four results: the session user; there is no table, or at least one with all
-/// privileges in `$1`; there is a schema in which the user may create objects; a write privilege
-/// was granted.
+/// Query that returns one row of four columns: the session user, and three Booleans: there is no
+/// table, or at least one on which the user has all privileges in `$1`; there is a schema in which
+/// the user may create objects; the user has a write privilege.
 const USER: &str = "WITH t AS (SELECT c.oid, c.relacl, c.relowner FROM pg_class c, pg_namespace n \
       WHERE c.relnamespace = n.oid AND c.relkind IN ('r', 'p') \
         AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema') \

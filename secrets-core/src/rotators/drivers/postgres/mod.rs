@@ -33,7 +33,7 @@ pub struct PostgresRotator {
 }
 
 impl PostgresRotator {
-    /// Creates a rotator that connects through the given gate.
+    /// Creates a rotator that connects through the given dialer.
     #[must_use]
     pub fn new(gate: Arc<Dialer>) -> Self {
         Self::with_deadlines(gate, Deadlines::default())

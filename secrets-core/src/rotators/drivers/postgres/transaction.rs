@@ -91,7 +91,7 @@ impl<'a> Transaction<'a> {
         Ok(outcome)
     }
 
-    /// Commits the transaction. Without an answer, the outcome is unknown.
+    /// Commits the transaction. Without a response, the outcome is unknown.
     pub(super) async fn commit(self) -> Result<(), TargetError> {
         failpoint::reached("K3").await;
         let answer = async {

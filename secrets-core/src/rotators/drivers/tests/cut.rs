@@ -10,7 +10,7 @@ use crate::model::rotations::{PermissionLevel, SslMode};
 use crate::ports::rotator::{Fault, Target};
 
 /// Starts a proxy that cuts the connection when the client sends `word`: before the server receives
-/// it, or before the client receives the answer.
+/// it, or before the client receives the response.
 async fn cut_at(port: u16, word: &'static [u8], is_heard: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let between = listener.local_addr().unwrap().port();

@@ -39,7 +39,7 @@ impl Resolver for Here {
     }
 }
 
-/// Creates a gate that permits connections to this machine.
+/// Creates a dialer that permits connections to this machine.
 pub(super) fn gate() -> Arc<Dialer> {
     Arc::new(Dialer::with_resolver(EgressPolicy::parse("127.0.0.0/8").unwrap(), Arc::new(Here)))
 }

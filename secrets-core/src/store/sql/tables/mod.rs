@@ -173,7 +173,8 @@ struct Session<C>(C);
 type Reader = PoolConnection<Db>;
 type Transaction = sqlx::Transaction<'static, Db>;
 
-/// Access to a connection: implemented by both of the above, so that read methods are written once.
+/// Access to a connection: implemented by both kinds of connection in [`Session`], so that read
+/// methods are written once.
 trait Connected: DerefMut<Target = Connection> + Send {}
 
 impl Connected for Reader {}

@@ -231,7 +231,8 @@ const PURGE_SCANS: &str = "DELETE FROM scans WHERE project_id = $1";
 
 const PURGE_ENVIRONMENTS: &str = "DELETE FROM environments WHERE project_id = $1";
 
-/// Runs last, because a project is listed for purging as long as it has a key.
+/// Deletes the keys of a purged project. Runs last, because a project is listed for purging as long
+/// as it has a key.
 const PURGE_KEYS: &str = "DELETE FROM project_keys WHERE project_id = $1";
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {

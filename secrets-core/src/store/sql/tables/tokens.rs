@@ -143,7 +143,7 @@ impl TokenWrites for Session<Transaction> {
     }
 
     async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()> {
-        // The stored hash becomes the previous one, not a hash that was read before.
+        // The stored MAC becomes the previous one, not a MAC that was read before.
         let statement = sqlx::query(
             "UPDATE tokens SET
                  previous_mac = CASE WHEN $4 THEN mac END, previous_until = $5, mac = $2,

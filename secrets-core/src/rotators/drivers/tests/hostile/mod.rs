@@ -49,7 +49,7 @@ enum Step {
     Wait,
 }
 
-/// A server script and the expected fault. The server closes the connection after the script.
+/// A server script and the expected error. The server closes the connection after the script.
 struct Case {
     name: &'static str,
     mode: SslMode,
