@@ -65,7 +65,7 @@ async fn what_was_sent_is_done_and_what_was_not_is_not() {
             Integration::Postgresql => Box::new(PostgresRotator::new(Arc::clone(&gate))),
             Integration::Mysql => Box::new(MySqlRotator::new(Arc::clone(&gate))),
         };
-        for (name, is_done) in [("K3", false), ("K4", true)] {
+        for (name, is_done) in [("in-transaction", false), ("before-commit-answer", true)] {
             let apply = apply();
             failpoint::arm(name, |_| {
                 REACHED.notify_one();

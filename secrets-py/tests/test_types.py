@@ -57,7 +57,7 @@ def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProces
 def test_the_faces_are_those_of_the_interface(tmp_path: Path) -> None:
     document = run(TARGET / "debug/secrets-http", "openapi").stdout
     made = subprocess.run(
-        [sys.executable, ROOT / "tests/tools/faces.py", "--python", tmp_path],
+        [sys.executable, ROOT / "secrets-py/generate/operations.py", "--python", tmp_path],
         input=document, capture_output=True, text=True,
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
@@ -66,7 +66,7 @@ def test_the_faces_are_those_of_the_interface(tmp_path: Path) -> None:
     assert len(files) == 4
     for file in files:
         same = (tmp_path / file).read_text() == (PACKAGE / file).read_text()
-        assert same, f"{file} is old: secrets-http openapi | tests/tools/faces.py --python {PACKAGE}"
+        assert same, f"{file} is old: secrets-http openapi | secrets-py/generate/operations.py --python {PACKAGE}"
 
 
 def test_the_stubs_are_those_of_the_module() -> None:

@@ -1,4 +1,4 @@
-// Made by tests/tools/faces.py from the document of the interface; not edited by hand.
+// Made by secrets-py/generate/operations.py from the document of the interface; not edited by hand.
 
 /** A person's account. */
 export interface Account {

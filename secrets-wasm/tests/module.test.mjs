@@ -124,11 +124,11 @@ test("a version that is a number and no BigInt is refused, since it may have bee
 test("the declarations are made of the document of the interface", () => {
   const made = join(installed, "operations.d.ts");
   const document = execFileSync(program, ["openapi"], { maxBuffer: 1e8 });
-  execFileSync("python3", [join(root, "tests/tools/faces.py"), "--typescript", made], { input: document });
+  execFileSync("python3", [join(root, "secrets-py/generate/operations.py"), "--typescript", made], { input: document });
 
   const same = readFileSync(made, "utf8") === readFileSync(join(packed, "operations.d.ts"), "utf8");
 
-  assert.ok(same, "js/operations.d.ts is old: secrets-http openapi | tests/tools/faces.py --typescript secrets-wasm/js/operations.d.ts");
+  assert.ok(same, "js/operations.d.ts is old: secrets-http openapi | secrets-py/generate/operations.py --typescript secrets-wasm/js/operations.d.ts");
 });
 
 test("the declarations are those of what is there, as TypeScript reads them strictly", () => {

@@ -3,6 +3,7 @@
 //! All other modules depend on this one; it depends on none of them.
 
 pub mod clock;
+#[doc(hidden)]
 pub mod document;
 pub mod error;
 pub mod ids;
@@ -10,6 +11,7 @@ pub(crate) mod kinds;
 pub mod links;
 pub(crate) mod lock;
 pub mod names;
+#[doc(hidden)]
 pub mod object;
 pub mod path;
 pub mod plan;

@@ -43,7 +43,7 @@ use crate::rotations::webhooks::{
     CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks, Redeliver, TestWebhook,
 };
 use crate::rotations::{
-    CreateRotation, GetRotation, ListRotations, ReadRotationHistory, RemoveRotation, RotateNow,
+    CreateRotation, DeleteRotation, GetRotation, ListRotations, ReadRotationHistory, RotateNow,
     TestConnection, TestRotation, UpdateRotation,
 };
 use crate::scans::{CreateScan, DeleteScan, GetScan, ListScans, UpdateFinding};
@@ -208,7 +208,7 @@ operations! { |input, engine|
         name: input.text("rotation")?,
         change: input.rest()?,
     }
-    RemoveRotation {
+    DeleteRotation {
         at: input.environment()?,
         name: input.text("rotation")?,
         revoke: input.flag("revoke")?.unwrap_or_default(),

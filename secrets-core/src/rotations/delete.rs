@@ -16,7 +16,7 @@ use crate::secrets::writing::lock_environment;
 /// Deletes a rotation with its history and webhooks. The users in the database remain, and the
 /// secrets remain as ordinary secrets.
 #[derive(Debug)]
-pub struct DeleteRotation {
+pub struct ConcludeDeletion {
     /// Environment.
     pub at: EnvironmentPath,
     /// Rotation name.
@@ -24,9 +24,9 @@ pub struct DeleteRotation {
 }
 
 /// First step of a revocation: deletes the rotation's secrets and disables the rotation.
-/// [`RemoveRotation`] also performs the following steps.
+/// [`DeleteRotation`] also performs the following steps.
 #[derive(Debug)]
-pub struct BeginRevocation {
+pub struct PlanRevocation {
     /// Environment.
     pub at: EnvironmentPath,
     /// Rotation name.
@@ -34,9 +34,9 @@ pub struct BeginRevocation {
 }
 
 /// Task that deletes a rotation. With `revoke`, it also deletes the secrets and disables the logins
-/// of the database users; otherwise it performs [`DeleteRotation`].
+/// of the database users; otherwise it performs [`ConcludeDeletion`].
 #[derive(Debug)]
-pub struct RemoveRotation {
+pub struct DeleteRotation {
     /// Environment.
     pub at: EnvironmentPath,
     /// Rotation name.
@@ -47,7 +47,7 @@ pub struct RemoveRotation {
 
 /// A rotation whose database logins are to be disabled.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct StartedRevocation {
+pub struct PlannedRevocation {
     /// Rotation ID.
     pub rotation: RotationId,
 }
@@ -58,7 +58,7 @@ const REVOKING: (&str, &str) = (
     "its secrets were deleted, but the logins of its database users may not all be disabled yet: delete it again",
 );
 
-impl Operation for DeleteRotation {
+impl Operation for ConcludeDeletion {
     const NAME: &'static str = "rotation.delete";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("rotation.deleted");
@@ -80,14 +80,14 @@ impl Operation for DeleteRotation {
     }
 }
 
-impl Operation for BeginRevocation {
+impl Operation for PlanRevocation {
     const NAME: &'static str = "rotation.revoke";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("rotation.revoked");
     type Access = Write;
-    type Output = StartedRevocation;
+    type Output = PlannedRevocation;
 
-    async fn run(self, cx: &mut Context<'_, Write>) -> Result<StartedRevocation> {
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<PlannedRevocation> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         lock_environment(cx, &scope).await?;
         let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
@@ -109,13 +109,13 @@ impl Operation for BeginRevocation {
             .await
             .map_err(|error| error.or_not_found(Subject::Rotation))?;
         cx.set_resource("rotation", id.uuid(), rotation.name.as_str());
-        Ok(StartedRevocation { rotation: id })
+        Ok(PlannedRevocation { rotation: id })
     }
 }
 
-impl Task for RemoveRotation {
-    const NAME: &'static str = <DeleteRotation as Operation>::NAME;
-    const CALLERS: Callers = <DeleteRotation as Operation>::CALLERS;
+impl Task for DeleteRotation {
+    const NAME: &'static str = <ConcludeDeletion as Operation>::NAME;
+    const CALLERS: Callers = <ConcludeDeletion as Operation>::CALLERS;
     type Output = ();
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<()> {
@@ -123,7 +123,7 @@ impl Task for RemoveRotation {
         if revoke {
             return revoke_rotation(engine, caller, at, name).await;
         }
-        engine.perform(caller, DeleteRotation { at, name }).await
+        engine.perform(caller, ConcludeDeletion { at, name }).await
     }
 }
 
@@ -137,8 +137,8 @@ pub(super) async fn revoke_rotation(
 ) -> Result<()> {
     // Checked before anything is deleted.
     engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-    let begun = BeginRevocation { at: at.clone(), name: name.clone() };
+    let begun = PlanRevocation { at: at.clone(), name: name.clone() };
     let begun = engine.perform(caller, begun).await?;
     lock_users(engine, begun.rotation).await?;
-    engine.perform(caller, DeleteRotation { at, name }).await
+    engine.perform(caller, ConcludeDeletion { at, name }).await
 }

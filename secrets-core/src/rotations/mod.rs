@@ -25,16 +25,16 @@ pub mod webhooks;
 
 pub use connection::{Connection, ProxyConnection};
 pub use create::{CreateRotation, NewRotation};
-pub use delete::{BeginRevocation, DeleteRotation, RemoveRotation, StartedRevocation};
+pub use delete::{ConcludeDeletion, DeleteRotation, PlanRevocation, PlannedRevocation};
 pub use keys::SecretMapping;
 pub use list::{GetRotation, ListRotations, ReadRotationHistory};
 pub use machine::{Claim, RotationWorker, claim_rotations, end_rotation_leases, work};
 pub use model::{HistoryEntry, Rotation};
-pub use rotate::{BeginRotation, RotateNow, StartedRotation};
+pub use rotate::{PlanRotation, PlannedRotation, RotateNow};
 pub(crate) use sealing::{RotationContext, SealedField};
 pub use slots::{draw_password, group_role, slot_user};
 pub use test::{
-    Candidate, PrepareConnectionTest, PrepareRotationTest, PreparedTest, TestConnection,
-    TestResult, TestRotation,
+    Candidate, PlanConnectionTest, PlanRotationTest, PlannedTest, TestConnection, TestResult,
+    TestRotation,
 };
 pub use update::{RotationChange, UpdateRotation, WantedStatus};

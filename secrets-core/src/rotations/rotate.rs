@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Starts an attempt, or joins the one in progress, without waiting for its end. [`RotateNow`] also
 /// waits.
 #[derive(Debug)]
-pub struct BeginRotation {
+pub struct PlanRotation {
     /// Environment.
     pub at: EnvironmentPath,
     /// Rotation name.
@@ -40,21 +40,21 @@ pub struct RotateNow {
 
 /// An attempt in progress.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct StartedRotation {
+pub struct PlannedRotation {
     /// Rotation ID.
     pub rotation: RotationId,
     /// Attempt ID.
     pub attempt: AttemptId,
 }
 
-impl Operation for BeginRotation {
+impl Operation for PlanRotation {
     const NAME: &'static str = "rotation.rotate";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("rotation.started");
     type Access = Write;
-    type Output = StartedRotation;
+    type Output = PlannedRotation;
 
-    async fn run(self, cx: &mut Context<'_, Write>) -> Result<StartedRotation> {
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<PlannedRotation> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
         cx.tx().lock_rotation(id).await.map_err(|error| error.or_not_found(Subject::Rotation))?;
@@ -66,7 +66,7 @@ impl Operation for BeginRotation {
         if let Some(open) = cx.reads().open_attempt(id).await? {
             cx.add_detail("version", open.sequence);
             cx.add_detail("joined", true);
-            return Ok(StartedRotation { rotation: id, attempt: open.id });
+            return Ok(PlannedRotation { rotation: id, attempt: open.id });
         }
         let place = cx.reads().rotation_location(id).await?;
         let place = place.ok_or(Error::NotFound(Subject::Rotation))?;
@@ -77,13 +77,13 @@ impl Operation for BeginRotation {
         cx.tx().update_rotation(&rotation).await?;
         cx.add_detail("version", attempt.sequence);
         cx.add_detail("trigger_type", attempt.trigger.as_str());
-        Ok(StartedRotation { rotation: id, attempt: attempt.id })
+        Ok(PlannedRotation { rotation: id, attempt: attempt.id })
     }
 }
 
 impl Task for RotateNow {
-    const NAME: &'static str = <BeginRotation as Operation>::NAME;
-    const CALLERS: Callers = <BeginRotation as Operation>::CALLERS;
+    const NAME: &'static str = <PlanRotation as Operation>::NAME;
+    const CALLERS: Callers = <PlanRotation as Operation>::CALLERS;
     type Output = HistoryEntry;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<HistoryEntry> {
@@ -100,7 +100,7 @@ pub(super) async fn rotate(
     name: String,
 ) -> Result<HistoryEntry> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
-    let begun = engine.perform(caller, BeginRotation { at, name }).await?;
+    let begun = engine.perform(caller, PlanRotation { at, name }).await?;
     let wait = Box::pin(wait(engine, begun));
     let budget = rotators.timer.sleep(rotators.timings.budget);
     match select(wait, budget).await {
@@ -114,7 +114,7 @@ pub(super) async fn rotate(
 }
 
 /// Waits for the end of an attempt, and works on it if no other worker does.
-async fn wait(engine: &Engine, begun: StartedRotation) -> Result<HistoryEntry> {
+async fn wait(engine: &Engine, begun: PlannedRotation) -> Result<HistoryEntry> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     loop {
         if let Some(entry) = history_entry(engine, begun.attempt).await? {

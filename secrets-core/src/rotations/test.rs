@@ -49,7 +49,7 @@ pub struct TestResult {
 /// First step of [`TestConnection`]: authorizes and validates a connection test, without
 /// connecting.
 #[derive(Debug)]
-pub struct PrepareConnectionTest {
+pub struct PlanConnectionTest {
     /// Environment.
     pub at: EnvironmentPath,
     /// Connection to test.
@@ -59,7 +59,7 @@ pub struct PrepareConnectionTest {
 /// First step of [`TestRotation`]: authorizes a test of a rotation's connection, without
 /// connecting.
 #[derive(Debug)]
-pub struct PrepareRotationTest {
+pub struct PlanRotationTest {
     /// Environment.
     pub at: EnvironmentPath,
     /// Rotation name.
@@ -68,19 +68,19 @@ pub struct PrepareRotationTest {
 
 /// An authorized connection test.
 #[derive(Debug)]
-pub struct PreparedTest {
+pub struct PlannedTest {
     target: Target,
     method: ConnectionMethod,
 }
 
-impl Operation for PrepareConnectionTest {
+impl Operation for PlanConnectionTest {
     const NAME: &'static str = "rotation.test_connection";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Export("rotation.tested");
     type Access = Read;
-    type Output = PreparedTest;
+    type Output = PlannedTest;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<PreparedTest> {
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<PlannedTest> {
         cx.environment(&self.at, Permission::Write).await?;
         let Candidate { integration_type, connection_method, connection, proxy } = self.candidate;
         let target = connection::target(
@@ -90,18 +90,18 @@ impl Operation for PrepareConnectionTest {
             connection,
             proxy,
         )?;
-        Ok(PreparedTest { target, method: connection_method })
+        Ok(PlannedTest { target, method: connection_method })
     }
 }
 
-impl Operation for PrepareRotationTest {
+impl Operation for PlanRotationTest {
     const NAME: &'static str = "rotation.test";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Export("rotation.tested");
     type Access = Read;
-    type Output = PreparedTest;
+    type Output = PlannedTest;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<PreparedTest> {
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<PlannedTest> {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         cx.set_resource("rotation", rotation.id.uuid(), rotation.name.as_str());
@@ -113,7 +113,7 @@ impl Operation for PrepareRotationTest {
             key: &scope.key,
         };
         let target = connection::open(&sealer, cx.reads(), &rotation).await?;
-        Ok(PreparedTest { target, method: rotation.method })
+        Ok(PlannedTest { target, method: rotation.method })
     }
 }
 
@@ -136,8 +136,8 @@ pub struct TestRotation {
 }
 
 impl Task for TestConnection {
-    const NAME: &'static str = <PrepareConnectionTest as Operation>::NAME;
-    const CALLERS: Callers = <PrepareConnectionTest as Operation>::CALLERS;
+    const NAME: &'static str = <PlanConnectionTest as Operation>::NAME;
+    const CALLERS: Callers = <PlanConnectionTest as Operation>::CALLERS;
     type Output = TestResult;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<TestResult> {
@@ -146,8 +146,8 @@ impl Task for TestConnection {
 }
 
 impl Task for TestRotation {
-    const NAME: &'static str = <PrepareRotationTest as Operation>::NAME;
-    const CALLERS: Callers = <PrepareRotationTest as Operation>::CALLERS;
+    const NAME: &'static str = <PlanRotationTest as Operation>::NAME;
+    const CALLERS: Callers = <PlanRotationTest as Operation>::CALLERS;
     type Output = TestResult;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<TestResult> {
@@ -162,7 +162,7 @@ pub(super) async fn test_connection(
     at: EnvironmentPath,
     candidate: Candidate,
 ) -> Result<TestResult> {
-    let prepared = engine.perform(caller, PrepareConnectionTest { at, candidate }).await?;
+    let prepared = engine.perform(caller, PlanConnectionTest { at, candidate }).await?;
     test(engine, prepared).await
 }
 
@@ -173,12 +173,12 @@ pub(super) async fn test_rotation(
     at: EnvironmentPath,
     name: String,
 ) -> Result<TestResult> {
-    let prepared = engine.perform(caller, PrepareRotationTest { at, name }).await?;
+    let prepared = engine.perform(caller, PlanRotationTest { at, name }).await?;
     test(engine, prepared).await
 }
 
-async fn test(engine: &Engine, prepared: PreparedTest) -> Result<TestResult> {
-    let PreparedTest { target, method } = prepared;
+async fn test(engine: &Engine, prepared: PlannedTest) -> Result<TestResult> {
+    let PlannedTest { target, method } = prepared;
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     let tested = match rotators.driver(method, &target) {
         Ok(rotator) => rotator.test(&target).await,
@@ -204,7 +204,7 @@ fn success_message(ssl_mode: SslMode) -> &'static str {
 }
 
 /// Serializes as null: the value is only used by the next step.
-impl Serialize for PreparedTest {
+impl Serialize for PlannedTest {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_unit()
     }

@@ -15,14 +15,14 @@ use crate::scanner::Rules;
 /// Begins a scan: authorizes the caller and loads the stored values to compare with. Because secret
 /// values are read, an audit entry is always written.
 #[derive(Debug)]
-pub struct BeginScan {
+pub struct PlanScan {
     /// Content to scan.
     pub scan: NewScan,
 }
 
-/// A scan that is ready to run: [`work`](BegunScan::work) searches, [`KeepScan`](super::KeepScan)
+/// A scan that is ready to run: [`work`](PlannedScan::work) searches, [`ConcludeScan`](super::ConcludeScan)
 /// stores the result.
-pub struct BegunScan {
+pub struct PlannedScan {
     pub(super) id: ScanId,
     pub(super) team: TeamId,
     pub(super) project: Option<ProjectId>,
@@ -34,14 +34,14 @@ pub struct BegunScan {
     pub(super) began_at: Time,
 }
 
-impl Operation for BeginScan {
+impl Operation for PlanScan {
     const NAME: &'static str = "scan.begin";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Export("scan.created");
     type Access = Read;
-    type Output = BegunScan;
+    type Output = PlannedScan;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<BegunScan> {
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<PlannedScan> {
         let (team, project) = place(cx, self.scan.team_id, self.scan.project_id.as_ref()).await?;
         let (source, input) = self.scan.checked()?;
         let known = KnownValues::gather(cx, team, project).await?;
@@ -49,7 +49,7 @@ impl Operation for BeginScan {
         cx.set_resource("scan", id.uuid(), source.name.clone().unwrap_or_default());
         cx.add_detail("source", source.kind.as_str());
         cx.add_detail("secrets_compared", known.compared());
-        Ok(BegunScan {
+        Ok(PlannedScan {
             id,
             team,
             project,
@@ -64,7 +64,7 @@ impl Operation for BeginScan {
 }
 
 /// Serializes only the scan ID; the rest is input of the next step.
-impl Serialize for BegunScan {
+impl Serialize for PlannedScan {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         self.id.serialize(serializer)
     }

@@ -1,6 +1,6 @@
 //! Running a whole scan: begin, search, store.
 
-use super::{BeginScan, KeepScan, NewScan, ScanWithFindings};
+use super::{ConcludeScan, NewScan, PlanScan, ScanWithFindings};
 use crate::engine::{Caller, Callers, Engine, Operation, Task};
 use crate::model::Result;
 
@@ -12,13 +12,13 @@ pub struct CreateScan {
 }
 
 impl Task for CreateScan {
-    const NAME: &'static str = <KeepScan as Operation>::NAME;
-    const CALLERS: Callers = <KeepScan as Operation>::CALLERS;
+    const NAME: &'static str = <ConcludeScan as Operation>::NAME;
+    const CALLERS: Callers = <ConcludeScan as Operation>::CALLERS;
     type Output = ScanWithFindings;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<ScanWithFindings> {
-        let begun = engine.perform(caller, BeginScan { scan: self.scan }).await?;
+        let begun = engine.perform(caller, PlanScan { scan: self.scan }).await?;
         let scan = engine.offload(move || begun.work()).await?;
-        engine.perform(caller, KeepScan { scan }).await
+        engine.perform(caller, ConcludeScan { scan }).await
     }
 }

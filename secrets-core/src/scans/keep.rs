@@ -14,12 +14,12 @@ use crate::store::{FindingRecord, ScanRecord};
 /// Stores a finished scan. A finding that the team marked as false positive or ignored in an
 /// earlier scan starts with that status.
 #[derive(Debug)]
-pub struct KeepScan {
+pub struct ConcludeScan {
     /// Finished scan.
     pub scan: FinishedScan,
 }
 
-impl Operation for KeepScan {
+impl Operation for ConcludeScan {
     const NAME: &'static str = "scan.create";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("scan.completed");

@@ -1,10 +1,10 @@
 //! Scans: search for leaked credentials.
 //!
 //! The [`scanner`](crate::scanner) finds credentials in text. A scan in the service has three
-//! steps, so that no transaction is open while text is searched: [`BeginScan`] authorizes the
-//! caller and loads the stored values to compare with, [`BegunScan::work`] searches (CPU-bound;
+//! steps, so that no transaction is open while text is searched: [`PlanScan`] authorizes the
+//! caller and loads the stored values to compare with, [`PlannedScan::work`] searches (CPU-bound;
 //! [`CreateScan`] runs it through the port [`Offload`](crate::ports::offload::Offload)), and
-//! [`KeepScan`] stores the findings. The scanned content itself is never stored: for each finding
+//! [`ConcludeScan`] stores the findings. The scanned content itself is never stored: for each finding
 //! only its position, its first and last characters and a MAC are. For a value that is stored here
 //! as a secret, not even these characters.
 
@@ -23,13 +23,13 @@ mod work;
 
 use serde::{Deserialize, Serialize};
 
-pub use begin::{BeginScan, BegunScan};
+pub use begin::{PlanScan, PlannedScan};
 pub use create::CreateScan;
 pub use delete::DeleteScan;
 pub use finding::{Finding, MatchedSecret};
 pub use get::GetScan;
 pub use input::{Content, NewScan, ScanSource, ScannedFile, SubmittedFinding};
-pub use keep::KeepScan;
+pub use keep::ConcludeScan;
 pub use list::ListScans;
 pub use update::{FindingChange, UpdateFinding};
 pub use work::FinishedScan;

@@ -1,6 +1,6 @@
 //! The search step of a scan. Needs no store, clock or runtime.
 
-use super::begin::BegunScan;
+use super::begin::PlannedScan;
 use super::input::{FINDINGS, Input, ScanSource, SubmittedFinding};
 use super::known::KnownValues;
 use crate::crypto::{Fingerprint, FingerprintKey};
@@ -13,7 +13,7 @@ use crate::store::SecretLocation;
 const STORED_VALUE_RULE: (&str, &str, Severity) =
     ("stored-secret-value", "Value of a secret stored in this service", Severity::High);
 
-/// Finished scan, to be stored by [`KeepScan`](super::KeepScan).
+/// Finished scan, to be stored by [`ConcludeScan`](super::ConcludeScan).
 #[derive(Debug)]
 pub struct FinishedScan {
     pub(super) id: ScanId,
@@ -42,7 +42,7 @@ pub(super) struct Found {
     pub(super) secret: Option<SecretLocation>,
 }
 
-impl BegunScan {
+impl PlannedScan {
     /// Searches the content. The time is linear in the length of the text, so run this on a thread
     /// where blocking is allowed.
     #[must_use]

@@ -4,7 +4,6 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::Secret;
 use super::change::Content;
-use super::sealing::describe;
 use super::writing::{check_secret_quota, first_version, lock_environment};
 use crate::crypto::{Description, Plaintext};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -62,7 +61,8 @@ impl Operation for CreateSecret {
         }
         check_secret_quota(cx, &scope, 1).await?;
 
-        let record = first_version(cx, &scope, key, &content, description);
+        let description = description.map(Description::into_plaintext);
+        let record = first_version(cx, &scope, key, &content, description.as_ref());
         cx.tx().insert_secrets(std::slice::from_ref(&record)).await?;
 
         cx.set_resource("secret", record.id.uuid(), record.key.as_str());
@@ -70,7 +70,7 @@ impl Operation for CreateSecret {
         if record.hidden {
             cx.audit.action = Some("secret.hidden");
         }
-        describe(cx, &scope, record).await
+        Ok(Secret::new(record, description))
     }
 }
 

@@ -125,7 +125,10 @@ async fn import(
     for ImportedSecret { key, value, description } in secrets {
         let content = Content { value, hidden: false };
         match known.remove(&key) {
-            None => new.push(first_version(cx, scope, key, &content, description)),
+            None => {
+                let description = description.map(Description::into_plaintext);
+                new.push(first_version(cx, scope, key, &content, description.as_ref()));
+            }
             Some(_) if !overwrite => result.skipped += 1,
             Some(mut record) => {
                 if let Some(description) = description {

@@ -3,7 +3,7 @@
 use super::change::Content;
 use super::sealing::{seal_description, seal_value};
 use crate::access::EnvironmentScope;
-use crate::crypto::{Description, Plaintext, Sealed};
+use crate::crypto::{Plaintext, Sealed};
 use crate::engine::{Context, Write};
 use crate::model::{Code, Error, Quota, Result, SecretId, SecretKey, Subject};
 use crate::store::{Change, SecretRecord};
@@ -52,7 +52,7 @@ pub(crate) fn first_version(
     scope: &EnvironmentScope,
     key: SecretKey,
     content: &Content,
-    description: Option<Description>,
+    description: Option<&Plaintext>,
 ) -> SecretRecord {
     let (now, actor) = (cx.now(), cx.caller.actor());
     let mut record = SecretRecord {
@@ -72,8 +72,7 @@ pub(crate) fn first_version(
         updated_at: now,
     };
     record.sealed = seal_value(cx, scope, &record, &content.value);
-    record.description = description
-        .map(|description| seal_description(cx, scope, &record, &description.into_plaintext()));
+    record.description = description.map(|text| seal_description(cx, scope, &record, text));
     record
 }
 

@@ -5,8 +5,8 @@ use std::future::ready;
 
 use secrets_core::model::EnvironmentPath;
 use secrets_core::rotations::{
-    Candidate, CreateRotation, GetRotation, ListRotations, NewRotation, ReadRotationHistory,
-    RemoveRotation, RotateNow, RotationChange, TestConnection, TestRotation, UpdateRotation,
+    Candidate, CreateRotation, DeleteRotation, GetRotation, ListRotations, NewRotation,
+    ReadRotationHistory, RotateNow, RotationChange, TestConnection, TestRotation, UpdateRotation,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -113,7 +113,7 @@ fn path_and_name(target: &Target) -> (EnvironmentPath, String) {
     (target.environment(), target.parameter("rotationName").to_owned())
 }
 
-fn delete(target: &Target) -> Result<RemoveRotation, Fault> {
+fn delete(target: &Target) -> Result<DeleteRotation, Fault> {
     let (at, name) = path_and_name(target);
-    Ok(RemoveRotation { at, name, revoke: target.flag("revoke")?.unwrap_or_default() })
+    Ok(DeleteRotation { at, name, revoke: target.flag("revoke")?.unwrap_or_default() })
 }

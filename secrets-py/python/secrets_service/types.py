@@ -1,6 +1,6 @@
 """What operations take and give.
 
-Made by tests/tools/faces.py from the document of the interface; not edited by hand.
+Made by secrets-py/generate/operations.py from the document of the interface; not edited by hand.
 """
 
 from __future__ import annotations

@@ -71,7 +71,8 @@ async fn die(world: &mut World, place: &str, way: Way) {
         }
     }
     // Only one transaction writes at a time: if the program stops within it, the others wait.
-    let all = if matches!(place, "K9" | "K10") { 1 } else { world.rotated.len() };
+    let all =
+        if matches!(place, "in-swap" | "before-swap-answer") { 1 } else { world.rotated.len() };
     world.until_reached(place, before + all).await;
     open.program.kill();
     world.unset(FAILPOINT);
@@ -114,18 +115,18 @@ macro_rules! killed {
 }
 
 killed! {
-    a_kill_before_the_plan_loses_nothing: "K0", Way::Due;
-    a_kill_after_the_plan_loses_nothing: "K1", Way::Due;
-    a_kill_before_the_target_is_told_loses_nothing: "K2", Way::Asked;
-    a_kill_in_the_targets_transaction_loses_nothing: "K3", Way::Asked;
-    a_kill_before_the_target_has_answered_loses_nothing: "K4", Way::Asked;
-    a_kill_after_the_target_has_answered_loses_nothing: "K5", Way::Asked;
-    a_kill_before_the_login_loses_nothing: "K6", Way::Asked;
-    a_kill_in_the_login_loses_nothing: "K7", Way::Asked;
-    a_kill_after_the_login_loses_nothing: "K8", Way::Asked;
-    a_kill_in_the_swap_loses_nothing: "K9", Way::Asked;
-    a_kill_before_the_swap_is_answered_loses_nothing: "K10", Way::Asked;
-    a_kill_after_the_swap_loses_nothing: "K11", Way::Asked;
+    a_kill_before_the_plan_loses_nothing: "before-plan", Way::Due;
+    a_kill_after_the_plan_loses_nothing: "after-plan", Way::Due;
+    a_kill_before_the_target_is_told_loses_nothing: "before-apply", Way::Asked;
+    a_kill_in_the_targets_transaction_loses_nothing: "in-transaction", Way::Asked;
+    a_kill_before_the_target_has_answered_loses_nothing: "before-commit-answer", Way::Asked;
+    a_kill_after_the_target_has_answered_loses_nothing: "after-apply", Way::Asked;
+    a_kill_before_the_login_loses_nothing: "before-login", Way::Asked;
+    a_kill_in_the_login_loses_nothing: "in-login", Way::Asked;
+    a_kill_after_the_login_loses_nothing: "after-login", Way::Asked;
+    a_kill_in_the_swap_loses_nothing: "in-swap", Way::Asked;
+    a_kill_before_the_swap_is_answered_loses_nothing: "before-swap-answer", Way::Asked;
+    a_kill_after_the_swap_loses_nothing: "after-swap", Way::Asked;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -138,7 +139,7 @@ async fn a_kill_while_the_previous_credential_is_shut_out_is_made_good() {
     }
     open.program.kill();
     for round in 1..=rounds() {
-        world.set(FAILPOINT, "K12");
+        world.set(FAILPOINT, "in-retire");
         world.set(TIMINGS, "grace=1");
         let open = world.open().await;
         let mut previous = Vec::new();
@@ -146,7 +147,7 @@ async fn a_kill_while_the_previous_credential_is_shut_out_is_made_good() {
             previous.push(rotated.served(&open.alice).await.unwrap());
             assert_eq!(rotated.rotate(&open.alice).await["status"], "success");
         }
-        world.until_reached("K12", round * world.rotated.len()).await;
+        world.until_reached("in-retire", round * world.rotated.len()).await;
         open.program.kill();
         world.unset(FAILPOINT);
         let open = world.open().await;
@@ -174,13 +175,13 @@ async fn a_kill_while_an_attempt_is_rolled_back_is_made_good() {
     fill(&open).await;
     open.program.kill();
     for round in 1..=rounds() {
-        world.set(FAILPOINT, "K13");
+        world.set(FAILPOINT, "in-rollback");
         let open = world.open().await;
         for rotated in &world.rotated {
             let (alice, path) = (open.alice.clone(), rotated.path("/rotate"));
             tokio::spawn(async move { alice.try_post(&path, &json!({})).await });
         }
-        world.until_reached("K13", round * world.rotated.len()).await;
+        world.until_reached("in-rollback", round * world.rotated.len()).await;
         open.program.kill();
         world.unset(FAILPOINT);
         let open = world.open().await;

@@ -80,7 +80,7 @@ async fn what_a_node_says_late_is_refused_by_the_target() {
 async fn what_a_node_that_died_had_begun_another_ends() {
     let store = TestDatabase::create().await;
     let world = World::new("two_nodes_dead", &Target::all()).await;
-    let dead = node("rotations_two_nodes_dead", &store, Some("K5")).start();
+    let dead = node("rotations_two_nodes_dead", &store, Some("after-apply")).start();
     let alice = person(&dead).await;
     alice.project("Web API").await;
     let mut asked = Vec::new();
@@ -89,7 +89,7 @@ async fn what_a_node_that_died_had_begun_another_ends() {
         let (alice, path) = (alice.clone(), rotated.path("/rotate"));
         asked.push(tokio::spawn(async move { alice.try_post(&path, &json!({})).await }));
     }
-    world.until_reached("K5", world.rotated.len()).await;
+    world.until_reached("after-apply", world.rotated.len()).await;
     let heir = node("rotations_two_nodes_heir", &store, None).start();
     dead.kill();
 

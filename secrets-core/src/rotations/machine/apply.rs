@@ -20,10 +20,10 @@ impl Attempt<'_, '_> {
         loop {
             self.record.tries += 1;
             self.enter(AttemptState::Applying).await?;
-            failpoint::reached("K2").await;
+            failpoint::reached("before-apply").await;
             let error = match self.send().await? {
                 Ok(applied) => {
-                    failpoint::reached("K5").await;
+                    failpoint::reached("after-apply").await;
                     return self.applied(applied).await;
                 }
                 Err(error) => error,
@@ -90,7 +90,7 @@ impl Attempt<'_, '_> {
             self.work.write(tx.as_mut(), true).await?;
         }
         tx.commit().await?;
-        failpoint::reached("K6").await;
+        failpoint::reached("before-login").await;
         Ok(())
     }
 

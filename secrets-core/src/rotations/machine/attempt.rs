@@ -69,7 +69,7 @@ pub(in super::super) async fn plan(
 impl Work<'_> {
     /// Starts an attempt for a rotation that is due, and runs it to its end.
     pub(super) async fn rotate(&mut self) -> WorkResult<()> {
-        failpoint::reached("K0").await;
+        failpoint::reached("before-plan").await;
         let now = self.engine.now();
         let mut tx = self.begin().await?;
         let is_wanted =
@@ -84,7 +84,7 @@ impl Work<'_> {
         let details = [("version", attempt.sequence.into()), ("trigger_type", "scheduled".into())];
         self.record(tx.as_mut(), "rotation.started", &details).await?;
         tx.commit().await?;
-        failpoint::reached("K1").await;
+        failpoint::reached("after-plan").await;
         Attempt::drive(self, attempt).await
     }
 }

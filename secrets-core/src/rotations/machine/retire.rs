@@ -19,7 +19,7 @@ impl Work<'_> {
             Ok(rotator) => self.under_lease(rotator.lock(&target, fence, &username)).await?,
             Err(error) => Err(error),
         };
-        failpoint::reached("K12").await;
+        failpoint::reached("in-retire").await;
         let mut tx = self.begin().await?;
         match retired {
             Ok(()) | Err(TargetError { fault: Fault::Fenced, .. }) => {

@@ -22,7 +22,7 @@ impl Attempt<'_, '_> {
         let is_served = self.work.rotation.active_slot == Some(self.record.slot);
         debug_assert!(!is_served, "the served slot must never be locked");
         let locked = if is_served { Ok(()) } else { self.lock().await? };
-        failpoint::reached("K13").await;
+        failpoint::reached("in-rollback").await;
         self.work.check_served_credential(&self.target).await?;
         let mut reason = self.reason();
         let outcome = match locked {

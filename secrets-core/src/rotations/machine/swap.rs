@@ -36,9 +36,9 @@ impl Attempt<'_, '_> {
         let before = (self.record.clone(), self.work.rotation.clone());
         match self.serve(&mut cx).await {
             Ok(()) => {
-                failpoint::reached("K9").await;
+                failpoint::reached("in-swap").await;
                 commit(cx).await?;
-                failpoint::reached("K11").await;
+                failpoint::reached("after-swap").await;
                 Ok(())
             }
             Err(refused) => {
@@ -151,6 +151,6 @@ async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
     if let std::task::Poll::Ready(done) = poll!(commit.as_mut()) {
         return done;
     }
-    failpoint::reached("K10").await;
+    failpoint::reached("before-swap-answer").await;
     commit.await
 }

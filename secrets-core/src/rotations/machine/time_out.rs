@@ -1,7 +1,7 @@
 //! Timeout of manual rotations.
 
 use super::super::HistoryEntry;
-use super::super::rotate::{StartedRotation, no_rotators};
+use super::super::rotate::{PlannedRotation, no_rotators};
 use super::super::schedule::span;
 use super::policy::{Effect, FAILURES, Reason};
 use super::work::{Work, WorkError};
@@ -14,7 +14,7 @@ use crate::store::Lease;
 /// the other slot was changed, and the next attempt changes it again.
 pub(in crate::rotations) async fn time_out(
     engine: &Engine,
-    begun: StartedRotation,
+    begun: PlannedRotation,
 ) -> Result<HistoryEntry> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     if let Some(lease) = force_lease(engine, begun.rotation).await?

@@ -33,7 +33,7 @@ impl Attempt<'_, '_> {
             left -= next;
             pause = (pause * 2).min(MAX_DELAY);
         }
-        failpoint::reached("K7").await;
+        failpoint::reached("in-login").await;
         // Try only once: some servers lock accounts after several failed logins.
         let wrong = Login { password: draw_password(), ..self.login.clone() };
         if self.log_in(wrong).await?.is_ok() {
@@ -41,7 +41,7 @@ impl Attempt<'_, '_> {
             self.record.error_message = Some(ANY_PASSWORD_ACCEPTED.to_owned());
         }
         self.enter(AttemptState::Verified).await?;
-        failpoint::reached("K8").await;
+        failpoint::reached("after-login").await;
         Ok(())
     }
 

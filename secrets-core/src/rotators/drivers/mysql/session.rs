@@ -68,11 +68,11 @@ impl Session {
     /// Runs the statement that makes the change effective. Without a response, the outcome is
     /// unknown.
     pub(super) async fn commit(&mut self, statement: &str) -> Result<(), TargetError> {
-        failpoint::reached("K3").await;
+        failpoint::reached("in-transaction").await;
         let work = self.work;
         work.commit(async {
             self.send(statement).await.map_err(interrupted)?;
-            failpoint::reached("K4").await;
+            failpoint::reached("before-commit-answer").await;
             self.answer().await.map(drop).map_err(interrupted)
         })
         .await

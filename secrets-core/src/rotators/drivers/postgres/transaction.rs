@@ -93,13 +93,13 @@ impl<'a> Transaction<'a> {
 
     /// Commits the transaction. Without a response, the outcome is unknown.
     pub(super) async fn commit(self) -> Result<(), TargetError> {
-        failpoint::reached("K3").await;
+        failpoint::reached("in-transaction").await;
         let answer = async {
             let mut answer = pin!(self.peer.client.batch_execute("COMMIT"));
             let sent = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await;
             // Yields so that the connection, which is driven concurrently, sends the statement.
             tokio::task::yield_now().await;
-            failpoint::reached("K4").await;
+            failpoint::reached("before-commit-answer").await;
             let outcome = match sent {
                 Poll::Ready(outcome) => outcome,
                 Poll::Pending => answer.await,

@@ -31,7 +31,7 @@ macro_rules! columns {
          e.revision, e.created_by, e.created_at, e.updated_at"
     };
     (secrets) => {
-        "s.id, s.environment_id AS parent, s.key, s.sealed, s.hidden, s.sealed_description,
+        "s.id, s.environment_id, s.key, s.sealed, s.hidden, s.sealed_description,
          s.version, s.change, s.changed_by, s.changed_at, s.created_by, s.updated_by, s.created_at,
          s.updated_at"
     };

@@ -1,9 +1,9 @@
 //! Resolving an environment for a principal, in one statement for any chain length.
 //!
 //! The statement returns three kinds of rows: the project, the links of the inherited chain, and
-//! their secrets. All rows have the same columns, named after those of secrets, because most rows
-//! are secrets: with 1,000 secrets PostgreSQL took twice as long when each row also repeated the
-//! project and the environment.
+//! their secrets. All rows have the columns of all three, and those of the other two are NULL: with
+//! 1,000 secrets PostgreSQL took twice as long when each row also repeated the project and the
+//! environment.
 
 use futures_util::TryStreamExt;
 
@@ -23,7 +23,8 @@ const _: () =
     assert!(ResolvedEnvironment::MAX_LINKS == 17, "the statement counts depths from 0 to 16");
 
 /// Statement that resolves an environment. $5 is the environment ID, or $6 and $7 are its name,
-/// case-folded and exact. The chain is cut at [`ResolvedEnvironment::MAX_LINKS`] links, so that a cycle terminates.
+/// case-folded and exact. The chain is cut at [`ResolvedEnvironment::MAX_LINKS`] links, so that a
+/// cycle terminates.
 /// `CROSS JOIN` keeps SQLite to this join order. A `COUNT` checks whether an environment is in
 /// scope, because PostgreSQL would turn `EXISTS` into a scan.
 macro_rules! resolve {
@@ -49,27 +50,33 @@ macro_rules! resolve {
             "    FROM chain c CROSS JOIN environments e
                  WHERE e.id = c.inherits_from AND c.depth < 16)
              SELECT
-                 CAST(0 AS BIGINT) AS kind, CAST(0 AS BIGINT) AS depth, p.id, p.team_id AS parent,
-                 p.name AS key, y.wrapped AS sealed, p.token_id IS NOT NULL AS hidden,
-                 CAST(NULL AS BYTEA) AS sealed_description, y.version, p.slug AS change,
-                 CAST(NULL AS UUID) AS changed_by, CAST(NULL AS TIMESTAMPTZ) AS changed_at,
+                 CAST(0 AS BIGINT) AS kind, CAST(0 AS BIGINT) AS depth, p.id,
+                 CAST(NULL AS UUID) AS environment_id, CAST(NULL AS TEXT) AS key,
+                 CAST(NULL AS BYTEA) AS sealed, CAST(NULL AS BOOLEAN) AS hidden,
+                 CAST(NULL AS BYTEA) AS sealed_description, CAST(NULL AS BIGINT) AS version,
+                 CAST(NULL AS TEXT) AS change, CAST(NULL AS UUID) AS changed_by,
+                 CAST(NULL AS TIMESTAMPTZ) AS changed_at,
                  p.created_by, CAST(NULL AS UUID) AS updated_by, p.created_at, p.updated_at,
-                 p.description, p.plan, p.role, y.kek_id AS number, FALSE AS in_scope
+                 p.name, p.description, p.slug, p.team_id, p.plan, p.role,
+                 p.token_id IS NOT NULL AS is_token, y.wrapped AS wrapped_key,
+                 CAST(y.version AS BIGINT) AS key_version, CAST(y.kek_id AS BIGINT) AS kek_id,
+                 CAST(NULL AS UUID) AS project_id, CAST(NULL AS UUID) AS inherits_from,
+                 CAST(NULL AS BOOLEAN) AS is_default, CAST(NULL AS BIGINT) AS position,
+                 CAST(NULL AS BIGINT) AS revision, CAST(NULL AS TEXT) AS granted,
+                 FALSE AS in_scope
              FROM place p LEFT JOIN project_keys y ON y.project_id = p.id AND y.version =
                  (SELECT MAX(version) FROM project_keys WHERE project_id = p.id)
              UNION ALL
              SELECT
-                 1, c.depth, c.id, c.inherits_from,
-                 c.name, NULL, c.is_default,
-                 NULL, c.position, NULL,
-                 NULL, NULL,
-                 c.created_by, c.project_id, c.created_at, c.updated_at,
-                 c.description, NULL,
+                 1, c.depth, c.id,
+                 NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                 c.created_by, NULL, c.created_at, c.updated_at,
+                 c.name, c.description, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                 c.project_id, c.inherits_from, c.is_default, c.position, c.revision,
                  CASE WHEN $4 IS NULL THEN COALESCE(
                      (SELECT g.access FROM permissions g
                       WHERE g.environment_id = c.id AND g.user_id = $3),
                      (SELECT d.access FROM permission_defaults d WHERE d.project_id = p.id)) END,
-                 c.revision,
                  $4 IS NULL OR COALESCE(p.all_environments, FALSE) OR
                      (SELECT COUNT(*) FROM token_environments x
                       WHERE x.token_id = p.token_id AND x.environment_id = c.id) > 0
@@ -90,8 +97,8 @@ macro_rules! secrets {
                  s.sealed_description, s.version, s.change,
                  s.changed_by, s.changed_at,
                  s.created_by, s.updated_by, s.created_at, s.updated_at,
-                 NULL, NULL, NULL, NULL,
-                 NULL ",
+                 NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                 NULL, NULL, NULL, NULL, NULL, NULL, NULL ",
             secrets_of_chain!($condition)
         )
     };
@@ -180,9 +187,9 @@ impl Rows {
 fn head(row: &Row<'_>) -> StoreResult<Head> {
     let project = ProjectRecord {
         id: row.id("id")?,
-        team: row.id("parent")?,
-        name: row.name("key")?,
-        slug: row.name("change")?,
+        team: row.id("team_id")?,
+        name: row.name("name")?,
+        slug: row.name("slug")?,
         description: row.get("description")?,
         created_by: row.get("created_by")?,
         created_at: row.get("created_at")?,
@@ -190,28 +197,28 @@ fn head(row: &Row<'_>) -> StoreResult<Head> {
     };
     let key = ProjectKeyRecord {
         project: project.id,
-        version: row.number("version")?,
-        kek_id: row.number("number")?,
-        wrapped: row.get("sealed")?,
+        version: row.number("key_version")?,
+        kek_id: row.number("kek_id")?,
+        wrapped: row.get("wrapped_key")?,
     };
-    let relation = projects::relation(row, row.get("hidden")?)?;
+    let relation = projects::relation(row, row.get("is_token")?)?;
     Ok(Head { project, plan: projects::plan(row)?, relation, key })
 }
 
 fn link(row: &Row<'_>) -> StoreResult<ChainLink> {
     let environment = EnvironmentRecord {
         id: row.id("id")?,
-        project: row.id("updated_by")?,
-        name: row.name("key")?,
-        inherits_from: row.id_if_any("parent")?,
+        project: row.id("project_id")?,
+        name: row.name("name")?,
+        inherits_from: row.id_if_any("inherits_from")?,
         description: row.get("description")?,
-        is_default: row.get("hidden")?,
-        position: row.number("version")?,
-        revision: row.number("number")?,
+        is_default: row.get("is_default")?,
+        position: row.number("position")?,
+        revision: row.number("revision")?,
         created_by: row.get("created_by")?,
         created_at: row.get("created_at")?,
         updated_at: row.get("updated_at")?,
     };
-    let granted = permissions::granted(row, "role")?;
+    let granted = permissions::granted(row, "granted")?;
     Ok(ChainLink { environment, in_scope: row.get("in_scope")?, granted, secrets: Vec::new() })
 }

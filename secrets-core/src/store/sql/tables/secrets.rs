@@ -162,7 +162,7 @@ fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {
 pub(super) fn record(row: &Row<'_>) -> StoreResult<SecretRecord> {
     Ok(SecretRecord {
         id: row.id("id")?,
-        environment: row.id("parent")?,
+        environment: row.id("environment_id")?,
         key: row.name("key")?,
         sealed: row.get("sealed").map(Sealed::from_bytes)?,
         hidden: row.get("hidden")?,
