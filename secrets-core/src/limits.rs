@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::model::Time;
+use crate::model::lock::lock;
 
 const SHARDS: usize = 16;
 
@@ -80,7 +81,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         }
         let window = now.timestamp().div_euclid(self.length);
         let index = usize::try_from(self.hasher.hash_one(&key) % SHARDS as u64).unwrap_or_default();
-        let mut shard = self.shards[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shard = lock(&self.shards[index]);
         if shard.window != window {
             *shard = Shard { window, counts: HashMap::new(), overflow: 0 };
         }

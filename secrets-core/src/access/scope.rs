@@ -52,8 +52,14 @@ pub struct EnvironmentScope {
     pub environment: EnvironmentRecord,
     /// True if the caller may also change secrets.
     pub may_write: bool,
+    key: ProjectKey,
+}
+
+impl EnvironmentScope {
     /// Newest key of the project, for encrypting new records.
-    pub(crate) key: ProjectKey,
+    pub(crate) fn key(&self) -> &ProjectKey {
+        &self.key
+    }
 }
 
 /// An environment together with its inherited chain, for reading.

@@ -7,12 +7,13 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use futures_util::lock;
 
+use crate::model::lock::lock;
 use crate::store::{AuditRecord, Store, StoreResult};
 
 /// Maximum number of entries in one transaction.
@@ -78,7 +79,7 @@ impl AuditQueue {
     }
 
     fn waiting(&self) -> MutexGuard<'_, VecDeque<Waiting>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 }
 

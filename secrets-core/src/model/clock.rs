@@ -4,6 +4,8 @@ use std::sync::Mutex;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
 
+use crate::model::lock::lock;
+
 /// Point in time in UTC, with a precision of microseconds, which every store keeps without loss.
 pub type Time = DateTime<Utc>;
 
@@ -38,13 +40,13 @@ impl ManualClock {
 
     /// Advances the clock.
     pub fn advance(&self, by: TimeDelta) {
-        let mut now = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut now = lock(&self.0);
         *now += by;
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Time {
-        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        *lock(&self.0)
     }
 }

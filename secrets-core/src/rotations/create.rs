@@ -9,7 +9,7 @@ use super::schedule::work_at;
 use super::sealing::Sealer;
 use crate::access::EnvironmentScope;
 use crate::crypto::Sealed;
-use crate::engine::{Access, Audit, Callers, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::{ConnectionMethod, Integration, PermissionLevel, RotationStatus};
 use crate::model::{
     Code, EnvironmentId, EnvironmentPath, Error, Permission, Quota, Result, RotationId,
@@ -90,7 +90,7 @@ impl Operation for CreateRotation {
         lock_environment(cx, &scope).await?;
 
         let (id, now) = (RotationId::draw(cx.now()), cx.now());
-        let (connection, proxy) = connection::seal(&sealer(cx, &scope), id, &target)?;
+        let (connection, proxy) = connection::seal(&Sealer::of(cx, &scope), id, &target)?;
         let mut record = RotationRecord {
             integration: integration_type,
             method: connection_method,
@@ -146,19 +146,6 @@ async fn insert_with_keys(
                 .taken(Error::taken("name", "is taken by another rotation of this environment")))
         }
         Ok(()) => Ok(()),
-    }
-}
-
-/// Creates a sealer for records of an environment.
-pub(super) fn sealer<'a, A: Access>(
-    cx: &Context<'a, A>,
-    scope: &'a EnvironmentScope,
-) -> Sealer<'a> {
-    Sealer {
-        keyring: cx.keyring(),
-        project: scope.project.id,
-        environment: scope.environment.id,
-        key: &scope.key,
     }
 }
 

@@ -3,8 +3,9 @@
 
 use uuid::Uuid;
 
+use crate::access::EnvironmentScope;
 use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
-use crate::engine::records;
+use crate::engine::{Access, Context, records};
 use crate::model::{AttemptId, EnvironmentId, Error, ProjectId, Result, RotationId, WebhookId};
 use crate::store::{Reads, RotationLocation};
 
@@ -47,6 +48,18 @@ pub(crate) struct Sealer<'a> {
     pub(crate) environment: EnvironmentId,
     /// Newest key of the project.
     pub(crate) key: &'a ProjectKey,
+}
+
+impl<'a> Sealer<'a> {
+    /// Sealer for records of an environment that the caller is authorized for.
+    pub(crate) fn of<A: Access>(cx: &Context<'a, A>, scope: &'a EnvironmentScope) -> Self {
+        Self {
+            keyring: cx.keyring(),
+            project: scope.project.id,
+            environment: scope.environment.id,
+            key: scope.key(),
+        }
+    }
 }
 
 impl Sealer<'_> {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::connection::{self, Connection, ProxyConnection};
 use super::list::named_rotation;
 use super::rotate::no_rotators;
+use super::sealing::Sealer;
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Read, Task};
 use crate::model::rotations::{ConnectionMethod, Integration, SslMode};
@@ -105,13 +106,7 @@ impl Operation for PlanRotationTest {
         let scope = cx.environment(&self.at, Permission::Write).await?;
         let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         cx.set_resource("rotation", rotation.id.uuid(), rotation.name.as_str());
-        let keyring = cx.keyring();
-        let sealer = super::sealing::Sealer {
-            keyring,
-            project: scope.project.id,
-            environment: scope.environment.id,
-            key: &scope.key,
-        };
+        let sealer = Sealer::of(cx, &scope);
         let target = connection::open(&sealer, cx.reads(), &rotation).await?;
         Ok(PlannedTest { target, method: rotation.method })
     }

@@ -18,7 +18,7 @@ pub(crate) fn seal_value<A: Access>(
     value: &Plaintext,
 ) -> Sealed {
     let context = value_context(cx.keyring().instance(), scope.project.id, secret);
-    Sealed::seal(&scope.key, &context, value)
+    Sealed::seal(scope.key(), &context, value)
 }
 
 /// Encrypts the description of a secret.
@@ -29,7 +29,7 @@ pub(crate) fn seal_description<A: Access>(
     text: &Plaintext,
 ) -> Sealed {
     let context = description_context(cx.keyring().instance(), scope.project.id, secret);
-    Sealed::seal(&scope.key, &context, text)
+    Sealed::seal(scope.key(), &context, text)
 }
 
 /// Decrypts the value of a secret.
@@ -85,7 +85,7 @@ async fn open_record<A: Access>(
     sealed: &Sealed,
     context: &RecordContext<'_>,
 ) -> Result<Plaintext> {
-    let (keyring, newest) = (cx.keyring(), (scope.project.id, &scope.key));
+    let (keyring, newest) = (cx.keyring(), (scope.project.id, scope.key()));
     records::open(keyring, cx.reads(), newest, sealed, context).await
 }
 

@@ -1,12 +1,13 @@
 //! Fake target database in memory for rotation tests, with scripted failures.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use crate::model::RotationId;
+use crate::model::lock::lock;
 use crate::model::rotations::Integration;
 use crate::model::rotations::PermissionLevel;
 use crate::ports::rotator::{
@@ -105,7 +106,7 @@ impl MemoryDatabase {
     }
 
     fn server(&self) -> MutexGuard<'_, Server> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     async fn play<T>(

@@ -1,7 +1,9 @@
 //! Limits on the number of rotations that a node works on concurrently.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::model::lock::lock;
 
 /// Maximum number of scheduled rotations at once. Manual rotations are counted separately.
 pub(super) const MAX_SCHEDULED: usize = 4;
@@ -66,7 +68,7 @@ impl RotationPermits {
     }
 
     fn taken<T>(&self, look: impl FnOnce(&mut InUse) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut lock(&self.0))
     }
 }
 

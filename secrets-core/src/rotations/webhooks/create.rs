@@ -67,12 +67,7 @@ impl Operation for CreateWebhook {
 
         let id = WebhookId::draw(cx.now());
         let receiver = Receiver { url, secret: WebhookSecret::draw() };
-        let sealer = Sealer {
-            keyring: cx.keyring(),
-            project: scope.project.id,
-            environment: scope.environment.id,
-            key: &scope.key,
-        };
+        let sealer = Sealer::of(cx, &scope);
         let record = WebhookRecord {
             id,
             rotation: rotation.id,

@@ -1,9 +1,10 @@
 //! Limits on concurrent deliveries per webhook host and per team.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::model::TeamId;
+use crate::model::lock::lock;
 
 /// Maximum number of concurrent deliveries to a webhook host, which may be a small server.
 const MAX_PER_HOST: usize = 4;
@@ -32,7 +33,7 @@ impl DeliveryLimits {
     /// Acquires a permit, if the limits of the webhook host and of the team allow it.
     pub(super) fn acquire(&self, host: &str, team: TeamId) -> Option<Permit> {
         let places = [Place::Host(host.to_owned()), Place::Team(team)];
-        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.0);
         let is_free = |place: &Place| taken.get(place).is_none_or(|count| *count < place.limit());
         if !places.iter().all(is_free) {
             return None;
@@ -55,7 +56,7 @@ impl Place {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut taken = self.receivers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.receivers.0);
         for place in &self.places {
             if let Some(count) = taken.get_mut(place) {
                 *count -= 1;

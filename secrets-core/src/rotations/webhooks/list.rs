@@ -26,12 +26,7 @@ impl Operation for ListWebhooks {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Webhook>> {
         let (scope, rotation) =
             webhook_rotation(cx, &self.at, self.rotation, Permission::Read).await?;
-        let sealer = Sealer {
-            keyring: cx.keyring(),
-            project: scope.project.id,
-            environment: scope.environment.id,
-            key: &scope.key,
-        };
+        let sealer = Sealer::of(cx, &scope);
         let mut webhooks = Vec::new();
         for record in cx.reads().webhooks(rotation.id).await? {
             let receiver = Receiver::open(&sealer, cx.reads(), &record).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,6 +15,8 @@ use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_lambda::types::InvocationType;
 
 use super::{InvokeFault, Invoker};
+
+use crate::model::lock::lock;
 
 /// Timeout of a whole invocation, including the lookup of credentials.
 const TIMEOUT: Duration = Duration::from_secs(25);
@@ -79,7 +81,7 @@ impl AwsInvoker {
     }
 
     fn clients(&self) -> std::sync::MutexGuard<'_, HashMap<String, Client>> {
-        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.clients)
     }
 }
 
