@@ -10,9 +10,11 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use secrets_core::bundle::{About, BundleKey, BundledSecret, Opener, Recipients, SigningKey, Unlock, self};
-use secrets_core::model::{Clock, SystemClock};
+use secrets_core::bundle::{
+    self, About, BundleKey, BundledSecret, Opener, Recipients, SigningKey, Unlock,
+};
 use secrets_core::crypto::Plaintext;
+use secrets_core::model::{Clock, SystemClock};
 use uuid::Uuid;
 use xaes_256_gcm::aead::{AeadInOut, KeyInit};
 use xaes_256_gcm::aes_gcm::{Aes256Gcm, Tag};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::crypto::Key;
 use secrets_core::model::{Identity, Origin};
 use secrets_core::registry;

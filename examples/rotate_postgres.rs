@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::crypto::{Key, Plaintext};
 use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::Options;

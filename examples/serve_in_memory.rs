@@ -7,7 +7,7 @@ use std::future::pending;
 use std::io::Write as _;
 use std::sync::Arc;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::crypto::Key;
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{Clock, SystemClock};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::crypto::{Key, Plaintext};
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{Clock, EnvironmentPath, Identity, Origin, SystemClock};

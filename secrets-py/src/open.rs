@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::crypto::Key;
 use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, StartError};
 use secrets_core::rotators::drivers;
 use secrets_core::runtime::{Supervisor, TokioOffload, TokioTimer};
-use secrets_core::store::{Location, self};
+use secrets_core::store::{self, Location};
 use secrets_core::workers;
 
 /// A service and the supervisor of its background work.

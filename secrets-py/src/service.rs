@@ -9,8 +9,8 @@ use secrets_core::crypto::Key;
 use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::Caller;
 use secrets_core::model::{Clock, Error, Identity, Origin, SystemClock};
-use secrets_core::{registry, workers};
 use secrets_core::store::Location;
+use secrets_core::{registry, workers};
 use zeroize::Zeroizing;
 
 use crate::open::Opened;
@@ -169,7 +169,7 @@ impl Session {
 }
 
 impl Credential {
-    async fn caller(&self, service: &secrets_core::service::Service) -> Result<Caller, Error> {
+    async fn caller(&self, service: &secrets_core::Service) -> Result<Caller, Error> {
         match self {
             Self::User(identity) => service.identify(Identity::clone(identity), origin(None)).await,
             Self::Token(token, address) => service.authenticate(token, origin(*address)).await,
@@ -182,7 +182,7 @@ fn origin(address: Option<IpAddr>) -> Origin {
 }
 
 impl Slot {
-    fn service(&self) -> PyResult<Arc<secrets_core::service::Service>> {
+    fn service(&self) -> PyResult<Arc<secrets_core::Service>> {
         let slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let service = slot.as_ref().map(|opened| Arc::clone(&opened.service));
         service.ok_or_else(|| invalid("the service is closed"))
@@ -194,7 +194,7 @@ impl Slot {
 }
 
 /// Waits until no call holds the service any more.
-async fn wait_until_unused(service: Weak<secrets_core::service::Service>) {
+async fn wait_until_unused(service: Weak<secrets_core::Service>) {
     while service.strong_count() > 0 {
         tokio::time::sleep(CLOSE_POLL_INTERVAL).await;
     }

@@ -27,12 +27,12 @@ pub fn operations() -> Array {
 
 /// Service with its data in memory, which ends with the page or process.
 #[wasm_bindgen(skip_typescript)]
-pub struct Service(Arc<secrets_core::service::Service>);
+pub struct Service(Arc<secrets_core::Service>);
 
 /// Session of a user or a token.
 #[wasm_bindgen(skip_typescript)]
 pub struct Session {
-    service: Arc<secrets_core::service::Service>,
+    service: Arc<secrets_core::Service>,
     credential: Arc<Credential>,
 }
 
@@ -48,7 +48,7 @@ impl Service {
     pub fn memory(options: &JsValue) -> Result<Promise, Error> {
         let root = Arguments(options).get_if_any("rootKey", key)?.unwrap_or_else(Key::generate);
         Ok(future_to_promise(async move {
-            let service = secrets_core::service::Service::builder(Arc::new(MemoryStore::new()))
+            let service = secrets_core::Service::builder(Arc::new(MemoryStore::new()))
                 .root_key(&root)
                 .clock(Arc::new(HostClock))
                 .build()
@@ -99,7 +99,7 @@ impl Session {
 }
 
 async fn perform(
-    service: &secrets_core::service::Service,
+    service: &secrets_core::Service,
     credential: &Credential,
     name: &str,
     input: Value,
@@ -108,7 +108,7 @@ async fn perform(
     registry::call(service, &caller, name, input).await
 }
 
-async fn caller(service: &secrets_core::service::Service, credential: &Credential) -> CoreResult<Caller> {
+async fn caller(service: &secrets_core::Service, credential: &Credential) -> CoreResult<Caller> {
     match credential {
         Credential::User(identity) => service.identify(identity.clone(), Origin::default()).await,
         Credential::Token(text) => service.authenticate(text, Origin::default()).await,

@@ -1,8 +1,8 @@
 //! Verifying webhook deliveries, for receivers.
 
 use js_sys::Error;
-use secrets_core::model::Time;
 use secrets_core::crypto::WebhookSecret;
+use secrets_core::model::Time;
 use secrets_core::rotations::webhooks::Delivered;
 use wasm_bindgen::prelude::*;
 

@@ -2,8 +2,8 @@
 
 use chrono::{Duration, TimeDelta};
 use hyper::Method;
-use secrets_core::model::Clock as _;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER, DevKey};
+use secrets_core::model::Clock as _;
 use secrets_tests::{App, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use chrono::TimeDelta;
 use hyper::Method;
-use secrets_core::model::Clock as _;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
+use secrets_core::model::Clock as _;
 use secrets_tests::{App, Client, STARTED, on_every_store, paths};
 use serde_json::{Value, json};
 

@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 
 use async_trait::async_trait;
 use secrets_core::crypto::{Plaintext, random};
-use secrets_core::rotators::lambda::{AwsInvoker, Invoker};
 use secrets_core::model::rotations::{Integration, SslMode};
 use secrets_core::ports::rotator::{Login, Proxy, Target};
+use secrets_core::rotators::lambda::{AwsInvoker, Invoker};
 use secrets_core::testing::rotators::{Seen, Witness};
 use serde_json::json;
 

@@ -6,11 +6,11 @@ mod endpoint;
 
 use std::sync::Arc;
 
-use secrets_core::model::{Clock, ManualClock, SystemClock};
 use secrets_core::crypto::Plaintext;
-use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
-use secrets_core::ports::rotator::{DatabaseRotator, Fault, Target};
 use secrets_core::model::rotations::SslMode;
+use secrets_core::model::{Clock, ManualClock, SystemClock};
+use secrets_core::ports::rotator::{DatabaseRotator, Fault, Target};
+use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
 use secrets_core::testing::rotators;
 
 use endpoint::{Endpoint, Kind, SECRET, proxy, server};

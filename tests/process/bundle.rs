@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrets_core::bundle::{About, BundleKey, BundledSecret, Recipients, SigningKey, self};
-use secrets_core::model::{Clock as _, SystemClock};
+use secrets_core::bundle::{self, About, BundleKey, BundledSecret, Recipients, SigningKey};
 use secrets_core::crypto::Plaintext;
+use secrets_core::model::{Clock as _, SystemClock};
 use secrets_tests::{Person, canary};
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -6,31 +6,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{TimeDelta, TimeZone, Utc};
+use secrets_core::Service;
 use secrets_core::crypto::{Key, StaticRootKey};
-use secrets_core::engine::Worker;
-use secrets_core::engine::{Options, Ports};
+use secrets_core::engine::{Options, Ports, Worker};
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{BaseUrl, Clock, ManualClock, Role, ids};
 use secrets_core::ports::rotators::Timings;
 use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::runtime::TokioOffload;
-use secrets_core::service::Service;
 use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::workers;
-use secrets_http::serve::accept::{AcceptOptions, Drained};
+use secrets_http::serve::accept::Drained;
 use secrets_http::serve::api::Api;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
 use secrets_http::serve::reply::Envelope;
-use secrets_http::serve::server::Server;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 use crate::forged::forged;
 use crate::mailer::{RecordingMailer, sent_by};
 use crate::rotations::quick;
+use crate::serving::{Stop, serve};
 use crate::stores::Kind;
 use crate::{Client, Person};
 
@@ -61,12 +57,6 @@ pub struct App {
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
     stop: Option<Stop>,
     guard: Arc<dyn Any + Send + Sync>,
-}
-
-/// Handle to stop a server.
-struct Stop {
-    stop: oneshot::Sender<()>,
-    running: JoinHandle<Drained>,
 }
 
 /// Builder for a server.
@@ -220,37 +210,6 @@ impl Build {
             guard: held.guard.into(),
         }
     }
-}
-
-/// Settings of a server that its clients or its users see.
-type Seen = (Networks, Option<BaseUrl>, Envelope, Vec<Arc<dyn Worker>>);
-
-/// Serves a service on a new socket.
-async fn serve(
-    service: &Arc<Service>,
-    clock: Arc<ManualClock>,
-    rates: Rates,
-    (proxies, public_url, envelope, workers): Seen,
-) -> (SocketAddr, Stop) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let server = Server {
-        service: Arc::clone(service),
-        clock,
-        rates,
-        proxies,
-        public_url,
-        envelope,
-        options: AcceptOptions::default(),
-        tls: None,
-        workers,
-    };
-    let running = tokio::spawn(async move {
-        let stopped = async { drop(stopped.await) };
-        server.run(listener, stopped).await.unwrap()
-    });
-    (address, Stop { stop, running })
 }
 
 impl App {

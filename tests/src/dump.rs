@@ -130,7 +130,8 @@ impl Dump {
     ) {
         self.rotations(reads, environment).await;
         let path = EnvironmentPath::new(ProjectRef::Id(project), environment);
-        let resolved = reads.resolve_environment(&path, whose, Selection::All).await.unwrap().unwrap();
+        let resolved =
+            reads.resolve_environment(&path, whose, Selection::All).await.unwrap().unwrap();
         self.row(("project key", project), &resolved.key);
         for secret in resolved.chain.into_iter().next().unwrap().secrets {
             self.secret(reads, &secret).await;

@@ -14,6 +14,7 @@ mod receiver;
 mod reply;
 mod rotation;
 mod rotations;
+mod serving;
 mod spoil;
 mod stores;
 pub mod targets;

@@ -1,8 +1,10 @@
 //! Rotations and deliveries written directly to the store.
 
 use secrets_core::crypto::Sealed;
+use secrets_core::model::rotations::{
+    ConnectionMethod, DeliveryStatus, Integration, PermissionLevel, RotationStatus, WebhookEvent,
+};
 use secrets_core::model::{EnvironmentId, RotationId, WebhookDeliveryId, WebhookId, ids};
-use secrets_core::model::rotations::{ConnectionMethod, DeliveryStatus, Integration, PermissionLevel, RotationStatus, WebhookEvent};
 use secrets_core::store::{RotationRecord, WebhookDeliveryRecord};
 
 use crate::{App, Person, paths};

@@ -14,7 +14,11 @@ const NOBODY: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl App {
     /// Loads an environment and its secrets from the store. `project` is a path, an id or a slug.
-    pub async fn resolve_environment(&self, project: &str, environment: &str) -> ResolvedEnvironment {
+    pub async fn resolve_environment(
+        &self,
+        project: &str,
+        environment: &str,
+    ) -> ResolvedEnvironment {
         let principal = Principal::User(ids::parse(NOBODY).unwrap().into());
         let path = EnvironmentPath::new(paths::last(project), environment);
         let mut reads = self.store.read().await.unwrap();

@@ -3,9 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
-use secrets_core::bundle::{BundleKey, BundledSecret, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock};
-use secrets_core::model::Time;
+use secrets_core::bundle::{
+    BundleKey, BundledSecret, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock,
+};
 use secrets_core::crypto::Passphrase;
+use secrets_core::model::Time;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;

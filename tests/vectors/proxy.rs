@@ -2,8 +2,8 @@
 
 use chrono::DateTime;
 use secrets_core::crypto::Plaintext;
-use secrets_core::rotators::envelope::{Heading, Step};
 use secrets_core::ports::rotator::{Fault, Proxy};
+use secrets_core::rotators::envelope::{Heading, Step};
 use serde::Deserialize;
 use uuid::Uuid;
 

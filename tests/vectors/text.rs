@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use secrets_core::model::{Error, SecretKey};
 use secrets_core::crypto::Plaintext;
 use secrets_core::formats::{Form, Format, ObjectName};
+use secrets_core::model::{Error, SecretKey};
 use secrets_core::scanner::{Rules, scan};
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Vectors of webhook deliveries.
 
-use secrets_core::model::Time;
 use secrets_core::crypto::WebhookSecret;
+use secrets_core::model::Time;
 use secrets_core::rotations::webhooks::{Delivered, Unproven};
 use serde::Deserialize;
 

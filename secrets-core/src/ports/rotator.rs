@@ -154,7 +154,7 @@ pub enum Fault {
     Busy,
     /// The connection ended during the change. The outcome is unknown.
     Interrupted,
-    /// The server is not the one that was changed before.
+    /// The server is not the one of earlier rotations.
     Identity,
     /// A later attempt has already changed the user.
     Fenced,

@@ -18,7 +18,7 @@ use crate::ports::rotator::{Login, Target};
 pub struct SecretMapping {
     /// Key of the user name.
     pub username: Option<SecretKey>,
-    /// Key of the password.
+    /// Name of the secret with the password.
     pub password: Option<SecretKey>,
     /// Key of the database host.
     pub host: Option<SecretKey>,

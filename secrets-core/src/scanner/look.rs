@@ -60,7 +60,7 @@ const PLACEHOLDER_WORDS: [&str; 34] = [
     "xxxx",
 ];
 
-/// Characters that are filler if the same one occurs eight times in a row.
+/// Characters that mark a placeholder if repeated eight times in a row.
 const FILLER: &str = "xX*.-_0#";
 
 /// True if a text is a placeholder and not a credential. Only its first 100 characters are checked:

@@ -43,7 +43,7 @@ pub(super) type Check = fn(&str, &str) -> bool;
 pub(super) enum Reach {
     /// The same line.
     Line,
-    /// The same line or this many bytes after the keyword.
+    /// The line of the keyword and up to this many bytes after it.
     Below(usize),
     /// The whole text.
     Text,

@@ -23,7 +23,7 @@ pub use rotations::{attempt, concluded, keys, rotation, webhook, webhook_deliver
 pub struct World {
     /// Owner of the team.
     pub owner: UserRecord,
-    /// Plain member of the team, who joined one second later.
+    /// Team member who joined one second after `owner`.
     pub member: UserRecord,
     /// User who is not a member of the first team; owns the second team.
     pub stranger: UserRecord,

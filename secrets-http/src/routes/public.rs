@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use serde::Serialize;
 use utoipa::ToSchema;
 use warp::Filter as _;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::engine::{Caller, Task};
 use secrets_core::model::{Clock, Error, Origin};
 use warp::filters::BoxedFilter;

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::{RateLimiter, Window};
 use secrets_core::model::{Clock, Error, Identity, Origin, Time};

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use hyper::Request;
 use hyper::body::Incoming;
-use secrets_core::service::Service;
+use secrets_core::Service;
+use secrets_core::engine::Worker;
 use secrets_core::model::{BaseUrl, Clock};
 use secrets_core::runtime::Supervisor;
-use secrets_core::engine::Worker;
 use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use crate::routes;
-use crate::serve::accept::{AcceptOptions, Drained, self};
+use crate::serve::accept::{self, AcceptOptions, Drained};
 use crate::serve::api::Api;
 use crate::serve::client_address::Networks;
 use crate::serve::gate::{Authenticator, Rates};

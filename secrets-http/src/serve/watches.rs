@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::crypto::Tag;
 use secrets_core::environments;
 use secrets_core::model::{Clock, EnvironmentId, Error};

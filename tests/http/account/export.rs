@@ -1,9 +1,9 @@
 //! Data exports of an account.
 
 use chrono::TimeDelta;
+use secrets_core::crypto::{Archive, Passphrase};
 use secrets_core::engine::Options;
 use secrets_core::model::{MemberAccess, Role};
-use secrets_core::crypto::{Archive, Passphrase};
 use secrets_tests::{App, Build, Client, Kind, Reply, STARTED, on_every_store, paths};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Reading and changing the own account.
 
 use chrono::TimeDelta;
-use secrets_core::model::{Clock as _, Role};
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
+use secrets_core::model::{Clock as _, Role};
 use secrets_tests::{App, STARTED, on_every_store};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Entries for reads of values: one for each read, committed before the response.
 
-use secrets_core::engine::Options;
 use chrono::TimeDelta;
+use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Failing, Kind, Outage, Person, on_every_store, paths};
 use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! Principals that call the endpoints.
 
 use chrono::TimeDelta;
-use secrets_core::model::Clock as _;
 use secrets_core::crypto::TokenText;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER, DevKey};
+use secrets_core::model::Clock as _;
 use secrets_tests::{App, Client};
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use secrets_core::model::Role;
 use secrets_tests::{App, Dump, Person, credential, paths, postgresql};
 use serde_json::json;
 
-use super::principals::{Principal, self};
+use super::principals::{self, Principal};
 use super::requests;
 
 /// Team that a caller or an object belongs to.

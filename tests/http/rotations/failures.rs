@@ -2,9 +2,9 @@
 //! the credential that readers get logs in.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use secrets_core::model::rotations::Slot;
 use secrets_core::model::{Clock as _, RotationId};
 use secrets_core::ports::rotator::Fault;
-use secrets_core::model::rotations::Slot;
 use secrets_core::rotations::slot_user;
 use secrets_core::testing::rotator::Script;
 use secrets_tests::{App, Rotated, on_every_store};

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
+use secrets_core::Service;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::rotations::AttemptState;
 use secrets_core::model::{Clock as _, RotationId, Time};
 use secrets_core::rotations;
-use secrets_core::service::Service;
 use secrets_core::store::{Reads, Store, StoreResult, Tx};
 use secrets_tests::{App, Build, Kind, Rotated, on_every_store};
 use serde_json::json;

@@ -1,7 +1,7 @@
 //! Validation of rotations: each error has the field and its rule, and never the input.
 
-use secrets_core::engine::Options;
 use secrets_core::egress::EgressPolicy;
+use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Kind, Person, canary, lambda, on_every_store, paths, postgresql};
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use secrets_core::bundle::{BundledSecret, Opener, RecipientKey, Refused, Signer, Unlock};
-use secrets_core::model::Time;
 use secrets_core::crypto::Passphrase;
+use secrets_core::model::Time;
 use secrets_tests::{App, STARTED, canary, on_every_store, paths};
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use secrets_core::Service;
 use secrets_core::crypto::KeyringError;
 use secrets_core::engine::{Options, StartError};
-use secrets_core::service::Service;
 use secrets_tests::{App, Dump, paths};
 use serde_json::json;
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use secrets_core::crypto::{InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, Key, KeyringError, StaticRootKey};
-use secrets_core::model::InstanceId;
+use secrets_core::Service;
+use secrets_core::crypto::{
+    InstanceKeyPurpose, InstanceKeyRecord, InstanceRecord, Key, KeyringError, StaticRootKey,
+};
 use secrets_core::engine::{Options, Ports, StartError};
+use secrets_core::model::InstanceId;
 use secrets_core::store::{SecretRecord, Store};
 use secrets_core::testing::fixtures;
-use secrets_core::service::Service;
 use secrets_tests::{App, Dump, Kind, flipped, paths};
 use serde_json::json;
 

@@ -59,7 +59,7 @@ const fn token(
 }
 
 impl Definition {
-    /// Replaces the form of the pattern.
+    /// Sets the pattern and its form.
     const fn form(mut self, form: Form) -> Self {
         self.form = form;
         self

@@ -62,7 +62,7 @@ pub(super) struct State {
     pub(super) secret_versions: OrdMap<SecretId, Table<u32, SecretVersion>>,
 
     pub(super) rotations: Table<RotationId, RotationRecord>,
-    /// Lease epoch of each rotation, and the expiry time of its lease.
+    /// Lease count of each rotation, and the expiry time of its last lease.
     pub(super) leases: OrdMap<RotationId, (u64, Option<Time>)>,
     /// Keys that are reserved by a rotation, whether or not it has written them yet.
     pub(super) managed_keys: OrdMap<(EnvironmentId, SecretKey), RotationId>,

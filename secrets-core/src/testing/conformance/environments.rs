@@ -270,7 +270,7 @@ pub async fn touching_changes_nothing_but_the_revision(store: &dyn Store) {
     assert_eq!(found, [world.development, touched, world.production]);
 }
 
-/// Names that a pattern or a loose comparison would treat as equal are different names.
+/// In a name, `_` stands for itself only, and `1` and `01` are different names.
 pub async fn environment_names_are_no_patterns(store: &dyn Store) {
     let world = World::build(store).await;
     let names = ["a_b", "a-b", "axb", "a-B-", "1", "01"];

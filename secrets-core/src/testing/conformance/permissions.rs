@@ -28,7 +28,8 @@ async fn granted(
     principal: Principal,
 ) -> Vec<Option<MemberAccess>> {
     let path = EnvironmentPath::new(place.project, place.id);
-    let resolved = seen.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap();
+    let resolved =
+        seen.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap();
     resolved.chain.iter().map(|link| link.granted).collect()
 }
 

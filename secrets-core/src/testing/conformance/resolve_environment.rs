@@ -50,7 +50,8 @@ pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
         EnvironmentPath::new("billing", ""),
         EnvironmentPath::new("billing", "production\0"),
     ] {
-        let resolved = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
+        let resolved =
+            seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
         assert!(resolved.chain.is_empty(), "{path:?}");
         assert_eq!(resolved.project, world.project);
     }
@@ -68,7 +69,8 @@ pub async fn ids_and_names_lead_to_the_same_place(store: &dyn Store) {
         EnvironmentPath::new("billing", world.staging.id),
         EnvironmentPath::new("billing", "staging"),
     ] {
-        let resolved = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
+        let resolved =
+            seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
         assert_eq!(resolved.project, world.project);
         assert_eq!(resolved.chain.len(), 1);
         assert_eq!(resolved.chain[0].environment, world.staging);
@@ -92,7 +94,8 @@ pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
         ("production", 1),
     ] {
         let path = EnvironmentPath::new("billing", name);
-        let resolved = seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
+        let resolved =
+            seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
         assert_eq!(resolved.chain.len(), found, "{name}");
     }
 }
@@ -108,7 +111,8 @@ pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     for length in 1..=chain.len() {
         let expected = &chain[chain.len() - length..];
         let path = EnvironmentPath::new("billing", expected[0].id);
-        let resolved = seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
+        let resolved =
+            seen.resolve_environment(&path, owner, Selection::None).await.unwrap().unwrap();
         let found: Vec<_> = resolved.chain.into_iter().map(|link| link.environment).collect();
         assert_eq!(found, expected);
     }
@@ -340,7 +344,8 @@ pub async fn a_look_stays_within_its_project(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     for (slug, expected) in [("billing", here), ("other", there)] {
         let path = EnvironmentPath::new(slug, "production");
-        let resolved = seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
+        let resolved =
+            seen.resolve_environment(&path, owner, Selection::All).await.unwrap().unwrap();
         assert_eq!(resolved.chain[0].secrets, [expected]);
     }
 }

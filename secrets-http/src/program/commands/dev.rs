@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::crypto::random;
 use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::Ports;

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use secrets_core::service::Service;
+use secrets_core::Service;
 use secrets_core::crypto::{Key, KeyringError, StaticRootKey};
 use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, Ports, StartError};

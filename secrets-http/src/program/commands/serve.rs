@@ -4,11 +4,11 @@ use std::future::pending;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use secrets_core::service::Service;
-use secrets_core::workers;
+use secrets_core::Service;
 use secrets_core::engine::Ports;
 use secrets_core::model::Clock;
 use secrets_core::runtime::TokioOffload;
+use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;

@@ -1,0 +1,53 @@
+//! Servers that run until they are stopped.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use secrets_core::Service;
+use secrets_core::engine::Worker;
+use secrets_core::model::{BaseUrl, ManualClock};
+use secrets_http::serve::accept::{AcceptOptions, Drained};
+use secrets_http::serve::client_address::Networks;
+use secrets_http::serve::gate::Rates;
+use secrets_http::serve::reply::Envelope;
+use secrets_http::serve::server::Server;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Handle to stop a server.
+pub(crate) struct Stop {
+    pub(crate) stop: oneshot::Sender<()>,
+    pub(crate) running: JoinHandle<Drained>,
+}
+
+/// Trusted proxies, base URL of links, response envelope and workers of a server.
+pub(crate) type Settings = (Networks, Option<BaseUrl>, Envelope, Vec<Arc<dyn Worker>>);
+
+/// Serves a service on a new socket.
+pub(crate) async fn serve(
+    service: &Arc<Service>,
+    clock: Arc<ManualClock>,
+    rates: Rates,
+    (proxies, public_url, envelope, workers): Settings,
+) -> (SocketAddr, Stop) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = Server {
+        service: Arc::clone(service),
+        clock,
+        rates,
+        proxies,
+        public_url,
+        envelope,
+        options: AcceptOptions::default(),
+        tls: None,
+        workers,
+    };
+    let running = tokio::spawn(async move {
+        let stopped = async { drop(stopped.await) };
+        server.run(listener, stopped).await.unwrap()
+    });
+    (address, Stop { stop, running })
+}
