@@ -16,17 +16,17 @@ use crate::ports::rotator::{Login, Target};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SecretMapping {
-    /// Key of the user name.
+    /// Name of the secret with the user name.
     pub username: Option<SecretKey>,
     /// Name of the secret with the password.
     pub password: Option<SecretKey>,
-    /// Key of the database host.
+    /// Name of the secret with the database host.
     pub host: Option<SecretKey>,
-    /// Key of the port.
+    /// Name of the secret with the port.
     pub port: Option<SecretKey>,
-    /// Key of the database name.
+    /// Name of the secret with the database name.
     pub database: Option<SecretKey>,
-    /// Key of the connection URL.
+    /// Name of the secret with the connection URL.
     pub url: Option<SecretKey>,
 }
 
