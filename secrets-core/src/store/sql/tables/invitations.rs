@@ -10,7 +10,7 @@ use crate::store::{InvitationReads, InvitationRecord, InvitationWrites, StoreRes
 macro_rules! invitations {
     ($condition:literal) => {
         concat!(
-            "SELECT i.id, i.team_id, t.name AS team_name, i.email, i.role, i.mac, i.times_sent,
+            "SELECT i.id, i.team_id, t.name AS team_name, i.email, i.role, i.mac, i.sendings,
                  i.invited_by, u.name AS inviter_name, u.email AS inviter_email, i.created_at,
                  i.last_sent_at, i.expires_at
              FROM invitations i
@@ -60,7 +60,7 @@ impl InvitationWrites for Session<Transaction> {
     async fn insert_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
         let statement = sqlx::query(
             "INSERT INTO invitations
-                 (id, team_id, email, role, mac, times_sent, invited_by, created_at, last_sent_at,
+                 (id, team_id, email, role, mac, sendings, invited_by, created_at, last_sent_at,
                   expires_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
              ON CONFLICT DO NOTHING",
@@ -81,8 +81,8 @@ impl InvitationWrites for Session<Transaction> {
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
         let statement = sqlx::query(
             "UPDATE invitations
-             SET mac = $3, times_sent = $2, last_sent_at = $4, expires_at = $5
-             WHERE id = $1 AND times_sent = $2 - 1",
+             SET mac = $3, sendings = $2, last_sent_at = $4, expires_at = $5
+             WHERE id = $1 AND sendings = $2 - 1",
         )
         .bind(invitation.id.uuid())
         .bind(i64::from(invitation.times_sent))
@@ -93,7 +93,7 @@ impl InvitationWrites for Session<Transaction> {
     }
 
     async fn delete_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()> {
-        let statement = sqlx::query("DELETE FROM invitations WHERE id = $1 AND times_sent = $2")
+        let statement = sqlx::query("DELETE FROM invitations WHERE id = $1 AND sendings = $2")
             .bind(invitation.id.uuid())
             .bind(i64::from(invitation.times_sent));
         self.change(Subject::Invitation, statement).await
@@ -115,7 +115,7 @@ fn record(row: &Row<'_>) -> StoreResult<InvitationRecord> {
         email: row.name("email")?,
         role: row.one_of("role", Role::from_name)?,
         mac: TokenMac(mac.try_into().map_err(|_| row.unreadable("mac"))?),
-        times_sent: row.number("times_sent")?,
+        times_sent: row.number("sendings")?,
         invited_by: row.id("invited_by")?,
         inviter_name: row.get("inviter_name")?,
         inviter_email: row.get("inviter_email")?,

@@ -34,7 +34,7 @@ fn a_certificate_the_machine_trusts_is_accepted() {
     }
     let child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture"])
-        .arg("identity::tests::over_https::a_certificate_the_machine_trusts_is_accepted")
+        .arg("adapters::identity::tests::over_https::a_certificate_the_machine_trusts_is_accepted")
         .env(TRUSTING, "1")
         .env("SSL_CERT_FILE", CERTIFICATE)
         .output()

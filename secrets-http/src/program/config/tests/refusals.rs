@@ -50,7 +50,7 @@ fn a_value_that_breaks_its_rule_is_not_repeated() {
         ("SECRETS_RATE_LIMIT_PER_IP=-1", "SECRETS_RATE_LIMIT_PER_IP must be a whole number"),
         ("SECRETS_RATE_LIMIT_PER_PRINCIPAL=kvc_", "SECRETS_RATE_LIMIT_PER_PRINCIPAL must be a"),
         ("SECRETS_TRUSTED_PROXIES=kvc_", "SECRETS_TRUSTED_PROXIES must be networks or addresses"),
-        ("SECRETS_PUBLIC_URL=kvc_", "SECRETS_PUBLIC_URL must be an address such as https://"),
+        ("SECRETS_PUBLIC_URL=kvc_", "SECRETS_PUBLIC_URL must be a URL such as https://"),
         ("SECRETS_SMTP_URL=kvc_", "SECRETS_SMTP_URL must be smtps://USER:PASSWORD@HOST"),
         ("SECRETS_SMTP_URL=http://kvc_", "SECRETS_SMTP_URL must be smtps://"),
         ("SECRETS_SMTP_URL=smtp://u:kvc_@h", "SECRETS_SMTP_URL needs SECRETS_SMTP_FROM, and"),

@@ -93,7 +93,7 @@ fn running_out_of_files_does_not_end_the_loop() {
     if std::env::var_os(FEW_FILES).is_some() {
         return out_of_files();
     }
-    let name = "accept::tests::bounds::running_out_of_files_does_not_end_the_loop";
+    let name = "serve::accept::tests::bounds::running_out_of_files_does_not_end_the_loop";
     let child = Command::new("sh")
         .args(["-c", r#"ulimit -n 40; exec "$0" --exact --nocapture "$1""#])
         .arg(std::env::current_exe().unwrap())
