@@ -77,7 +77,7 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
             match seal_entries(engine, team, &entries).await {
                 Ok(()) => sealed += entries.len() as u64,
                 Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
-                // An error in one chain must not stop the others.
+                // An error in one audit chain must not stop the work on other chains.
                 Err(error) => tracing::error!(
                     team = team.map(tracing::field::display),
                     error = &error as &dyn std::error::Error,

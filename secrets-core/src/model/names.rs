@@ -183,8 +183,8 @@ impl TryFrom<String> for SecretKey {
     type Error = Violation;
 
     fn try_from(text: String) -> Result<Self, Violation> {
-        // The paths `…/secrets/export` and `…/secrets/bulk` are operations: a secret key with that name
-        // could never be read, and a request for it would return all values.
+        // The paths `…/secrets/export` and `…/secrets/bulk` are operations: a secret key with
+        // that name could never be read, and a request for it would return all values.
         if text == "export" || text == "bulk" {
             return Err(RESERVED_KEY.violation());
         }

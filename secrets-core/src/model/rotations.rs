@@ -69,8 +69,8 @@ kinds! {
 }
 
 kinds! {
-    /// One of the two database users of a rotation. The credential of one user is served; the other
-    /// user is changed next.
+    /// Slot of a rotation: one of its two database users. The credential of one user is served; the
+    /// other user is changed next.
     Slot, "must be a or b",
     /// First database user.
     A = "a",
