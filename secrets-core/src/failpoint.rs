@@ -15,7 +15,7 @@ mod armed {
     use std::future::pending;
     use std::sync::{Mutex, PoisonError};
 
-    /// Action after the hook of a failpoint.
+    /// Action that the hook of a failpoint returns.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum After {
         /// Wait forever: the operation does not continue.
@@ -24,7 +24,7 @@ mod armed {
         GoOn,
     }
 
-    /// Armed failpoint and its hook.
+    /// The failpoint that is armed, and its hook.
     struct Armed {
         name: String,
         hook: fn(&str) -> After,

@@ -11,12 +11,12 @@ use crate::model::lock::lock;
 
 const SHARDS: usize = 16;
 
-/// Maximum number of keys counted separately by a shard in one window. Further keys share one
-/// counter, so that a flood of addresses uses bounded memory and is limited as a whole.
+/// Maximum number of counters per shard in one window. Further callers share one counter, so that a
+/// flood of addresses uses bounded memory and is limited as a whole.
 const KEYS_PER_SHARD: usize = 8_192;
 
-/// Fixed-window request counter per key. All keys share the same windows, so all counters are
-/// dropped when a window ends.
+/// Fixed-window request counters: one for each `K`, such as an IP address or user ID. All counters
+/// share the same windows, so all are dropped when a window ends.
 pub struct RateLimiter<K> {
     limit: u32,
     /// Window length in seconds.
@@ -31,7 +31,7 @@ struct Shard<K> {
     overflow: u32,
 }
 
-/// State of a key in its window.
+/// State of one counter in the current window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// Requests allowed per window.
@@ -45,13 +45,13 @@ pub struct Window {
 }
 
 impl<K: Eq + Hash> RateLimiter<K> {
-    /// Creates a limiter of `limit` requests per minute and key. 0 means unlimited.
+    /// Creates a limiter that allows `limit` requests per minute for each `K`. 0 means unlimited.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self::within(60, limit)
     }
 
-    /// Creates a limiter of `limit` requests per hour and key. 0 means unlimited.
+    /// Creates a limiter that allows `limit` requests per hour for each `K`. 0 means unlimited.
     #[must_use]
     pub fn hourly(limit: u32) -> Self {
         Self::within(3_600, limit)
@@ -64,13 +64,13 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Self { limit, length, hasher: RandomState::new(), shards }
     }
 
-    /// Counts a request and returns the state of its key; `None` if unlimited.
+    /// Counts a request of `key` and returns the state of its counter; `None` if unlimited.
     pub fn count(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 1)
     }
 
-    /// Returns the state of a key without counting a request; `admitted` is true if one more
-    /// request would be allowed.
+    /// Returns the state of the counter of `key` without counting a request; `admitted` is true if
+    /// one more request would be allowed.
     pub fn look(&self, key: K, now: Time) -> Option<Window> {
         self.at(key, now, 0)
     }

@@ -30,16 +30,16 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
     ]
 }
 
-/// Ends all claims and leases of an earlier process, so that its unfinished work continues
-/// immediately instead of when they expire. Call it at startup, and only if no other process uses
-/// the store.
+/// Ends all outbox claims and rotation leases of an earlier process, so that its unfinished work
+/// continues immediately instead of when they expire. Call it at startup, and only if no other
+/// process uses the store.
 pub async fn take_over(engine: &Engine) -> StoreResult<()> {
     outbox::end_claims(engine).await?;
     rotations::end_rotation_leases(engine).await
 }
 
-/// Seals the remaining audit entries and writes the last-used times of tokens that are still in
-/// memory. Call it before the process ends.
+/// Appends the remaining audit entries to the audit chains, and writes the last-used times of
+/// tokens that are still in memory. Call it before the process ends.
 pub async fn flush(engine: &Engine) -> StoreResult<()> {
     audit::seal(engine).await?;
     tokens::write_uses(engine).await

@@ -1,6 +1,6 @@
 //! Authorization. All access decisions are made here.
 //!
-//! Resolving is authorizing: resolving a path to an ID returns a scope ([`TeamScope`],
+//! Resolving includes authorizing: resolving a path to an ID returns a scope ([`TeamScope`],
 //! [`ProjectScope`], [`EnvironmentScope`], [`View`]), and a scope is only created for a caller who
 //! has permission. Levels are checked from the outside in (project unknown, project forbidden,
 //! environment unknown, environment forbidden). If a level is refused, the error reveals nothing

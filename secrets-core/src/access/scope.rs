@@ -56,17 +56,17 @@ pub struct EnvironmentScope {
 }
 
 impl EnvironmentScope {
-    /// Newest key of the project, for encrypting new records.
+    /// Returns the newest encryption key of the project, for encrypting new records.
     pub(crate) fn key(&self) -> &ProjectKey {
         &self.key
     }
 }
 
-/// An environment together with its inherited chain, for reading.
+/// An environment and the environments it inherits from, for reading secrets.
 pub struct View {
     /// The environment itself.
     pub scope: EnvironmentScope,
-    /// Environment and ancestors with the selected secrets, nearest first.
+    /// Environment and its ancestors, nearest first, each with the selected secrets.
     pub chain: Vec<ChainLink>,
 }
 
@@ -165,17 +165,17 @@ impl<A: Access> Context<'_, A> {
         Ok(self.resolve(path, wanted, Selection::None).await?.0.scope)
     }
 
-    /// Resolves an environment for reading, with the selected secrets of every environment in its
-    /// chain.
+    /// Resolves an environment for reading, with the selected secrets of the environment and its
+    /// ancestors.
     pub async fn view(&mut self, path: &EnvironmentPath, wanted: Selection<'_>) -> Result<View> {
         let (view, _) = self.resolve(path, Permission::Read, wanted).await?;
         check_chain(&view.chain)?;
         Ok(view)
     }
 
-    /// Resolves an environment that another environment is to inherit from. The caller must be able
-    /// to read every environment in the chain, because readers of the child can then read their
-    /// values too.
+    /// Resolves an environment that is to become the parent of another environment. The caller must
+    /// be able to read it and all its ancestors, because readers of the child can then read their
+    /// values.
     pub async fn inheritable_chain(&mut self, path: &EnvironmentPath) -> Result<View> {
         let (view, relation) = self.resolve(path, Permission::Read, Selection::None).await?;
         check_chain(&view.chain)?;
@@ -258,8 +258,8 @@ impl<A: Access> Context<'_, A> {
 }
 
 impl<A: Access> Context<'_, A> {
-    /// Returns the scope of a rotation's environment, for work of the service itself. Fails for any
-    /// other caller.
+    /// Returns the environment of a rotation as an authorized scope, for work that the service
+    /// itself performs. Fails if the caller is not the service.
     pub(crate) fn rotation_environment(
         &mut self,
         place: RotationLocation,
@@ -296,8 +296,8 @@ const ADMINS_ONLY: Error =
 const NO_ACCESS: Error = Error::Forbidden("you have no access to this environment");
 const OUT_OF_SCOPE: Error = Error::Forbidden("outside of this token's scope");
 
-/// Fails if the chain is circular or too long. The service never stores such a chain, but a
-/// database edited by hand may hold it.
+/// Fails if the inheritance chain is circular or too long. The service never stores such a chain,
+/// but a database edited by hand may hold it.
 fn check_chain(chain: &[ChainLink]) -> Result<()> {
     let distinct: BTreeSet<_> = chain.iter().map(|link| link.environment.id).collect();
     if distinct.len() < chain.len() {
@@ -312,7 +312,7 @@ fn check_chain(chain: &[ChainLink]) -> Result<()> {
     Ok(())
 }
 
-/// Error for a chain of more than [`MAX_CHAIN_LENGTH`] environments.
+/// Error for an inheritance chain of more than [`MAX_CHAIN_LENGTH`] environments.
 pub(crate) const CHAIN_TOO_LONG: Error = Error::Refused {
     code: Code::InvalidRequest,
     reason: std::borrow::Cow::Borrowed("an inheritance chain may hold at most 16 environments"),

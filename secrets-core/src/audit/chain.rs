@@ -1,7 +1,7 @@
-//! The hash chains of the audit log: sealing, pruning and verifying entries.
+//! Audit chains: the hash chains that the audit log is divided into.
 //!
-//! Entries are sealed (given a position and a hash) after they are written, and pruned when their
-//! retention period ends.
+//! Entries are appended to the audit chain of their team (and get a position and a hash) after they
+//! are written. They are pruned (deleted) when their retention period ends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,54 +14,55 @@ use crate::engine::{Engine, Periodic, Schedule};
 use crate::model::{AuditId, TeamId};
 use crate::store::{AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult};
 
-/// Maximum number of entries sealed in one transaction. Other writers wait for the transaction.
+/// Maximum number of entries appended to an audit chain in one transaction. Other writers wait for
+/// the transaction.
 const MAX_BATCH: u32 = 500;
 
-/// Maximum number of entries of a chain pruned in one transaction.
+/// Maximum number of entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
 
-/// Result of verifying all chains.
+/// Result of verifying all audit chains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifiedAudit {
-    /// Number of chains: one for each team, and one for entries that belong to no team.
+    /// Number of audit chains: one for each team, and one for entries that belong to no team.
     pub chains: u64,
-    /// Number of sealed entries verified as unchanged.
+    /// Number of entries in the audit chains that were verified as unchanged.
     pub entries: u64,
-    /// Number of entries not sealed yet.
+    /// Number of entries not appended to an audit chain yet.
     pub unsealed: u64,
-    /// Chains that were modified by anything other than the service.
+    /// Audit chains that were modified by anything other than the service.
     pub broken: Vec<BrokenChain>,
 }
 
-/// A chain that failed verification.
+/// An audit chain that failed verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BrokenChain {
-    /// Team of the chain; absent for the chain of entries that belong to no team.
+    /// Team of the audit chain; absent for the chain of entries that belong to no team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<TeamId>,
     /// First invalid position: an entry was changed, removed or inserted there.
     pub position: u64,
 }
 
-/// Worker that seals the audit log.
+/// Worker that appends new entries to the audit chains.
 pub const SEAL: Periodic = Periodic {
     name: "audit seal",
     schedule: Schedule::every(Duration::from_secs(10)),
     job: |engine| Box::pin(async move { Ok(seal(&engine).await.map(drop)?) }),
 };
 
-/// Worker that prunes the audit log.
+/// Worker that deletes audit entries whose retention period has ended.
 pub const PRUNE: Periodic = Periodic {
     name: "audit prune",
     schedule: Schedule::hourly(),
     job: |engine| Box::pin(async move { Ok(prune(&engine).await?) }),
 };
 
-/// Seals all unsealed entries: appends each to the chain of its team. Returns the number of
-/// entries sealed.
+/// Appends all new entries to the audit chains of their teams. Returns the number of entries
+/// appended.
 ///
-/// Several nodes may call this function concurrently. If two nodes seal the same chain, only the
-/// first succeeds; the other leaves the remaining entries to the next call.
+/// Several nodes may call this function concurrently. If two nodes append to the same audit chain,
+/// only the first succeeds; the other leaves the remaining entries to the next call.
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     let mut sealed = 0;
     loop {
@@ -76,7 +77,7 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
             match seal_entries(engine, team, &entries).await {
                 Ok(()) => sealed += entries.len() as u64,
                 Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
-                // An error in one chain must not stop the others.
+                // An error in one audit chain must not stop the work on other chains.
                 Err(error) => tracing::error!(
                     team = team.map(tracing::field::display),
                     error = &error as &dyn std::error::Error,
@@ -120,8 +121,8 @@ async fn seal_entries(
     tx.commit().await
 }
 
-/// Returns the head if its MAC is valid. A modified chain must not be extended, because that
-/// would make it valid again.
+/// Returns the head of an audit chain if its MAC is valid. A modified chain must not be extended,
+/// because that would make it valid again.
 fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
     if is_same(&head.mac, &head_mac(engine.keyring(), &head)) {
         return Ok(head);
@@ -129,8 +130,8 @@ fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
     Err(StoreError::Corrupt("the head of an audit log chain was modified".into()))
 }
 
-/// Deletes entries older than the retention period of their team's plan. Entries that belong to
-/// no team are kept for a year. The remaining chain can still be verified.
+/// Deletes entries older than the retention period of their team's plan. Entries that belong to no
+/// team are kept for a year. The remaining audit chain can still be verified.
 pub async fn prune(engine: &Engine) -> StoreResult<()> {
     let heads = engine.store().read().await?.audit_heads().await?;
     for head in heads {
@@ -177,7 +178,7 @@ async fn prune_chain(
     tx.commit().await
 }
 
-/// Verifies every entry of every chain.
+/// Verifies every entry of every audit chain.
 pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
     let mut reads = engine.store().read().await?;
     let mut verified = VerifiedAudit::default();
@@ -194,7 +195,7 @@ pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
     Ok(verified)
 }
 
-/// Verifies one chain. Returns the number of its entries, or the first invalid position.
+/// Verifies one audit chain. Returns the number of its entries, or the first invalid position.
 async fn verify_chain(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u64, u64>> {
     let (mut position, mut hash) = (head.base, head.base_hash);
     if !is_same(&head.mac, &head_mac(engine.keyring(), head)) {
@@ -223,8 +224,9 @@ async fn verify_chain(engine: &Engine, head: &AuditHead) -> StoreResult<Result<u
     Ok(if is_whole { Ok(position - head.base) } else { Err(position + 1) })
 }
 
-/// Computes the hash of an entry at its position. The actor's name and e-mail address are not
-/// included, because they are erased when a user deletes their account. The actor's ID stays.
+/// Computes the hash of an entry at its position in the audit chain. The actor's name and e-mail
+/// address are not included, because they are erased when a user deletes their account. The actor's
+/// ID stays.
 fn entry_hash(
     keyring: &Keyring,
     entry: &AuditRecord,

@@ -22,13 +22,13 @@ pub struct AuditEntry {
     /// Project of the affected object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_id: Option<ProjectId>,
-    /// Name of the project at that time.
+    /// Name of the project at the time of the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_name: Option<String>,
     /// Environment of the affected object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_id: Option<EnvironmentId>,
-    /// Name of the environment at that time.
+    /// Name of the environment at the time of the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub environment_name: Option<String>,
     /// Type of the actor: `user`, `service_token`, `system` or `anonymous`.
@@ -36,10 +36,10 @@ pub struct AuditEntry {
     /// ID of the user or service token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_id: Option<Uuid>,
-    /// Name of the actor at that time.
+    /// Name of the actor at the time of the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_name: Option<String>,
-    /// E-mail address of the user at that time.
+    /// E-mail address of the user at the time of the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub actor_email: Option<String>,
     /// Action, such as `secret.created`.
@@ -49,7 +49,7 @@ pub struct AuditEntry {
     /// ID of the affected object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_id: Option<Uuid>,
-    /// Name of the affected object at that time, such as a secret's key.
+    /// Name of the affected object at the time of the action, such as a secret key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_name: Option<String>,
     /// Outcome: `success`, `denied` or `failure`.
@@ -69,11 +69,11 @@ pub struct AuditEntry {
     pub request_id: Option<Uuid>,
     /// Time of the action.
     pub created_at: Time,
-    /// Hash of the sealed entry in its chain, in hexadecimal. Absent for a few seconds, until the
-    /// entry is sealed.
+    /// Hash of the entry in the audit chain, in hexadecimal. Absent until the entry is appended to
+    /// the audit chain, a few seconds after the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// Hash of the previous entry in the chain.
+    /// Hash of the previous entry in the audit chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prev_hash: Option<String>,
 }

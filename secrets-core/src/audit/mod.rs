@@ -1,10 +1,10 @@
 //! The audit log. Entries are written in the transaction of a change, or before the response to a
 //! read.
 //!
-//! Entries form one hash chain per team. [`chain`] assigns each entry its position and a hash that
-//! includes the previous entry's hash. This happens some time after the entry was written, so that
-//! writers do not wait for each other. [`verify`]
-//! detects entries that were changed, removed or inserted by anything other than the service.
+//! Entries form one audit chain (a hash chain) per team. [`chain`] assigns each entry its position
+//! and a hash that includes the previous entry's hash. This happens some time after the entry was
+//! written, so that writers do not wait for each other. [`verify`] detects entries that were
+//! changed, removed or inserted by anything other than the service.
 
 pub mod chain;
 mod entry;

@@ -40,7 +40,7 @@ pub struct AuditQuery {
     pub resource_type: Option<String>,
     /// ID of the affected object: a UUID.
     pub resource_id: Option<String>,
-    /// Key of the affected secret.
+    /// Secret key of the affected secret.
     pub key: Option<String>,
     /// Outcome: `success`, `denied` or `failure`.
     pub outcome: Option<String>,
@@ -101,7 +101,7 @@ impl AuditQuery {
         Ok(wanted)
     }
 
-    /// Maximum number of entries per page.
+    /// Returns the maximum number of entries per page.
     pub(super) fn page(&self) -> Result<u32> {
         const RULE: &str = "must be a whole number from 1 to 200";
         let limit = parsed("limit", self.limit.as_deref(), RULE)?.unwrap_or(DEFAULT_LIMIT);
@@ -112,7 +112,7 @@ impl AuditQuery {
         }
     }
 
-    /// Output format of the page.
+    /// Returns the output format of the page.
     pub(super) fn format(&self) -> Result<AuditFormat> {
         match self.format.as_deref() {
             None | Some("json") => Ok(AuditFormat::Json),
@@ -170,8 +170,8 @@ fn one_of(
     }
 }
 
-/// Prepares a text for an exact match. Stored texts contain no NUL characters, which some stores
-/// cannot handle.
+/// Replaces NUL characters in a text to search for. Stored texts contain no NUL characters, which
+/// some stores cannot handle.
 fn text(given: &str) -> String {
     given.replace('\0', "\u{fffd}")
 }
@@ -183,8 +183,7 @@ fn time(field: &'static str, text: Option<&str>) -> Result<Option<Time>> {
     Ok(Some(time.into()))
 }
 
-/// Encodes the cursor of the entries after this one. Contains nothing that the entry itself does
-/// not show.
+/// Encodes the cursor of the page after this entry. Contains only the entry's time and ID.
 pub(super) fn cursor((time, id): (Time, AuditId)) -> String {
     let place = [time.timestamp_micros().to_be_bytes().as_slice(), id.uuid().as_bytes()].concat();
     URL_SAFE_NO_PAD.encode(place)

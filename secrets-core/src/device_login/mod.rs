@@ -46,7 +46,8 @@ const ATTEMPTS_PER_MINUTE: u32 = 5;
 /// Counters of wrong user codes and invalid credentials.
 pub(crate) struct LoginAttempts(RateLimiter<AttemptKey>);
 
-/// Key of a counter: the user, or the IP address if the request is not authenticated.
+/// Caller whose attempts are counted: the user, or the IP address if the request is not
+/// authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum AttemptKey {
     /// User ID.
@@ -84,15 +85,15 @@ async fn login_of<A: Access>(
     })
 }
 
-/// Worker that deletes logins and sessions that have ended.
+/// Worker that deletes ended device logins and CLI sessions.
 pub const CLEAN_UP: Periodic = Periodic {
     name: "device logins",
     schedule: Schedule::every(Duration::from_secs(10)),
     job: |engine| Box::pin(async move { Ok(delete_ended(&engine).await?) }),
 };
 
-/// Deletes logins and sessions that ended more than an hour ago. During that hour, a late poll gets
-/// the error "expired" instead of "unknown".
+/// Deletes device logins and CLI sessions that ended more than an hour ago. During that hour, a
+/// late poll gets the error "expired" instead of "unknown".
 pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
     let mut tx = engine.store().begin().await?;
     tx.delete_ended_logins(engine.now() - TimeDelta::hours(1)).await?;
@@ -100,7 +101,7 @@ pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
 }
 
 /// True unless this IP address has submitted too many invalid credentials in the current minute.
-/// For pages with a form that accepts a credential.
+/// For web pages on which a user enters a credential.
 #[must_use]
 pub fn may_attempt(engine: &Engine, address: IpAddr) -> bool {
     let window =

@@ -39,9 +39,9 @@ pub struct PollDeviceLogin {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum PollOutcome {
-    /// The login was approved: the new session.
+    /// The login was approved: contains the new session.
     Granted(CliGrant),
-    /// OAuth error: there is no session yet, or there will be none.
+    /// The poll returned no session: contains the OAuth error.
     Refused(Refusal),
 }
 

@@ -7,7 +7,7 @@ use crate::engine::{Caller, Who};
 use crate::model::{AuditId, EnvironmentId, ProjectId, TeamId, Time};
 use crate::store::AuditRecord;
 
-/// The audit context of an operation. Filled in while the operation resolves its scopes, and by the
+/// Data for the audit entry of one operation. Filled in while paths are resolved, and by the
 /// operation itself.
 #[derive(Default)]
 pub(crate) struct AuditContext {
@@ -19,11 +19,11 @@ pub(crate) struct AuditContext {
     pub(crate) details: Map<String, Value>,
     /// True if a read returned no values, so that no entry is written.
     pub(crate) skips_audit: bool,
-    /// ID of the actor, if the caller had no ID before the operation.
+    /// ID of the actor, for a caller that got an ID only during the operation.
     pub(crate) actor: Option<Uuid>,
     /// True if the entry must not include the actor's name and e-mail address, only the ID.
     pub(crate) is_anonymized: bool,
-    /// Audit contexts of additional entries of the same caller, for other teams.
+    /// Data for additional audit entries of this operation, for other teams.
     pub(crate) others: Vec<Self>,
 }
 

@@ -56,13 +56,13 @@ impl Person {
 }
 
 impl Caller {
-    /// A caller without a credential.
+    /// Creates a caller without a credential.
     #[must_use]
     pub fn anonymous(origin: Origin) -> Self {
         Self { who: Who::Anonymous, origin }
     }
 
-    /// The service itself.
+    /// Creates the caller that represents the service itself.
     #[must_use]
     pub(crate) fn system() -> Self {
         Self { who: Who::System, origin: Origin::default() }

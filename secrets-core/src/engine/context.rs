@@ -52,7 +52,7 @@ impl<'a, A: Access> Context<'a, A> {
         self.engine.ports()
     }
 
-    /// Returns the keys of the instance.
+    /// Returns the encryption keys of the instance.
     pub(crate) fn keyring(&self) -> &'a Keyring {
         self.engine.keyring()
     }
@@ -85,7 +85,7 @@ impl<'a, A: Access> Context<'a, A> {
 }
 
 impl Context<'_, Write> {
-    /// The transaction.
+    /// Returns the transaction.
     pub fn tx(&mut self) -> &mut dyn Tx {
         self.session.as_mut()
     }

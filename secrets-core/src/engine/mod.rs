@@ -38,7 +38,7 @@ use crate::crypto::Keyring;
 use crate::model::{Error, Result, Time};
 use crate::store::{AuditRecord, Store};
 
-/// Engine of a running service: its ports, options and keys, and the state shared by its
+/// Engine of a running service: its ports, options and encryption keys, and the state shared by its
 /// operations.
 pub struct Engine {
     ports: Ports,
@@ -50,10 +50,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Creates an engine and loads its keys. Creates the keys of the instance if the store is
-    /// empty.
+    /// Creates an engine and loads the encryption keys of the instance, or creates them if the
+    /// store is empty.
     ///
-    /// Fails, without writing anything, if the keys and the data do not belong together.
+    /// Fails, without writing anything, if the encryption keys do not match the stored data.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
         let (audit, shared, permits) = Default::default();

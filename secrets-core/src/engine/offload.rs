@@ -10,7 +10,7 @@ use super::Engine;
 use crate::model::{Error, Result};
 
 /// Permits for CPU-bound work. Their number is half the number of processors, at least 2 and at
-/// most 8, because deriving a key takes 64 MiB of memory.
+/// most 8, because deriving an encryption key takes 64 MiB of memory.
 pub(super) struct Permits(Arc<Semaphore>);
 
 impl Default for Permits {

@@ -18,11 +18,11 @@ use crate::store::Store;
 /// that the service uses.
 #[derive(Clone)]
 pub struct Ports {
-    /// Storage of records.
+    /// Store: the database that holds all records.
     pub store: Arc<dyn Store>,
-    /// Current time.
+    /// Clock: the source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Root key, which wraps the keys of the instance.
+    /// Root key, which encrypts the encryption keys of the instance.
     pub root: Arc<dyn RootKeys>,
     /// Verifier of the identity provider's tokens. Without it, users sign in only with identities
     /// that the host application has verified itself.

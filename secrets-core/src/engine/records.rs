@@ -1,4 +1,5 @@
-//! Encrypted records of secrets: their associated data, and decryption with the right key version.
+//! Encrypted records of secrets: their associated data, and decryption with the right version of
+//! the encryption key.
 
 use crate::crypto::{Keyring, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
 use crate::model::{Error, InstanceId, ProjectId, Result};
@@ -36,8 +37,8 @@ pub(crate) fn description_context(
     }
 }
 
-/// Decrypts a record of a project with the key version that the record names. `newest` is the
-/// project's newest key; an older one is read from the store.
+/// Decrypts a record of a project with the encryption key version that the record names. `newest`
+/// is the project's newest encryption key; older versions are read from the store.
 pub(crate) async fn open(
     keyring: &Keyring,
     reads: &mut dyn Reads,

@@ -1,4 +1,5 @@
-//! Startup: refuses to start, and writes nothing, if the keys and the stored data do not match.
+//! Startup: refuses to start, and writes nothing, if the encryption keys and the stored data do not
+//! match.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,9 +17,9 @@ use crate::store::{Reads, Sample, StoreError};
 pub enum StartError {
     /// No root key was given.
     NoRootKey,
-    /// The keys of the instance cannot be decrypted.
+    /// The encryption keys of the instance cannot be decrypted.
     Keys(KeyringError),
-    /// The database has data but no key row: it was restored without its keys.
+    /// The database has data but no encryption keys: it was restored without its keys.
     OrphanData,
     /// Too many records do not decrypt.
     Unreadable {
@@ -31,14 +32,14 @@ pub enum StartError {
     Store(StoreError),
 }
 
-/// Number of records decrypted at startup.
+/// Number of randomly chosen records decrypted at startup.
 const SAMPLES: usize = 16;
 
 /// Maximum number of records decrypted before startup is refused.
 const MORE_SAMPLES: usize = 64;
 
-/// Loads the keys of the instance. On the first start, creates the instance and its keys; fails if
-/// the store has data but no instance record.
+/// Loads the encryption keys of the instance. On the first start, creates the instance and its
+/// encryption keys; fails if the store has data but no instance record.
 pub(super) async fn keyring(ports: &Ports) -> Result<Keyring, StartError> {
     if let Some(keyring) = load(ports).await? {
         return Ok(keyring);
@@ -76,8 +77,8 @@ async fn load(ports: &Ports) -> Result<Option<Keyring>, StartError> {
     Ok(Some(keyring))
 }
 
-/// Decrypts randomly drawn records. A few failures are logged; many mean that the keys do not
-/// belong to this data, and startup fails.
+/// Decrypts randomly chosen records. A few failures are logged; many mean that the encryption keys
+/// do not belong to this data, and startup fails.
 async fn try_records(keyring: &Keyring, reads: &mut dyn Reads) -> Result<(), StartError> {
     let Some((oldest, newest)) = reads.secret_range().await? else { return Ok(()) };
     let mut tried = BTreeMap::new();

@@ -48,13 +48,13 @@ pub struct Periodic {
     pub name: &'static str,
     /// Timing of the rounds.
     pub schedule: Schedule,
-    /// Builds the job.
+    /// Function that returns the job to run.
     pub job: fn(Arc<Engine>) -> Job,
 }
 
 impl Schedule {
-    /// Starts a round immediately and then at each interval. One job at a time, with a timeout of a
-    /// minute.
+    /// Returns a schedule whose first round starts immediately and the next rounds at each
+    /// interval. One job at a time, with a timeout of a minute.
     #[must_use]
     pub const fn every(interval: Duration) -> Self {
         let timeout = Duration::from_mins(1);
@@ -63,8 +63,8 @@ impl Schedule {
         Self { first: Duration::ZERO, interval, timeout, max_jobs: 1, stale_after }
     }
 
-    /// Starts a round a minute after the start and then every hour. One job at a time, with a
-    /// timeout of half an hour.
+    /// Returns a schedule whose first round starts after a minute and the next rounds every hour.
+    /// One job at a time, with a timeout of half an hour.
     #[must_use]
     pub const fn hourly() -> Self {
         Self {

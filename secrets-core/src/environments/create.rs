@@ -43,7 +43,8 @@ impl Operation for CreateEnvironment {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
         let ProjectScope { project, plan, .. } =
             cx.project(&self.project, Permission::Contribute).await?;
-        // Lock the project, so that the checked chain and the count stay valid until the commit.
+        // Lock the project, so that the checked inheritance chain and the count stay valid
+        // until the commit.
         cx.tx()
             .lock_project(project.id)
             .await

@@ -61,7 +61,7 @@ impl Operation for UpdateEnvironment {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
         let project = cx.project(&self.at.project, Permission::See).await?.project;
-        // Lock the project, so that no chain changes while it is checked.
+        // Lock the project, so that no inheritance chain changes while it is checked.
         cx.tx()
             .lock_project(project.id)
             .await
@@ -142,13 +142,13 @@ async fn inherit(
     Ok(())
 }
 
-/// Number of environments in the longest chain that starts at a descendant and ends at
+/// Returns the number of environments in the longest inheritance chain from a descendant to
 /// `environment`, including both.
 fn height(all: &[EnvironmentRecord], environment: EnvironmentId) -> usize {
     let parents: BTreeMap<_, _> =
         all.iter().map(|record| (record.id, record.inherits_from)).collect();
-    // A stored chain is never longer. The limit also stops at a cycle written to the database by
-    // something other than this service.
+    // A stored inheritance chain is never longer. The limit also stops at a cycle
+    // written to the database by something other than this service.
     let above = |from: EnvironmentId| {
         std::iter::successors(Some(from), |id| parents.get(id).copied().flatten())
             .take(MAX_CHAIN_LENGTH + 1)

@@ -27,7 +27,8 @@ pub struct Watched {
     pub revision: Tag,
 }
 
-/// Name that separates these ETags from those of other responses for the same chain.
+/// Response name included in these ETags, so that they differ from the ETags of other responses for
+/// the same environment.
 const ETAG_NAME: &str = "watch";
 
 impl Operation for WatchEnvironment {

@@ -9,7 +9,7 @@ use crate::secrets::KeyRef;
 use crate::secrets::reading::effective_secret;
 use crate::secrets::sealing::open_value;
 
-/// Reads the effective value of a key in an environment.
+/// Reads the effective value of a secret key in an environment.
 #[derive(Debug)]
 pub struct GetEsoSecret {
     /// Environment to read.

@@ -14,11 +14,11 @@ use crate::secrets::{Precondition, WithETag};
 pub struct GetEsoSecrets {
     /// Environment to read.
     pub at: EnvironmentPath,
-    /// Precondition: the versions of the response that the caller already has.
+    /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,
 }
 
-/// Secret values by key.
+/// Secret values by secret key.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EsoSecrets {

@@ -30,7 +30,7 @@ impl Operation for AcceptInvitation {
         cx.tx().lock_user(person.id).await.map_err(|error| error.or_not_found(Subject::User))?;
         let held = cx.tx().lock_team(invitation.team).await;
         held.map_err(|error| error.or_not_found(Subject::Invitation))?;
-        // The caller that deletes the invitation has accepted it. To concurrent callers it is used.
+        // Only the caller that deletes the invitation has accepted it; concurrent callers fail.
         let used = cx.tx().delete_invitation(&invitation).await;
         used.map_err(|error| error.or_not_found(Subject::Invitation))?;
         let member = MemberRecord::new(invitation.team, &person, invitation.role, cx.now());

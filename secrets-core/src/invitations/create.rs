@@ -79,7 +79,7 @@ impl Operation for InviteMember {
     }
 }
 
-/// Error for an e-mail address that is already invited.
+/// Returns the error for an e-mail address that is already invited.
 fn invited() -> Error {
     Error::taken("email", "is invited to the team already")
 }

@@ -32,7 +32,7 @@ impl Clock for SystemClock {
 pub struct ManualClock(Mutex<Time>);
 
 impl ManualClock {
-    /// Creates a clock that shows `start`.
+    /// Creates a clock whose current time is `start`.
     #[must_use]
     pub fn new(start: Time) -> Self {
         Self(Mutex::new(start.trunc_subsecs(6)))

@@ -18,7 +18,7 @@ fn not_json() -> Error {
     Error::invalid("body", "must be a JSON document")
 }
 
-/// Converts a decoder error to a field error with a message of its own, because the decoder's
+/// Converts a decoder error to a field error. The message is replaced, because the decoder's
 /// message repeats the input.
 fn malformed(error: &serde_path_to_error::Error<serde_json::Error>) -> Error {
     let path = error.path().to_string();

@@ -71,7 +71,7 @@ pub struct PlanLimit {
     pub plan: PlanName,
     /// Limit of the plan.
     pub limit: u64,
-    /// Current number.
+    /// Current number of these resources.
     pub current: u64,
 }
 
@@ -100,7 +100,7 @@ pub enum Subject {
     Rotation,
     /// Scan.
     Scan,
-    /// Secret, including a hidden key.
+    /// Secret. Also used for a hidden secret.
     Secret,
     /// Team.
     Team,
@@ -123,9 +123,9 @@ pub enum Code {
     AlreadyExists,
     /// Inheritance cycle between environments.
     CircularInheritance,
-    /// Attempt to delete a default environment.
+    /// Attempt to delete or rename a default environment.
     DefaultEnvironment,
-    /// Environment that another one inherits from.
+    /// Attempt to delete an environment that another environment inherits from.
     EnvironmentInUse,
     /// Permission missing.
     Forbidden,
@@ -155,7 +155,7 @@ pub enum Code {
     ValueTooLarge,
     /// Record not at the expected version.
     VersionConflict,
-    /// Secret key that is managed by a rotation.
+    /// Attempt to change a secret that is managed by a rotation.
     ManagedKey,
 }
 

@@ -59,7 +59,7 @@ ids! {
     EnvironmentId
     /// ID of a scan finding.
     FindingId
-    /// ID of an instance: a database and its keys.
+    /// ID of an instance: a database and its encryption keys.
     InstanceId
     /// ID of an invitation to a team.
     InvitationId
@@ -71,7 +71,8 @@ ids! {
     RotationId
     /// ID of a scan.
     ScanId
-    /// ID of a secret. A key that is deleted and created again gets a new ID.
+    /// ID of a secret. A secret that is deleted and created again under the same secret key gets a
+    /// new ID.
     SecretId
     /// ID of a team.
     TeamId
@@ -90,7 +91,7 @@ impl ProjectId {
     pub const NIL: Self = Self(Uuid::nil());
 }
 
-/// Parses a UUID in any of its text forms; `None` if the text is a name.
+/// Parses a UUID in any of its text representations; `None` if the text is not a UUID.
 #[must_use]
 pub fn parse(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok()

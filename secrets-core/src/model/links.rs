@@ -53,8 +53,8 @@ impl fmt::Display for BaseUrl {
     }
 }
 
-/// True if the text is a host name or address with an optional port (RFC 3986, section 3.2.2,
-/// without forms that are not used in practice).
+/// True if the text is a host name or IP address with an optional port (RFC 3986, section 3.2.2,
+/// except rarely used syntax).
 fn is_host(text: &str) -> bool {
     let (name, rest) = match text.strip_prefix('[') {
         Some(bracketed) => {

@@ -54,8 +54,8 @@ names! {
         pattern = "^[^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*[^\\s\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff][^\\x00-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*$",
     ))]
     DisplayName
-    /// E-mail address in normalized form: lower case, at most 254 bytes. Whether the mailbox exists
-    /// is not checked.
+    /// Normalized e-mail address: lower case, at most 254 bytes. Whether the mailbox exists is not
+    /// checked.
     #[cfg_attr(feature = "openapi", schema(max_length = 254, format = "email"))]
     EmailAddress
     /// Environment name: 1 to 64 letters, digits, `_` or `-`; never a UUID.
@@ -183,8 +183,8 @@ impl TryFrom<String> for SecretKey {
     type Error = Violation;
 
     fn try_from(text: String) -> Result<Self, Violation> {
-        // The paths `…/secrets/export` and `…/secrets/bulk` are operations: a key with that name
-        // could never be read, and a request for it would return all values.
+        // The paths `…/secrets/export` and `…/secrets/bulk` are operations: a secret key with
+        // that name could never be read, and a request for it would return all values.
         if text == "export" || text == "bulk" {
             return Err(RESERVED_KEY.violation());
         }
@@ -256,7 +256,7 @@ impl Slug {
         ids::parse(&self.0).is_some()
     }
 
-    /// Appends `-` and four random letters, for when the plain slug is taken.
+    /// Appends `-` and four random letters. Used if the slug without a suffix is taken.
     #[must_use]
     pub fn with_suffix(&self, random: [u8; 4]) -> Self {
         let letters: String = random.map(|byte| char::from(b'a' + byte % 26)).iter().collect();

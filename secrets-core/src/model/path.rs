@@ -27,7 +27,7 @@ pub enum EnvironmentRef {
     Name(String),
 }
 
-/// Path of an environment: a project and an environment of it.
+/// Path of an environment: a project and an environment of that project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentPath {
     /// Project.

@@ -92,9 +92,9 @@ impl Plan {
         self.limits.get(&quota).copied()
     }
 
-    /// Checks that `more` can be added to `current` within the limit. Count `current` while holding
-    /// a lock on the containing row; otherwise two concurrent requests could both pass and exceed
-    /// the limit.
+    /// Checks that `more` can be added to `current` within the limit. Count `current` while the row
+    /// of the containing team, project or environment is locked; otherwise two concurrent requests
+    /// could both pass and exceed the limit.
     pub fn admit(&self, quota: Quota, current: u64, more: u64) -> Result<()> {
         match self.limit(quota) {
             Some(limit) if current.saturating_add(more) > limit => {

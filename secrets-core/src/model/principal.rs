@@ -6,25 +6,25 @@ use uuid::Uuid;
 
 use super::{TokenId, UserId};
 
-/// A verified identity: the claims of a token of the identity provider. For identities from a host
-/// application, the host application has verified them.
+/// A verified user identity: the claims of an identity provider's token, or claims that the host
+/// application has verified itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// `iss`: the identity provider.
+    /// `iss` claim: the identity provider.
     pub issuer: String,
-    /// `sub`: the user's ID at the identity provider. Unique per issuer.
+    /// `sub` claim: the user's ID at the identity provider. Unique per issuer.
     pub subject: String,
-    /// `email`, unchanged.
+    /// `email` claim, unchanged.
     pub email: Option<String>,
-    /// `email_verified`; false if the claim is absent.
+    /// `email_verified` claim; false if the claim is absent.
     pub email_verified: bool,
-    /// `name`.
+    /// `name` claim.
     pub name: Option<String>,
-    /// `given_name`.
+    /// `given_name` claim.
     pub given_name: Option<String>,
-    /// `family_name`.
+    /// `family_name` claim.
     pub family_name: Option<String>,
-    /// `picture`: URL of an image.
+    /// `picture` claim: URL of an image.
     pub picture: Option<String>,
 }
 

@@ -28,12 +28,12 @@ pub enum Role {
 pub enum MemberAccess {
     /// No access.
     None,
-    /// Read keys and values.
+    /// Read secrets.
     Read,
-    /// Read and change keys and values.
+    /// Read and change secrets.
     #[default]
     Write,
-    /// Read, change, and manage permissions.
+    /// Read and change secrets, and manage permissions.
     Admin,
 }
 

@@ -15,7 +15,7 @@ kinds! {
 }
 
 kinds! {
-    /// Connection method: direct, or through a function.
+    /// Connection method: direct, or through a proxy function.
     ConnectionMethod, "must be direct or proxied",
     /// The service connects directly.
     Direct = "direct",
@@ -35,8 +35,8 @@ kinds! {
 }
 
 kinds! {
-    /// Protection of a connection to a database. Never opportunistic: `allow` and `prefer` are
-    /// treated as `require`.
+    /// TLS mode of a database connection. Never opportunistic: `allow` and `prefer` are treated as
+    /// `require`.
     SslMode, "must be disable, allow, prefer, require, verify-ca or verify-full",
     /// No encryption; only for destinations that the operator allows.
     Disable = "disable" | "DISABLED",
@@ -46,9 +46,11 @@ kinds! {
     Prefer = "prefer" | "PREFERRED",
     /// TLS without verification of the server certificate.
     Require = "require" | "REQUIRED",
-    /// TLS; the certificate must be signed by a trusted authority, for any host name.
+    /// TLS; the server certificate must be signed by a trusted authority. Its host name is not
+    /// checked.
     VerifyCa = "verify-ca" | "VERIFY_CA",
-    /// TLS; the certificate must be signed by a trusted authority and match the host name.
+    /// TLS; the server certificate must be signed by a trusted authority and match the host name of
+    /// the database server.
     VerifyFull = "verify-full" | "VERIFY_IDENTITY",
 }
 
@@ -67,17 +69,17 @@ kinds! {
 }
 
 kinds! {
-    /// Slot of a database user. Each rotation has two users, of which one is served and the other
-    /// is changed next.
+    /// Slot of a rotation: one of its two database users. The credential of one user is served; the
+    /// other user is changed next.
     Slot, "must be a or b",
-    /// First user.
+    /// First database user.
     A = "a",
-    /// Second user.
+    /// Second database user.
     B = "b",
 }
 
 kinds! {
-    /// Reason why an attempt was started.
+    /// Reason why a rotation attempt was started.
     TriggerType, "must be scheduled or manual",
     /// The rotation was due.
     Scheduled = "scheduled",
@@ -86,29 +88,30 @@ kinds! {
 }
 
 kinds! {
-    /// Result of an attempt.
+    /// Result of a rotation attempt.
     Outcome, "must be success, failed or rolled_back",
-    /// The new credential is the served one: it is stored in the secrets.
+    /// The new credential is stored in the secrets and served from now on.
     Success = "success",
     /// The attempt failed. The served credential is unchanged.
     Failed = "failed",
-    /// The new credential was set but could not be used, and its user's login was disabled again.
-    /// The served credential is unchanged.
+    /// The new credential was set but could not be used, so the login of its database user was
+    /// disabled again. The served credential is unchanged.
     RolledBack = "rolled_back",
 }
 
 kinds! {
-    /// Progress of an attempt, stored before the next external effect.
+    /// Progress of a rotation attempt. Each state is stored before the next external effect, such
+    /// as a call to the target.
     AttemptState, "must be a state of an attempt",
-    /// A password is generated and stored; the target has not been contacted.
+    /// A password is generated and stored; the target database has not been contacted.
     Planned = "planned",
-    /// The password is being set, or may have been set, at the target.
+    /// The password is being set, or may have been set, at the target database.
     Applying = "applying",
-    /// The target accepted the password.
+    /// The target database accepted the password.
     Applied = "applied",
-    /// A login with the password succeeded.
+    /// A login to the target database with the password succeeded.
     Verified = "verified",
-    /// The login of the changed user is being disabled again.
+    /// The login of the changed database user is being disabled again.
     RollingBack = "rolling_back",
     /// The attempt is finished.
     Concluded = "concluded",
@@ -132,7 +135,7 @@ kinds! {
     Pending = "pending",
     /// Accepted by the receiver.
     Delivered = "delivered",
-    /// Abandoned.
+    /// Given up; will not be retried automatically.
     Failed = "failed",
 }
 
@@ -171,7 +174,7 @@ impl Integration {
         }
     }
 
-    /// Returns the URL scheme.
+    /// Returns the URL scheme of database URLs: `postgres` or `mysql`.
     #[must_use]
     pub fn scheme(self) -> &'static str {
         match self {

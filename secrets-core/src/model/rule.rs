@@ -25,7 +25,7 @@ pub(crate) const SECRET_KEY: ValidationRule = ValidationRule {
     text: "must be 1 to 255 letters, digits, underscores, dots and hyphens, and begin with a letter or underscore",
 };
 
-/// Validation rule against keys that are also paths of the API.
+/// Validation rule that rejects secret keys that are also paths of the API.
 pub(crate) const RESERVED_KEY: ValidationRule = ValidationRule {
     code: Code::ReservedKey,
     text: "must not be `export` or `bulk`, which the interface uses itself",
@@ -64,7 +64,7 @@ impl ValidationRule {
 }
 
 impl Violation {
-    /// Converts to an error of the named field.
+    /// Converts the violation to an error of the named field.
     pub fn at(self, field: impl Into<String>) -> FieldError {
         FieldError::new(field, self.0.code, self.0.text)
     }

@@ -19,7 +19,7 @@ const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
 /// Delays after failed attempts, in seconds. After the last, the delivery is given up.
 const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 
-/// A delivery that no other node sends while the claim lasts.
+/// A claimed delivery: no other node sends it until the claim ends.
 #[derive(Debug)]
 pub struct Claimed(DeliveryRecord);
 
@@ -47,8 +47,8 @@ impl<C: Channel + Clone + 'static> Worker for DeliveryWorker<C> {
     }
 }
 
-/// Sends the due deliveries of a channel and returns their number. Several nodes may do so
-/// concurrently.
+/// Sends the due deliveries of a channel and returns their number. Several nodes may call this
+/// function concurrently.
 pub async fn deliver_due(engine: &Engine, channel: &dyn Channel) -> StoreResult<usize> {
     let claimed = claim_due(engine, channel, channel.max_in_flight()).await?;
     let number = claimed.len();

@@ -14,8 +14,8 @@ use crate::engine::{Context, Engine, Write};
 use crate::model::DeliveryId;
 use crate::store::{DeliveryRecord, StoreResult};
 
-/// A kind of delivery, such as e-mail or webhooks. Channels are independent: a slow one does not
-/// delay the others.
+/// A kind of delivery, such as e-mail or webhooks. Channels are independent: a slow channel does
+/// not delay other channels.
 #[async_trait]
 pub trait Channel: Send + Sync {
     /// Value of `kind` in the outbox rows of this channel.

@@ -23,6 +23,6 @@ pub enum Unverified {
     /// The token is malformed, wrongly signed, not valid at this time, or from another issuer or
     /// for another audience.
     Invalid,
-    /// The issuer's keys could not be loaded, so the token could not be checked.
+    /// The issuer's public keys could not be loaded, so the token could not be checked.
     Unavailable(Cause),
 }

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 /// CPU-bound work, as a closure.
 pub type Work = Box<dyn FnOnce() + Send>;
 
-/// Runs CPU-bound work, such as deriving a key from a passphrase, on a thread that handles no
-/// requests.
+/// Runs CPU-bound work, such as deriving an encryption key from a passphrase, on a thread that
+/// handles no requests.
 #[async_trait]
 pub trait Offload: Send + Sync {
     /// Runs the work and returns when the work is done. The work continues even if the returned

@@ -70,14 +70,14 @@ pub struct Login {
 pub struct Apply {
     /// Fencing token of the attempt.
     pub fence: Fence,
-    /// Role that holds the privileges; created if missing.
+    /// Database role that holds the privileges; created if missing.
     pub group: String,
     /// User, created if missing, and the password to set.
     pub login: Login,
     /// Privileges of the group.
     pub level: PermissionLevel,
-    /// Server identity recorded on the first change. A different identity is refused with
-    /// [`Fault::Identity`], if the kind of database can tell.
+    /// Server identity recorded on the first change. A server with a different identity is refused
+    /// with [`Fault::Identity`], if this kind of database has server identities.
     pub identity: Option<String>,
 }
 
@@ -99,11 +99,12 @@ pub trait DatabaseRotator: Send + Sync {
     /// Logs in as the administrator and checks the required privileges. Changes nothing.
     async fn test(&self, target: &Target) -> Result<(), TargetError>;
 
-    /// Creates the group and user if missing, grants the group's privileges and sets the password.
-    /// Atomic if the database supports this. Fails with [`Fault::Fenced`] for an older attempt.
+    /// Creates the database role (`group`) and the user if missing, grants the role's privileges
+    /// and sets the password. Atomic if the database supports this. Fails with [`Fault::Fenced`] if
+    /// a later attempt has already changed the target.
     async fn apply(&self, target: &Target, apply: &Apply) -> Result<Applied, TargetError>;
 
-    /// Logs in once as the user and checks the privileges of the level.
+    /// Logs in once as the user and checks that the user has the privileges of the level.
     async fn verify(
         &self,
         target: &Target,
@@ -112,7 +113,7 @@ pub trait DatabaseRotator: Send + Sync {
     ) -> Result<(), TargetError>;
 
     /// Disables login for a user without changing the password. Succeeds if the user does not
-    /// exist. Fails with [`Fault::Fenced`] for an older attempt.
+    /// exist. Fails with [`Fault::Fenced`] if a later attempt has already changed the target.
     async fn lock(&self, target: &Target, fence: Fence, username: &str) -> Result<(), TargetError>;
 }
 
@@ -150,11 +151,11 @@ pub enum Fault {
     NoDatabase,
     /// The server's password policy rejected the password.
     PasswordPolicy,
-    /// A lock was held for too long. Nothing was changed.
+    /// Another session held a database lock for too long. Nothing was changed.
     Busy,
     /// The connection ended during the change. The outcome is unknown.
     Interrupted,
-    /// The server is not the one of earlier rotations.
+    /// The server's identity differs from the one recorded by earlier rotations.
     Identity,
     /// A later attempt has already changed the user.
     Fenced,

@@ -26,7 +26,7 @@ pub struct Rotators {
 /// fast.
 #[derive(Debug, Clone, Copy)]
 pub struct Timings {
-    /// Duration of a lease.
+    /// Duration of a node's lease on a rotation.
     pub lease: Duration,
     /// Interval at which the lease is renewed during work.
     pub heartbeat: Duration,
@@ -38,9 +38,10 @@ pub struct Timings {
     pub verify: Duration,
     /// Maximum time a manual rotation takes before the caller gets a result.
     pub budget: Duration,
-    /// Delay after the first failure; doubled after each further failure, up to `max_backoff`.
+    /// Delay before the next attempt after the first failure; doubled after each further failure,
+    /// up to `max_backoff`.
     pub backoff: Duration,
-    /// Maximum delay after a failure.
+    /// Maximum delay before the next attempt after a failure.
     pub max_backoff: Duration,
     /// Retry interval of rotations in status `error`.
     pub probe: Duration,
@@ -49,7 +50,7 @@ pub struct Timings {
     pub grace: Option<Duration>,
     /// Retry interval for disabling the login of the previous credential.
     pub retire: Duration,
-    /// Delays between checks of the served credential after a rotation. The last is repeated.
+    /// Delays between checks of the served credential after a rotation. The last delay is repeated.
     pub checks: [Duration; 4],
     /// Maximum jitter of the next rotation, so that rotations are not all due together. Never more
     /// than a tenth of the interval.

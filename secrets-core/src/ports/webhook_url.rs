@@ -44,7 +44,7 @@ impl WebhookUrl {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// The port.
+    /// Returns the port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().unwrap_or_default()

@@ -15,7 +15,7 @@ pub trait WebhookSender: Send + Sync {
     async fn send(&self, request: &WebhookRequest) -> Result<WebhookAnswer, SendError>;
 }
 
-/// A signed delivery.
+/// A signed webhook delivery, as an HTTP request.
 pub struct WebhookRequest {
     /// URL of the receiver.
     pub url: WebhookUrl,

@@ -8,12 +8,12 @@ use zeroize::Zeroizing;
 use crate::model::{EnvironmentPath, Error, ProjectRef, Result, document, ids};
 use crate::secrets::KeyRef;
 
-/// A JSON object whose fields are consumed one by one: first the fields that HTTP has in the path
-/// or query, then the rest, which HTTP has in the body.
+/// A JSON object whose fields are consumed one by one: first the fields that the HTTP API takes
+/// from the path or query, then the rest, which it takes from the body.
 pub(super) struct Input(Map<String, Value>);
 
 impl Input {
-    /// Wraps the given value. Fails unless it is an object.
+    /// Creates the input from a JSON value. Fails unless the value is an object.
     pub(super) fn new(given: Value) -> Result<Self> {
         match given {
             Value::Object(fields) => Ok(Self(fields)),

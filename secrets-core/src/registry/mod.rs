@@ -56,7 +56,7 @@ use crate::teams::{CreateTeam, GetTeam, ListTeams};
 use crate::tokens::{CreateToken, DeleteToken, ListTokens, RotateToken};
 use crate::users::{ReadMe, SyncUser};
 
-/// Future of a call's output.
+/// Future that returns the output of a call.
 type Called<'a> = Pin<Box<dyn Future<Output = Result<Value>> + Send + 'a>>;
 
 /// Defines the table of operations: each with the expression that builds it from the input.

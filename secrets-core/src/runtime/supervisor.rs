@@ -30,7 +30,7 @@ pub struct Supervisor {
 pub struct WorkerHealth {
     /// Name of the worker.
     pub name: &'static str,
-    /// Time since its last completed round.
+    /// Time since the worker's last completed round.
     pub age: Duration,
     /// True if the last round was recent enough: within three intervals, or longer for workers with
     /// short intervals or long jobs.
@@ -159,7 +159,7 @@ impl Supervised {
         Ok(())
     }
 
-    /// Logs a failure. Returns whether there is one.
+    /// Logs a failure, if there is one. Returns true if there is a failure.
     fn report(&self, failure: Option<&str>) -> bool {
         if let Some(error) = failure {
             tracing::error!(worker = self.worker.name(), error, "background work failed");
@@ -174,7 +174,7 @@ impl Supervised {
     }
 }
 
-/// Failure of a job that has ended.
+/// Returns the failure of a job that has ended; `None` if the job succeeded.
 fn failure(done: Result<Option<String>, JoinError>) -> Option<String> {
     done.unwrap_or_else(|error| Some(error.to_string()))
 }

@@ -29,7 +29,8 @@ use crate::store::Selection;
 })))]
 #[serde(deny_unknown_fields)]
 pub struct NewBundle {
-    /// Recipients that can open the bundle: 1 to 16, with at most one raw key and one passphrase.
+    /// Recipients that can open the bundle: 1 to 16, with at most one raw encryption key and one
+    /// passphrase.
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 16))]
     #[serde(deserialize_with = "list")]
     pub recipients: Vec<NewRecipient>,
@@ -81,7 +82,7 @@ pub struct SealedBundle {
     /// Bundle file, encoded in base64.
     #[cfg_attr(feature = "openapi", schema(value_type = String, content_encoding = "base64"))]
     pub bundle: BundleFile,
-    /// Raw key that opens the bundle, if one was requested. Returned only once.
+    /// Raw encryption key that opens the bundle, if one was requested. Returned only once.
     #[serde(
         serialize_with = "BundleKey::serialize_revealed",
         skip_serializing_if = "Option::is_none"
@@ -106,8 +107,8 @@ pub struct SealedBundle {
 pub struct BundleFile(pub Vec<u8>);
 
 impl NewBundle {
-    /// Derives the encryption keys. Deriving a key from a passphrase takes 64 MiB of memory and up
-    /// to about a second.
+    /// Derives the encryption keys. Deriving an encryption key from a passphrase takes 64 MiB of
+    /// memory and up to about a second.
     fn prepare(self) -> Result<PreparedBundle> {
         let (recipients, key) = Recipients::prepare(self.recipients)?;
         Ok(PreparedBundle { recipients, key, lifetime: self.expires_in_seconds })

@@ -14,10 +14,10 @@ pub struct SecretChange {
     pub value: Option<Plaintext>,
     /// New description.
     pub description: Option<Description>,
-    /// `true` hides the key in this environment and does not allow a value; `false` requires a
-    /// value.
+    /// `true` hides the secret key in this environment and does not allow a value; `false` requires
+    /// a value.
     pub hidden: Option<bool>,
-    /// Current version required for the change; another version is a conflict.
+    /// Version that the secret must have; any other version is a conflict.
     pub expected_version: Option<u32>,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn check_version(known: &SecretRecord, expected: Option<u32>) -> Resu
 }
 
 impl Content {
-    /// The kind of change recorded for a version with this content.
+    /// Returns the kind of change that a version with this content is recorded as.
     pub(super) fn change(&self) -> Change {
         if self.hidden { Change::Hidden } else { Change::Updated }
     }

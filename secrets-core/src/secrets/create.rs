@@ -19,8 +19,8 @@ pub struct NewSecret {
     pub value: Option<Plaintext>,
     /// Description of the secret.
     pub description: Option<Description>,
-    /// `true` hides the key in this environment, even if an ancestor environment has a value for
-    /// it.
+    /// `true` hides the secret key in this environment, even if an ancestor environment has a value
+    /// for it.
     pub hidden: Option<bool>,
 }
 
@@ -32,8 +32,8 @@ impl NewSecret {
     }
 }
 
-/// Creates a secret. The environment itself must not hold the key yet; an inherited key is
-/// overridden.
+/// Creates a secret. The environment itself must not hold a secret with this key yet; an inherited
+/// secret is overridden.
 #[derive(Debug)]
 pub struct CreateSecret {
     /// Environment of the new secret.

@@ -14,7 +14,7 @@ pub struct DeleteSecret {
     pub at: EnvironmentPath,
     /// Secret key.
     pub key: KeyRef,
-    /// Current version required for the deletion; another version is a conflict.
+    /// Version that the secret must have; any other version is a conflict.
     pub expected_version: Option<u32>,
 }
 

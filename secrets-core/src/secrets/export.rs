@@ -22,7 +22,7 @@ pub struct ExportSecrets {
     pub format: Option<Format>,
     /// Name of the Kubernetes Secret; defaults to the environment's name.
     pub name: Option<ObjectName>,
-    /// Precondition: the versions of the export that the caller already has.
+    /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,
 }
 

@@ -6,8 +6,8 @@ use super::{KeyRef, Secret};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 
-/// Reads a secret with its value, from the environment or from the nearest ancestor that holds the
-/// key.
+/// Reads a secret with its value, from the environment or from the nearest ancestor that holds a
+/// secret with this key.
 #[derive(Debug)]
 pub struct GetSecret {
     /// Environment to read.

@@ -28,7 +28,7 @@ pub struct ReadHistory {
     /// True to include values. Defaults to true for callers with write access, and to false for
     /// others.
     pub values: Option<bool>,
-    /// Return only versions lower than this one.
+    /// Return only versions with a lower number.
     pub before: Option<u32>,
     /// Maximum number of versions to return: 1 to 100, 100 by default.
     pub limit: Option<u32>,
@@ -46,7 +46,8 @@ pub struct HistoryEntry {
     /// Secret key.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub key: SecretKey,
-    /// Decrypted value, if values are included. Absent for a version that hid its key.
+    /// Decrypted value, if values are included. Absent for a version in which the secret was
+    /// hidden.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "revealed")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub value: Option<Plaintext>,
@@ -126,8 +127,8 @@ fn entry(secret: &SecretRecord, old: &SecretVersion, value: Option<Plaintext>) -
     }
 }
 
-/// Derives the ID of a history entry from its secret and version number, the key under which it is
-/// stored (UUID version 8, RFC 9562).
+/// Derives the ID of a history entry from the secret's ID and the version number, which identify
+/// the stored version (UUID version 8, RFC 9562).
 fn entry_id(secret: SecretId, version: u32) -> Uuid {
     let digest = Sha256::new()
         .chain_update(secret.uuid().as_bytes())

@@ -21,9 +21,9 @@ const LIMIT: usize = 100;
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "SubmittedImport")]
 pub struct Import {
-    /// Secrets to import: 1 to 100, each key at most once.
+    /// Secrets to import: 1 to 100, each secret key at most once.
     pub secrets: Vec<ImportedSecret>,
-    /// True to replace the values of existing keys; false to skip existing keys.
+    /// True to replace the values of existing secrets; false to skip existing secrets.
     pub overwrite: bool,
 }
 
@@ -38,15 +38,15 @@ pub struct ImportedSecret {
     pub description: Option<Description>,
 }
 
-/// Counts of the imported keys.
+/// Numbers of secrets created, updated and skipped by an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImportResult {
-    /// Number of keys created.
+    /// Number of secrets created.
     pub created: usize,
-    /// Number of existing keys that were updated.
+    /// Number of existing secrets that were updated.
     pub updated: usize,
-    /// Number of existing keys that were skipped.
+    /// Number of existing secrets that were skipped.
     pub skipped: usize,
 }
 
@@ -87,7 +87,7 @@ impl Operation for ImportSecrets {
     }
 }
 
-/// Returns an error if the import would write a key that is managed by a rotation.
+/// Returns an error if the import would write a secret that is managed by a rotation.
 async fn reject_managed_among(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
@@ -147,7 +147,7 @@ async fn import(
     Ok(result)
 }
 
-/// Validates the import as a whole: the number of secrets and the uniqueness of keys.
+/// Validates the import as a whole: the number of secrets and the uniqueness of secret keys.
 fn check(secrets: &[ImportedSecret]) -> Result<()> {
     if secrets.is_empty() || secrets.len() > LIMIT {
         return Err(Error::invalid("secrets", "must be 1 to 100 secrets"));

@@ -12,7 +12,7 @@ use crate::model::{EnvironmentPath, Result};
 pub struct ListSecrets {
     /// Environment to list.
     pub at: EnvironmentPath,
-    /// Precondition: the versions of the list that the caller already has.
+    /// Precondition (`If-None-Match`): ETags of the responses that the caller already has.
     pub precondition: Precondition,
 }
 

@@ -66,7 +66,8 @@ pub struct Secret {
     /// Name of the ancestor environment that holds the secret, if the secret is inherited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inherited_from: Option<EnvironmentName>,
-    /// True if the secret hides its key in its environment.
+    /// True if the secret hides its secret key: reads of this environment return no value for it,
+    /// not even an inherited value.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
     /// Creation time.
@@ -112,7 +113,7 @@ fn revealed<S: serde::Serializer>(
     }
 }
 
-/// A secret key from a path or query. Text that is not a valid key never matches a secret.
+/// A secret key from a path or query. Text that is not a valid secret key never matches a secret.
 #[derive(Debug, Clone)]
 pub struct KeyRef(pub(crate) Option<SecretKey>);
 

@@ -8,7 +8,7 @@ use crate::engine::{Access, Context};
 use crate::model::{EnvironmentPath, Result, SecretKey};
 use crate::store::{SecretRecord, Selection};
 
-/// Finds the effective secret of a key in an environment. A hidden secret is not found.
+/// Finds the effective secret with this key in an environment. A hidden secret counts as not found.
 pub(crate) async fn effective_secret<A: Access>(
     cx: &mut Context<'_, A>,
     at: &EnvironmentPath,
@@ -30,7 +30,7 @@ pub(crate) async fn effective_secret<A: Access>(
     Ok((view.scope, seen))
 }
 
-/// Returns the secret that the environment itself holds under a key, ignoring inheritance.
+/// Returns the secret with this key that the environment itself holds, ignoring inheritance.
 pub(crate) async fn direct_secret<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,

@@ -89,5 +89,5 @@ async fn open_record<A: Access>(
     records::open(keyring, cx.reads(), newest, sealed, context).await
 }
 
-/// Error for a key that does not exist or is hidden.
+/// Error for a secret that does not exist or is hidden.
 pub(crate) const SECRET_NOT_FOUND: Error = Error::NotFound(Subject::Secret);

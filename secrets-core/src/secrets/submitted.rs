@@ -13,11 +13,11 @@ const MAX_ERRORS: usize = 100;
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SubmittedImport {
-    /// Secrets to import: 1 to 100, each key at most once.
+    /// Secrets to import: 1 to 100, each secret key at most once.
     #[serde(deserialize_with = "object::list")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1, max_items = 100))]
     secrets: Vec<SubmittedSecret>,
-    /// `true` replaces the values of existing keys; by default, existing keys are skipped.
+    /// `true` replaces the values of existing secrets; by default, existing secrets are skipped.
     overwrite: Option<bool>,
 }
 

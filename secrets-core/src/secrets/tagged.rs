@@ -9,16 +9,16 @@ use crate::engine::{Context, Read};
 use crate::model::{EnvironmentPath, Result};
 use crate::store::{EnvironmentRecord, Selection};
 
-/// Precondition of a read: the versions of the response that the caller already has
-/// (`If-None-Match`).
+/// Precondition of a read (`If-None-Match`): the ETags of the responses that the caller already
+/// has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Precondition {
     /// No precondition: always return the response.
     #[default]
     None,
-    /// The caller has the versions with these ETags.
+    /// The caller has the responses with these ETags.
     ETags(Vec<String>),
-    /// Any version.
+    /// The caller has a response, with any ETag (`*`).
     Any,
 }
 
@@ -45,10 +45,10 @@ impl Precondition {
     }
 }
 
-/// Loads the view of an environment and its ETag for the response named `form`. The view is
-/// `None` if the caller already has the current response. With a precondition, the ETag is
-/// first computed from the chain alone: if it matches, no secret is read or decrypted, and no
-/// audit entry is written.
+/// Loads the view of an environment and its ETag for the response named `form`. The view is `None`
+/// if the caller already has the current response. With a precondition, the ETag is first computed
+/// from the environments of the inheritance chain: if it matches, no secret is read or decrypted,
+/// and no audit entry is written.
 pub(crate) async fn view_if_changed(
     cx: &mut Context<'_, Read>,
     at: &EnvironmentPath,
@@ -71,9 +71,9 @@ fn tag(cx: &Context<'_, Read>, view: &View, form: &str) -> Tag {
     chain_etag(cx.keyring(), form, view.chain.iter().map(|link| &link.environment))
 }
 
-/// Computes the ETag of the response named `form` for an inherited chain. The ETag covers, for each
-/// environment of the chain in order, its ID, name and revision. Every write to an environment's
-/// secrets increments its revision.
+/// Computes the ETag of the response named `form` for an inheritance chain. The ETag covers, for
+/// each environment of the chain in order, its ID, name and revision. Every write to an
+/// environment's secrets increments its revision.
 pub(crate) fn chain_etag<'a>(
     keyring: &Keyring,
     form: &str,

@@ -9,8 +9,8 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result};
 use crate::store::SecretRecord;
 
-/// Changes a secret that the environment itself holds. An inherited key is not found: create the
-/// key to override it.
+/// Changes a secret that the environment itself holds. An inherited secret is not found: to
+/// override it, create a secret with the same key.
 #[derive(Debug)]
 pub struct UpdateSecret {
     /// Environment of the secret.

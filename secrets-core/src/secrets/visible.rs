@@ -1,5 +1,5 @@
-//! Effective secrets of an environment: for each key, the nearest secret in the inherited chain,
-//! hidden or not.
+//! Effective secrets of an environment: for each secret key, the nearest secret in the inheritance
+//! chain, hidden or not.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ pub(crate) struct Visible {
     pub(crate) inherited_from: Option<EnvironmentName>,
 }
 
-/// Returns the effective secrets of a chain by key. The chain begins with the environment itself
-/// and ends with its furthest ancestor.
+/// Returns the effective secrets of an inheritance chain by secret key. The chain begins with the
+/// environment itself and ends with its furthest ancestor.
 pub(crate) fn visible(chain: Vec<ChainLink>) -> BTreeMap<SecretKey, Visible> {
     let mut seen = BTreeMap::new();
     for (distance, link) in chain.into_iter().enumerate() {

@@ -8,8 +8,8 @@ use crate::engine::{Context, Write};
 use crate::model::{Code, Error, Quota, Result, SecretId, SecretKey, Subject};
 use crate::store::{Change, SecretRecord};
 
-/// Locks the environment and increments its revision. Must be the first step of every write to
-/// the environment's secrets.
+/// Locks the environment's row and increments its revision. Must be the first step of every write
+/// to the environment's secrets.
 pub(crate) async fn lock_environment(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

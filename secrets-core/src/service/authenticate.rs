@@ -1,4 +1,4 @@
-//! Authentication: finding the caller of a credential.
+//! Authentication: identifies callers by their credentials.
 
 use std::sync::Arc;
 

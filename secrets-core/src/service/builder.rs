@@ -42,13 +42,13 @@ impl Builder {
         }
     }
 
-    /// Sets the root key, which wraps the keys of the instance. Without the same key, the data in
-    /// the store can never be decrypted again.
+    /// Sets the root key, which encrypts the encryption keys of the instance. Without the same root
+    /// key, the data in the store can never be decrypted again.
     pub fn root_key(self, key: &Key) -> Self {
         self.root(Arc::new(StaticRootKey::new(key)))
     }
 
-    /// Sets the root key as a service that wraps and unwraps keys, such as a KMS.
+    /// Sets the root key as a service that encrypts and decrypts other keys, such as a KMS.
     pub fn root(mut self, root: Arc<dyn RootKeys>) -> Self {
         self.root = Some(root);
         self
@@ -96,10 +96,10 @@ impl Builder {
         self
     }
 
-    /// Opens the service. Creates the keys of the instance if the store is empty.
+    /// Opens the service. Creates the encryption keys of the instance if the store is empty.
     ///
-    /// Fails, without writing anything, if there is no root key, or if the keys and the data do not
-    /// belong together.
+    /// Fails, without writing anything, if there is no root key, or if the encryption keys do not
+    /// match the stored data.
     pub async fn build(self) -> Result<Service, StartError> {
         let root = self.root.ok_or(StartError::NoRootKey)?;
         let Self { store, clock, identity, mail, rotators, webhooks, offload, .. } = self;

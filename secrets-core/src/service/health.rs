@@ -19,7 +19,7 @@ pub struct Health {
     pub audit: bool,
 }
 
-/// Worker that checks the components, so that a failure is in the log before a request meets it.
+/// Worker that checks the components, so that a failure is logged before a request fails.
 pub const HEALTH: Periodic = Periodic {
     name: "health",
     schedule: Schedule::every(Duration::from_secs(10)),

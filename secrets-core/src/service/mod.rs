@@ -18,8 +18,8 @@ use crate::tokens::uses::TokenUses;
 
 /// The secrets service: authenticates callers and performs their operations.
 ///
-/// Cheap to share behind an [`Arc`]. Background work, such as sealing the audit log, runs only
-/// while the host application runs the [`workers`](crate::workers).
+/// Cheap to share behind an [`Arc`]. Background work, such as appending to the audit chains, runs
+/// only while the host application runs the [`workers`](crate::workers).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -50,9 +50,9 @@ impl Service {
         Builder::new(store)
     }
 
-    /// Opens the service. Creates the keys of the instance if the store is empty.
+    /// Opens the service. Creates the encryption keys of the instance if the store is empty.
     ///
-    /// Fails, without writing anything, if the keys and the data do not belong together.
+    /// Fails, without writing anything, if the encryption keys do not match the stored data.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let engine = Arc::new(Engine::open(ports, options).await?);
         let uses = engine.shared();

@@ -17,14 +17,14 @@ use crate::store::{Reads, RotationRecord, Sample, SecretRecord, StoreError, Stor
 pub struct VerifiedRecords {
     /// Number of secrets whose value, description and previous values can all be decrypted.
     pub secrets: u64,
-    /// Number of their encrypted records.
+    /// Number of encrypted records of these secrets.
     pub records: u64,
     /// Secrets with at least one record that cannot be decrypted.
     pub unreadable: Vec<SecretId>,
     /// Number of rotations whose connection, proxy function, pending password and webhooks can all
     /// be decrypted.
     pub rotations: u64,
-    /// Number of their encrypted records.
+    /// Number of encrypted records of these rotations.
     pub rotation_records: u64,
     /// Rotations with at least one record that cannot be decrypted.
     pub unreadable_rotations: Vec<RotationId>,
@@ -33,8 +33,8 @@ pub struct VerifiedRecords {
 /// Number of previous versions read in one call.
 const PAGE: u32 = 100;
 
-/// Cached keys of the project being verified. Secrets of a project are mostly adjacent, so one
-/// project is enough.
+/// Cached encryption keys of the project being verified. Secrets of a project are mostly adjacent,
+/// so one project is enough.
 struct Keys {
     project: ProjectId,
     by_version: HashMap<u32, Option<ProjectKey>>,
@@ -83,7 +83,7 @@ impl Service {
         Ok(())
     }
 
-    /// Number of records of a rotation, or `None` if any of them cannot be decrypted.
+    /// Returns the number of records of a rotation, or `None` if any of them cannot be decrypted.
     async fn verify_rotation(
         &self,
         reads: &mut dyn Reads,
@@ -116,8 +116,8 @@ impl Service {
         Ok(Some(records))
     }
 
-    /// Number of records of a secret, or `None` if any of them cannot be decrypted or the project
-    /// has no key.
+    /// Returns the number of records of a secret, or `None` if any of them cannot be decrypted or
+    /// the project has no encryption key.
     async fn verify_sample(
         &self,
         reads: &mut dyn Reads,
@@ -133,7 +133,7 @@ impl Service {
         self.opens(reads, keys, &sample.secret).await
     }
 
-    /// Number of records of a secret, or `None` if any of them cannot be decrypted.
+    /// Returns the number of records of a secret, or `None` if any of them cannot be decrypted.
     async fn opens(
         &self,
         reads: &mut dyn Reads,
@@ -180,7 +180,7 @@ impl Service {
     }
 }
 
-/// Returns the next ID in order.
+/// Returns the next higher ID; `None` after the highest ID.
 fn after(id: Uuid) -> Option<Uuid> {
     id.as_u128().checked_add(1).map(Uuid::from_u128)
 }

@@ -40,7 +40,7 @@ pub struct Team {
     pub updated_at: Time,
 }
 
-/// A team with its members, as returned to one of them.
+/// A team with its members, as returned to a member of the team.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TeamWithMembers {

@@ -36,9 +36,9 @@ impl TryFrom<i64> for GracePeriod {
     }
 }
 
-/// Replaces the text of a service token. The token keeps its ID, permissions and scope. A text from
-/// before the previous rotation is no longer accepted, even during its grace period. The response
-/// contains the new token text, which cannot be read again.
+/// Replaces the text of a service token. The token keeps its ID, permissions and scope. Only the
+/// text replaced by this rotation is accepted during the grace period; earlier texts are not. The
+/// response contains the new token text, which cannot be read again.
 #[derive(Debug)]
 pub struct RotateToken {
     /// Token ID; `None` if the given text is not a valid ID, which is treated as an unknown token.

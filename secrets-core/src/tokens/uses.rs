@@ -19,7 +19,7 @@ pub(crate) struct TokenUses(Mutex<HashMap<TokenId, TokenUse>>);
 
 impl TokenUses {
     /// Remembers a use of a token, to be written later. Does nothing if the stored last use is less
-    /// than [`TokenUse::WRITE_INTERVAL`] older.
+    /// than [`TokenUse::WRITE_INTERVAL`] before `used`.
     pub(crate) fn remember(&self, token: &TokenRecord, used: TokenUse) {
         if token.last_use.is_some_and(|last| used.at < last.at + TokenUse::WRITE_INTERVAL) {
             return;
@@ -30,7 +30,8 @@ impl TokenUses {
         }
     }
 
-    /// Writes the pending uses. If that fails, or is cancelled half-way, they stay pending.
+    /// Writes the pending uses. If the write fails, or is cancelled half-way, the uses stay
+    /// pending.
     pub(crate) async fn write(&self, store: &dyn Store) -> StoreResult<()> {
         let uses = lock(&self.0).clone();
         if uses.is_empty() {

@@ -46,7 +46,7 @@ async fn create_account(cx: &mut Context<'_, Write>, identity: &Identity) -> Res
     let user = new_user(identity, cx.now())?;
     match cx.tx().insert_user(&user).await {
         Ok(()) => {}
-        // Two concurrent first sign-ins: the other one has created the account and the team.
+        // Two concurrent first sign-ins: the other sign-in has created the account and the team.
         Err(StoreError::Duplicate(_)) => {
             let known = cx.reads().user_by_subject(&identity.issuer, &identity.subject).await?;
             return refresh(cx, known.ok_or(Error::NotFound(Subject::User))?.id, identity).await;
@@ -150,7 +150,7 @@ fn personal_team(cx: &Context<'_, Write>, user: &UserRecord) -> TeamRecord {
     }
 }
 
-/// Parses the `email` claim and converts it to lower case, the stored form. An invalid address is
+/// Parses the `email` claim and converts it to lower case, as it is stored. An invalid address is
 /// an authentication error.
 fn address(claim: &str) -> Result<String> {
     let address = claim.parse::<EmailAddress>();

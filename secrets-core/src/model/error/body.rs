@@ -58,7 +58,7 @@ pub struct LimitBody {
     /// Limit of the plan.
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub limit: u64,
-    /// Current number.
+    /// Current number of these resources.
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub current: u64,
 }
@@ -93,7 +93,7 @@ fn field(error: &FieldError) -> FieldBody {
     }
 }
 
-/// Returns the index 3 of a path such as `secrets[3].key`.
+/// Returns the index in a field path, such as 3 for `secrets[3].key`.
 fn index(field: &str) -> Option<usize> {
     field.strip_prefix("secrets[")?.split_once(']')?.0.parse().ok()
 }
