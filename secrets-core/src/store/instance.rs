@@ -1,4 +1,4 @@
-//! Records of the instance itself: its ID and its wrapped encryption keys.
+//! Records of the instance itself: its ID and its wrapped cryptographic keys.
 
 use async_trait::async_trait;
 
@@ -19,7 +19,7 @@ pub struct Sample {
 /// Read access to the instance's records.
 #[async_trait]
 pub trait InstanceReads: Send {
-    /// Returns the instance and its encryption keys; `None` if the store is not initialized.
+    /// Returns the instance and its cryptographic keys; `None` if the store is not initialized.
     async fn instance(&mut self) -> StoreResult<Option<(InstanceRecord, Vec<InstanceKeyRecord>)>>;
 
     /// Returns true if any user, team, project, secret or token exists.
@@ -36,7 +36,7 @@ pub trait InstanceReads: Send {
 /// Write access to the instance's records.
 #[async_trait]
 pub trait InstanceWrites: Send {
-    /// Inserts the instance and its encryption keys. Fails with `Duplicate` if the store has an
+    /// Inserts the instance and its cryptographic keys. Fails with `Duplicate` if the store has an
     /// instance already.
     async fn insert_instance(
         &mut self,

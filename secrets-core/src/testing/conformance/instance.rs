@@ -20,7 +20,7 @@ pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
     assert!(seen.sample(SecretId::draw(at(0))).await.unwrap().is_none());
 }
 
-/// The instance record and its encryption keys, one per purpose, are stored as given, also with the
+/// The instance record and its cryptographic keys, one per purpose, are stored as given, also with the
 /// largest numbers.
 pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
     let (instance, keys) = installation();
@@ -137,7 +137,7 @@ pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
     assert_eq!(sample.key, Some(key));
 }
 
-/// Returns an instance with an encryption key for every purpose.
+/// Returns an instance with a cryptographic key for every purpose.
 pub(super) fn installation() -> (InstanceRecord, Vec<InstanceKeyRecord>) {
     let instance = InstanceRecord {
         id: InstanceId::draw(at(0)),
@@ -170,7 +170,7 @@ fn all_of(instance: &InstanceRecord) -> impl PartialEq + std::fmt::Debug {
     (id, root_key, kek_id, wrapped_kek, canary, epoch, created_at)
 }
 
-/// Returns ID and content of the encryption keys, ordered by purpose, for comparison.
+/// Returns ID and content of the cryptographic keys, ordered by purpose, for comparison.
 fn all_of_keys(keys: &[InstanceKeyRecord]) -> Vec<(u32, u32, Vec<u8>)> {
     let mut keys: Vec<_> =
         keys.iter().map(|key| (key.purpose as u32, key.kek_id, key.wrapped.clone())).collect();
