@@ -154,8 +154,8 @@ impl Keyring {
         Ok((record, keys, keyring))
     }
 
-    /// Loads the cryptographic keys of an instance. Fails if the root key is wrong, or if a key row is
-    /// missing or changed.
+    /// Loads the cryptographic keys of an instance. Fails if the root key is wrong, or if a key row
+    /// is missing or changed.
     pub async fn load(
         root: &dyn RootKeys,
         record: &InstanceRecord,

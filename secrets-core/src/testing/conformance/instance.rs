@@ -20,8 +20,8 @@ pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
     assert!(seen.sample(SecretId::draw(at(0))).await.unwrap().is_none());
 }
 
-/// The instance record and its cryptographic keys, one per purpose, are stored as given, also with the
-/// largest numbers.
+/// The instance record and its cryptographic keys, one per purpose, are stored as given, also with
+/// the largest numbers.
 pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
     let (instance, keys) = installation();
     let mut tx = begin(store).await;

@@ -119,8 +119,8 @@ pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
     assert_eq!(in_scope(&resolved), [false]);
 }
 
-/// For a token with selected environments, exactly these links of the inheritance chain are in
-/// scope, wherever they are in it.
+/// A token with selected environments has exactly these links of the inheritance chain in scope,
+/// wherever they are in it.
 pub async fn a_token_holds_the_environments_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;

@@ -79,7 +79,7 @@ pub async fn a_membership_tells_role_and_time_of_joining(store: &dyn Store) {
     assert_eq!(found, Some(Membership { team: world.team, role, joined_at: Some(at(60)) }));
 }
 
-/// For a user who is not a member, the team is returned without a role.
+/// The role is `None` for a user who is not a member of the team.
 pub async fn a_stranger_finds_a_team_without_a_role(store: &dyn Store) {
     let world = World::build(store).await;
 

@@ -32,8 +32,7 @@ pub async fn the_next_version_takes_the_place(store: &dyn Store) {
     assert_eq!(found.unwrap(), [second]);
 }
 
-/// When a secret is replaced, its old version is stored unchanged, with the time of the
-/// replacement.
+/// The old version of a replaced secret is stored unchanged, with the time of the replacement.
 pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     let world = World::build(store).await;
     let first = SecretRecord {
