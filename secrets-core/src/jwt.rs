@@ -30,26 +30,27 @@ use crate::model::{Identity, Time};
 /// most two kilobytes.
 const MAX_LENGTH: usize = 16 * 1024;
 
-/// Expected issuer and audience of a token.
+/// Issuer and audience that a token must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectations {
-    /// Expected `iss`, compared exactly.
+    /// Required `iss`, compared exactly.
     pub issuer: String,
-    /// Expected `aud`, or member of `aud` if that is a list.
+    /// Required `aud`, or member of `aud` if `aud` is a list.
     pub audience: String,
 }
 
 /// Reason why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The token's key ID is not in the key set, which may be outdated.
+    /// The token's key ID is not in the key set, which may be outdated. The caller may load the key
+    /// set again.
     UnknownKey,
     /// The token is not valid, and newer keys would not change that. The reason is for the log.
     Invalid(&'static str),
 }
 
-/// Verifies a token and returns the identity it contains. The token must be signed with one of the
-/// keys, come from the expected issuer for the expected audience, and be valid at this time.
+/// Verifies a token and returns the identity it contains. The token must be signed with one of
+/// `keys`, come from the expected issuer, be for the expected audience, and be valid at `now`.
 pub fn verify(
     token: &str,
     keys: &Keys,
@@ -85,7 +86,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Header fields that are checked. `x5t` and others have no effect.
+/// Header fields that are checked. Other fields, such as `x5t`, are ignored.
 #[derive(serde::Deserialize)]
 struct Header {
     alg: String,

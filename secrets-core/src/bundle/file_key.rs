@@ -1,4 +1,4 @@
-//! The file key of a bundle: derived keys, and its wrapping for recipients.
+//! The file key of a bundle: keys derived from it, and its wrapping for recipients.
 
 use hmac::{Hmac, Mac as _};
 use hpke::aead::{AeadTag, AesGcm256};
@@ -17,7 +17,8 @@ use super::format::{MAC, WRAPPED};
 use super::keys::{PublicKey, RecipientKey, X25519};
 use crate::crypto::Key;
 
-/// The file key of one bundle: 32 random bytes.
+/// The file key of one bundle, 32 random bytes. All keys of the bundle are derived from
+/// it.
 pub(super) struct FileKey(Key);
 
 /// Kind of symmetric secret that wraps a file key.

@@ -56,7 +56,7 @@ pub(super) enum Slot {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Binary<const N: usize>(pub(super) [u8; N]);
 
-/// The header's JSON form.
+/// The header as it is written in JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -82,7 +82,8 @@ struct Written {
     recipients: Vec<Slot>,
 }
 
-/// Header fields that decide if this version can read the header. Other fields are not checked yet.
+/// Header fields that determine whether this version can read the header. Other fields are checked
+/// later.
 #[derive(Deserialize)]
 struct Outline {
     v: u64,
@@ -97,7 +98,7 @@ struct Kind {
 }
 
 impl Header {
-    /// Parses and validates a header. The contents are not authenticated yet.
+    /// Parses and validates a header. Does not authenticate its contents.
     pub(super) fn read(json: &[u8]) -> Result<Self, Refused> {
         is_known(json)?;
         let written = serde_json::from_slice::<Object<Written>>(json);

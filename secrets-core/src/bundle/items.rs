@@ -1,4 +1,5 @@
-//! Streaming reader for the payload: splits a JSON array in encrypted chunks into its objects.
+//! Streaming reader for the payload, a JSON array in encrypted chunks. Splits the array into its
+//! objects.
 
 use std::io::{Read, Seek};
 
@@ -26,7 +27,7 @@ enum Place {
     After,
 }
 
-/// Scanner state within one object.
+/// State of the search for the end of an object.
 #[derive(Default)]
 struct Scan {
     depth: u32,
@@ -65,7 +66,8 @@ impl<R: Read> Items<R> {
         Ok(Some(&self.item))
     }
 
-    /// Starts again at the chunks at offset `start` of the source, `length` bytes in all.
+    /// Starts again at the first chunk. The chunks begin at offset `start` of the source and have
+    /// `length` bytes in all.
     pub(super) fn restart(&mut self, start: u64, length: u64) -> Result<(), Refused>
     where
         R: Seek,
@@ -132,8 +134,8 @@ impl<R: Read> Items<R> {
 }
 
 impl Scan {
-    /// Scans bytes of the object. Returns the number of bytes up to the object's end, if it ends
-    /// within `bytes`.
+    /// Searches for the end of the object in `bytes`. Returns the number of bytes up to the end;
+    /// `None` if the object does not end in `bytes`.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         for (at, byte) in bytes.iter().enumerate() {
             match byte {

@@ -1,4 +1,5 @@
-//! Bundle keys and their text form: a prefix, base62 digits and a checksum.
+//! Encryption and signing keys of bundles, and their text format: a prefix, base62 digits and a
+//! checksum.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +19,8 @@ const PRIVATE_KEY: &str = "scbx_";
 const PUBLIC_KEY: &str = "scbp_";
 const SIGNER: &str = "scbs_";
 
-/// A key that opens one bundle: `scbk_` and 256 random bits. Shown only once, on creation.
+/// An encryption key that opens one bundle: `scbk_` and 256 random bits. Shown only once, on
+/// creation.
 pub struct BundleKey(pub(super) Key);
 
 /// A private key that opens bundles created for its public key: `scbx_` and 256 random bits.
@@ -46,19 +48,19 @@ pub struct SigningKey(ed25519_dalek::SigningKey);
 pub(super) type X25519 = X25519HkdfSha256;
 
 impl BundleKey {
-    /// Generates a random key.
+    /// Generates a random bundle key.
     #[must_use]
     pub fn generate() -> Self {
         Self(Key::generate())
     }
 
-    /// Returns the key in its text form.
+    /// Returns the key as text.
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         checked::write(BUNDLE_KEY, self.0.as_bytes())
     }
 
-    /// Serializes the key's text form into a response; for `#[serde(serialize_with)]`.
+    /// Serializes the key as text into a response; for `#[serde(serialize_with)]`.
     pub fn serialize_revealed<S: Serializer>(
         key: &Option<Self>,
         serializer: S,
@@ -71,13 +73,13 @@ impl BundleKey {
 }
 
 impl RecipientKey {
-    /// Generates a random key.
+    /// Generates a random private key.
     #[must_use]
     pub fn generate() -> Self {
         Self(Key::generate())
     }
 
-    /// Returns the public key.
+    /// Returns the public key that belongs to this private key.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         let mut bytes = [0; 32];
@@ -85,7 +87,7 @@ impl RecipientKey {
         PublicKey(bytes)
     }
 
-    /// Returns the key in its text form.
+    /// Returns the private key as text.
     #[must_use]
     pub fn reveal(&self) -> Zeroizing<String> {
         checked::write(PRIVATE_KEY, self.0.as_bytes())
@@ -124,7 +126,7 @@ impl Signer {
 }
 
 impl SigningKey {
-    /// Generates a random key.
+    /// Generates a random signing key.
     #[must_use]
     pub fn generate() -> Self {
         Self::of(&Key::generate())

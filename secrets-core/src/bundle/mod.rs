@@ -66,8 +66,9 @@ pub struct About {
     pub project: ProjectId,
     /// Environment ID.
     pub environment: EnvironmentId,
-    /// Sequence number, which increases with every bundle of an environment; at most 2^53 - 1.
-    /// Bundles created by this service use the creation time as Unix time in microseconds.
+    /// Sequence number. Each bundle of an environment has a higher number than the bundles before
+    /// it; at most 2^53 - 1. Bundles created by this service use the creation time as Unix time in
+    /// microseconds.
     pub seq: u64,
     /// Creation time.
     pub created_at: Time,

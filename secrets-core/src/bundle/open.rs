@@ -14,10 +14,10 @@ use super::{About, BundledSecret, Refused};
 use crate::crypto::{Cost, Passphrase};
 use crate::model::{SecretKey, Time};
 
-/// Secret that opens a bundle.
+/// Key, passphrase or private key that opens a bundle.
 #[derive(Debug)]
 pub enum Unlock {
-    /// The key that was generated for the bundle.
+    /// The bundle key that was generated for the bundle.
     Key(BundleKey),
     /// A passphrase. Key derivation takes up to 256 MiB of memory and several seconds, depending on
     /// the parameters in the bundle.
@@ -31,8 +31,8 @@ pub enum Unlock {
 pub struct Opener {
     /// Key, passphrase or private key.
     pub unlock: Unlock,
-    /// Expected signer. Required if `unlock` is a private key, otherwise optional. Without it, a
-    /// bundle is only known to come from someone who knew the key or passphrase.
+    /// Expected signer. Required if `unlock` is a private key, otherwise optional. Without an
+    /// expected signer, a bundle is only known to come from someone who knew the key or passphrase.
     pub signer: Option<Signer>,
     /// Minimum sequence number. Pass the number of the last bundle seen for the environment to
     /// protect against rollback to an older bundle. 0 accepts every bundle.
@@ -41,8 +41,8 @@ pub struct Opener {
     pub now: Time,
 }
 
-/// A bundle with a verified signature. Iterating decrypts and returns the secrets in key order, and
-/// ends after the first error.
+/// A bundle with a verified signature. Iterating decrypts and returns the secrets, ordered by
+/// secret key, and ends after the first error.
 pub struct Opened<R> {
     about: About,
     signer: Signer,
@@ -161,7 +161,7 @@ impl Head {
     }
 }
 
-/// Hashes the rest of the source, and returns the hash and the number of bytes.
+/// Hashes the rest of the source. Returns the hash and the number of bytes hashed.
 fn hash(source: &mut impl Read) -> Result<([u8; 32], u64), Refused> {
     let (mut hash, mut length) = (Sha256::new(), 0);
     let mut buffer = vec![0; CHUNK];

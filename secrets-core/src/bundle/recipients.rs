@@ -26,14 +26,15 @@ pub enum NewRecipient {
         ))]
         passphrase: Passphrase,
     },
-    /// An X25519 public key. The bundle opens with its private key.
+    /// An X25519 public key. The bundle can be opened with the corresponding private key.
     X25519 {
         /// Public key, `scbp_…`.
         public_key: PublicKey,
     },
 }
 
-/// Request form of a recipient, so that validation errors name the field.
+/// A recipient as it is written in a request. Separate from [`NewRecipient`], so that validation
+/// errors name the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Submitted {
@@ -51,7 +52,7 @@ enum Kind {
     X25519,
 }
 
-/// Recipients of a bundle, with the passphrase's key already derived. There are 1 to 16: at most
+/// Recipients of a bundle; the key of a passphrase is already derived. There are 1 to 16: at most
 /// one raw key, at most one passphrase, and no public key twice.
 pub struct Recipients {
     key: Option<Key>,
@@ -59,7 +60,7 @@ pub struct Recipients {
     public: Vec<PublicKey>,
 }
 
-/// Key derived from a passphrase, with the parameters needed to derive it again.
+/// Encryption key derived from a passphrase, with the parameters needed to derive it again.
 struct Derived {
     key: Key,
     cost: Cost,
@@ -86,8 +87,8 @@ impl Recipients {
         Self { key: None, passphrase: None, public: vec![public] }
     }
 
-    /// Validates the requested recipients and generates the raw key, if requested. A passphrase
-    /// takes as long as in [`passphrase`](Self::passphrase).
+    /// Validates the requested recipients and generates the raw key, if requested. Deriving the key
+    /// of a passphrase takes as long as in [`passphrase`](Self::passphrase).
     pub fn prepare(wanted: Vec<NewRecipient>) -> Result<(Self, Option<BundleKey>)> {
         if !(1..=RECIPIENTS).contains(&wanted.len()) {
             return Err(Error::invalid("recipients", "must be 1 to 16"));

@@ -12,12 +12,12 @@ use super::stream::ChunkWriter;
 use crate::crypto::random;
 use crate::model::{Error, Result};
 
-/// Creates a bundle with these secrets, which must be sorted by key without duplicates.
+/// Creates a bundle with these secrets, which must be sorted by secret key without duplicates.
 ///
 /// # Errors
 ///
-/// Fails if a reader would reject the bundle: keys out of order or duplicate, or a sequence number
-/// above 2^53 - 1.
+/// Fails if a reader would reject the bundle: secret keys out of order or duplicate, or a sequence
+/// number above 2^53 - 1.
 pub fn seal(
     about: &About,
     secrets: &[BundledSecret],

@@ -10,7 +10,7 @@ use crate::model::{EnvironmentName, SecretKey, Time};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundledSecret {
-    /// Secret key (its name).
+    /// Secret key.
     pub key: SecretKey,
     /// Value.
     #[serde(serialize_with = "Plaintext::serialize_revealed")]

@@ -34,7 +34,7 @@ impl<'a> ChunkWriter<'a> {
         Self { out, cipher, buffer, number: 0 }
     }
 
-    /// Encrypts the remaining bytes as the last chunk, which is marked as last.
+    /// Encrypts the remaining bytes as the last chunk, and marks this chunk as the last.
     pub(super) fn finish(mut self) {
         self.seal(true);
     }
@@ -78,7 +78,7 @@ impl<R: Read> ChunkReader<R> {
         Self { source, cipher, buffer: Zeroizing::new(Vec::new()), left, number: 0 }
     }
 
-    /// Starts again at offset `start` of the source, with `left` bytes.
+    /// Starts again at offset `start` of the source, with `left` bytes to read.
     pub(super) fn restart(&mut self, start: u64, left: u64) -> Result<(), Refused>
     where
         R: Seek,

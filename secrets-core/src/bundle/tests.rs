@@ -196,7 +196,8 @@ fn a_signer_that_is_named_must_be_the_one() {
     assert_eq!(all(&Opener { signer: None, ..made.opener() }, &made.file), Ok(secrets()));
 }
 
-/// The bundle with another header, signed by a stranger: all that one can do who cannot open it.
+/// Returns the bundle with another header, signed with a different key. An attacker who cannot open
+/// the bundle can do no more than this.
 fn signed_anew(file: &[u8], change: impl FnOnce(&mut About)) -> Vec<u8> {
     let length = u32::from_be_bytes(file[PREFIX - 4..PREFIX].try_into().unwrap());
     let (head, rest) = file.split_at(PREFIX + usize::try_from(length).unwrap());

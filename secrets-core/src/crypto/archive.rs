@@ -23,7 +23,8 @@ use super::cipher::Cipher;
 use super::passphrase::{Cost, Passphrase};
 use super::{Undecryptable, random};
 
-/// Archive key derived from a passphrase, with the file header needed to derive it again.
+/// Encryption key of an archive, derived from a passphrase, with the file header needed to derive
+/// it again.
 pub struct ArchiveKey {
     header: [u8; HEADER],
     cipher: Cipher,
@@ -38,8 +39,8 @@ const VERSION: u8 = 1;
 const HEADER: usize = 34;
 
 impl ArchiveKey {
-    /// Derives a key for a new file. Takes 64 MiB of memory and up to about a second; call this
-    /// function on a thread that may block.
+    /// Derives an encryption key for a new file. Takes 64 MiB of memory and up to about a second;
+    /// call this function on a thread that may block.
     #[must_use]
     pub fn derive(passphrase: &Passphrase) -> Self {
         #[expect(

@@ -1,4 +1,4 @@
-//! MAC for the audit log's hash chain (HMAC-SHA256, RFC 2104).
+//! MAC for audit chains (HMAC-SHA256, RFC 2104).
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -11,7 +11,7 @@ use super::Keyring;
 pub(crate) struct ChainMac(Hmac<Sha256>);
 
 impl ChainMac {
-    /// Starts a MAC for one purpose, with the audit key of the instance.
+    /// Starts a MAC for one purpose, with the instance's MAC key for audit chains.
     pub(crate) fn new(keyring: &Keyring, purpose: &str) -> Self {
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
         let mac =
@@ -29,7 +29,7 @@ impl ChainMac {
         self.field(&number.to_be_bytes())
     }
 
-    /// Adds an optional field. An absent field differs from an empty one.
+    /// Adds an optional field. `None` and an empty field give different MACs.
     pub(crate) fn optional(self, bytes: Option<&[u8]>) -> Self {
         match bytes {
             Some(bytes) => self.number(1).field(bytes),
@@ -42,7 +42,7 @@ impl ChainMac {
     }
 }
 
-/// True if two MACs are equal; compared in constant time.
+/// True if two MACs are equal. Compares in constant time.
 pub(crate) fn is_same(left: &[u8; 32], right: &[u8; 32]) -> bool {
     left.ct_eq(right).into()
 }

@@ -1,4 +1,4 @@
-//! Text form of 256-bit keys and tokens: a prefix for the kind, 43 base62 digits, and a checksum.
+//! Text format of 256-bit keys and tokens: a prefix for the kind, 43 base62 digits, and a checksum.
 //!
 //! The checksum is 6 base62 digits of the CRC-32 (IEEE) of everything before. It detects typos, and
 //! helps secret scanners to avoid false positives.
@@ -19,7 +19,7 @@ pub(crate) fn write(prefix: &str, bits: &[u8; 32]) -> Zeroizing<String> {
     text
 }
 
-/// Decodes a text from [`write()`]; `None` if the text is not valid.
+/// Decodes a text that [`write()`] encoded; `None` if the text is not valid.
 pub(crate) fn read(prefix: &str, text: &str) -> Option<Zeroizing<[u8; 32]>> {
     if !is_whole(prefix, text) {
         return None;

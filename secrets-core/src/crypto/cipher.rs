@@ -11,7 +11,7 @@ use super::Key;
 pub(super) const NONCE: usize = 24;
 pub(super) const TAG: usize = 16;
 
-/// Decryption error: the data was moved, changed or truncated, or the key is wrong.
+/// Decryption error: the data was moved, changed or truncated, or the encryption key is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Undecryptable;
 
@@ -23,7 +23,7 @@ impl fmt::Display for Undecryptable {
 
 impl std::error::Error for Undecryptable {}
 
-/// XAES-256-GCM with a key.
+/// XAES-256-GCM with an encryption key.
 pub(super) struct Cipher(Xaes256Gcm);
 
 impl Cipher {

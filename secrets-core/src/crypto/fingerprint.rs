@@ -17,18 +17,19 @@ use crate::model::{ProjectId, TeamId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub [u8; 32]);
 
-/// Key that computes fingerprints.
+/// MAC key for fingerprints.
 pub(crate) struct FingerprintKey(Zeroizing<[u8; 32]>);
 
 impl FingerprintKey {
-    /// Derives the key for a team's findings, in a project or outside all projects.
+    /// Derives the MAC key for a team's findings, separately for each project and for findings
+    /// outside all projects.
     pub(crate) fn of(keyring: &Keyring, team: TeamId, project: Option<ProjectId>) -> Self {
         let (team, project) = (team.uuid(), project.map(ProjectId::uuid).unwrap_or_default());
         let parts: [&[u8]; 3] = [b"secrets-core/v1/finding", team.as_bytes(), project.as_bytes()];
         Self(Zeroizing::new(mac(keyring.pepper().as_bytes(), &parts)))
     }
 
-    /// Generates a random key, for comparing findings within one scan.
+    /// Generates a random MAC key, for comparing findings within one scan.
     pub(crate) fn draw() -> Self {
         Self(Zeroizing::new(random()))
     }

@@ -1,4 +1,4 @@
-//! Symmetric keys, and the interface to the root key.
+//! Symmetric encryption keys, and the interface to the root key.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::cipher::Cipher;
 use super::random;
 
-/// A 256-bit secret key. Wiped on drop; `Debug` does not print it.
+/// A 256-bit symmetric key. Wiped on drop; `Debug` does not print it.
 pub struct Key(Zeroizing<[u8; 32]>);
 
 impl Key {
@@ -68,16 +68,17 @@ impl fmt::Debug for RootKeyId {
     }
 }
 
-/// A root key that wraps the instance key. Used at startup and on key rotation, never per request.
+/// A root key, which wraps the instance key. Used at startup and on key rotation, never per
+/// request.
 #[async_trait]
 pub trait RootKeys: Send + Sync {
     /// Returns the root key's ID.
     fn id(&self) -> RootKeyId;
 
-    /// Wraps a key. Unwrapping requires the same `context`.
+    /// Wraps an encryption key. Unwrapping requires the same `context`.
     async fn wrap(&self, key: &Key, context: &[u8]) -> Result<Vec<u8>, RootKeyError>;
 
-    /// Unwraps a key.
+    /// Unwraps an encryption key.
     async fn unwrap(&self, wrapped: &[u8], context: &[u8]) -> Result<Key, RootKeyError>;
 }
 
@@ -97,7 +98,7 @@ pub struct StaticRootKey {
 }
 
 impl StaticRootKey {
-    /// Creates a root key from a key.
+    /// Creates a root key from a symmetric key.
     #[must_use]
     pub fn new(key: &Key) -> Self {
         let mut id = [0; 8];

@@ -10,7 +10,7 @@ use super::key::{Key, RootKeyError, RootKeyId, RootKeys};
 use super::{Undecryptable, random};
 use crate::model::{InstanceId, ProjectId, Time};
 
-/// Stored record of the instance (a database and its keys): a single row.
+/// Stored record of an instance, which is a database with its cryptographic keys. There is one row.
 #[derive(Debug, Clone)]
 pub struct InstanceRecord {
     /// ID of the instance that owns the database.
@@ -23,14 +23,14 @@ pub struct InstanceRecord {
     pub wrapped_kek: Vec<u8>,
     /// Ciphertext that only the right instance key decrypts. Checked at startup.
     pub canary: Vec<u8>,
-    /// Number of restores of the database so far; part of the canary.
+    /// Number of times the database was restored from a backup; part of the canary.
     pub epoch: u64,
     /// Creation time of the instance.
     pub created_at: Time,
 }
 
-/// Stored record of one of the keys listed in [`InstanceKeyPurpose`], wrapped by the instance key.
-/// The wrapped key stays the same when the instance key is replaced.
+/// Stored record of a cryptographic key listed in [`InstanceKeyPurpose`], wrapped by the instance
+/// key. The wrapped key stays the same when the instance key is replaced.
 #[derive(Debug, Clone)]
 pub struct InstanceKeyRecord {
     /// Purpose of the key.
@@ -41,13 +41,13 @@ pub struct InstanceKeyRecord {
     pub wrapped: Vec<u8>,
 }
 
-/// Purpose of a key that exists once per instance and is wrapped by the instance key.
+/// Purpose of a cryptographic key that exists once per instance and is wrapped by the instance key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum InstanceKeyPurpose {
     /// Key of the MACs that are stored instead of tokens (pepper).
     TokenPepper = 1,
-    /// Key of the audit log's hash chain.
+    /// Key of the MACs in the audit chains.
     Audit = 2,
     /// Key for environment manifests. Stored, but not used yet.
     Manifest = 3,
@@ -85,7 +85,7 @@ pub struct ProjectKey {
     pub(super) cipher: Cipher,
 }
 
-/// Error from loading the keys of an instance.
+/// Error from loading the cryptographic keys of an instance.
 #[derive(Debug)]
 pub enum KeyringError {
     /// Another root key wrapped the instance key.
@@ -102,7 +102,7 @@ pub enum KeyringError {
     Unavailable(crate::model::Cause),
 }
 
-/// Unwrapped keys of one instance.
+/// Unwrapped cryptographic keys of one instance.
 pub struct Keyring {
     instance: InstanceId,
     kek_id: u32,
@@ -113,7 +113,7 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// Creates an instance with new keys. The caller stores the returned records.
+    /// Creates an instance with new cryptographic keys. The caller stores the returned records.
     pub async fn create(
         root: &dyn RootKeys,
         now: Time,
@@ -154,8 +154,8 @@ impl Keyring {
         Ok((record, keys, keyring))
     }
 
-    /// Loads the keys of an instance. Fails if the root key is wrong, or if a key row is missing or
-    /// changed.
+    /// Loads the cryptographic keys of an instance. Fails if the root key is wrong, or if a key row
+    /// is missing or changed.
     pub async fn load(
         root: &dyn RootKeys,
         record: &InstanceRecord,
@@ -204,7 +204,7 @@ impl Keyring {
         self.instance
     }
 
-    /// Generates the first key of a project. The caller stores the returned record.
+    /// Generates the first encryption key of a project. The caller stores the returned record.
     #[must_use]
     pub fn draw_project_key(&self, project: ProjectId) -> ProjectKeyRecord {
         let version = 1;
@@ -213,7 +213,7 @@ impl Keyring {
         ProjectKeyRecord { project, version, kek_id: self.kek_id, wrapped }
     }
 
-    /// Unwraps a project's key.
+    /// Unwraps a project's encryption key.
     pub fn project_key(&self, record: &ProjectKeyRecord) -> Result<ProjectKey, Undecryptable> {
         let context = dek_context(self.instance, record.project, record.version);
         let key = unwrap(&self.wrapping, &record.wrapped, &context)?;
@@ -228,7 +228,7 @@ impl Keyring {
         &self.audit
     }
 
-    /// Returns the seed of the instance's Ed25519 key.
+    /// Returns the seed of the instance's Ed25519 signing key.
     pub(crate) fn signing(&self) -> &Key {
         &self.signing
     }

@@ -46,8 +46,8 @@ impl Passphrase {
         }
     }
 
-    /// Derives a key with these parameters and this salt. Returns `None`, without running Argon2id,
-    /// if the parameters are out of bounds.
+    /// Derives an encryption key with these parameters and this salt. Returns `None`, without
+    /// running Argon2id, if the parameters are out of bounds.
     pub(crate) fn derive(&self, cost: Cost, salt: &[u8; 16]) -> Option<Key> {
         if !cost.is_bounded() {
             return None;

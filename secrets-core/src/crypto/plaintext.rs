@@ -83,7 +83,7 @@ impl Description {
         Plaintext(self.0)
     }
 
-    /// Returns the text.
+    /// Returns the text of the description.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! Sealed (encrypted) records, format version 1.
+//! Encrypted records, format version 1.
 //!
 //! ```text
 //! 0   1   'S'
@@ -26,7 +26,7 @@ use crate::model::{EnvironmentId, InstanceId, ProjectId};
 
 const HEADER: usize = 7;
 
-/// Kind of data in a sealed record. Part of the associated data, so that no record decrypts as
+/// Kind of data in an encrypted record. Part of the associated data, so that no record decrypts as
 /// another kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -72,13 +72,13 @@ impl Purpose {
     }
 }
 
-/// Context of a sealed record: the object it belongs to. A record decrypts only with the context it
-/// was encrypted with.
+/// Context of an encrypted record: the object it belongs to. A record decrypts only with the
+/// context it was encrypted with.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordContext<'a> {
     /// Kind of data in the record.
     pub purpose: Purpose,
-    /// True if the record hides its key: a marker for a hidden secret, without a value.
+    /// True if the record marks a hidden secret. Such a record contains an empty value.
     pub hidden: bool,
     /// Instance ID.
     pub instance: InstanceId,
@@ -88,7 +88,7 @@ pub struct RecordContext<'a> {
     pub environment: Option<EnvironmentId>,
     /// ID of the secret or other object.
     pub object: Uuid,
-    /// Secret key (its name); empty for other objects.
+    /// Secret key; empty for objects that are not secrets.
     pub key: &'a str,
     /// Version of the secret; 0 for objects without versions.
     pub version: u64,
@@ -115,7 +115,7 @@ impl RecordContext<'_> {
     }
 }
 
-/// A sealed record, as stored.
+/// An encrypted record, as stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sealed(Vec<u8>);
 
@@ -143,7 +143,8 @@ impl Sealed {
         Self(record)
     }
 
-    /// Decrypts the record. Fails if the record was changed, or the context or key is wrong.
+    /// Decrypts the record. Fails if the record was changed, or if the context or the project key
+    /// is wrong.
     pub fn open(
         &self,
         key: &ProjectKey,

@@ -40,7 +40,8 @@ impl TokenText {
         Self::from_entropy(&Zeroizing::new(random()))
     }
 
-    /// Generates a random CLI credential: the same form as a service token, with another prefix.
+    /// Generates a random CLI credential. It has the same format as a service token, with another
+    /// prefix.
     #[must_use]
     pub fn draw_cli() -> Self {
         Self::prefixed(CLI_PREFIX, &Zeroizing::new(random()))
@@ -56,8 +57,8 @@ impl TokenText {
         Self(checked::write(prefix, entropy))
     }
 
-    /// True if `text` can be a token: the prefix is right and, if the text has the length of a
-    /// token, so are the digits and the checksum. A text of another length is not ruled out.
+    /// True if `text` may be a token: the prefix is right and, if the text has the length of a
+    /// token, the digits and the checksum are right too. A text of another length is accepted.
     #[must_use]
     pub fn is_plausible(text: &str) -> bool {
         let Some(prefix) =
@@ -81,7 +82,7 @@ impl TokenText {
     }
 }
 
-/// A random code of 256 bits, which a client keeps and presents later, as in device login.
+/// A random code of 256 bits, which a client keeps and presents later, such as a device code.
 pub struct CodeText(Zeroizing<String>);
 
 impl CodeText {
@@ -102,7 +103,7 @@ impl CodeText {
 }
 
 impl InvitationToken {
-    /// Derives the token of an invitation for the sending with this number: base64url of
+    /// Derives the token of an invitation from its ID and the number of the sending: base64url of
     /// HMAC-SHA256. Every sending has its own token.
     #[must_use]
     pub fn derive(keyring: &Keyring, invitation: InvitationId, sending: u32) -> Self {

@@ -17,8 +17,8 @@ const PREFIX: &str = "whsec_";
 /// Prefix of a signature: the version of the signature scheme.
 const SIGNATURE_PREFIX: &str = "v1,";
 
-/// Signing secret shared with a webhook's receiver: `whsec_` and a key in base64, 32 random bytes
-/// if generated here. Shown only once, on creation.
+/// Signing secret shared with a webhook's receiver: `whsec_`, followed by a MAC key in base64. The
+/// service generates MAC keys of 32 random bytes. Shown only once, on creation.
 pub struct WebhookSecret(Zeroizing<String>);
 
 impl WebhookSecret {
@@ -81,7 +81,7 @@ impl WebhookSecret {
         mac
     }
 
-    /// Decodes the key; `None` if the length is not 24 to 64 bytes.
+    /// Decodes the MAC key; `None` if its length is not 24 to 64 bytes.
     fn key(&self) -> Option<Zeroizing<Vec<u8>>> {
         let encoded = self.0.strip_prefix(PREFIX)?;
         let key = Zeroizing::new(STANDARD.decode(encoded).ok()?);

@@ -7,17 +7,17 @@ use ipnet::IpNet;
 /// Class of an IP address. The order is from least to most restricted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Globally reachable unicast address.
+    /// Globally reachable unicast address. Connections are allowed.
     Global,
-    /// Private, loopback, translated or reserved address. Connected to only if the operator lists
-    /// it.
+    /// Private, loopback, translated or reserved address. Connections are allowed only if the
+    /// operator lists it.
     Special,
-    /// Never connected to: link-local and cloud metadata addresses, multicast, broadcast and
-    /// unspecified addresses.
+    /// Link-local or cloud metadata address, multicast, broadcast or unspecified address.
+    /// Connections are never allowed.
     Forbidden,
 }
 
-/// Network: first address and prefix length, which is at least one bit.
+/// IPv4 network: first address and prefix length, which is at least one bit.
 type V4 = ([u8; 4], u8);
 type V6 = ([u16; 8], u8);
 
@@ -125,8 +125,8 @@ fn is_in_v6(address: Ipv6Addr, (network, length): V6) -> bool {
     (u128::from(address) ^ u128::from(Ipv6Addr::from(network))) >> (128 - length) == 0
 }
 
-/// Returns the IPv4 address embedded in an IPv6 address: one that a translator or tunnel would
-/// forward to, or that is only written in IPv6 form.
+/// Returns the IPv4 address embedded in an IPv6 address: the address that a translator or tunnel
+/// would forward to, or an IPv4 address written in IPv6 format.
 pub(super) fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let v4 = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
     match address.segments() {

@@ -1,4 +1,4 @@
-//! Connections to destinations that tenants choose; all of them are made here.
+//! Connections to destinations that tenants choose. No other module makes such connections.
 
 use std::fmt;
 use std::io;
@@ -23,11 +23,11 @@ pub trait Resolver: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
-/// Connects to destinations that the policy allows, and to no others.
+/// Connects only to destinations that the egress policy allows.
 ///
 /// A name is resolved once. If one of its addresses is not allowed, the whole name is refused, so
-/// that the result does not reveal which address it was. The checked addresses are the ones that
-/// are connected to.
+/// that the result does not reveal which address is not allowed. Connections go to the checked
+/// addresses only; the name is not resolved again.
 #[derive(Clone)]
 pub struct Dialer {
     policy: EgressPolicy,
@@ -69,8 +69,8 @@ impl Dialer {
         &self.policy
     }
 
-    /// Resolves a host to its addresses, at least one, all of which are allowed. Takes at most five
-    /// seconds.
+    /// Resolves a destination, a name or an IP address, to its addresses. There is at least one,
+    /// and all are allowed. Takes at most five seconds.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Refused> {
         // Check literal addresses first: connectors do not call a resolver for them.
         let addresses = match literal(host) {
@@ -86,7 +86,8 @@ impl Dialer {
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
 
-    /// Connects to a host within `timeout`, trying its addresses in order.
+    /// Connects to a destination, a name or an IP address, within `timeout`, trying its addresses
+    /// in order.
     pub async fn dial(
         &self,
         host: &str,

@@ -8,18 +8,18 @@ use url::Host;
 
 use super::class::{Class, carried, classify, is_forbidden};
 
-/// Destinations that may be connected to. The default lists nothing and allows only globally
-/// reachable addresses.
+/// Destinations that may be connected to. The default list is empty, so only globally reachable
+/// addresses are allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressPolicy {
     networks: Vec<IpNet>,
     names: Vec<String>,
 }
 
-/// Invalid entry of the list.
+/// Invalid entry in the list of allowed destinations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadEntry {
-    /// Position of the entry, starting at 1.
+    /// Position of the entry in the list, starting at 1.
     pub number: usize,
     reason: &'static str,
 }
@@ -53,8 +53,8 @@ impl EgressPolicy {
         Ok(())
     }
 
-    /// True if connecting to this address is allowed, for a host of this name (or written as this
-    /// address).
+    /// True if connecting to `address` is allowed. `host` is the name that was resolved to the
+    /// address, or the address as the tenant wrote it.
     #[must_use]
     pub fn permits(&self, host: &str, address: IpAddr) -> bool {
         match classify(address) {
@@ -64,8 +64,8 @@ impl EgressPolicy {
         }
     }
 
-    /// True if connecting to this address without TLS is allowed, for a host of this name: it must
-    /// be listed.
+    /// True if connecting to `address` without TLS is allowed; the operator must have listed the
+    /// address or `host`. `host` is as for [`permits`](Self::permits).
     #[must_use]
     pub fn permits_plaintext(&self, host: &str, address: IpAddr) -> bool {
         classify(address) != Class::Forbidden && self.lists(host, address)
@@ -82,8 +82,8 @@ impl EgressPolicy {
         }
     }
 
-    /// True if a destination may be stored for use without TLS: the list must contain it as it is
-    /// written. Whether a name resolves to a listed address is known only when connecting.
+    /// True if a destination may be stored for use without TLS: the operator must have listed the
+    /// name or the address. False for an unlisted name, even if it resolves to a listed address.
     #[must_use]
     pub fn admits_plaintext(&self, host: &str) -> bool {
         match literal(host) {

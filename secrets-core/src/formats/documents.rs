@@ -10,11 +10,11 @@ use super::room;
 use crate::crypto::Plaintext;
 use crate::model::{SecretKey, ValidationRule, Violation};
 
-/// Error of a document that does not contain secrets in the expected form. Never contains the
-/// document's text, except for a valid key.
+/// Error of a document that is not an object of secrets. Never contains the document's text, except
+/// for a valid secret key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadDocument {
-    /// The document cannot be parsed, or is not one flat object.
+    /// The document cannot be parsed, or is not one object without nested objects.
     NoObject,
     /// The YAML document is so large or so nested that parsing would take too long.
     TooMuch,
@@ -22,9 +22,9 @@ pub enum BadDocument {
     Entry {
         /// Index of the entry, starting at 0.
         index: usize,
-        /// Key, if it is valid.
+        /// Secret key, if it is valid.
         key: Option<SecretKey>,
-        /// True if the key violates the rule, false if the value does.
+        /// True if the secret key violates the rule, false if the value does.
         is_key: bool,
         /// Violated rule.
         broken: Violation,
@@ -83,7 +83,7 @@ fn push_escaped(text: &mut String, c: char) {
     }
 }
 
-/// Parses the secrets of a JSON object `{KEY: value}`, in its order.
+/// Parses the secrets of a JSON object `{KEY: value}`, in the order of the object.
 pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
     let entries: Entries = serde_json::from_str(text).map_err(|_| BadDocument::NoObject)?;
     entries.into_secrets()
@@ -95,8 +95,8 @@ pub fn parse_json(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument
 const MAX_YAML_BYTES: usize = 1024 * 1024;
 const MAX_YAML_BRACKETS: usize = 256;
 
-/// Parses the secrets of a YAML 1.2 mapping `KEY: value`, in its order. `no` is a string in YAML
-/// 1.2, `1e3` is not.
+/// Parses the secrets of a YAML 1.2 mapping `KEY: value`, in the order of the mapping. `no` is a
+/// string in YAML 1.2, `1e3` is not.
 pub fn parse_yaml(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument> {
     let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
     if text.len() > MAX_YAML_BYTES || brackets > MAX_YAML_BRACKETS {
@@ -106,7 +106,7 @@ pub fn parse_yaml(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadDocument
     entries.into_secrets()
 }
 
-/// Entries of an object, including duplicate keys.
+/// Entries of an object, including entries with the same key.
 struct Entries(Vec<(String, Entry)>);
 
 /// Value of an entry: a string, or anything else.

@@ -24,7 +24,7 @@ pub struct BadLine {
 pub enum Reason {
     /// No `=`.
     NoAssignment,
-    /// Invalid key, or value too long.
+    /// Invalid secret key, or value too long.
     Violation(Violation),
     /// Missing closing quote.
     OpenQuote,
@@ -32,7 +32,7 @@ pub enum Reason {
     AfterQuote,
 }
 
-/// Parses the secrets of a `.env` file, in its order.
+/// Parses the secrets of a `.env` file, in the order of the file.
 pub fn parse(text: &str) -> Result<Vec<(SecretKey, Plaintext)>, BadLine> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser { text, line: 1 };

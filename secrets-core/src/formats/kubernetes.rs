@@ -19,7 +19,7 @@ const OBJECT_NAME: ValidationRule = ValidationRule::of(
     "must be 1 to 253 lower-case letters, digits, hyphens and dots, and each part between dots begin and end with a letter or digit",
 );
 
-/// Maximum length of an entry's key.
+/// Maximum length of a key in the manifest.
 const MAX_KEY_LENGTH: usize = 253;
 
 /// Maximum total size of the values of one Secret, in bytes.

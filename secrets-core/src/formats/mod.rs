@@ -53,7 +53,7 @@ pub struct Unfit {
     pub rule: &'static str,
 }
 
-/// Function that writes one key and value, or returns the rule that forbids them.
+/// Function that writes one secret key and value, or returns the rule that forbids them.
 type WriteOne = fn(&mut String, &str, &str) -> Result<(), &'static str>;
 
 /// Maximum number of errors in one report.
@@ -160,7 +160,7 @@ const SHELL_VARIABLES: [&str; 22] = [
     "_",
 ];
 
-/// Checks that a key is an ordinary shell variable name.
+/// Checks that a secret key is an ordinary shell variable name.
 fn is_variable(key: &str) -> Result<(), &'static str> {
     if SHELL_VARIABLES.contains(&key) {
         return Err("must not be a variable that shells set themselves, in this format");

@@ -84,7 +84,7 @@ fn value() -> impl Strategy<Value = String> {
     vec(pieces, 0..6).prop_map(|pieces| pieces.concat())
 }
 
-/// Keys that have a special meaning in some format.
+/// Secret keys that have a special meaning in some format.
 const WORDS: [&str; 11] =
     ["NO", "y", "null", "TRUE", "_", "a.b", "a-b", "export_", "PATH2", "Key", "KEY"];
 

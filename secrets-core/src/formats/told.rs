@@ -1,4 +1,4 @@
-//! Reading and writing formats with errors for the caller, the same for every host application.
+//! Reading and writing formats, with the same errors for the caller in every host application.
 
 use std::str::FromStr;
 
@@ -20,8 +20,8 @@ pub enum Form {
 }
 
 impl Form {
-    /// Reads the secrets of a text, in its order. `field` is the name of the request field that
-    /// holds the text, used in errors.
+    /// Reads the secrets of a text, in the order of the text. `field` is the name of the request
+    /// field that holds the text, used in errors.
     pub fn read(self, text: &str, field: &'static str) -> Result<Vec<(SecretKey, Plaintext)>> {
         match self {
             Self::Dotenv => {
@@ -34,8 +34,8 @@ impl Form {
 }
 
 impl Format {
-    /// Writes like [`Format::write`], with an error that names the keys the format cannot represent
-    /// and the violated rules, but no values.
+    /// Writes secrets as [`Format::write`] does. The error names the secret keys that the format
+    /// cannot represent and the violated rules, but no values.
     pub fn render(
         self,
         secrets: &[(SecretKey, Plaintext)],

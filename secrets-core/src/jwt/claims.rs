@@ -115,8 +115,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Fills in missing fields of the identity. `email_verified` is always taken from the same
-    /// source as the address.
+    /// Fills in the missing fields of an identity from this profile. `email_verified` is always
+    /// taken from the same source as the e-mail address.
     #[must_use]
     pub fn complete(self, identity: Identity) -> Identity {
         let (email, email_verified) = match identity.email {

@@ -1,4 +1,4 @@
-//! Built-in issuer of the development mode: one key, and tokens signed with it.
+//! Built-in issuer of the development mode: one signing key, and tokens signed with this key.
 
 use std::fmt;
 
@@ -56,19 +56,19 @@ impl DevKey {
         Ok(Self { seed, private, public: Key::new(None, Algorithm::EdDSA, public) })
     }
 
-    /// Returns the seed for [`DevKey::from_seed`]. Must be kept secret like a password.
+    /// Returns the seed for [`DevKey::from_seed`]. The seed must be kept secret like a password.
     #[must_use]
     pub fn seed(&self) -> &[u8; 32] {
         &self.seed
     }
 
-    /// Returns the keys for verifying the tokens.
+    /// Returns the public keys that verify this issuer's tokens.
     #[must_use]
     pub fn keys(&self) -> Keys {
         Keys::One(self.public.clone())
     }
 
-    /// Returns the issuer and audience of the tokens.
+    /// Returns the issuer and audience of this issuer's tokens.
     #[must_use]
     pub fn expectations() -> Expectations {
         Expectations { issuer: DEV_ISSUER.to_owned(), audience: DEV_AUDIENCE.to_owned() }

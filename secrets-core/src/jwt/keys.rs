@@ -1,4 +1,4 @@
-//! Keys for verifying tokens.
+//! Public keys and shared secrets that verify tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::{Refusal, object};
 /// Maximum number of keys in a set; more than any known issuer has.
 const MAX_KEYS: usize = 50;
 
-/// Minimum length of a shared secret in bytes. A shorter one could be found by brute force from one
-/// token.
+/// Minimum length of a shared secret in bytes. A shorter secret could be found by brute force from
+/// one token.
 const MIN_SECRET_LENGTH: usize = 32;
 
 /// Minimum RSA modulus length in bytes: RSA keys of fewer than 2048 bits are rejected.
 const MIN_MODULUS_LENGTH: usize = 256;
 
-/// Keys for verifying an issuer's tokens.
+/// Public keys or a shared secret that verify an issuer's tokens.
 #[derive(Debug, Clone)]
 pub enum Keys {
-    /// Key set published by the issuer; a token names its key.
+    /// Key set published by the issuer. The key ID in a token's header selects the key.
     Set(Arc<KeySet>),
     /// Single configured key; the key ID in a token is ignored.
     One(Key),
@@ -33,7 +33,7 @@ pub enum Keys {
 #[derive(Debug)]
 pub struct KeySet(Vec<Key>);
 
-/// Key with the only algorithm it may be used with.
+/// Verification key, with the only algorithm it may be used with.
 #[derive(Clone)]
 pub struct Key {
     id: Option<String>,
@@ -116,7 +116,7 @@ impl KeySet {
 }
 
 impl Key {
-    /// Creates a key from a secret shared with the issuer (HS256).
+    /// Creates a verification key from a secret shared with the issuer (HS256).
     pub fn shared(secret: &[u8]) -> Result<Self, WeakSecret> {
         if secret.len() < MIN_SECRET_LENGTH {
             return Err(WeakSecret);

@@ -1,5 +1,5 @@
-//! Tests with valid and invalid tokens. An invalid token differs from a valid one only in the flaw
-//! it is named after: unless the flaw is the signature, the signature is valid.
+//! Tests with valid and invalid tokens. Each invalid token has exactly one flaw, after which its
+//! test case is named. Its signature is valid, unless the signature is the flaw.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -56,7 +56,7 @@ fn key_set(keys: &[Value]) -> Keys {
     Keys::Set(std::sync::Arc::new(set))
 }
 
-/// Keys, one of each kind.
+/// Public keys of an issuer, one of each kind.
 fn published() -> Keys {
     key_set(&[
         jwk("rsa", &rsa(), Algorithm::RS256),

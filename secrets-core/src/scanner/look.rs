@@ -60,7 +60,7 @@ const PLACEHOLDER_WORDS: [&str; 34] = [
     "xxxx",
 ];
 
-/// Characters that mark a placeholder if repeated eight times in a row.
+/// Characters that mark a placeholder if one of them is repeated eight times in a row.
 const FILLER: &str = "xX*.-_0#";
 
 /// True if a text is a placeholder and not a credential. Only its first 100 characters are checked:
@@ -119,7 +119,7 @@ pub(super) fn password(secret: &str, _: &str) -> bool {
     !is_variable && !repeats && !PLACEHOLDER_PASSWORDS.contains(&lower.as_str())
 }
 
-/// Last words of names that describe a credential but do not hold one.
+/// Last words of names whose value is not a credential, such as `hash` in `token_hash`.
 const METADATA_WORDS: [&str; 29] = [
     "hash",
     "digest",
@@ -179,7 +179,8 @@ pub(super) fn quoted_password(secret: &str, whole: &str) -> bool {
     found >= 3 && !is_metadata_name(whole) && !is_words(secret) && password(secret, whole)
 }
 
-/// True if the name before the assignment sign describes a credential, such as `token_hash`.
+/// True if the last word of the name before the assignment sign is in [`METADATA_WORDS`], as in
+/// `token_hash`.
 fn is_metadata_name(whole: &str) -> bool {
     let name = whole.split(['=', ':']).next().unwrap_or_default();
     let name = name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());

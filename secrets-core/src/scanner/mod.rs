@@ -75,7 +75,7 @@ pub struct Sighting {
     pub entropy: f64,
 }
 
-/// Match of one rule, before overlapping matches are removed.
+/// A match of one rule, before overlapping matches are removed.
 struct Candidate<'r> {
     rank: usize,
     rule: &'r Rule,
@@ -114,8 +114,8 @@ impl Match<'_> {
     }
 }
 
-/// Keeps the candidate of the first rule where candidates overlap. Returns them in the order of the
-/// text.
+/// Removes overlaps: of overlapping candidates, keeps the candidate of the first rule. Returns the
+/// candidates in the order of the text.
 fn without_overlaps(mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     candidates.sort_by_key(|candidate| (candidate.rank, candidate.span.start));
     let mut kept: BTreeMap<usize, Candidate<'_>> = BTreeMap::new();

@@ -29,8 +29,8 @@ impl<'t> Places<'t> {
         places
     }
 
-    /// Position of a byte offset, which must be a character boundary and not before the previous
-    /// one. `None` if an allow comment excludes the line.
+    /// Returns the position of a byte offset, or `None` if an allow comment excludes its line. The
+    /// offset must be a character boundary and not before the offset of the previous call.
     pub(crate) fn at(&mut self, offset: usize) -> Option<Place> {
         while offset > self.line_end {
             self.line = self.line.saturating_add(1);

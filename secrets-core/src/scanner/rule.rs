@@ -19,7 +19,7 @@ pub struct Rule {
     pub(super) keywords: Vec<String>,
     /// Regular expression of the credential; `None` for a rule that only checks the path.
     pub(super) expression: Option<Regex>,
-    /// Regular expression of the paths the rule applies to; `None` for all.
+    /// Regular expression of the paths the rule applies to; `None` if it applies to all paths.
     pub(super) path: Option<Regex>,
     /// Capture group that is the credential. 0 means the first group that is not empty, else the
     /// whole match.
@@ -38,7 +38,7 @@ pub struct Rule {
 
 pub(super) type Check = fn(&str, &str) -> bool;
 
-/// Maximum distance between a keyword and the credential.
+/// Part of the text around a keyword in which the credential is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// The same line.
@@ -55,9 +55,10 @@ pub(super) struct Allowlist {
     pub(super) regexes: Vec<Regex>,
     pub(super) stopwords: Vec<String>,
     pub(super) paths: Vec<Regex>,
-    /// Text that the regular expressions are tested on.
+    /// Text that the regular expressions of the allowlist are tested on.
     pub(super) target: Target,
-    /// True if every kind of condition given must match (`AND`), false if any is enough (`OR`).
+    /// True if all kinds of conditions in the allowlist must match (`AND`), false if one kind is
+    /// enough (`OR`).
     pub(super) needs_all: bool,
 }
 
@@ -79,11 +80,11 @@ pub(super) enum Target {
     Secret,
     /// The whole match of the rule's expression.
     Match,
-    /// The line.
+    /// The line that contains the match.
     Line,
 }
 
-/// Error in a rule, with its ID and the reason.
+/// Error in a rule file: the rule's ID and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
     /// ID of the rule, `number N` if it has none, or `file` or `allowlist` if the error is not

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::rule::{Allowlist, Reach, Rule, RuleError, Target, expression};
 use crate::model::scans::Severity;
 
-/// Rule file, decoded from TOML by the caller. Unknown keys are ignored, because gitleaks' own
+/// Rule file, decoded from TOML by the caller. Unknown fields are ignored, because gitleaks' own
 /// files contain some.
 #[derive(Debug, Default, Deserialize)]
 pub struct RuleFile {

@@ -11,14 +11,14 @@ use super::built_in;
 use super::rule::{Allowlist, Reach, Rule, RuleError};
 use super::rule_file::RuleFile;
 
-/// Rules that are searched together, with the automaton of their keywords.
+/// Rules that are used together, with one automaton that finds the keywords of all rules.
 pub struct Rules {
     /// Rules, most specific first: of overlapping matches, the match of the first rule is kept.
     all: Vec<Rule>,
     /// Allowlists that apply to all rules.
     allowed: Vec<Allowlist>,
     keywords: AhoCorasick,
-    /// Indices of the rules of each keyword.
+    /// For each keyword, the indices of its rules in `all`.
     by_keyword: Vec<Vec<usize>>,
 }
 
@@ -119,7 +119,7 @@ impl Rules {
     }
 }
 
-/// Line around a keyword, cut off if it is long.
+/// Returns the line around a keyword, cut off if it is long.
 fn line_around(text: &str, hit: Range<usize>) -> Range<usize> {
     let from = text.floor_char_boundary(hit.start.saturating_sub(WINDOW_BEFORE));
     let to = text.ceil_char_boundary((hit.end + WINDOW_AFTER).min(text.len()));
@@ -131,7 +131,8 @@ fn line_around(text: &str, hit: Range<usize>) -> Range<usize> {
 /// Maximum distance in bytes at which two windows are merged, to limit their number.
 const MERGE_DISTANCE: usize = 64;
 
-/// Adds a window, merged with the last one if they are close, so that no text is searched twice.
+/// Adds a window to the list. Merges it with the last window if they are close, so that no text is
+/// searched twice.
 fn add(windows: &mut Vec<Range<usize>>, window: Range<usize>) {
     match windows.last_mut() {
         Some(last) if window.start <= last.end + MERGE_DISTANCE => {

@@ -25,7 +25,8 @@ pub(super) const FINDINGS: usize = 1_000;
 pub struct NewScan {
     /// Team ID. Default: the project's team, else the caller's only team, else their personal team.
     pub team_id: Option<TeamId>,
-    /// Project, by ID or slug. If given, content is compared with the values of this project only.
+    /// Project, by ID or slug. If given, the content is compared with the secret values of this
+    /// project only.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub project_id: Option<ProjectRef>,
     /// Source of the content; its type decides which one of the following fields is required.

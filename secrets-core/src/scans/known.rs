@@ -1,7 +1,7 @@
 //! Stored secret values that a scan is compared with.
 //!
-//! The values are decrypted once, in memory, hashed with a key that exists only for this scan, and
-//! wiped. During the search there are only hashes, from which no value can be recovered.
+//! The values are decrypted once, in memory, hashed with a MAC key that exists only for this scan,
+//! and wiped. During the search there are only hashes, from which no value can be recovered.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -26,15 +26,15 @@ const MIN_LENGTH: usize = 8;
 /// Hashed secret values.
 pub(super) struct KnownValues {
     key: FingerprintKey,
-    /// Key of the hint hashes, private to this process.
+    /// Hash key of the hints, private to this process.
     hints_key: RandomState,
-    /// Hashes of length, first and last bytes of each value. A cheap filter that rejects most parts
-    /// of a text before the MAC is computed.
+    /// Hashes of length, first and last bytes of each value. They reject most parts of a text
+    /// cheaply, before the MAC is computed.
     hints: HashSet<u64>,
-    /// Location of each value, with the distance between the environment that stores it and the
-    /// environment through which it was found.
+    /// Location of each value, with the distance in the inheritance chain between the environment
+    /// that stores it and the environment through which it was found.
     places: HashMap<Fingerprint, (usize, SecretLocation)>,
-    /// Hash of each secret that was decrypted; `None` if its value is not compared.
+    /// MAC of each secret that was decrypted; `None` if its value is not compared.
     opened: HashMap<SecretId, Option<Fingerprint>>,
 }
 
@@ -54,8 +54,8 @@ impl KnownValues {
         self.opened.values().filter(|hash| hash.is_some()).count()
     }
 
-    /// Loads the values of a project, or of all projects of a team, as far as the caller may read
-    /// them.
+    /// Loads the secret values of a project, or of all projects of a team. Skips values that the
+    /// caller may not read.
     pub(super) async fn gather(
         cx: &mut Context<'_, Read>,
         team: TeamId,
@@ -113,8 +113,8 @@ impl KnownValues {
         self.key.fingerprint(&[value.as_bytes()])
     }
 
-    /// Records the location of a value, preferring the environment that holds the secret over those
-    /// that inherit it.
+    /// Records the location of a value. The environment that stores the secret is preferred to
+    /// environments that inherit it.
     fn place(
         &mut self,
         hash: Fingerprint,
@@ -135,7 +135,7 @@ impl KnownValues {
         self.hints_key.hash_one((bytes.len(), head, tail))
     }
 
-    /// Finds the secret with this value.
+    /// Finds the stored secret whose value or longest line is this text.
     pub(super) fn find(&self, value: &str) -> Option<&SecretLocation> {
         if value.len() < MIN_LENGTH || !self.hints.contains(&self.hint(value)) {
             return None;
@@ -143,7 +143,7 @@ impl KnownValues {
         self.places.get(&self.key.fingerprint(&[value.as_bytes()])).map(|(_, place)| place)
     }
 
-    /// Finds the secret with this value, which may have several lines.
+    /// Finds the stored secret that has this value, which may span several lines.
     pub(super) fn find_whole(&self, value: &str) -> Option<&SecretLocation> {
         self.find(comparable_part(value)?)
     }
@@ -174,9 +174,9 @@ impl KnownValues {
     }
 }
 
-/// Part of a value that is compared: the value, or its longest line, if that is distinctive. Of
-/// several longest lines the last is taken: the first lines of an encoded key are often shared with
-/// other keys.
+/// Returns the part of a value that is compared: the value, or its longest line, if that is
+/// distinctive. Of several longest lines the last is taken: the first lines of an encoded key are
+/// often shared with other keys.
 fn comparable_part(value: &str) -> Option<&str> {
     let line = value.lines().map(str::trim).max_by_key(|line| line.len())?;
     let is_part = line.len() < value.trim().len();

@@ -27,7 +27,7 @@ pub(super) async fn place<A: Access>(
     Ok((team, None))
 }
 
-/// Loads a scan, if the caller has the wanted permission in its team and may see its project.
+/// Loads a scan, if the caller has the required permission in its team and access to its project.
 pub(super) async fn scan<A: Access>(
     cx: &mut Context<'_, A>,
     scan: Option<ScanId>,

@@ -26,7 +26,7 @@ pub struct FinishedScan {
     pub(super) began_at: Time,
 }
 
-/// A finding to be stored. It no longer contains the credential.
+/// A finding to be stored. It does not contain the credential.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) rule: String,
@@ -75,7 +75,7 @@ impl PlannedScan {
     }
 }
 
-/// Keeps the `most` most severe findings, in their order. Returns true if others were dropped.
+/// Keeps the `most` most severe findings, in their order. Returns true if findings were dropped.
 fn keep_worst<T>(found: &mut Vec<T>, most: usize, severity_of: fn(&T) -> Severity) -> bool {
     if found.len() <= most {
         return false;
@@ -103,8 +103,8 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Finds rule matches and stored values, in the order of the text. A rule match that overlaps a
-    /// stored value is reported as one finding. Each of the two lists is cut at one more than a
-    /// scan keeps, so that truncation is still noticed.
+    /// stored value is reported as one finding. Each of the two lists may have one more entry than
+    /// a scan keeps, so that the caller notices truncation.
     fn text(&self, text: &str, path: Option<&str>, commit: Option<&str>) -> Vec<Found> {
         let stored = self.known.find_all(text);
         let mut is_reported = vec![false; stored.len()];
@@ -143,8 +143,8 @@ impl Search<'_> {
         located.collect()
     }
 
-    /// Converts a finding of another scanner. A credential that is given is treated like one found
-    /// by this scan.
+    /// Converts a finding of another scanner. If it contains a credential, the credential is
+    /// treated as if this scan had found it.
     fn submitted(&self, finding: SubmittedFinding) -> Found {
         let known = self.rules.iter().find(|rule| rule.id() == finding.rule_id);
         let own = known.map_or((finding.rule_id.as_str(), Severity::default()), |rule| {
@@ -168,7 +168,7 @@ impl Search<'_> {
         Found { line: finding.line, column: finding.column, commit: finding.commit, ..found }
     }
 
-    /// Builds a finding. For a stored value neither characters nor entropy are included, because a
+    /// Builds a finding. For a stored value it contains neither characters nor entropy, because a
     /// user who may read the finding may not be allowed to read the secret.
     fn found(
         &self,
@@ -200,8 +200,8 @@ impl Search<'_> {
         }
     }
 
-    /// Fingerprint of a submitted finding without a credential: computed from the fingerprint its
-    /// scanner gave, else from its position.
+    /// Computes the fingerprint of a submitted finding without a credential: from the fingerprint
+    /// its scanner gave, otherwise from its position.
     fn fingerprint_of(&self, finding: &SubmittedFinding) -> Fingerprint {
         let (rule, path) = (finding.rule_id.as_bytes(), bytes(finding.path.as_deref()));
         if let Some(known) = &finding.fingerprint {

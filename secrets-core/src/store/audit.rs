@@ -39,9 +39,9 @@ pub struct AuditRecord {
     pub resource_type: String,
     /// Resource ID.
     pub resource_id: Option<Uuid>,
-    /// Resource name at the time of the entry: a secret's key, a project's name.
+    /// Resource name at the time of the entry, such as a secret key or a project's name.
     pub resource_name: Option<String>,
-    /// Outcome: `success`.
+    /// Outcome, such as `success`.
     pub outcome: String,
     /// Further details, as a JSON object.
     pub metadata: String,
@@ -53,41 +53,41 @@ pub struct AuditRecord {
     pub request: Option<Uuid>,
     /// Time of the action.
     pub created_at: Time,
-    /// Position and hash in the audit chain; `None` until the entry is sealed. Ignored when an
-    /// entry is inserted.
+    /// Position and hash in the audit chain; `None` until the entry is appended to the chain.
+    /// Ignored when an entry is inserted.
     pub seal: Option<AuditSeal>,
 }
 
-/// Position and hash of an entry in its team's hash chain.
+/// Position and hash of an entry in its team's audit chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditSeal {
-    /// Position in the chain, from 1.
+    /// Position in the audit chain, from 1.
     pub position: u64,
-    /// Hash of the previous entry; zeros for the first.
+    /// Hash of the previous entry in the chain; zeros for the first entry.
     pub previous_hash: [u8; 32],
     /// MAC over the entry, its position and the previous hash. The actor's name and e-mail address
     /// are not part of it, because they can be erased.
     pub hash: [u8; 32],
 }
 
-/// Start and end of a team's hash chain.
+/// Start and end of a team's audit chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditHead {
-    /// Team; `None` for the chain of entries without a team.
+    /// Team; `None` for the audit chain of entries without a team.
     pub team: Option<TeamId>,
-    /// Position of the last entry pruned because of its age; 0 if none was.
+    /// Position of the last entry that was deleted because of its age; 0 if none was.
     pub base: u64,
-    /// Hash of that entry; zeros if none was pruned.
+    /// Hash of the last deleted entry; zeros if none was deleted.
     pub base_hash: [u8; 32],
-    /// Position of the last entry.
+    /// Position of the last entry in the chain.
     pub position: u64,
-    /// Hash of the last entry.
+    /// Hash of the last entry in the chain.
     pub hash: [u8; 32],
-    /// MAC over all other fields.
+    /// MAC over all other fields of this record.
     pub mac: [u8; 32],
 }
 
-/// Scope of an audit query.
+/// Selection of audit entries by team or by actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditScope {
     /// Entries of these teams.
@@ -118,9 +118,9 @@ pub enum AuditOrder {
 /// Filter, sort order and page of an audit query. `None` or an empty list means no restriction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Scope.
+    /// Teams or actor whose entries are returned.
     pub scope: AuditScope,
-    /// Actions, of which an entry must match at least one.
+    /// Action filters; an entry must match at least one of them.
     pub actions: Vec<ActionFilter>,
     /// ID of the acting user or service token.
     pub actor: Option<Uuid>,
@@ -134,7 +134,7 @@ pub struct AuditFilter {
     pub resource_type: Option<String>,
     /// Resource ID.
     pub resource: Option<Uuid>,
-    /// Resource name, such as a secret's key.
+    /// Resource name, such as a secret key.
     pub resource_name: Option<String>,
     /// Outcome.
     pub outcome: Option<String>,
@@ -144,7 +144,7 @@ pub struct AuditFilter {
     pub from: Option<Time>,
     /// End of the time range, exclusive.
     pub to: Option<Time>,
-    /// Cursor: only entries after this one, in the sort order.
+    /// Cursor: only entries after this entry in the sort order are returned.
     pub behind: Option<(Time, AuditId)>,
     /// Sort order.
     pub order: AuditOrder,
@@ -153,7 +153,7 @@ pub struct AuditFilter {
 }
 
 impl AuditFilter {
-    /// Creates a query for the newest entries of a scope.
+    /// Creates a filter for the newest entries of a scope.
     #[must_use]
     pub fn newest(scope: impl Into<AuditScope>, limit: u32) -> Self {
         Self {
@@ -186,19 +186,19 @@ impl From<TeamId> for AuditScope {
 /// Read access to the audit log.
 #[async_trait]
 pub trait AuditReads: Send {
-    /// Lists the entries that match the query, ordered by time and, within a microsecond, by ID.
+    /// Lists the entries that match the filter, ordered by time and, within a microsecond, by ID.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Lists the oldest entries of all teams that are not yet sealed into a chain.
+    /// Lists the oldest entries, over all teams, that are not yet in an audit chain.
     async fn unsealed_audit(&mut self, limit: u32) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Returns the start and end of a team's chain; `None` if the team has no chain.
+    /// Returns the start and end of a team's audit chain; `None` if the team has no chain.
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>>;
 
-    /// Lists the start and end of every chain, ordered by team.
+    /// Lists the start and end of every audit chain, ordered by team.
     async fn audit_heads(&mut self) -> StoreResult<Vec<AuditHead>>;
 
-    /// Lists the entries of a chain after position `behind`, ordered by position.
+    /// Lists the entries of an audit chain after position `behind`, ordered by position.
     async fn audit_chain(
         &mut self,
         team: Option<TeamId>,
@@ -206,7 +206,8 @@ pub trait AuditReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Returns the position of the first entry in a chain that was created at or after `from`.
+    /// Returns the position of the first entry in an audit chain that was created at or after
+    /// `from`.
     async fn audit_position(
         &mut self,
         team: Option<TeamId>,
@@ -217,18 +218,18 @@ pub trait AuditReads: Send {
 /// Write access to the audit log.
 #[async_trait]
 pub trait AuditWrites: Send {
-    /// Inserts entries. An entry whose ID exists is skipped, so that a batch can be written again
-    /// if the result of its commit is unknown.
+    /// Inserts entries. Skips an entry if its ID exists, so that a caller that does not know
+    /// whether its commit succeeded can insert the same entries again.
     async fn insert_audit(&mut self, entries: &[AuditRecord]) -> StoreResult<()>;
 
     /// Removes the name and e-mail address of a user from all entries with the user as the actor.
-    /// The ID stays.
+    /// The user ID stays in them.
     async fn anonymize_actor(&mut self, user: Uuid) -> StoreResult<()>;
 
-    /// Seals entries: appends them to a chain. `end` is the expected last position of the stored
-    /// chain (0 for a new chain); `head` is the new head. Fails with `Stale` if the stored chain
-    /// does not end at `end`, or if an entry does not exist or is sealed already; the caller must
-    /// then drop the transaction.
+    /// Appends entries to an audit chain. `end` is the expected last position of the stored chain
+    /// (0 for a new chain); `head` is the new head. Fails with `Stale` if the stored chain does not
+    /// end at `end`, or if an entry does not exist or is in a chain already; the caller must then
+    /// drop the transaction.
     async fn seal_audit(
         &mut self,
         head: &AuditHead,
@@ -236,7 +237,7 @@ pub trait AuditWrites: Send {
         seals: &[(AuditId, AuditSeal)],
     ) -> StoreResult<()>;
 
-    /// Deletes the entries of a chain up to the new base in `head`. Fails with `Stale` unless the
-    /// stored chain has the base `base` and the same last position as `head`.
+    /// Deletes the oldest entries of an audit chain, up to the position `head.base`. Fails with
+    /// `Stale` unless the stored chain has the base `base` and the same last position as `head`.
     async fn prune_audit(&mut self, head: &AuditHead, base: u64) -> StoreResult<()>;
 }

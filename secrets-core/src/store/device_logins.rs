@@ -8,7 +8,7 @@ use super::{StoreResult, UserRecord};
 use crate::crypto::TokenMac;
 use crate::model::{CliSessionId, DeviceLoginId, DisplayName, Time, UserId};
 
-/// Client details, as reported by the client, and its network address.
+/// Details of a command-line client, as it reports them, and its network address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceClient {
     /// Client name, as reported by the client.
@@ -27,9 +27,9 @@ pub struct DeviceClient {
 pub struct DeviceLoginRecord {
     /// Device login ID.
     pub id: DeviceLoginId,
-    /// MAC of the device code, which the client polls with.
+    /// MAC of the device code, which the client sends when it polls.
     pub device: TokenMac,
-    /// MAC of the user code, which the user types.
+    /// MAC of the user code, which the user types in the browser.
     pub code: TokenMac,
     /// The requesting client.
     pub client: DeviceClient,
@@ -52,22 +52,22 @@ pub struct DeviceLoginRecord {
 pub enum DeviceStatus {
     /// Not decided yet.
     Pending,
-    /// Approved by a user; the client has not polled since.
+    /// Approved by a user; the client has not fetched its session yet.
     Approved,
     /// Denied by a user.
     Denied,
-    /// Exchanged for a session.
+    /// Approved, and the client has fetched its session.
     Redeemed,
 }
 
-/// A CLI session: a credential that authenticates as its user.
+/// A CLI session. Its credential authenticates as its user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CliSessionRecord {
     /// Session ID.
     pub id: CliSessionId,
     /// User ID.
     pub user: UserId,
-    /// MAC of the credential, for lookup.
+    /// MAC of the session's credential, for lookup.
     pub mac: TokenMac,
     /// First characters of the session's credential, for display.
     pub prefix: String,
@@ -103,19 +103,19 @@ impl DeviceStatus {
 /// Read access to device logins and CLI sessions.
 #[async_trait]
 pub trait DeviceLoginReads: Send {
-    /// Returns the login with this device code, expired or not.
+    /// Returns the login whose device code has this MAC, expired or not.
     async fn login_by_device_code(
         &mut self,
         device: &TokenMac,
     ) -> StoreResult<Option<DeviceLoginRecord>>;
 
-    /// Returns the login with this user code, expired or not.
+    /// Returns the login whose user code has this MAC, expired or not.
     async fn login_by_user_code(
         &mut self,
         code: &TokenMac,
     ) -> StoreResult<Option<DeviceLoginRecord>>;
 
-    /// Returns the session with this credential, expired or not, and its user.
+    /// Returns the session whose credential has this MAC, expired or not, and its user.
     async fn cli_session(
         &mut self,
         mac: &TokenMac,

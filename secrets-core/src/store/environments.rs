@@ -38,14 +38,14 @@ pub struct EnvironmentRecord {
     pub updated_at: Time,
 }
 
-/// Selection of the secrets to load while resolving an environment.
+/// Selection of the secrets to load when an environment is resolved.
 #[derive(Debug, Clone, Copy)]
 pub enum Selection<'a> {
     /// No secrets.
     None,
-    /// The secret with this key, from each environment of the inherited chain that has it.
+    /// The secret with this secret key, from each environment of the inheritance chain that has it.
     Key(&'a SecretKey),
-    /// All secrets of each environment of the inherited chain.
+    /// All secrets of each environment of the inheritance chain.
     All,
 }
 
@@ -59,39 +59,39 @@ pub struct ResolvedEnvironment {
     pub plan: PlanName,
     /// Relation of the principal to the project.
     pub relation: Relation,
-    /// Newest key of the project.
+    /// Newest encryption key of the project.
     pub key: ProjectKeyRecord,
-    /// Inherited chain: the environment itself, then its ancestors, nearest first. Empty if there
-    /// is no such environment. At most [`ResolvedEnvironment::MAX_LINKS`] links, so a cycle shows up as a repeated
-    /// link.
+    /// Inheritance chain: the environment itself, then its ancestors, nearest first. Empty if the
+    /// environment does not exist. At most [`ResolvedEnvironment::MAX_LINKS`] links, so that a
+    /// cycle shows up as a repeated link.
     pub chain: Vec<ChainLink>,
 }
 
-/// An environment in an inherited chain.
+/// An environment in an inheritance chain.
 #[derive(Debug, Clone)]
 pub struct ChainLink {
     /// The environment.
     pub environment: EnvironmentRecord,
     /// True if the environment is in the token's scope; always true for users.
     pub in_scope: bool,
-    /// Access granted to the user in this environment, or else the project's default for its
-    /// members. `None` if neither is set, and for tokens.
+    /// Access granted to the user in this environment; otherwise the project's default access for
+    /// its members. `None` if neither is set, and for tokens.
     pub granted: Option<MemberAccess>,
-    /// The environment's own secrets, limited by the selection, ordered by key.
+    /// The environment's own secrets, limited by the selection, ordered by secret key.
     pub secrets: Vec<SecretRecord>,
 }
 
 impl ResolvedEnvironment {
-    /// Maximum number of links in a resolved chain: one more than a valid chain may have, so that a
-    /// chain which is too long can be detected.
+    /// Maximum number of links in a resolved inheritance chain: one more than a valid chain may
+    /// have, so that a chain that is too long can be detected.
     pub const MAX_LINKS: u32 = 17;
 }
 
 /// Read access to environments.
 #[async_trait]
 pub trait EnvironmentReads: Send {
-    /// Resolves an environment path for `principal`. Returns `None` if there is no such project, or
-    /// it is deleted. Does not check access; the caller must do that.
+    /// Resolves an environment path for `principal`. Returns `None` if the project does not exist
+    /// or is deleted. Does not check access; the caller must do that.
     async fn resolve_environment(
         &mut self,
         path: &EnvironmentPath,
@@ -107,11 +107,12 @@ pub trait EnvironmentReads: Send {
         principal: Principal,
     ) -> StoreResult<Vec<EnvironmentRecord>>;
 
-    /// Returns an environment and its ancestors, nearest first, at most [`ResolvedEnvironment::MAX_LINKS`] of them.
-    /// Empty if the environment does not exist, or its project is deleted.
+    /// Returns an environment and its ancestors, nearest first, at most
+    /// [`ResolvedEnvironment::MAX_LINKS`] of them. Empty if the environment does not exist, or its
+    /// project is deleted.
     async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>>;
 
-    /// Lists the names of the direct child environments, in order.
+    /// Lists the names of the direct child environments, sorted.
     async fn child_environments(
         &mut self,
         environment: EnvironmentId,
@@ -126,7 +127,7 @@ pub trait EnvironmentWrites: Send {
 
     /// Updates name, parent, description and the time of the last change. Fails with `Duplicate` if
     /// another environment of the project has the name, ignoring case, and with `Stale` if the
-    /// environment does not exist. The caller must have locked the project, so that no other
+    /// environment does not exist. The caller must have locked the project row, so that no other
     /// transaction takes the name meanwhile.
     async fn update_environment(&mut self, environment: &EnvironmentRecord) -> StoreResult<()>;
 

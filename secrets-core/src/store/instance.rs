@@ -1,4 +1,4 @@
-//! Records of the instance itself: its ID and its wrapped keys.
+//! Records of the instance itself: its ID and its wrapped cryptographic keys.
 
 use async_trait::async_trait;
 
@@ -6,36 +6,38 @@ use super::{SecretRecord, StoreResult};
 use crate::crypto::{InstanceKeyRecord, InstanceRecord, ProjectKeyRecord};
 use crate::model::SecretId;
 
-/// A secret with its project key, to check at start that stored records can be decrypted.
+/// A secret and its project key, used at startup to check that stored records can be decrypted.
 #[derive(Debug, Clone)]
 pub struct Sample {
     /// The secret.
     pub secret: SecretRecord,
-    /// The project key version named in the secret's record, or else the newest one; `None` if the
-    /// project has no key.
+    /// Version of the project key that encrypted the secret, or the newest version if that one does
+    /// not exist; `None` if the project has no key.
     pub key: Option<ProjectKeyRecord>,
 }
 
 /// Read access to the instance's records.
 #[async_trait]
 pub trait InstanceReads: Send {
-    /// Returns the instance and its keys; `None` if the store is not initialized.
+    /// Returns the instance and its cryptographic keys; `None` if the store is not initialized.
     async fn instance(&mut self) -> StoreResult<Option<(InstanceRecord, Vec<InstanceKeyRecord>)>>;
 
     /// Returns true if any user, team, project, secret or token exists.
     async fn has_data(&mut self) -> StoreResult<bool>;
 
-    /// Returns the lowest and the highest secret ID: the oldest and the newest secret.
+    /// Returns the lowest and the highest secret ID, which are the oldest and the newest secret.
     async fn secret_range(&mut self) -> StoreResult<Option<(SecretId, SecretId)>>;
 
-    /// Returns the first secret whose ID is `from` or higher, with a key of its project.
+    /// Returns the first secret whose ID is `from` or higher, with an encryption key of its
+    /// project.
     async fn sample(&mut self, from: SecretId) -> StoreResult<Option<Sample>>;
 }
 
 /// Write access to the instance's records.
 #[async_trait]
 pub trait InstanceWrites: Send {
-    /// Inserts the instance and its keys. Fails with `Duplicate` if there is one already.
+    /// Inserts the instance and its cryptographic keys. Fails with `Duplicate` if the store has an
+    /// instance already.
     async fn insert_instance(
         &mut self,
         instance: &InstanceRecord,

@@ -14,7 +14,7 @@ pub struct InvitationRecord {
     pub id: InvitationId,
     /// Team ID.
     pub team: TeamId,
-    /// Name of the team; ignored on writes.
+    /// Name of the team, read from the team; ignored on writes.
     pub team_name: DisplayName,
     /// E-mail address of the invited person, unique within the team.
     pub email: EmailAddress,
@@ -22,8 +22,8 @@ pub struct InvitationRecord {
     pub role: Role,
     /// MAC of the token that accepts the invitation.
     pub mac: TokenMac,
-    /// Number of times the invitation was sent. Each time it gets a new token, and only the last
-    /// token is valid.
+    /// Number of times the invitation was sent. Each sending creates a new token and makes the
+    /// previous token invalid.
     pub times_sent: u32,
     /// ID of the inviting user.
     pub invited_by: UserId,
@@ -64,9 +64,9 @@ pub trait InvitationWrites: Send {
     /// Inserts an invitation. Fails with `Duplicate` if the address is invited to the team already.
     async fn insert_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
-    /// Stores that an invitation was sent again: MAC of the new token, number and time of the
-    /// sending, and expiry time. Fails with `Stale` if the invitation does not exist, or was sent
-    /// again since it was read.
+    /// Stores that an invitation was sent again: MAC of the new token, number of sendings, time of
+    /// the last sending, and expiry time. Fails with `Stale` if the invitation does not exist, or
+    /// was sent again since it was read.
     async fn resend_invitation(&mut self, invitation: &InvitationRecord) -> StoreResult<()>;
 
     /// Deletes an invitation. Fails with `Stale` if it does not exist, or was sent again since it

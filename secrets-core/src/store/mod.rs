@@ -17,12 +17,12 @@
 //!    implemented for every type that has them all.
 //! 3. Implement the `…Writes` traits and [`Tx`] for the transaction only. A transaction sees its
 //!    own writes, and dropping it without a commit rolls everything back.
-//! 4. Map the failures of the storage engine to [`StoreError`]: `Duplicate` for a unique key that
+//! 4. Map the failures of the storage engine to [`StoreError`]: `Duplicate` for a unique value that
 //!    is taken, `Stale` for a conditional write that found no matching row, `Unavailable` for
-//!    failures that may pass (network, locks, disk space, serialization conflicts), `Violation` for
+//!    failures that may pass (network, locks, disk space, serialization conflicts), `Corrupt` for
 //!    everything else. After `Duplicate` or `Stale` the transaction must stay usable, so use a
 //!    conditional insert or a savepoint where the engine aborts a transaction on an error. After
-//!    `Violation` the caller only drops it. Error texts must not quote stored or bound values.
+//!    `Corrupt` the caller only drops it. Error texts must not quote stored or bound values.
 //! 5. Keep rows that an update or `lock_…` method touched locked until the transaction ends. A
 //!    store that runs one write transaction at a time gets this for free.
 //! 6. Run the conformance suite, one test per rule of this contract. Add a module to
@@ -105,7 +105,8 @@ pub type StoreResult<T> = Result<T, StoreError>;
 /// A database of records, shared by all requests.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Creates a reader. It sees everything committed before each of its calls, and takes no lock.
+    /// Creates a reader. Each of its calls sees everything that was committed before the call. It
+    /// takes no lock.
     async fn read(&self) -> StoreResult<Box<dyn Reads>>;
 
     /// Begins a transaction. Dropping it without a commit rolls it back.
@@ -116,7 +117,7 @@ pub trait Store: Send + Sync {
     async fn ping(&self) -> StoreResult<Option<Time>>;
 }
 
-/// Read access to every table.
+/// Read access to all tables.
 pub trait Reads:
     AuditReads
     + DeviceLoginReads
@@ -157,7 +158,7 @@ impl<T> Reads for T where
 {
 }
 
-/// A transaction over every table.
+/// A transaction that can read and write all tables.
 #[async_trait]
 pub trait Tx:
     Reads
@@ -184,7 +185,7 @@ pub trait Tx:
 /// Error of a store method.
 #[derive(Debug)]
 pub enum StoreError {
-    /// A record with the same unique key exists already.
+    /// A record with the same unique value exists already.
     Duplicate(Subject),
     /// The record was deleted, or has changed since it was read.
     Stale(Subject),

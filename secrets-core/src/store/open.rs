@@ -23,7 +23,7 @@ pub enum Location {
     Postgres(Zeroizing<String>),
 }
 
-/// Opens the store at a location. Creates or migrates the tables of a database.
+/// Opens the store at a location. Creates or migrates the database tables.
 pub async fn open(location: &Location) -> StoreResult<Arc<dyn Store>> {
     Ok(match location {
         Location::Memory => Arc::new(MemoryStore::new()),
@@ -38,8 +38,8 @@ pub async fn open(location: &Location) -> StoreResult<Arc<dyn Store>> {
 }
 
 impl Location {
-    /// True if only one process can use the store at a time, so that claims and leases in it can only
-    /// be those of a process that has ended.
+    /// True if only one process can use the store at a time, so that all claims and leases found at
+    /// startup belong to a process that has ended.
     #[must_use]
     pub fn is_exclusive(&self) -> bool {
         match self {
@@ -53,8 +53,8 @@ impl Location {
 impl FromStr for Location {
     type Err = &'static str;
 
-    /// Parses a URL. The error is the violated rule and never repeats the URL, which may hold a
-    /// password.
+    /// Parses a URL. The error names the violated rule and never repeats the URL, which may contain
+    /// a password.
     fn from_str(url: &str) -> Result<Self, &'static str> {
         #[cfg(feature = "sqlite")]
         if let Some(path) = url.strip_prefix("sqlite://") {
@@ -75,7 +75,7 @@ impl FromStr for Location {
     }
 }
 
-/// Shows the kind of store only.
+/// Shows only the kind of store, because the URL may contain a password.
 impl fmt::Debug for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -5,8 +5,8 @@ use async_trait::async_trait;
 use super::StoreResult;
 use crate::model::{DeliveryId, Time};
 
-/// An outbox delivery. The ID and the number of attempts together identify a claim: claiming
-/// increments `attempts`, so writes by a worker that read the delivery before fail as stale.
+/// An outbox delivery. Claiming increments `attempts`, so ID and `attempts` together identify a
+/// claim: a write fails as stale if another worker has claimed the delivery since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRecord {
     /// Delivery ID.
@@ -26,7 +26,7 @@ pub struct DeliveryRecord {
 /// Read access to the outbox.
 #[async_trait]
 pub trait OutboxReads: Send {
-    /// Lists the deliveries of one kind that can be claimed now, longest overdue first.
+    /// Lists the deliveries of one kind that can be claimed at `now`, longest overdue first.
     async fn due_deliveries(
         &mut self,
         kind: &str,
@@ -42,17 +42,19 @@ pub trait OutboxWrites: Send {
     async fn insert_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
     /// Claims a delivery: stores `attempts`, which must be one higher than the stored number, and
-    /// the end of the claim. Fails with `Stale` if another worker has claimed or deleted it.
+    /// the end of the claim. Fails with `Stale` if another worker has claimed or deleted the
+    /// delivery.
     async fn claim_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
-    /// Sets the time of the next attempt, which ends a claim early. Fails with `Stale` if the claim
-    /// is lost.
+    /// Sets the time of the next attempt, which ends a claim early. Fails with `Stale` if another
+    /// worker has claimed or deleted the delivery.
     async fn postpone_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 
     /// Sets `next_attempt_at` to `now` for all deliveries that become due between `now` and `by`.
     /// This also ends the claims that expire in that time.
     async fn release_claims(&mut self, now: Time, by: Time) -> StoreResult<()>;
 
-    /// Deletes a delivery that was sent or given up. Fails with `Stale` if the claim is lost.
+    /// Deletes a delivery that was sent or will not be retried. Fails with `Stale` if another
+    /// worker has claimed or deleted the delivery.
     async fn delete_delivery(&mut self, delivery: &DeliveryRecord) -> StoreResult<()>;
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::StoreResult;
 use crate::model::{EnvironmentId, MemberAccess, ProjectId, TeamId, Time, UserId};
 
-/// The access granted to a member in an environment. It ends with the environment and with the
+/// The access granted to a member in an environment. Deleted with the environment and with the
 /// membership: a user who leaves a team and joins again has no old permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRecord {
@@ -66,11 +66,11 @@ pub trait PermissionReads: Send {
 /// Write access to permissions.
 #[async_trait]
 pub trait PermissionWrites: Send {
-    /// Sets a member's permission in an environment, replacing an existing one. Keeps the creation
-    /// time of the existing one, and returns the stored creation time.
+    /// Sets a member's permission in an environment, replacing an existing permission. Keeps the
+    /// creation time of the replaced permission, and returns the stored creation time.
     async fn put_permission(&mut self, permission: &PermissionRecord) -> StoreResult<Time>;
 
-    /// Deletes a permission. Fails with `Stale` if there is none.
+    /// Deletes a permission. Fails with `Stale` if it does not exist.
     async fn delete_permission(
         &mut self,
         environment: EnvironmentId,
@@ -80,6 +80,6 @@ pub trait PermissionWrites: Send {
     /// Sets the default access of a project, replacing an existing default.
     async fn put_permission_default(&mut self, default: &PermissionDefault) -> StoreResult<()>;
 
-    /// Deletes the default access of a project. Fails with `Stale` if there is none.
+    /// Deletes the default access of a project. Fails with `Stale` if the project has none.
     async fn delete_permission_default(&mut self, project: ProjectId) -> StoreResult<()>;
 }

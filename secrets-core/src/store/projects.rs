@@ -9,8 +9,8 @@ use crate::model::{
     DisplayName, PlanName, Principal, ProjectId, ProjectRef, Role, Slug, TeamId, Time,
 };
 
-/// A project that is not deleted. Lookups and lists leave out deleted projects, but their slugs
-/// stay taken.
+/// A project that is not deleted. Lookups and lists leave out deleted projects, but the slug of a
+/// deleted project is not available to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectRecord {
     /// Project ID.
@@ -60,7 +60,7 @@ pub enum PurgeProgress {
     Partial,
     /// The remaining data was deleted; the purge is complete.
     Complete,
-    /// There was nothing to delete.
+    /// There was no data to delete.
     Nothing,
 }
 
@@ -91,13 +91,13 @@ pub trait ProjectReads: Send {
         limit: u32,
     ) -> StoreResult<Vec<ProjectRecord>>;
 
-    /// Lists the projects that `principal` has a relation to, oldest first.
+    /// Lists the projects of the principal's teams (user) or scope (token), oldest first.
     async fn projects(&mut self, principal: Principal) -> StoreResult<Vec<ProjectRecord>>;
 
     /// Counts the projects of a team.
     async fn count_projects(&mut self, team: TeamId) -> StoreResult<u64>;
 
-    /// Returns a version of a project's key.
+    /// Returns a version of a project's encryption key.
     async fn project_key(
         &mut self,
         project: ProjectId,
@@ -108,8 +108,8 @@ pub trait ProjectReads: Send {
 /// Write access to projects.
 #[async_trait]
 pub trait ProjectWrites: Send {
-    /// Inserts a project with its first key. Fails with `Duplicate` if the slug is taken, also by a
-    /// deleted project.
+    /// Inserts a project with its first encryption key. Fails with `Duplicate` if another project,
+    /// deleted or not, has the slug.
     async fn insert_project(
         &mut self,
         project: &ProjectRecord,
@@ -121,11 +121,11 @@ pub trait ProjectWrites: Send {
     async fn update_project(&mut self, project: &ProjectRecord) -> StoreResult<()>;
 
     /// Marks a project as deleted and removes it from the scope of every token. Fails with `Stale`
-    /// if it does not exist.
+    /// if the project does not exist.
     async fn delete_project(&mut self, project: ProjectId, now: Time) -> StoreResult<()>;
 
     /// Restores a project that was deleted after `since`. Token scopes are not restored. Fails with
-    /// `Stale` if there is no such project.
+    /// `Stale` if no such project exists.
     async fn restore_project(
         &mut self,
         project: ProjectId,
@@ -133,10 +133,10 @@ pub trait ProjectWrites: Send {
         since: Time,
     ) -> StoreResult<()>;
 
-    /// Purges a project that was deleted before `before`: deletes previous versions and secrets, at
-    /// most `limit` of each per call, and once there are none, environments, keys, name and
-    /// description. After that only the slug remains. Does nothing if the project is not deleted,
-    /// or was deleted later.
+    /// Purges a project that was deleted before `before`. Each call deletes at most `limit`
+    /// previous versions and `limit` secrets; when none remain, it deletes environments, encryption
+    /// keys, name and description. After that only the slug remains. Does nothing if the project is
+    /// not deleted, or was deleted later.
     async fn purge_project(
         &mut self,
         project: ProjectId,

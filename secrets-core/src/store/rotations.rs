@@ -14,7 +14,7 @@ use crate::model::{
     Time,
 };
 
-/// A rotation. Environment, name, integration and keys never change.
+/// A rotation. Environment, name, integration and secret keys never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RotationRecord {
     /// Rotation ID.
@@ -33,7 +33,8 @@ pub struct RotationRecord {
     pub connection: Sealed,
     /// Encrypted settings of the proxy function, including its shared secret, if there is one.
     pub proxy: Option<Sealed>,
-    /// Keys of the secrets to write, as a JSON object that maps parts of the credential to keys.
+    /// Secret keys to write, as a JSON object that maps parts of the database credential to secret
+    /// keys.
     pub keys: String,
     /// Rotation interval, in days.
     pub interval_days: u32,
@@ -45,16 +46,16 @@ pub struct RotationRecord {
     pub error_message: Option<String>,
     /// Time at which the rotation entered the status `error`.
     pub error_since: Option<Time>,
-    /// Number of consecutive failed attempts.
+    /// Number of failed attempts since the last success.
     pub failures: u32,
-    /// Served slot: the slot whose credential is in the secrets. `None` before the first success.
+    /// Active slot: the slot whose credential is in the secrets. `None` before the first success.
     pub active_slot: Option<Slot>,
-    /// Time at which the login of the other slot's user will be disabled; `None` if it is disabled
-    /// already or was never used.
+    /// Time at which the login of the inactive slot's database user will be disabled; `None` if it
+    /// is disabled already or was never used.
     pub retire_at: Option<Time>,
-    /// Time of the next check that the served credential works.
+    /// Time of the next check that the active credential works.
     pub check_at: Option<Time>,
-    /// Number of checks since the credential became the served one.
+    /// Number of checks since the credential became active.
     pub checks: u32,
     /// Time of the next rotation, if the rotation is active.
     pub next_rotation_at: Time,
@@ -62,13 +63,13 @@ pub struct RotationRecord {
     pub remaining: Option<u64>,
     /// Time of the last success.
     pub last_rotation_at: Option<Time>,
-    /// Server identity the database reported when it was last changed, such as PostgreSQL's
+    /// Server ID that the database reported at the last change, such as PostgreSQL's
     /// `system_identifier`.
     pub identity: Option<String>,
-    /// Number of the last attempt; 0 before the first.
+    /// Number of the last attempt; 0 before the first attempt.
     pub sequence: u64,
-    /// Time at which a worker has something to do next; `None` if there is nothing to do. Updated
-    /// with every change, so that one index finds all due work.
+    /// Time of the next work on this rotation; `None` if there is nothing to do. Updated with every
+    /// change, so that one index finds all due work.
     pub work_at: Option<Time>,
     /// ID of the user who created the rotation.
     pub created_by: Option<Uuid>,
@@ -78,7 +79,7 @@ pub struct RotationRecord {
     pub updated_at: Time,
 }
 
-/// An attempt to rotate. Once concluded, it is an entry of the history and never changes.
+/// An attempt to rotate. A concluded attempt is an entry of the history and never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRecord {
     /// Attempt ID.
@@ -88,7 +89,7 @@ pub struct AttemptRecord {
     /// Number of the attempt within the rotation, from 1; stored in the database as a fencing
     /// token, so that commands of older attempts are refused.
     pub sequence: u64,
-    /// Slot to change; never the served one.
+    /// Slot whose credential the attempt changes; never the active slot.
     pub slot: Slot,
     /// Encrypted new password; `None` once the attempt is concluded.
     pub pending: Option<Sealed>,
@@ -98,7 +99,7 @@ pub struct AttemptRecord {
     pub trigger: TriggerType,
     /// ID of the user who requested the attempt.
     pub triggered_by: Option<Uuid>,
-    /// Number of times applying the change was started.
+    /// Number of times a worker started to apply the change to the database.
     pub tries: u32,
     /// Number of times a worker resumed the attempt after another worker had abandoned it.
     pub resumed: u32,
@@ -114,7 +115,7 @@ pub struct AttemptRecord {
     pub completed_at: Option<Time>,
 }
 
-/// Project and environment of a rotation, with the key that decrypts its records.
+/// Project and environment of a rotation, with the encryption key of its records.
 #[derive(Debug, Clone)]
 pub struct RotationLocation {
     /// Project.
@@ -125,12 +126,12 @@ pub struct RotationLocation {
     pub plan: PlanName,
     /// Environment.
     pub environment: EnvironmentRecord,
-    /// Newest key of the project.
+    /// Newest encryption key of the project.
     pub key: ProjectKeyRecord,
 }
 
 /// A lease: the exclusive right to work on a rotation until a time. Each lease of a rotation has a
-/// higher epoch, so a worker with an older epoch has lost its lease.
+/// higher epoch than the previous lease, so a worker with an older epoch has lost its lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     /// Rotation ID.
@@ -173,14 +174,14 @@ pub trait RotationReads: Send {
     /// lasts beyond `now`), longest overdue first.
     async fn due_rotations(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>>;
 
-    /// Returns those of `keys` that are reserved by a rotation of the environment, in order.
+    /// Returns those of `keys` that a rotation of the environment has reserved, in order.
     async fn managed_keys(
         &mut self,
         environment: EnvironmentId,
         keys: &[SecretKey],
     ) -> StoreResult<Vec<SecretKey>>;
 
-    /// Returns the open attempt of a rotation, the one that is not concluded.
+    /// Returns the open attempt of a rotation, which is the attempt that is not concluded.
     async fn open_attempt(&mut self, rotation: RotationId) -> StoreResult<Option<AttemptRecord>>;
 
     /// Returns the attempt with this ID.
@@ -197,9 +198,9 @@ pub trait RotationReads: Send {
 /// Write access to rotations. Lock order: environment, then rotation.
 #[async_trait]
 pub trait RotationWrites: Send {
-    /// Inserts a rotation and reserves the keys it writes. Fails with `Duplicate(Rotation)` if the
-    /// environment has a rotation with this name, and with `Duplicate(Secret)` if another rotation
-    /// has reserved one of the keys. The caller must have called
+    /// Inserts a rotation and reserves the secret keys it writes. Fails with `Duplicate(Rotation)`
+    /// if the environment has a rotation with this name, and with `Duplicate(Secret)` if another
+    /// rotation has reserved one of the secret keys. The caller must have called
     /// [`touch_environment`](super::EnvironmentWrites::touch_environment) before.
     async fn insert_rotation(
         &mut self,
@@ -211,12 +212,13 @@ pub trait RotationWrites: Send {
     /// rotation does not exist.
     async fn lock_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
-    /// Updates everything that may change, except the lease. The caller must have locked the row,
-    /// or extended the lease, before. Fails with `Stale` if the rotation does not exist.
+    /// Updates all fields that may change, except the lease. The caller must have locked the row,
+    /// or extended the lease, in this transaction. Fails with `Stale` if the rotation does not
+    /// exist.
     async fn update_rotation(&mut self, rotation: &RotationRecord) -> StoreResult<()>;
 
-    /// Deletes a rotation with its attempts, reserved keys, webhooks and their deliveries. Fails
-    /// with `Stale` if it does not exist.
+    /// Deletes a rotation with its attempts, reserved secret keys, webhooks and their deliveries.
+    /// Fails with `Stale` if the rotation does not exist.
     async fn delete_rotation(&mut self, rotation: RotationId) -> StoreResult<()>;
 
     /// Disables the rotations of a project: sets status and error, and cancels all work except on
@@ -230,7 +232,7 @@ pub trait RotationWrites: Send {
     ) -> StoreResult<()>;
 
     /// Takes the lease of a rotation. Returns `None` if another lease lasts beyond `now`, or the
-    /// rotation is gone.
+    /// rotation does not exist.
     async fn acquire_lease(
         &mut self,
         rotation: RotationId,
@@ -238,11 +240,11 @@ pub trait RotationWrites: Send {
         until: Time,
     ) -> StoreResult<Option<Lease>>;
 
-    /// Extends the lease to its `until`, and locks the row until the end of the transaction. Fails
-    /// with `Stale` if the lease is lost.
+    /// Extends the lease until `lease.until`, and locks the rotation's row until the end of the
+    /// transaction. Fails with `Stale` if another worker has the lease or it was released.
     async fn extend_lease(&mut self, lease: &Lease) -> StoreResult<()>;
 
-    /// Releases the lease; does nothing if it is lost.
+    /// Releases the lease. Does nothing if another worker has taken it since.
     async fn release_lease(&mut self, lease: &Lease) -> StoreResult<()>;
 
     /// Releases all leases. Only for a store that no other process uses.
@@ -253,6 +255,6 @@ pub trait RotationWrites: Send {
     async fn insert_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 
     /// Updates pending password, state, counters, outcome, error and the completion time. Fails
-    /// with `Stale` if the attempt does not exist or concluded.
+    /// with `Stale` if the attempt does not exist or is concluded already.
     async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
 }

@@ -29,7 +29,7 @@ pub struct ScanRecord {
     pub medium: u32,
     /// Number of findings with low severity.
     pub low: u32,
-    /// True if there were more findings than are stored.
+    /// True if more findings were found than are stored.
     pub is_truncated: bool,
     /// Number of stored secret values the source was compared with.
     pub secrets_compared: u32,
@@ -119,8 +119,8 @@ pub trait ScanReads: Send {
         finding: FindingId,
     ) -> StoreResult<Option<FindingRecord>>;
 
-    /// Returns the statuses that a team has saved for these fingerprints (false positive, ignored),
-    /// ordered by fingerprint. Fingerprints without a saved status are left out.
+    /// Returns the statuses (false positive or ignored) that a team has saved for these
+    /// fingerprints, ordered by fingerprint. Fingerprints without a saved status are left out.
     async fn marks(
         &mut self,
         team: TeamId,
@@ -142,8 +142,8 @@ pub trait ScanWrites: Send {
     /// finding does not exist.
     async fn update_finding(&mut self, finding: &FindingRecord) -> StoreResult<()>;
 
-    /// Saves the status of a fingerprint in a team. Later scans give it to new findings with this
-    /// fingerprint. `None` removes it.
+    /// Saves the status of a fingerprint in a team. Findings of later scans with this fingerprint
+    /// start with that status. `None` removes the saved status.
     async fn mark(
         &mut self,
         team: TeamId,

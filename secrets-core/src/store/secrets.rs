@@ -14,15 +14,15 @@ pub struct SecretRecord {
     pub id: SecretId,
     /// Environment ID.
     pub environment: EnvironmentId,
-    /// Key, unique within the environment.
+    /// Secret key, unique within the environment.
     pub key: SecretKey,
     /// Encrypted value; an encrypted empty value for a hidden secret.
     pub sealed: Sealed,
-    /// True if the secret hides its key in this environment, so that no value is inherited from an
-    /// ancestor. Authenticated by the encryption.
+    /// True if the secret is hidden: the environment then inherits no value for the secret key.
+    /// Authenticated by the encryption.
     pub hidden: bool,
-    /// Description, encrypted like a value (with version 0, because it does not change with
-    /// versions).
+    /// Encrypted description. Encrypted with version 0, because the description does not change
+    /// with the secret's versions.
     pub description: Option<Sealed>,
     /// Version number, from 1.
     pub version: u32,
@@ -51,7 +51,7 @@ pub struct SecretVersion {
     pub version: u32,
     /// Encrypted value.
     pub sealed: Sealed,
-    /// True if this version hid its key.
+    /// True if the secret was hidden in this version.
     pub hidden: bool,
     /// Kind of change that created this version.
     pub change: Change,
@@ -64,7 +64,8 @@ pub struct SecretVersion {
 }
 
 impl SecretVersion {
-    /// Returns the secret's record as of this version, for decrypting the version's value.
+    /// Returns the secret's record with the data of this version, for decrypting the version's
+    /// value.
     pub(crate) fn of(&self, secret: &SecretRecord) -> SecretRecord {
         SecretRecord {
             version: self.version,
@@ -82,7 +83,7 @@ pub enum Change {
     Created,
     /// A new value was set.
     Updated,
-    /// The key was hidden.
+    /// The secret was hidden.
     Hidden,
     /// The value of a previous version was restored.
     RolledBack,
@@ -115,7 +116,7 @@ impl Change {
 /// Read access to secrets.
 #[async_trait]
 pub trait SecretReads: Send {
-    /// Lists an environment's own secrets with these keys, ordered by key.
+    /// Lists an environment's own secrets with these secret keys, ordered by secret key.
     async fn secrets(
         &mut self,
         environment: EnvironmentId,
@@ -139,11 +140,12 @@ pub trait SecretReads: Send {
 /// [`touch_environment`](super::EnvironmentWrites::touch_environment) before.
 #[async_trait]
 pub trait SecretWrites: Send {
-    /// Inserts secrets, all or none. Fails with `Duplicate` if the environment has one of the keys.
+    /// Inserts secrets, all or none. Fails with `Duplicate` if the environment has one of the
+    /// secret keys.
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()>;
 
-    /// Stores the next version of a secret, and keeps the current one as a previous version. Fails
-    /// with `Stale` unless the stored version is the one just before.
+    /// Stores the next version of a secret, and keeps the current version as a previous version.
+    /// Fails with `Stale` unless `secret.version` is one higher than the stored version.
     async fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()>;
 
     /// Updates the description, `updated_by` and `updated_at`, and nothing else.

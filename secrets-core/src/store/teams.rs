@@ -48,13 +48,13 @@ pub struct MemberRecord {
 }
 
 impl TeamRecord {
-    /// Slug of a team after its deletion. The row stays, so the slug must be unique.
+    /// Returns the slug that a team gets when it is deleted. Unique, because the team's row stays.
     pub(crate) fn deleted_slug(team: TeamId) -> String {
         format!("deleted-{}", team.uuid().simple())
     }
 }
 
-/// Name of a team or project after its permanent deletion.
+/// Name that a deleted team or a purged project gets.
 pub(crate) const DELETED: &str = "deleted";
 
 /// A team and a user's membership in it.
@@ -68,9 +68,9 @@ pub struct Membership {
     pub joined_at: Option<Time>,
 }
 
-/// Resource counts of a team. Plans limit some resources per project or environment: for these, a
-/// `most_…` field holds the highest count of a single project or environment. Deleted projects do
-/// not count.
+/// Number of resources of a team, without deleted projects. Plans limit some resources per project
+/// or environment; for these, a `most_…` field holds the highest number in a single project or
+/// environment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TeamUsage {
     /// Members.
@@ -139,8 +139,8 @@ pub trait TeamWrites: Send {
     async fn delete_member(&mut self, team: TeamId, user: UserId) -> StoreResult<()>;
 
     /// Deletes everything in a team: members, invitations, tokens, scans, and its projects with
-    /// their environments, secrets and keys. A row remains for each project, to keep its slug
-    /// taken, and one for the team, which these refer to.
+    /// their environments, secrets and encryption keys. The rows of the projects remain, to keep
+    /// their slugs taken, and so does the team's row, which they refer to.
     async fn delete_team(&mut self, team: TeamId, now: Time) -> StoreResult<()>;
 
     /// Locks the team's row until the end of the transaction, so that counts of its resources stay

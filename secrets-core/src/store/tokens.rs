@@ -28,8 +28,8 @@ pub struct TokenRecord {
     pub can_read: bool,
     /// Write permission; does not include read permission.
     pub can_write: bool,
-    /// True if the scope includes all projects of the team, also future ones. Fixed at creation: a
-    /// list of projects that becomes empty grants access to no project, not to all.
+    /// True if the scope includes all projects of the team, also projects created later. Fixed at
+    /// creation: a list of projects that becomes empty grants access to no project, not to all.
     pub all_projects: bool,
     /// True if the scope includes all environments of its projects. Fixed at creation as well.
     pub all_environments: bool,
@@ -43,7 +43,7 @@ pub struct TokenRecord {
     pub expires_at: Option<Time>,
     /// IP networks the token may be used from; any network if empty.
     pub networks: Vec<IpNet>,
-    /// Previous token text, if the last rotation gave it a grace period.
+    /// Previous token text, while it is still accepted after the last rotation.
     pub previous: Option<PreviousToken>,
     /// Time of the last rotation.
     pub rotated_at: Option<Time>,
@@ -99,7 +99,7 @@ pub struct TokenScope {
 /// Read access to tokens.
 #[async_trait]
 pub trait TokenReads: Send {
-    /// Returns the token with this MAC, current or previous, expired or not.
+    /// Returns the token whose current or previous MAC is this MAC, expired or not.
     async fn token_by_mac(&mut self, mac: &TokenMac) -> StoreResult<Option<TokenRecord>>;
 
     /// Returns the token with this ID.
@@ -121,12 +121,12 @@ pub trait TokenWrites: Send {
     /// Inserts a token with its scope.
     async fn insert_token(&mut self, token: &TokenRecord, scope: &TokenScope) -> StoreResult<()>;
 
-    /// Replaces the MAC of a token. The current MAC becomes the previous one if it has a grace
-    /// period; the MAC that was previous until now is discarded. Fails with `Stale` if the token
-    /// does not exist.
+    /// Replaces the MAC of a token. If `rotation` sets a grace period, the current MAC becomes the
+    /// previous MAC; an earlier previous MAC is discarded. Fails with `Stale` if the token does not
+    /// exist.
     async fn rotate_token(&mut self, token: TokenId, rotation: &NewCredential) -> StoreResult<()>;
 
-    /// Records the last use of a token, unless the recorded one is less than
+    /// Records the last use of a token, unless the stored last use is less than
     /// [`TokenUse::WRITE_INTERVAL`] older. Does nothing if the token does not exist.
     async fn record_token_use(&mut self, token: TokenId, used: TokenUse) -> StoreResult<()>;
 

@@ -6,7 +6,7 @@ use super::StoreResult;
 use crate::model::{Time, UserId};
 
 /// A user, unique by issuer and subject. E-mail addresses are not unique: two issuers may report
-/// the same one.
+/// the same address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserRecord {
     /// User ID.
@@ -21,7 +21,8 @@ pub struct UserRecord {
     pub email_verified: bool,
     /// Display name, or the local part of the e-mail address if there is none.
     pub name: String,
-    /// True if the user chose the name. Such a name is not replaced by the one the issuer reports.
+    /// True if the user chose the name. A chosen name is not replaced by the name the issuer
+    /// reports.
     pub is_name_chosen: bool,
     /// Given name.
     pub first_name: Option<String>,

@@ -17,11 +17,12 @@ pub struct WebhookRecord {
     pub rotation: RotationId,
     /// URL and signing secret, encrypted together because a URL may contain a token.
     pub sealed: Sealed,
-    /// Event types to send.
+    /// Types of the events to send.
     pub events: Vec<WebhookEvent>,
-    /// True if events are sent.
+    /// True if the webhook is enabled.
     pub enabled: bool,
-    /// Start of the current run of failed deliveries; `None` if the last delivery succeeded.
+    /// Time of the first failed delivery since the last success; `None` if the last delivery
+    /// succeeded.
     pub failing_since: Option<Time>,
     /// ID of the user who created the webhook.
     pub created_by: Option<Uuid>,
@@ -88,7 +89,7 @@ pub trait WebhookWrites: Send {
     /// Deletes a webhook with its deliveries. Fails with `Stale` if it does not exist.
     async fn delete_webhook(&mut self, webhook: WebhookId) -> StoreResult<()>;
 
-    /// Inserts a delivery.
+    /// Inserts a delivery of an event to a webhook.
     async fn insert_webhook_delivery(
         &mut self,
         delivery: &WebhookDeliveryRecord,

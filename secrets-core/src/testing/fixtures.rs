@@ -21,9 +21,9 @@ pub use rotations::{attempt, concluded, keys, rotation, webhook, webhook_deliver
 /// Test data: two unrelated teams, and a project of the first team.
 #[derive(Debug, Clone)]
 pub struct World {
-    /// Owner of the team.
+    /// Owner of the first team.
     pub owner: UserRecord,
-    /// Team member who joined one second after `owner`.
+    /// Member of the first team, who joined one second after `owner` did.
     pub member: UserRecord,
     /// User who is not a member of the first team; owns the second team.
     pub stranger: UserRecord,
@@ -33,7 +33,7 @@ pub struct World {
     pub other_team: TeamRecord,
     /// Project of the first team.
     pub project: ProjectRecord,
-    /// Project key.
+    /// Encryption key of the project.
     pub key: ProjectKeyRecord,
     /// First default environment.
     pub development: EnvironmentRecord,
@@ -93,8 +93,8 @@ impl World {
     }
 }
 
-/// Returns the time `seconds` after the creation time of these records. Its microseconds are not
-/// zero, to detect stores that lose them.
+/// Returns the time `seconds` after the creation time of these test records. Its microseconds are
+/// not zero, to detect stores that lose them.
 #[must_use]
 pub fn at(seconds: i64) -> Time {
     DateTime::from_timestamp_micros(1_767_225_600_123_456).unwrap() + TimeDelta::seconds(seconds)
@@ -198,7 +198,7 @@ pub fn project(team: &TeamRecord, slug: &str) -> ProjectRecord {
     }
 }
 
-/// First key of a project; the wrapped key is random bytes.
+/// First encryption key of a project; the wrapped key is random bytes.
 #[must_use]
 pub fn project_key(project: &ProjectRecord) -> ProjectKeyRecord {
     ProjectKeyRecord {
@@ -248,7 +248,7 @@ pub fn secret(environment: &EnvironmentRecord, key: &str) -> SecretRecord {
     }
 }
 
-/// Next version of this secret, one minute later.
+/// Next version of this secret, created one minute after it.
 #[must_use]
 pub fn next_version(secret: &SecretRecord) -> SecretRecord {
     let version = secret.version + 1;

@@ -1,4 +1,4 @@
-//! Where tests keep their files.
+//! Folder for the files of tests.
 
 use std::path::PathBuf;
 

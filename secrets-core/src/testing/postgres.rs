@@ -13,9 +13,8 @@ pub const SERVER: &str = "SECRETS_TEST_POSTGRES_URL";
 
 /// Empty database with all tables, dropped together with this value.
 ///
-/// The database is a copy of a template that the first test creates for each state of the
-/// migrations. Test runners start one process per test, so the template is shared through the
-/// server.
+/// The database is a copy of a template, which the first test creates for the current migrations.
+/// Test runners start one process per test, so the template is kept on the server.
 #[derive(Debug)]
 pub struct TestDatabase {
     server: PgConnectOptions,

@@ -67,19 +67,19 @@ impl MemoryDatabase {
         self.server().trusts = true;
     }
 
-    /// Changes the server's identity, as if the address now led to another server.
+    /// Changes the server's ID, as if the address now led to another server.
     pub fn become_another(&self, identity: &str) {
         self.server().identity = Some(identity.to_owned());
     }
 
-    /// Changes a user's password, as if someone did so outside the service.
+    /// Changes a user's password, as if an administrator had changed it outside the service.
     pub fn drift(&self, username: &str) {
         if let Some(user) = self.server().users.get_mut(username) {
             "kvc_somebody_elses".clone_into(&mut user.password);
         }
     }
 
-    /// True if this login works now.
+    /// True if a login with this user name and password succeeds now.
     #[must_use]
     pub fn admits(&self, username: &str, password: &str) -> bool {
         let server = self.server();

@@ -1,4 +1,4 @@
-//! Conformance tests for rotators, however they connect to the database.
+//! Conformance tests for rotators, which change credentials in a database.
 //!
 //! They need a real server, and a [`Witness`] that checks the server independently of the rotator.
 
@@ -11,7 +11,7 @@ use crate::model::rotations::{Integration, PermissionLevel, Slot};
 use crate::ports::rotator::{Apply, DatabaseRotator, Fault, Fence, Login, Target};
 use crate::rotations::{draw_password, group_role, slot_user};
 
-/// Checks a target independently of the rotator.
+/// Checks the effects of a rotator over its own connection to the target database.
 #[async_trait]
 pub trait Witness: Send + Sync {
     /// Runs a statement in the target's database as a user. Returns whether the user could log in
@@ -210,7 +210,8 @@ impl World<'_> {
         assert_eq!(self.witness.run(&older, READ).await, Seen::ShutOut);
     }
 
-    /// PostgreSQL only: MySQL's identity changes when a replica is promoted, and MariaDB has none.
+    /// A change is refused if the server's ID differs from the expected ID. PostgreSQL only:
+    /// MySQL's ID changes when a replica is promoted, and MariaDB has none.
     async fn another_server_is_not_changed(&self) {
         if self.target.integration != Integration::Postgresql {
             return;

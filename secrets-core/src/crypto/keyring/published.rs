@@ -1,10 +1,10 @@
-//! Single steps of the key hierarchy with given nonces, for the published test vectors.
+//! Single steps of the encryption key hierarchy with given nonces, for the published test vectors.
 
 use super::super::cipher::{Cipher, NONCE};
 use super::{Key, Keyring, kek_context, wrap_with_nonce, wrapping_cipher};
 use crate::model::{InstanceId, ProjectId};
 
-/// Derives the key for one purpose from an instance key.
+/// Derives the encryption key for one purpose from an instance key.
 #[must_use]
 pub fn purpose_key(kek: &Key, instance: InstanceId, purpose: &str) -> Key {
     super::purpose_key(kek, instance, purpose)
@@ -35,7 +35,7 @@ pub fn keyring(kek: &Key, instance: InstanceId, kek_id: u32) -> Keyring {
     }
 }
 
-/// Wraps a project key as its keyring does.
+/// Wraps a project key as [`Keyring`] does.
 #[must_use]
 pub fn wrap_project_key(
     keyring: &Keyring,

@@ -26,7 +26,7 @@ fn raw(header: &str, claims: &str) -> String {
     format!("{message}.{signature}")
 }
 
-/// Valid token with its signature changed.
+/// Valid token whose signature is replaced by `change`.
 fn resigned(change: impl Fn(&str) -> String) -> String {
     let token = by_rsa(&header(), &claims());
     let (message, signature) = token.rsplit_once('.').unwrap();

@@ -12,12 +12,12 @@ mod services;
 use super::rule::{Check, Reach, Rule, expression};
 use crate::model::scans::Severity;
 
-/// Form of the pattern that recognizes a credential.
+/// Kind of pattern that recognizes a credential.
 #[derive(Clone, Copy)]
 enum Form {
     /// Pattern of the credential itself, which must stand alone as a word.
     Token(&'static str),
-    /// Patterns of a name and of the value assigned to it. The name may have a suffix.
+    /// Pattern of a name, which may have a suffix, and pattern of the value assigned to the name.
     Assigned(&'static str, &'static str),
     /// Pattern of the credential with its surroundings; the capture group is the credential.
     Written(&'static str),
@@ -59,7 +59,7 @@ const fn token(
 }
 
 impl Definition {
-    /// Sets the pattern and its form.
+    /// Sets the pattern and its kind.
     const fn form(mut self, form: Form) -> Self {
         self.form = form;
         self

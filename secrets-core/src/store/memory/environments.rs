@@ -175,7 +175,7 @@ impl State {
             .ok_or_else(|| StoreError::Corrupt("a project has no key".into()))
     }
 
-    /// Returns the referenced environment, then its ancestors.
+    /// Returns the referenced environment, then its ancestors, nearest first.
     fn chain(
         &self,
         project: ProjectId,

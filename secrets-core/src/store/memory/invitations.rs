@@ -109,7 +109,7 @@ impl State {
         })
     }
 
-    /// Returns the stored invitation. Fails with `Stale` if it was not sent this number of times.
+    /// Returns the stored invitation. Fails with `Stale` if its number of sendings differs.
     fn with_sendings(
         &self,
         invitation: &InvitationRecord,

@@ -62,7 +62,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// A reader or a transaction. Both share the read methods, over their own snapshot.
+/// A reader or a transaction. Both share the read methods, each with its own snapshot.
 struct Session<S>(S);
 
 /// Source of the state a session reads.

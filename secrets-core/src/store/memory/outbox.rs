@@ -75,7 +75,7 @@ impl OutboxWrites for Session<Pending> {
 }
 
 impl State {
-    /// Returns the stored delivery. Fails with `Stale` if it does not have this number of attempts.
+    /// Returns the stored delivery. Fails with `Stale` if its number of attempts differs.
     fn with_attempts(
         &self,
         delivery: &DeliveryRecord,

@@ -83,8 +83,8 @@ impl PermissionWrites for Session<Pending> {
 const NOT_FOUND: StoreError = StoreError::Stale(Subject::Permission);
 
 impl State {
-    /// Returns the access granted to a user in an environment, or else the project's default.
-    /// `None` for tokens.
+    /// Returns the access granted to a user in an environment, or else the project's default
+    /// access. `None` for tokens.
     pub(super) fn granted(
         &self,
         environment: &EnvironmentRecord,
@@ -97,7 +97,7 @@ impl State {
         own.or_else(of_all)
     }
 
-    /// Deletes the permissions that match.
+    /// Deletes the permissions for which `is_this` returns true.
     pub(super) fn forget_permissions(&mut self, is_this: impl Fn(&PermissionRecord) -> bool) {
         let others = self.permissions.iter().filter(|(_, permission)| !is_this(permission));
         self.permissions = others.map(|(key, permission)| (*key, Arc::clone(permission))).collect();

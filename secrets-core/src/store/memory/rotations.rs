@@ -271,7 +271,8 @@ const GONE: StoreError = StoreError::Stale(Subject::Rotation);
 const TAKEN: StoreError = StoreError::Duplicate(Subject::Rotation);
 
 impl State {
-    /// Deletes the rotations that match, with their attempts, leases, reserved keys and webhooks.
+    /// Deletes the rotations for which `is_selected` returns true, with their attempts, leases,
+    /// reserved secret keys and webhooks.
     pub(super) fn forget_rotations(&mut self, is_selected: impl Fn(&RotationRecord) -> bool) {
         let selected: BTreeSet<_> =
             self.rotations.values().filter(|one| is_selected(one)).map(|one| one.id).collect();
@@ -306,7 +307,7 @@ impl State {
         self.attempts_of(rotation).find(|attempt| attempt.completed_at.is_none())
     }
 
-    /// Returns those of the keys that are reserved by a rotation.
+    /// Returns those of `keys` that a rotation has reserved.
     fn managed(&self, environment: EnvironmentId, keys: &[SecretKey]) -> Vec<SecretKey> {
         let keys: BTreeSet<_> = keys.iter().cloned().collect();
         let is_managed =

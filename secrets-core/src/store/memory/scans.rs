@@ -121,7 +121,7 @@ impl ScanWrites for Session<Pending> {
 }
 
 impl State {
-    /// Deletes the scans that match, with their findings.
+    /// Deletes the scans for which `is_selected` returns true, with their findings.
     pub(super) fn forget_scans(&mut self, is_selected: impl Fn(&ScanRecord) -> bool) {
         let selected: Vec<_> =
             self.scans.values().filter(|scan| is_selected(scan)).map(|scan| scan.id).collect();

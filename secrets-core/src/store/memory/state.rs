@@ -19,7 +19,7 @@ use crate::store::{
     WebhookDeliveryRecord, WebhookRecord,
 };
 
-/// Rows by key. Rows are shared between copies, so changing one row copies no other.
+/// Rows by map key. Rows are shared between copies of the map, so changing one row copies no other.
 pub(super) type Table<K, V> = OrdMap<K, Arc<V>>;
 
 /// All records of the store.
@@ -54,9 +54,9 @@ pub(super) struct State {
     pub(super) permissions: Table<(EnvironmentId, UserId), PermissionRecord>,
     pub(super) permission_defaults: Table<ProjectId, PermissionDefault>,
 
-    /// Secrets by environment, then by key.
+    /// Secrets by environment, then by secret key.
     pub(super) secrets: OrdMap<EnvironmentId, Table<SecretKey, SecretRecord>>,
-    /// Environment and key of each secret.
+    /// Environment and secret key of each secret.
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
     /// Previous versions by secret, then by version number.
     pub(super) secret_versions: OrdMap<SecretId, Table<u32, SecretVersion>>,
@@ -64,7 +64,7 @@ pub(super) struct State {
     pub(super) rotations: Table<RotationId, RotationRecord>,
     /// Lease count of each rotation, and the expiry time of its last lease.
     pub(super) leases: OrdMap<RotationId, (u64, Option<Time>)>,
-    /// Keys that are reserved by a rotation, whether or not it has written them yet.
+    /// Secret keys that a rotation has reserved, whether or not it has written them yet.
     pub(super) managed_keys: OrdMap<(EnvironmentId, SecretKey), RotationId>,
     pub(super) attempts: Table<AttemptId, AttemptRecord>,
     pub(super) webhooks: Table<WebhookId, WebhookRecord>,
@@ -84,9 +84,9 @@ pub(super) struct State {
     pub(super) audit_ids: OrdSet<AuditId>,
     /// Entries by team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
-    /// Teams of the entries that are not sealed into a chain yet, oldest entry first.
+    /// Teams of the entries that are not in an audit chain yet, oldest entry first.
     pub(super) audit_unsealed: OrdMap<(Time, AuditId), Option<TeamId>>,
-    /// Key in `audit` of the entry at each chain position.
+    /// Map key in `audit` of the entry at each position of an audit chain.
     pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
     pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
 }
@@ -143,7 +143,7 @@ pub(super) fn owned<V: Clone>(row: &Arc<V>) -> V {
     V::clone(row)
 }
 
-/// Returns the rows for which `stays` returns true.
+/// Returns a table with the rows for which `stays` returns true.
 pub(super) fn kept<K: Clone + Ord, V>(
     table: &Table<K, V>,
     stays: impl Fn(&V) -> bool,

@@ -108,7 +108,7 @@ impl TokenWrites for Session<Pending> {
 const GONE: StoreError = StoreError::Stale(Subject::Token);
 
 impl State {
-    /// Applies `narrow` to the scope of every token.
+    /// Applies `narrow` to the scope of every token and stores the result.
     pub(super) fn narrow_tokens(&mut self, narrow: impl Fn(&mut TokenScope)) {
         let tokens = self.tokens.iter().map(|(id, token)| {
             let mut scope = token.scope.clone();

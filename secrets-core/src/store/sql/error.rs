@@ -8,7 +8,7 @@ use sqlx::migrate::MigrateError;
 
 use crate::store::StoreError;
 
-/// An error text written here, because the database's own text quotes the values it was given.
+/// An error text written here instead of the database's own text, which may quote bound values.
 #[derive(Debug)]
 struct Failure(String);
 

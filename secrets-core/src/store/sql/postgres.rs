@@ -24,8 +24,8 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Idle time after which a connection is pinged before use.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
 
-/// `FROM` clause for the secrets of a chain, with an index lookup per link. `OFFSET 0` keeps the
-/// planner from flattening the subquery, which would scan all secrets.
+/// `FROM` clause for the secrets of an inheritance chain, with an index lookup per link. `OFFSET 0`
+/// keeps the planner from flattening the subquery, which would scan all secrets.
 macro_rules! secrets_of_chain {
     ($condition:literal) => {
         concat!(

@@ -16,8 +16,8 @@ type Db = sqlx::Sqlite;
 /// Resource to keep open together with the connections: the lock file.
 type StoreGuard = File;
 
-/// Takes the write lock at the start, so that no transaction fails later because it cannot get the
-/// lock.
+/// Takes the database's write lock at the start of a transaction, so that no transaction fails
+/// later because it cannot get the lock.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 
 /// Query that checks that the database can be read. It returns no time, because SQLite has no
@@ -30,8 +30,8 @@ const MAX_READERS: u32 = 4;
 /// Timeout for acquiring a connection or a database lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `FROM` clause for the secrets of a chain. With `CROSS JOIN`, SQLite keeps this join order; a
-/// plain join would scan all secrets to find those of a few links.
+/// `FROM` clause for the secrets of an inheritance chain. With `CROSS JOIN`, SQLite keeps this join
+/// order; a plain join would scan all secrets to find those of a few links.
 macro_rules! secrets_of_chain {
     ($condition:literal) => {
         concat!("FROM chain c CROSS JOIN secrets s WHERE s.environment_id = c.id ", $condition)
@@ -43,7 +43,7 @@ mod tables;
 
 pub use tables::SqlStore;
 
-/// Opens a database file, creates it if it is missing, and migrates it.
+/// Opens a database file. Creates it if it does not exist, and migrates it.
 ///
 /// The file is locked for this process through `PATH.lock` until the store is dropped.
 pub async fn open(path: &Path) -> StoreResult<SqlStore> {

@@ -66,7 +66,8 @@ pub async fn every_state_of_an_attempt_survives(store: &dyn Store) {
     }
 }
 
-/// A rotation has at most one open attempt; the next may begin when that one has ended.
+/// `insert_attempt` fails with `Duplicate` while the rotation has an open attempt, and succeeds
+/// after that attempt is concluded.
 pub async fn one_attempt_of_a_rotation_is_open(store: &dyn Store) {
     let world = World::build(store).await;
     let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
@@ -86,7 +87,8 @@ pub async fn one_attempt_of_a_rotation_is_open(store: &dyn Store) {
     assert_eq!(seen.open_attempt(of.id).await.unwrap(), Some(second));
 }
 
-/// A sequence number is used for one attempt of a rotation only, whether it is open or not.
+/// A sequence number is used for one attempt of a rotation only, whether that attempt is open or
+/// concluded.
 pub async fn the_number_of_an_attempt_is_given_once(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -124,7 +126,7 @@ pub async fn concluded_attempts_come_newest_first(store: &dyn Store) {
     assert_eq!(seen.concluded_attempts(of.id, 0).await.unwrap(), []);
 }
 
-/// An update changes the progress of an attempt, but not its identity or its rotation.
+/// An update changes the progress of an attempt, but not its ID or its rotation.
 pub async fn an_update_says_how_far_an_attempt_is(store: &dyn Store) {
     let world = World::build(store).await;
     let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
@@ -179,8 +181,8 @@ pub async fn a_concluded_attempt_never_changes(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.attempt(over.id).await.unwrap(), Some(over));
 }
 
-/// Deleting a rotation deletes its attempts, keys, webhooks and deliveries; other rotations keep
-/// theirs.
+/// Deleting a rotation deletes its attempts, reserved secret keys, webhooks and deliveries, and
+/// nothing of other rotations.
 pub async fn a_deleted_rotation_is_gone_with_all_it_had(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -217,7 +219,7 @@ pub async fn an_environment_takes_its_rotations_along(store: &dyn Store) {
     assert_eq!(seen.rotations(world.production.id).await.unwrap(), [kept]);
 }
 
-/// Purging a project leaves none of its rotations.
+/// Purging a project deletes its rotations.
 pub async fn a_purged_project_has_no_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -234,7 +236,7 @@ pub async fn a_purged_project_has_no_rotations(store: &dyn Store) {
     assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
 }
 
-/// Deleting a team leaves none of its rotations.
+/// Deleting a team deletes the rotations in its projects.
 pub async fn a_deleted_team_has_no_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -250,7 +252,7 @@ pub async fn a_deleted_team_has_no_rotations(store: &dyn Store) {
     assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
 }
 
-/// Inserts a rotation with everything that can belong to one.
+/// A rotation with two attempts, a reserved secret key, a webhook and a delivery.
 struct Laden {
     rotation: RotationRecord,
     attempts: [AttemptRecord; 2],

@@ -47,7 +47,7 @@ pub async fn everything_of_an_entry_survives(store: &dyn Store) {
     assert_eq!(found, [telling, by_ipv6]);
 }
 
-/// Absent fields stay absent.
+/// Fields that are `None` when an entry is inserted are `None` when it is loaded.
 pub async fn what_an_entry_lacks_stays_absent(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = entry(&world.team, "team.created", at(0));
@@ -89,7 +89,7 @@ pub async fn entries_come_newest_first(store: &dyn Store) {
     assert_eq!(actions(&found), ["latest", "e3", "e2", "e1", "e0", "first"]);
 }
 
-/// The limit is applied to the newest entries.
+/// A limit returns the newest entries.
 pub async fn a_limit_leaves_the_newest_entries(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [1, 2, 3].map(|age| entry(&world.team, &format!("e{age}"), at(age)));
@@ -135,8 +135,8 @@ pub async fn a_team_has_entries_of_its_own(store: &dyn Store) {
     assert_eq!(seen.audit_entries(&AuditFilter::newest(unknown, 10)).await.unwrap(), []);
 }
 
-/// An entry whose ID already exists is left unchanged, and other entries of the same call are
-/// added.
+/// Inserting an entry whose ID exists leaves the stored entry unchanged and inserts the other
+/// entries of the same call.
 pub async fn an_entry_that_is_written_again_is_left_alone(store: &dyn Store) {
     let world = World::build(store).await;
     let first = entry(&world.team, "first", at(1));
@@ -158,7 +158,7 @@ pub async fn an_entry_that_is_written_again_is_left_alone(store: &dyn Store) {
     assert_eq!(found, [second, first]);
 }
 
-/// Adding no entries does nothing.
+/// Inserting an empty list of entries does nothing.
 pub async fn adding_no_entries_does_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -175,7 +175,7 @@ pub async fn adding_no_entries_does_nothing(store: &dyn Store) {
     );
 }
 
-/// Hundreds of entries can be added in one call.
+/// Hundreds of entries can be inserted in one call.
 pub async fn hundreds_of_entries_go_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let entries: Vec<_> = (0..500).rev().map(|age| entry(&world.team, "many", at(age))).collect();
@@ -193,7 +193,7 @@ pub async fn hundreds_of_entries_go_at_once(store: &dyn Store) {
     );
 }
 
-/// An entry outlives the resource it describes.
+/// An entry is kept when the resource it describes is deleted.
 pub async fn an_entry_outlives_what_it_tells_of(store: &dyn Store) {
     let world = World::build(store).await;
     let of_deleted = AuditRecord {

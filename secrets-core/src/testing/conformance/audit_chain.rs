@@ -1,4 +1,4 @@
-//! Rules for the hash chains of the audit log, and for queries.
+//! Rules for audit chains, and for queries of the audit log.
 
 use chrono::TimeDelta;
 use uuid::Uuid;
@@ -15,7 +15,7 @@ fn head(team: Option<TeamId>, position: u64) -> AuditHead {
     AuditHead { team, base: 0, base_hash: [0; 32], position, hash, mac: [7; 32] }
 }
 
-/// Seals for entries, at the positions after `end`.
+/// Returns positions and hashes for appending these entries to an audit chain that ends at `end`.
 fn seals(entries: &[AuditRecord], end: u64) -> Vec<(AuditId, AuditSeal)> {
     let place = |position| AuditSeal { position, previous_hash: [1; 32], hash: [2; 32] };
     entries.iter().zip(end + 1..).map(|(entry, position)| (entry.id, place(position))).collect()
@@ -27,7 +27,7 @@ async fn add(store: &dyn Store, entries: &[AuditRecord]) {
     tx.commit().await.unwrap();
 }
 
-/// Adds entries `e1`, `e2`, … to the log of the world's team and seals them.
+/// Inserts entries `e1`, `e2`, … of the world's team and appends them to its audit chain.
 async fn sealed(store: &dyn Store, world: &World, count: u64) -> Vec<AuditRecord> {
     let entries: Vec<_> = (1..=count)
         .map(|number| entry(&world.team, &format!("e{number}"), at(i64::try_from(number).unwrap())))
@@ -43,7 +43,7 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
     entries.iter().map(|entry| entry.action.as_str()).collect()
 }
 
-/// New entries are unsealed and listed oldest first, over all teams.
+/// New entries are in no audit chain. `unsealed_audit` lists them oldest first, over all teams.
 pub async fn a_new_entry_has_no_place(store: &dyn Store) {
     let world = World::build(store).await;
     let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
@@ -59,7 +59,7 @@ pub async fn a_new_entry_has_no_place(store: &dyn Store) {
     assert_eq!(reads.audit_heads().await.unwrap(), []);
 }
 
-/// A seal and the new chain head are stored as given.
+/// Position, hash and the new head of the audit chain are stored as given.
 pub async fn a_place_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [entry(&world.team, "one", at(1)), entry(&world.team, "two", at(2))];
@@ -80,7 +80,7 @@ pub async fn a_place_is_kept(store: &dyn Store) {
     assert_eq!(listed[0].seal, Some(expected[1].1));
 }
 
-/// Entries without a team have their own chain.
+/// Entries without a team have their own audit chain.
 pub async fn what_concerns_no_team_is_chained_too(store: &dyn Store) {
     let world = World::build(store).await;
     let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
@@ -96,7 +96,7 @@ pub async fn what_concerns_no_team_is_chained_too(store: &dyn Store) {
     assert_eq!(reads.audit_heads().await.unwrap().len(), 2);
 }
 
-/// A chain is extended only from its current end, and started only once.
+/// An audit chain can be extended only at its current end, and started only once.
 pub async fn a_chain_that_ends_elsewhere_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 2).await;
@@ -114,7 +114,7 @@ pub async fn a_chain_that_ends_elsewhere_is_stale(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.unsealed_audit(9).await.unwrap(), []);
 }
 
-/// An entry is sealed once, and a deleted entry cannot be sealed.
+/// An entry can be appended to an audit chain only once, and a deleted entry cannot be appended.
 pub async fn an_entry_gets_one_place(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = sealed(store, &world, 2).await;
@@ -127,7 +127,7 @@ pub async fn an_entry_gets_one_place(store: &dyn Store) {
     }
 }
 
-/// More entries can be sealed in one call than fit into one statement.
+/// More entries can be appended in one call than fit into one statement.
 pub async fn thousands_of_entries_get_their_places(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 2_500).await;
@@ -138,7 +138,7 @@ pub async fn thousands_of_entries_get_their_places(store: &dyn Store) {
     assert_eq!(reads.audit_chain(Some(world.team.id), 0, 7).await.unwrap().len(), 7);
 }
 
-/// Pruning removes entries from the start of a chain and leaves the rest unchanged.
+/// Pruning deletes entries from the start of an audit chain and leaves the rest unchanged.
 pub async fn a_chain_loses_its_beginning(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, entries) = (Some(world.team.id), sealed(store, &world, 4).await);
@@ -155,7 +155,7 @@ pub async fn a_chain_loses_its_beginning(store: &dyn Store) {
     assert_eq!(listed.len(), 1);
 }
 
-/// The second of two concurrent attempts to prune or seal is stale.
+/// `prune_audit` fails with `Stale` if the base or the end of the stored chain is not as expected.
 pub async fn a_chain_that_changed_is_not_pruned(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 4).await;
@@ -168,7 +168,8 @@ pub async fn a_chain_that_changed_is_not_pruned(store: &dyn Store) {
     assert_eq!(reads.audit_chain(Some(world.team.id), 0, 10).await.unwrap().len(), 4);
 }
 
-/// The position of the first entry that is not too old is found; entries before it can be pruned.
+/// `audit_position` returns the position of the first entry created at or after a time, or `None`
+/// if the chain has no such entry.
 pub async fn the_first_young_entry_is_found(store: &dyn Store) {
     let world = World::build(store).await;
     sealed(store, &world, 4).await;
@@ -182,7 +183,8 @@ pub async fn the_first_young_entry_is_found(store: &dyn Store) {
     assert_eq!(reads.audit_position(None, at(0)).await.unwrap(), None);
 }
 
-/// Pages are consecutive in both orders; entries of the same microsecond are ordered by ID.
+/// Consecutive pages together return every entry once, in both sort orders; entries of the same
+/// microsecond are ordered by ID.
 pub async fn pages_follow_each_other(store: &dyn Store) {
     let world = World::build(store).await;
     let entries: Vec<_> = (0..7_u8)
@@ -214,7 +216,7 @@ pub async fn pages_follow_each_other(store: &dyn Store) {
     }
 }
 
-/// Every filter selects only matching entries.
+/// Each field of the filter selects only the entries that match it.
 pub async fn what_is_asked_for_comes(store: &dyn Store) {
     let world = World::build(store).await;
     let wanted_entry = AuditRecord {
@@ -265,7 +267,7 @@ pub async fn what_is_asked_for_comes(store: &dyn Store) {
     assert_eq!(actions(&reads.audit_entries(&before).await.unwrap()), ["secrets_x"]);
 }
 
-/// An empty list of teams selects nothing, and a list of two selects both.
+/// A query for no teams returns no entries; a query for two teams returns the entries of both.
 pub async fn the_teams_asked_for_are_meant(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [entry(&world.team, "ours", at(1)), entry(&world.other_team, "theirs", at(2))];

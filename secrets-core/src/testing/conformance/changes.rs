@@ -1,4 +1,4 @@
-//! Rules for changing environments, and for their inherited chains.
+//! Rules for changing environments, and for their inheritance chains.
 
 use super::{assert_duplicate, assert_stale, begin, committed, read};
 use crate::model::{Principal, Subject};
@@ -51,7 +51,8 @@ pub async fn a_change_can_take_parent_and_description_away(store: &dyn Store) {
     assert!(seen.child_environments(world.production.id).await.unwrap().is_empty());
 }
 
-/// A name that another environment has, in any case, is refused, and the transaction stays usable.
+/// Renaming an environment to the name of another environment in the project, ignoring case, fails
+/// with `Duplicate`; the transaction stays usable.
 pub async fn a_name_that_another_has_is_a_duplicate(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -70,7 +71,8 @@ pub async fn a_name_that_another_has_is_a_duplicate(store: &dyn Store) {
     assert_eq!(found, [world.development, louder, world.production]);
 }
 
-/// A former name is free again, and names in other projects do not matter.
+/// An environment may take a name that another environment gave up, or that is used in another
+/// project.
 pub async fn a_name_that_was_given_up_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -98,7 +100,7 @@ pub async fn an_environment_that_is_gone_is_not_changed(store: &dyn Store) {
     assert_stale(tx.update_environment(&unknown).await, Subject::Environment);
 }
 
-/// A chain contains the environment and all its ancestors, with their revisions.
+/// An inheritance chain contains the environment and all its ancestors, with their revisions.
 pub async fn a_chain_runs_to_the_furthest_ancestor(store: &dyn Store) {
     let world = World::build(store).await;
     let child = |name: &str, parent: &EnvironmentRecord| EnvironmentRecord {
@@ -119,7 +121,8 @@ pub async fn a_chain_runs_to_the_furthest_ancestor(store: &dyn Store) {
     assert_eq!(seen.chain(world.production.id).await.unwrap(), [world.production]);
 }
 
-/// An unknown environment, or one of a deleted project, has no chain; a cycle ends.
+/// The inheritance chain is empty for an unknown environment and for a deleted project. A chain
+/// with a cycle is cut off at the maximum length.
 pub async fn what_is_gone_has_no_chain_and_a_circle_ends(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;

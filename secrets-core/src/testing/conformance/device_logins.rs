@@ -44,7 +44,8 @@ fn session(user: &UserRecord, seconds: i64) -> CliSessionRecord {
     }
 }
 
-/// All fields of a login are stored, and it is found by either code.
+/// All fields of a login are stored, and the login is found by its device code and by its user
+/// code.
 pub async fn a_login_is_found_by_either_code(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = login();
@@ -70,7 +71,7 @@ pub async fn a_login_is_found_by_either_code(store: &dyn Store) {
     }
 }
 
-/// Codes of logins are unique.
+/// A login cannot be inserted if another login has its device code or its user code.
 pub async fn a_code_belongs_to_one_login(store: &dyn Store) {
     let first = login();
     let mut tx = begin(store).await;
@@ -85,7 +86,7 @@ pub async fn a_code_belongs_to_one_login(store: &dyn Store) {
     tx.insert_device_login(&login()).await.unwrap();
 }
 
-/// A login is updated only from the expected status.
+/// A login can be updated only if its stored status is the expected status.
 pub async fn a_login_is_decided_once(store: &dyn Store) {
     let world = World::build(store).await;
     let pending = login();
@@ -125,7 +126,7 @@ pub async fn a_session_is_found_with_its_person(store: &dyn Store) {
     assert_eq!(reads.cli_session(&TokenMac([0; 32])).await.unwrap(), None);
 }
 
-/// A user's sessions are listed oldest first, without those of others.
+/// A user's sessions are listed oldest first, without sessions of other users.
 pub async fn sessions_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let (late, early) = (session(&world.owner, 9), session(&world.owner, 1));
@@ -155,7 +156,7 @@ pub async fn a_session_ends_once(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.cli_session(&session.mac).await.unwrap(), None);
 }
 
-/// All sessions of a user are deleted in one call, and no others.
+/// `delete_cli_sessions` deletes all sessions of a user, and no sessions of other users.
 pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
     let world = World::build(store).await;
     let other = session(&world.member, 0);
@@ -171,7 +172,7 @@ pub async fn all_sessions_of_a_person_end(store: &dyn Store) {
     assert_eq!(reads.cli_sessions(world.member.id).await.unwrap(), [other]);
 }
 
-/// Expired logins and sessions are removed, with microsecond precision.
+/// `delete_ended_logins` deletes expired logins and sessions, with microsecond precision.
 pub async fn what_is_over_is_removed(store: &dyn Store) {
     let world = World::build(store).await;
     let (over, alive) = (session(&world.owner, 0), session(&world.owner, 1));

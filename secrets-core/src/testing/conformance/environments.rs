@@ -63,7 +63,7 @@ pub async fn two_projects_may_use_the_same_environment_name(store: &dyn Store) {
     assert_eq!(seen.environments(world.project.id, member).await.unwrap().len(), 3);
 }
 
-/// Environments are listed by position, whenever they were created.
+/// Environments are listed by position, in whatever order they were created.
 pub async fn environments_come_by_position(store: &dyn Store) {
     let world = World::build(store).await;
     let [last, middle] = [("a", 20), ("z", 10)].map(|(name, position)| EnvironmentRecord {
@@ -90,7 +90,7 @@ pub async fn an_unknown_project_has_no_environments(store: &dyn Store) {
     assert_eq!(found.unwrap(), []);
 }
 
-/// A token can list the environments in its scope.
+/// A token lists only the environments in its scope.
 pub async fn a_token_lists_the_environments_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let everywhere = token(&world.team, &world.owner);
@@ -111,7 +111,7 @@ pub async fn a_token_lists_the_environments_of_its_scope(store: &dyn Store) {
     assert_eq!(some, [world.development, world.staging]);
 }
 
-/// A token for all environments has access only to those of its own projects.
+/// A token with the scope of all environments lists only environments of the projects in its scope.
 pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -131,7 +131,7 @@ pub async fn a_token_lists_no_environments_of_a_project_beyond_its_scope(store: 
     }
 }
 
-/// Child environments are those that inherit directly, ordered by name, upper case before lower.
+/// Only direct child environments are listed, ordered by name, upper case before lower case.
 pub async fn heirs_are_direct_and_ordered_by_name(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = |name, of: &EnvironmentRecord| EnvironmentRecord {
@@ -153,7 +153,8 @@ pub async fn heirs_are_direct_and_ordered_by_name(store: &dyn Store) {
     assert_eq!(seen.child_environments(grandchild.id).await.unwrap(), []);
 }
 
-/// Deleting an environment deletes its secrets and their versions, and nothing of others.
+/// Deleting an environment deletes its secrets and their versions, and no secrets of other
+/// environments.
 pub async fn deleting_an_environment_takes_its_secrets_along(store: &dyn Store) {
     let world = World::build(store).await;
     let (gone, kept) = (secret(&world.staging, "KEY"), secret(&world.production, "KEY"));
@@ -175,8 +176,8 @@ pub async fn deleting_an_environment_takes_its_secrets_along(store: &dyn Store) 
     assert_eq!(left, [world.development, world.production]);
 }
 
-/// An environment that others inherit from cannot be deleted, because its children would lose
-/// secrets.
+/// An environment that other environments inherit from cannot be deleted, because its children
+/// would lose secrets.
 pub async fn an_environment_with_heirs_is_not_deleted(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {
@@ -219,7 +220,7 @@ pub async fn the_name_of_a_deleted_environment_is_free(store: &dyn Store) {
     assert_eq!(resolved.chain[0].secrets, []);
 }
 
-/// A deleted environment can be neither deleted nor touched.
+/// Deleting or touching a deleted environment fails with `Stale`.
 pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -231,7 +232,7 @@ pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
     }
 }
 
-/// The environments of a deleted project cannot be touched.
+/// Touching an environment of a deleted project fails with `Stale`.
 pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -270,7 +271,7 @@ pub async fn touching_changes_nothing_but_the_revision(store: &dyn Store) {
     assert_eq!(found, [world.development, touched, world.production]);
 }
 
-/// In a name, `_` stands for itself only, and `1` and `01` are different names.
+/// In a lookup by name, `_` is not a wildcard, and `1` and `01` are different names.
 pub async fn environment_names_are_no_patterns(store: &dyn Store) {
     let world = World::build(store).await;
     let names = ["a_b", "a-b", "axb", "a-B-", "1", "01"];
@@ -290,7 +291,7 @@ pub async fn environment_names_are_no_patterns(store: &dyn Store) {
     }
 }
 
-/// An inherited secret is not deleted with a child environment.
+/// Deleting a child environment does not delete the secrets it inherited.
 pub async fn deleting_an_heir_leaves_what_it_inherited(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {

@@ -20,7 +20,8 @@ pub async fn an_empty_store_holds_nothing(store: &dyn Store) {
     assert!(seen.sample(SecretId::draw(at(0))).await.unwrap().is_none());
 }
 
-/// The instance record is stored with its keys, one per purpose, with the largest numbers.
+/// The instance record and its cryptographic keys, one per purpose, are stored as given, also with
+/// the largest numbers.
 pub async fn an_installation_is_kept_with_its_keys(store: &dyn Store) {
     let (instance, keys) = installation();
     let mut tx = begin(store).await;
@@ -77,7 +78,8 @@ pub async fn a_deleted_project_leaves_data(store: &dyn Store) {
     assert!(committed(store, tx).await.has_data().await.unwrap());
 }
 
-/// The range of secrets goes from the oldest to the newest ID, which may be equal.
+/// `secret_range` returns the lowest and the highest secret ID. Both are the same if there is one
+/// secret.
 pub async fn the_range_goes_from_the_oldest_secret_to_the_newest(store: &dyn Store) {
     let world = World::build(store).await;
     let [oldest, middle, newest] = three(&world);
@@ -93,7 +95,7 @@ pub async fn the_range_goes_from_the_oldest_secret_to_the_newest(store: &dyn Sto
     assert_eq!(seen.secret_range().await.unwrap(), Some((oldest.id, middle.id)));
 }
 
-/// The sample is the first secret at or after an ID.
+/// `sample` returns the secret with the lowest ID that is not below the given ID.
 pub async fn a_sample_is_the_first_secret_from_an_id_on(store: &dyn Store) {
     let world = World::build(store).await;
     let [oldest, middle, newest] = three(&world);
@@ -115,7 +117,7 @@ pub async fn a_sample_is_the_first_secret_from_an_id_on(store: &dyn Store) {
     }
 }
 
-/// A sample contains the current version and the key of the secret's own project.
+/// `sample` returns the current version of a secret and a key of the secret's own project.
 pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -135,7 +137,7 @@ pub async fn a_sample_brings_the_key_of_its_project(store: &dyn Store) {
     assert_eq!(sample.key, Some(key));
 }
 
-/// Returns an instance with a key for every purpose.
+/// Returns an instance with a cryptographic key for every purpose.
 pub(super) fn installation() -> (InstanceRecord, Vec<InstanceKeyRecord>) {
     let instance = InstanceRecord {
         id: InstanceId::draw(at(0)),
@@ -168,7 +170,7 @@ fn all_of(instance: &InstanceRecord) -> impl PartialEq + std::fmt::Debug {
     (id, root_key, kek_id, wrapped_kek, canary, epoch, created_at)
 }
 
-/// Fields of keys for comparison, ordered by purpose.
+/// Returns ID and content of the cryptographic keys, ordered by purpose, for comparison.
 fn all_of_keys(keys: &[InstanceKeyRecord]) -> Vec<(u32, u32, Vec<u8>)> {
     let mut keys: Vec<_> =
         keys.iter().map(|key| (key.purpose as u32, key.kek_id, key.wrapped.clone())).collect();

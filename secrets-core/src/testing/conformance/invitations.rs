@@ -33,7 +33,7 @@ pub async fn an_invitation_is_found_by_id_hash_team_and_address(store: &dyn Stor
     assert_eq!(seen.invitations_to(&full.email).await.unwrap(), [full]);
 }
 
-/// Unknown invitations are not found, nor are ones that almost match.
+/// No invitation is found by an unknown ID, MAC, team or address, even if it is almost the same.
 pub async fn an_unknown_invitation_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let known = invitation(&world.team, &world.owner, "new@example.com");
@@ -51,7 +51,8 @@ pub async fn an_unknown_invitation_is_not_found(store: &dyn Store) {
     assert_eq!(seen.invitations_to(&other).await.unwrap(), []);
 }
 
-/// An address has at most one invitation per team, but may be invited to several teams.
+/// A second invitation of an address to the same team fails with `Duplicate`; an address may be
+/// invited to several teams.
 pub async fn an_address_is_invited_to_a_team_once(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -66,7 +67,7 @@ pub async fn an_address_is_invited_to_a_team_once(store: &dyn Store) {
     assert_eq!(found.len(), 2);
 }
 
-/// Token MACs of invitations are unique.
+/// Two invitations cannot have the same token MAC.
 pub async fn an_invitation_hash_is_unique(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");
@@ -80,7 +81,7 @@ pub async fn an_invitation_hash_is_unique(store: &dyn Store) {
     assert_duplicate(tx.insert_invitation(&second).await, Subject::Invitation);
 }
 
-/// Invitations are listed in order of creation, whatever changed since.
+/// Invitations are listed in order of creation, even if they were sent again later.
 pub async fn invitations_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let made = |age, email: &str| InvitationRecord {
@@ -100,7 +101,7 @@ pub async fn invitations_come_oldest_first(store: &dyn Store) {
     assert_eq!(found, ["b@example.com", "c@example.com", "a@example.com"]);
 }
 
-/// An invitation shows the inviter's current name.
+/// An invitation is loaded with the current names of the team and the inviter.
 pub async fn an_invitation_names_team_and_inviter_as_they_are_now(store: &dyn Store) {
     let world = World::build(store).await;
     let sent = invitation(&world.team, &world.owner, "x@example.com");
@@ -122,7 +123,7 @@ pub async fn an_invitation_names_team_and_inviter_as_they_are_now(store: &dyn St
     assert_eq!(found, Some(expected));
 }
 
-/// Only the most recent token is valid.
+/// After an invitation is sent again, it is found by its new token only.
 pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");
@@ -143,7 +144,7 @@ pub async fn an_invitation_that_is_sent_again_is_found_by_its_new_hash(store: &d
     assert_eq!(seen.invitation_by_mac(&second.mac).await.unwrap(), Some(second));
 }
 
-/// An invitation that was sent again since it was read can be neither sent again nor deleted.
+/// Sending or deleting an invitation fails with `Stale` if it was sent again since it was read.
 pub async fn an_invitation_that_was_sent_meanwhile_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let first = invitation(&world.team, &world.owner, "x@example.com");
@@ -159,7 +160,7 @@ pub async fn an_invitation_that_was_sent_meanwhile_is_stale(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.invitation(first.id).await.unwrap(), Some(second));
 }
 
-/// An invitation can be deleted once, and its address can be invited again.
+/// An invitation can be deleted once. After that its address can be invited again.
 pub async fn a_deleted_invitation_is_gone(store: &dyn Store) {
     let world = World::build(store).await;
     let [gone, kept] = ["gone@example.com", "kept@example.com"]
@@ -178,7 +179,7 @@ pub async fn a_deleted_invitation_is_gone(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.invitation_by_mac(&gone.mac).await.unwrap(), None);
 }
 
-/// The count includes members, and invitations until they expire.
+/// `count_members_and_invitations` counts the members, and the invitations that have not expired.
 pub async fn members_and_those_who_are_invited_take_places(store: &dyn Store) {
     let world = World::build(store).await;
     let until = |end, email: &str| InvitationRecord {
@@ -198,7 +199,7 @@ pub async fn members_and_those_who_are_invited_take_places(store: &dyn Store) {
     assert_eq!(tx.count_members_and_invitations(world.other_team.id, at(0)).await.unwrap(), 1);
 }
 
-/// Expired invitations of a team are deleted, and nothing else.
+/// `delete_expired_invitations` deletes the expired invitations of one team, and nothing else.
 pub async fn expired_invitations_are_deleted_in_their_team(store: &dyn Store) {
     let world = World::build(store).await;
     let ended = |email: &str| InvitationRecord {

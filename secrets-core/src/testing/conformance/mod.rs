@@ -80,8 +80,8 @@ fn assert_stale<T: Debug>(result: StoreResult<T>, subject: Subject) {
     assert!(matches!(error, StoreError::Stale(of) if of == subject), "{error:?}");
 }
 
-/// Runs `times` numbered attempts concurrently and returns how many succeeded. The others may fail
-/// only because another attempt was first (duplicate or stale).
+/// Runs `times` numbered tasks concurrently and returns how many succeeded. The others may fail
+/// only with `Duplicate` or `Stale`, because another task was first.
 async fn at_once<F>(
     store: &Arc<dyn Store>,
     spawn: Spawn,
@@ -107,8 +107,8 @@ where
     succeeded.load(Ordering::SeqCst)
 }
 
-/// Begins a transaction, then yields several times so that every other task that can begin
-/// concurrently does so.
+/// Begins a transaction, then yields several times, so that all other tasks that the store lets
+/// begin a transaction do so too.
 async fn begin_among_others(store: &dyn Store) -> StoreResult<Box<dyn Tx>> {
     let tx = store.begin().await?;
     for _ in 0..16 {

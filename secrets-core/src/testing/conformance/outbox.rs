@@ -5,7 +5,7 @@ use crate::model::Subject;
 use crate::store::{DeliveryRecord, Store};
 use crate::testing::fixtures::{at, delivery};
 
-/// A delivery is due from its time on, and is loaded with all its fields.
+/// A delivery is listed as due from its `next_attempt_at` on, with all its fields.
 pub async fn a_delivery_is_due_from_its_time_on(store: &dyn Store) {
     let full = DeliveryRecord {
         payload: r#"{"ünï":"日本 '\\"}"#.to_owned(),
@@ -22,7 +22,7 @@ pub async fn a_delivery_is_due_from_its_time_on(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(10), 10).await.unwrap(), [full]);
 }
 
-/// The deliveries that have been due longest come first, up to the limit.
+/// Due deliveries are listed longest overdue first, up to the limit.
 pub async fn the_longest_due_come_first(store: &dyn Store) {
     let all = [30, 10, 20].map(|age| delivery(at(age)));
     let mut tx = begin(store).await;
@@ -36,7 +36,7 @@ pub async fn the_longest_due_come_first(store: &dyn Store) {
     assert_eq!(due, [oldest, middle]);
 }
 
-/// Due deliveries are listed separately for each kind.
+/// A list of due deliveries contains only deliveries of the given kind.
 pub async fn each_kind_of_delivery_is_due_by_itself(store: &dyn Store) {
     let mail = delivery(at(2));
     let call = DeliveryRecord { kind: "call".to_owned(), ..delivery(at(1)) };
@@ -51,8 +51,8 @@ pub async fn each_kind_of_delivery_is_due_by_itself(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("", at(9), 9).await.unwrap(), []);
 }
 
-/// A claimed delivery is not due until the claim ends, and cannot be claimed again by a worker that
-/// read it before.
+/// A claimed delivery is not due until the claim ends. A worker that read it before the claim
+/// cannot claim it.
 pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
     let left = delivery(at(0));
     let claimed = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..left.clone() };
@@ -68,7 +68,7 @@ pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(120), 10).await.unwrap(), [claimed]);
 }
 
-/// A worker that has lost its claim can neither delete nor postpone the delivery.
+/// A worker cannot delete or postpone a delivery that another worker has claimed since.
 pub async fn a_claim_that_was_lost_settles_nothing(store: &dyn Store) {
     let left = delivery(at(0));
     let lost = DeliveryRecord { attempts: 1, next_attempt_at: at(120), ..left.clone() };
@@ -85,7 +85,7 @@ pub async fn a_claim_that_was_lost_settles_nothing(store: &dyn Store) {
     assert_eq!(due, [held]);
 }
 
-/// A failed delivery is due again at its new time, and a sent delivery is deleted.
+/// A postponed delivery is due at its new time, and a deleted delivery is not due any more.
 pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     let [failed, sent] = [delivery(at(0)), delivery(at(0))];
     let later = DeliveryRecord { next_attempt_at: at(5), ..failed.clone() };
@@ -102,7 +102,8 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
     assert_eq!(seen.due_deliveries("invitation", at(5), 10).await.unwrap(), [later]);
 }
 
-/// Deliveries that are due soon become due immediately; those postponed for longer do not.
+/// `release_claims` makes the deliveries due that would become due by the given time; later
+/// deliveries stay unchanged.
 pub async fn deliveries_are_hastened(store: &dyn Store) {
     let [due, soon, late] = [at(0), at(120), at(121)].map(delivery);
     let mut tx = begin(store).await;

@@ -21,7 +21,7 @@ fn permission_for(world: &World, user: &UserRecord, place: &EnvironmentRecord) -
     }
 }
 
-/// Loads an environment and returns the permission granted on each link of its chain.
+/// Resolves an environment and returns the granted access in each link of its inheritance chain.
 async fn granted(
     seen: &mut dyn Reads,
     place: &EnvironmentRecord,
@@ -33,7 +33,7 @@ async fn granted(
     resolved.chain.iter().map(|link| link.granted).collect()
 }
 
-/// All fields of a permission are stored, for every kind of access.
+/// All fields of a permission are stored, for every access level.
 pub async fn everything_said_of_a_person_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -57,7 +57,8 @@ pub async fn everything_said_of_a_person_survives(store: &dyn Store) {
     }
 }
 
-/// A new permission replaces the previous one, but the creation time of the first is kept.
+/// A new permission replaces the user's existing permission in the environment; the creation time
+/// is kept.
 pub async fn what_is_said_again_takes_the_place(store: &dyn Store) {
     let world = World::build(store).await;
     let first = permission_for(&world, &world.member, &world.staging);
@@ -121,7 +122,8 @@ pub async fn what_is_said_of_a_person_is_found_by_project(store: &dyn Store) {
     assert_eq!(found, here);
 }
 
-/// Deleting a permission deletes no other one, and deleting a missing one is stale.
+/// Deleting a permission deletes no other permission; deleting a permission that does not exist
+/// fails with `Stale`.
 pub async fn what_is_taken_back_is_gone(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = permission_for(&world, &world.owner, &world.staging);
@@ -180,7 +182,7 @@ pub async fn who_comes_back_has_no_old_rights(store: &dyn Store) {
     assert_eq!(granted(&mut *seen, &world.staging, principal).await, [None]);
 }
 
-/// Default permissions of a project are stored, replaced and deleted.
+/// The default access of a project is stored, replaced and deleted.
 pub async fn what_is_said_of_a_project_is_kept(store: &dyn Store) {
     let world = World::build(store).await;
     let project = world.project.id;
@@ -205,8 +207,8 @@ pub async fn what_is_said_of_a_project_is_kept(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.permission_default(project).await.unwrap(), None);
 }
 
-/// Each link of a loaded chain has the permission of the calling user, or else the project's
-/// default.
+/// Each link of a resolved inheritance chain has the access granted to the calling user, or else
+/// the project's default.
 pub async fn a_look_tells_what_was_granted(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = EnvironmentRecord {

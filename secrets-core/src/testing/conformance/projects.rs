@@ -92,7 +92,7 @@ pub async fn a_project_and_a_team_may_share_a_slug(store: &dyn Store) {
     assert_eq!(found.project, namesake);
 }
 
-/// A member of the team has their role in its projects.
+/// A team member has the relation `Member` with their role to the team's projects.
 pub async fn a_member_stands_with_their_role(store: &dyn Store) {
     let world = World::build(store).await;
     let admin = user("admin");
@@ -175,7 +175,7 @@ pub async fn the_projects_of_several_teams_come_in_one_order(store: &dyn Store) 
     assert_eq!(found, [world.project, first, second]);
 }
 
-/// Counting a team's projects includes changes of the same transaction.
+/// `count_projects` includes changes made in the same transaction.
 pub async fn the_projects_of_a_team_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let second = project(&world.team, "second");
@@ -191,7 +191,7 @@ pub async fn the_projects_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(tx.count_projects(world.other_team.id).await.unwrap(), 0);
 }
 
-/// A project's key is found by its version, with every byte value and the largest numbers.
+/// A project key is found by its version, and all byte values and the largest numbers are stored.
 pub async fn a_project_key_is_found_by_version(store: &dyn Store) {
     let world = World::build(store).await;
     let second = project(&world.team, "second");
@@ -247,7 +247,7 @@ pub async fn an_update_can_take_a_description_away(store: &dyn Store) {
     assert_eq!(found, [world.project]);
 }
 
-/// An unknown or deleted project can be neither changed, deleted nor locked.
+/// Updating, deleting or locking an unknown or deleted project fails with `Stale`.
 pub async fn a_project_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -260,7 +260,7 @@ pub async fn a_project_that_is_gone_is_stale(store: &dyn Store) {
     }
 }
 
-/// An existing project can be locked, more than once in a transaction.
+/// An existing project can be locked several times in one transaction.
 pub async fn a_project_that_exists_can_be_held(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -272,7 +272,7 @@ pub async fn a_project_that_exists_can_be_held(store: &dyn Store) {
     assert_eq!(found, [world.project]);
 }
 
-/// A deleted project is in no result, and other projects are unchanged.
+/// No lookup, list or count includes a deleted project, and other projects are unchanged.
 pub async fn a_deleted_project_is_in_no_answer(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");

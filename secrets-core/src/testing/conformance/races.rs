@@ -14,7 +14,8 @@ use crate::testing::fixtures::{
 /// Number of concurrent tasks.
 const MANY: u32 = 64;
 
-/// Every write that touches the environment first succeeds, and creates its own version.
+/// Every concurrent replacement that touches the environment before it reads the version succeeds,
+/// and the versions have no gaps.
 pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let first = secret(&world.production, "KEY");
@@ -47,7 +48,8 @@ pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, 
     assert_eq!(values.len(), MANY as usize, "no value was lost");
 }
 
-/// Only one of many concurrent replacements of the same version succeeds; the others are stale.
+/// Only one of many concurrent replacements of the same version succeeds; the others fail with
+/// `Stale`.
 pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let first = secret(&world.production, "KEY");
@@ -72,7 +74,7 @@ pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn)
     );
 }
 
-/// Every touch is counted and returns its own revision.
+/// Concurrent touches of an environment all count, and each returns a different revision.
 pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let environment = world.production.id;
@@ -97,7 +99,8 @@ pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Sp
     assert_eq!(begin(&*store).await.touch_environment(environment).await.unwrap(), many + 1);
 }
 
-/// Uncommitted touches are not counted, however they are mixed with committed ones.
+/// Touches in dropped transactions do not count, even if they run concurrently with committed
+/// touches.
 pub async fn dropped_touches_are_not_counted(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let environment = world.production.id;
@@ -113,7 +116,7 @@ pub async fn dropped_touches_are_not_counted(store: Arc<dyn Store>, spawn: Spawn
     assert_eq!(next, u64::from(MANY / 2) + 1);
 }
 
-/// Writes to different keys do not exclude each other.
+/// Concurrent inserts of secrets with different secret keys in one environment all succeed.
 pub async fn concurrent_inserts_of_different_keys_all_succeed(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let production = world.production.clone();
@@ -184,7 +187,7 @@ pub async fn one_of_many_founds_the_installation(store: Arc<dyn Store>, spawn: S
     assert_eq!((succeeded, keys.len()), (1, 4));
 }
 
-/// A user who signs in for the first time several times concurrently is created once.
+/// Only one of many concurrent inserts of the same user succeeds.
 pub async fn one_of_many_first_sign_ins_makes_the_person(store: Arc<dyn Store>, spawn: Spawn) {
     let succeeded = at_once(&store, spawn, 16, |store, _| async move {
         let mut tx = begin_among_others(&*store).await?;
@@ -215,7 +218,8 @@ pub async fn one_of_many_gets_a_slug(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!((succeeded, count), (1, 2));
 }
 
-/// Quotas of projects and tokens are never exceeded if they are counted while the team is locked.
+/// If the team is locked before its projects and tokens are counted, concurrent inserts never
+/// exceed a limit.
 pub async fn a_held_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (team, owner) = (world.team.clone(), world.owner.clone());
@@ -242,7 +246,8 @@ pub async fn a_held_team_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn)
     assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 10);
 }
 
-/// The quota of environments is never exceeded if they are counted while the project is locked.
+/// If the project is locked before its environments are counted, concurrent inserts never exceed a
+/// limit.
 pub async fn a_held_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let (of, owner) = (world.project.clone(), Principal::User(world.owner.id));
@@ -264,7 +269,8 @@ pub async fn a_held_project_is_counted_exactly(store: Arc<dyn Store>, spawn: Spa
     assert_eq!(found.len(), 10);
 }
 
-/// The quota of secrets is never exceeded if they are counted after touching the environment.
+/// If the environment is touched before its secrets are counted, concurrent inserts never exceed a
+/// limit.
 pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let production = world.production.clone();
@@ -316,7 +322,7 @@ pub async fn nothing_outlives_an_environment_deleted_meanwhile(
     assert_eq!(seen.secret_range().await.unwrap(), None);
 }
 
-/// A transaction sees no uncommitted changes of another one, whichever began first.
+/// A transaction sees no uncommitted changes of another transaction, whichever began first.
 pub async fn another_transaction_sees_nothing_uncommitted(store: Arc<dyn Store>, spawn: Spawn) {
     let alice = user("alice");
     let mut tx = begin(&*store).await;
@@ -336,8 +342,8 @@ pub async fn another_transaction_sees_nothing_uncommitted(store: Arc<dyn Store>,
     looking.await;
 }
 
-/// Loading an environment never sees half of a commit: two secrets that change together have the
-/// same version, and the revision matches.
+/// Resolving an environment never returns half of a commit: two secrets that change together have
+/// the same version, and the revision matches.
 pub async fn a_look_never_sees_half_a_commit(store: Arc<dyn Store>, spawn: Spawn) {
     let world = World::build(&*store).await;
     let pair = ["ONE", "TWO"].map(|key| secret(&world.production, key));

@@ -1,4 +1,4 @@
-//! Rules for loading an environment with one query: the project, the inherited chain and its
+//! Rules for resolving an environment in one call: the project, the inheritance chain and its
 //! secrets.
 
 use std::slice::from_ref;
@@ -12,7 +12,7 @@ use crate::testing::fixtures::{
     World, environment, next_version, project, project_key, sealed, secret, team,
 };
 
-/// An unknown project gives nothing.
+/// Resolving an environment of an unknown project returns `None`.
 pub async fn an_unknown_project_shows_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -31,7 +31,7 @@ pub async fn an_unknown_project_shows_nothing(store: &dyn Store) {
     }
 }
 
-/// An unknown environment has an empty chain; its project is returned anyway.
+/// An unknown environment has an empty inheritance chain; its project is returned anyway.
 pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -57,7 +57,8 @@ pub async fn an_unknown_environment_has_an_empty_chain(store: &dyn Store) {
     }
 }
 
-/// IDs and names find the same environment, in every combination.
+/// Project and environment can each be given by ID or by name; all four combinations find the same
+/// environment.
 pub async fn ids_and_names_lead_to_the_same_place(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -77,7 +78,7 @@ pub async fn ids_and_names_lead_to_the_same_place(store: &dyn Store) {
     }
 }
 
-/// A name is compared exactly, although names are unique ignoring case.
+/// An environment name is looked up case-sensitively, although names are unique ignoring case.
 pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
     let world = World::build(store).await;
     let mixed = environment(&world.project, "Mixed-Case");
@@ -100,8 +101,8 @@ pub async fn an_environment_is_found_by_its_exact_name(store: &dyn Store) {
     }
 }
 
-/// A chain begins with the environment itself and continues with its ancestors, whatever its length
-/// and in whichever order they were created.
+/// An inheritance chain begins with the environment itself and continues with its ancestors,
+/// whatever its length and in whichever order they were created.
 pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 16).await;
@@ -118,7 +119,7 @@ pub async fn a_chain_comes_nearest_first(store: &dyn Store) {
     }
 }
 
-/// A chain has at most [`ResolvedEnvironment::MAX_LINKS`] links.
+/// An inheritance chain has at most [`ResolvedEnvironment::MAX_LINKS`] links.
 pub async fn a_look_reaches_one_link_beyond_the_longest_chain(store: &dyn Store) {
     let world = World::build(store).await;
     let chain = inherit(store, &world, 20).await;
@@ -136,7 +137,7 @@ pub async fn a_look_reaches_one_link_beyond_the_longest_chain(store: &dyn Store)
     assert_eq!(names(&resolved), expected);
 }
 
-/// An environment that inherits from itself gives a chain of repeated links, up to the limit.
+/// If an environment inherits from itself, its inheritance chain repeats this link up to the limit.
 pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
     let world = World::build(store).await;
     let circle = environment(&world.project, "circle");
@@ -162,7 +163,8 @@ pub async fn a_circle_shows_as_a_repeated_link(store: &dyn Store) {
     }
 }
 
-/// The chain of an environment that inherits from a cycle contains the environment, then the cycle.
+/// The inheritance chain of an environment that inherits from a cycle contains the environment,
+/// then the repeated links of the cycle.
 pub async fn a_circle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
     let world = World::build(store).await;
     let circle = environment(&world.project, "circle");
@@ -186,7 +188,7 @@ pub async fn a_circle_further_up_shows_as_a_repeated_link(store: &dyn Store) {
     assert!(resolved.chain.len() <= ResolvedEnvironment::MAX_LINKS as usize);
 }
 
-/// The selection `Nothing` gives the chain without secrets.
+/// The selection `None` returns the inheritance chain without secrets.
 pub async fn wanting_nothing_brings_no_secrets(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -202,7 +204,8 @@ pub async fn wanting_nothing_brings_no_secrets(store: &dyn Store) {
     assert_eq!(keys(&resolved), [vec![""; 0], vec![], vec![]]);
 }
 
-/// A selection of one key gives the secrets with that key, from every environment of the chain.
+/// The selection `Key` returns the secrets with that secret key, from every environment of the
+/// inheritance chain.
 pub async fn wanting_a_key_brings_it_of_each_link(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -220,7 +223,7 @@ pub async fn wanting_a_key_brings_it_of_each_link(store: &dyn Store) {
     assert_eq!(resolved.chain[2].secrets[0].environment, world.production.id);
 }
 
-/// Keys are compared exactly, including case.
+/// Secret keys are selected case-sensitively.
 pub async fn a_wanted_key_is_compared_exactly(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -238,8 +241,8 @@ pub async fn a_wanted_key_is_compared_exactly(store: &dyn Store) {
     }
 }
 
-/// The selection `All` gives every link its own secrets, ordered by key: digits, upper case,
-/// underscore, lower case.
+/// The selection `All` returns each link with its own secrets, ordered by secret key: digits, upper
+/// case, underscore, lower case.
 pub async fn wanting_all_brings_each_links_secrets_ordered_by_key(store: &dyn Store) {
     let world = World::build(store).await;
     let path = furnished(store, &world).await;
@@ -256,7 +259,7 @@ pub async fn wanting_all_brings_each_links_secrets_ordered_by_key(store: &dyn St
     assert_eq!(keys(&resolved), [near, vec![], vec!["BOTH", "FAR"]]);
 }
 
-/// Secrets are loaded completely: the newest version, including hidden secrets and descriptions.
+/// Secrets are loaded with all fields, in the newest version, including hidden secrets.
 pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -282,7 +285,7 @@ pub async fn a_look_brings_secrets_whole(store: &dyn Store) {
     }
 }
 
-/// The project is loaded with its team's plan and its newest key.
+/// The project is loaded with its team's plan and its newest encryption key.
 pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
     let world = World::build(store).await;
     let limited =
@@ -310,7 +313,7 @@ pub async fn a_look_tells_project_plan_and_key(store: &dyn Store) {
     assert!(resolved.chain.is_empty());
 }
 
-/// A transaction sees its own changes.
+/// Resolving within a transaction includes the transaction's own changes.
 pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
     let world = World::build(store).await;
     let path = EnvironmentPath::new("billing", "production");
@@ -329,7 +332,8 @@ pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
     assert_eq!(resolved.chain[0].secrets, [own]);
 }
 
-/// The same key in two projects is kept apart.
+/// Resolving returns no secret of another project that has the same environment name and secret
+/// key.
 pub async fn a_look_stays_within_its_project(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -350,7 +354,8 @@ pub async fn a_look_stays_within_its_project(store: &dyn Store) {
     }
 }
 
-/// Creates a chain of `length` environments; the first inherits from the second, and so on.
+/// Creates an inheritance chain of `length` environments; the first inherits from the second, and
+/// so on.
 async fn inherit(store: &dyn Store, world: &World, length: usize) -> Vec<EnvironmentRecord> {
     let mut tx = begin(store).await;
     let mut chain: Vec<EnvironmentRecord> = Vec::new();
@@ -366,7 +371,8 @@ async fn inherit(store: &dyn Store, world: &World, length: usize) -> Vec<Environ
     chain
 }
 
-/// Creates a chain of three environments with secrets at both ends, and returns its start.
+/// Creates an inheritance chain of three environments with secrets at both ends, and returns the
+/// path of the first environment.
 async fn furnished(store: &dyn Store, world: &World) -> EnvironmentPath {
     let heir = |name, of: &EnvironmentRecord| EnvironmentRecord {
         inherits_from: Some(of.id),

@@ -11,7 +11,7 @@ use crate::testing::fixtures::{
     World, at, environment, next_version, project, project_key, secret, token,
 };
 
-/// A deleted project is found by its ID if it was deleted recently enough, with the caller's
+/// `deleted_project` finds a project that was deleted after the given time, with the caller's
 /// relation to it.
 pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
     let world = World::build(store).await;
@@ -34,7 +34,7 @@ pub async fn a_deleted_project_is_found_to_be_restored(store: &dyn Store) {
     }
 }
 
-/// A restored project has everything it had, with a new update time.
+/// A restored project has all its data, with a new update time.
 pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -61,7 +61,8 @@ pub async fn a_restored_project_is_there_with_all_it_held(store: &dyn Store) {
     assert!(seen.deleted_project(world.project.id, at(0), owner).await.unwrap().is_none());
 }
 
-/// A project that is not deleted, was deleted too long ago, or is unknown cannot be restored.
+/// Restoring fails with `Stale` for a project that is unknown, is not deleted, or was deleted too
+/// long ago.
 pub async fn what_cannot_be_restored_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -82,7 +83,7 @@ pub async fn what_cannot_be_restored_is_stale(store: &dyn Store) {
     );
 }
 
-/// Projects to be purged are listed in the order of their deletion, up to the limit.
+/// Projects to purge are listed oldest deletion first, up to the limit.
 pub async fn the_doomed_come_by_their_deletion(store: &dyn Store) {
     let world = World::build(store).await;
     let [late, early, living] = ["late", "early", "living"].map(|slug| project(&world.team, slug));

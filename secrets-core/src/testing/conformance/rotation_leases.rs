@@ -5,7 +5,7 @@ use crate::model::{Subject, Time};
 use crate::store::{Lease, RotationRecord, Store, Tx};
 use crate::testing::fixtures::{World, at, attempt, rotation};
 
-/// Due rotations are listed, those due longest first, up to the limit.
+/// Due rotations are listed longest overdue first, up to the limit.
 pub async fn what_is_due_is_work(store: &dyn Store) {
     let world = World::build(store).await;
     let [late, early, later] =
@@ -38,7 +38,7 @@ pub async fn the_rotations_of_a_deleted_project_are_work(store: &dyn Store) {
     assert!(tx.acquire_lease(held.id, at(2), at(60)).await.unwrap().is_some());
 }
 
-/// A leased rotation is not listed until its lease ends.
+/// A leased rotation is not listed as due until its lease ends.
 pub async fn what_is_leased_is_no_work(store: &dyn Store) {
     let world = World::build(store).await;
     let [leased, free] = [("a", 0), ("b", 1)].map(|(name, age)| due(&world, name, at(age)));
@@ -55,8 +55,8 @@ pub async fn what_is_leased_is_no_work(store: &dyn Store) {
     assert_eq!(seen.due_rotations(at(9), 9).await.unwrap(), [leased.id, free.id]);
 }
 
-/// A lease cannot be taken until the previous one has ended; each new lease increases the epoch by
-/// one.
+/// A lease can be taken only after the previous lease has ended; each new lease increases the epoch
+/// by one.
 pub async fn a_lease_is_taken_when_the_last_has_ended(store: &dyn Store) {
     let world = World::build(store).await;
     let [of, other] = ["a", "b"].map(|name| rotation(&world.staging, name));
@@ -112,8 +112,8 @@ pub async fn a_lease_that_is_held_lasts_longer(store: &dyn Store) {
     assert_eq!(tx.acquire_lease(of.id, at(89), at(99)).await.unwrap(), None);
 }
 
-/// A lease that was lost or ended cannot be extended, and ending it does not end the lease of
-/// another worker.
+/// A lease that another worker has taken, or that was released, cannot be extended. Releasing a
+/// lost lease does not release the other worker's lease.
 pub async fn a_lease_that_was_lost_holds_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");
@@ -130,7 +130,7 @@ pub async fn a_lease_that_was_lost_holds_nothing(store: &dyn Store) {
     assert_stale(tx.extend_lease(&held).await, Subject::Rotation);
 }
 
-/// All leases can be ended in one call, for a store that only one process uses.
+/// `release_all_leases` ends all leases.
 pub async fn all_leases_end_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let all = ["a", "b", "c"].map(|name| due(&world, name, at(0)));
@@ -149,7 +149,7 @@ pub async fn all_leases_end_at_once(store: &dyn Store) {
     assert_eq!(again.epoch, 2);
 }
 
-/// Only the lease operations change a lease.
+/// Updating a rotation does not change its lease.
 pub async fn a_change_leaves_the_lease_alone(store: &dyn Store) {
     let world = World::build(store).await;
     let of = due(&world, "orders", at(0));

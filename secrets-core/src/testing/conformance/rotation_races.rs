@@ -29,7 +29,7 @@ pub async fn one_of_many_takes_a_lease(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(tx.acquire_lease(of.id, at(60), at(99)).await.unwrap().unwrap().epoch, 2);
 }
 
-/// If a worker extends its lease while another tries to take it over, only one of them succeeds.
+/// Either the holder extends its expired lease, or another worker takes the lease; never both.
 pub async fn a_lease_is_not_held_and_lost(store: Arc<dyn Store>, spawn: Spawn) {
     let (_, of) = one(&*store).await;
     let mut tx = begin(&*store).await;
@@ -59,7 +59,7 @@ pub async fn a_lease_is_not_held_and_lost(store: Arc<dyn Store>, spawn: Spawn) {
     assert!([(1, 0), (all, all)].contains(&(succeeded, held)), "{succeeded}, {held} by holding");
 }
 
-/// Only one of many concurrent attempts to begin a rotation attempt succeeds.
+/// Only one of many concurrent inserts of a rotation attempt succeeds.
 pub async fn one_of_many_begins_an_attempt(store: Arc<dyn Store>, spawn: Spawn) {
     let (_, of) = one(&*store).await;
 
@@ -78,7 +78,8 @@ pub async fn one_of_many_begins_an_attempt(store: Arc<dyn Store>, spawn: Spawn) 
     assert!(read(&*store).await.open_attempt(of.id).await.unwrap().is_some());
 }
 
-/// Only one of many concurrent attempts to reserve a key succeeds, and the others store nothing.
+/// Only one of many concurrent attempts to reserve a secret key succeeds, and the others store
+/// nothing.
 pub async fn one_of_many_reserves_a_key(store: Arc<dyn Store>, spawn: Spawn) {
     let (world, _) = one(&*store).await;
 
@@ -98,7 +99,7 @@ pub async fn one_of_many_reserves_a_key(store: Arc<dyn Store>, spawn: Spawn) {
     assert_eq!(read(&*store).await.rotations(world.staging.id).await.unwrap().len(), 2);
 }
 
-/// Work on a rotation and the deletion of its team wait for each other without a deadlock.
+/// Locking a rotation and deleting its team concurrently do not deadlock.
 pub async fn a_team_is_deleted_beside_work_in_it(store: Arc<dyn Store>, spawn: Spawn) {
     let (world, of) = one(&*store).await;
 
@@ -121,7 +122,7 @@ pub async fn a_team_is_deleted_beside_work_in_it(store: Arc<dyn Store>, spawn: S
     assert_eq!(read(&*store).await.rotation(of.id).await.unwrap(), None);
 }
 
-/// Creates a world with a rotation.
+/// Creates a test world with one rotation.
 async fn one(store: &dyn Store) -> (World, RotationRecord) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");

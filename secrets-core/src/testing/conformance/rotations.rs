@@ -28,7 +28,7 @@ pub async fn a_rotation_is_kept_with_all_it_has(store: &dyn Store) {
     assert_eq!(seen.rotations(at_staging).await.unwrap(), [bare, full]);
 }
 
-/// Every integration, method, level, status and slot is stored.
+/// Every integration, connection method, permission level, status and slot is stored.
 pub async fn every_kind_of_rotation_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let kept = |number: usize| RotationRecord {
@@ -70,7 +70,7 @@ pub async fn an_unknown_rotation_is_not_found(store: &dyn Store) {
     assert_eq!(seen.rotation_by_name(world.staging.id, &other_case).await.unwrap(), None);
 }
 
-/// Rotations are listed by name, whatever the collation of the database.
+/// Rotations are listed by name, in byte order, whatever the collation of the database.
 pub async fn rotations_come_by_name(store: &dyn Store) {
     let world = World::build(store).await;
     let names = ["B", "a", "A", "a_b", "a-b", "0"];
@@ -85,7 +85,7 @@ pub async fn rotations_come_by_name(store: &dyn Store) {
     assert_eq!(found, ["0", "A", "B", "a", "a-b", "a_b"]);
 }
 
-/// All rotations can be iterated by ID, including those of deleted projects.
+/// `next_rotation` iterates over all rotations by ID, including those of deleted projects.
 pub async fn rotations_are_gone_through_by_their_ids(store: &dyn Store) {
     let world = World::build(store).await;
     let [second, first] = [("a", 20), ("b", 10)].map(|(name, age)| RotationRecord {
@@ -110,7 +110,7 @@ pub async fn rotations_are_gone_through_by_their_ids(store: &dyn Store) {
     }
 }
 
-/// Names of rotations are unique within an environment; a refused insert reserves no key.
+/// Rotation names are unique within an environment. A refused insert reserves no secret key.
 pub async fn a_rotation_name_is_unique_in_its_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, again) = (rotation(&world.staging, "orders"), rotation(&world.staging, "orders"));
@@ -130,7 +130,8 @@ pub async fn a_rotation_name_is_unique_in_its_environment(store: &dyn Store) {
     assert_eq!(managed, keys(&["KEY"]));
 }
 
-/// A key of an environment is managed by one rotation only; a refused insert stores nothing.
+/// A secret key of an environment is reserved by one rotation only. A refused insert stores
+/// nothing.
 pub async fn a_key_is_written_by_one_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, second) = (rotation(&world.staging, "a"), rotation(&world.staging, "b"));
@@ -148,8 +149,8 @@ pub async fn a_key_is_written_by_one_rotation(store: &dyn Store) {
     assert_eq!(seen.rotations(world.staging.id).await.unwrap(), [first, second]);
 }
 
-/// `managed_keys` returns the given keys that a rotation of the environment writes, each once and
-/// in order.
+/// `managed_keys` returns the given secret keys that a rotation of the environment has reserved,
+/// each once and in order.
 pub async fn managed_keys_are_told(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -168,8 +169,7 @@ pub async fn managed_keys_are_told(store: &dyn Store) {
     assert_eq!(seen.managed_keys(world.development.id, &many).await.unwrap(), []);
 }
 
-/// An update replaces all fields that may change, but not environment, name, integration, keys or
-/// creator.
+/// An update replaces all fields except environment, name, integration, secret keys and creator.
 pub async fn an_update_replaces_what_may_change_of_a_rotation(store: &dyn Store) {
     let world = World::build(store).await;
     let (before, other) = (rotation(&world.staging, "orders"), rotation(&world.staging, "other"));
@@ -198,7 +198,7 @@ pub async fn an_update_replaces_what_may_change_of_a_rotation(store: &dyn Store)
     assert_eq!(seen.rotations(world.staging.id).await.unwrap(), [before, other]);
 }
 
-/// A deleted rotation can be neither locked, changed nor deleted.
+/// Locking, updating or deleting a deleted rotation fails with `Stale`.
 pub async fn a_rotation_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = rotation(&world.staging, "orders");
@@ -211,7 +211,7 @@ pub async fn a_rotation_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_rotation(gone.id).await, Subject::Rotation);
 }
 
-/// A rotation cannot be created without its environment.
+/// Inserting a rotation fails if its environment does not exist.
 pub async fn a_rotation_needs_an_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let nowhere = environment(&world.project, "nowhere");
@@ -277,8 +277,7 @@ pub async fn the_place_of_a_rotation_is_told(store: &dyn Store) {
     assert_eq!((found.project, found.environment), (world.project, world.staging));
 }
 
-/// Rotations of a deleted project are kept, with location and key, and their location is marked as
-/// deleted.
+/// Rotations of a deleted project are kept, and so is their location, which is marked as deleted.
 pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let held = rotation(&world.staging, "orders");
@@ -294,7 +293,8 @@ pub async fn a_deleted_project_keeps_its_rotations(store: &dyn Store) {
     assert_eq!((found.project, found.key), (world.project, world.key));
 }
 
-/// Disabling the rotations of a project leaves only those with an open attempt due.
+/// `disable_rotations` disables the rotations of a project. Only rotations with an open attempt
+/// remain due.
 pub async fn a_project_disables_its_rotations(store: &dyn Store) {
     let world = World::build(store).await;
     let due = |name: &str| RotationRecord {

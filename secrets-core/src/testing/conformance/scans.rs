@@ -87,7 +87,7 @@ pub async fn a_scan_id_is_unique(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.findings(first.id).await.unwrap(), []);
 }
 
-/// Scans of teams are listed newest first, optionally of one project, up to the limit.
+/// Scans of teams are listed newest first, up to the limit, and can be limited to one project.
 pub async fn scans_come_newest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let made = |age, team, user| ScanRecord { created_at: at(age), ..scan(team, user) };
@@ -152,7 +152,7 @@ pub async fn what_is_said_of_a_finding_is_kept(store: &dyn Store) {
     assert_eq!(seen.findings(of.id).await.unwrap(), [after, other]);
 }
 
-/// A deleted finding cannot be changed, and a deleted scan cannot be deleted again.
+/// Updating a deleted finding or deleting a deleted scan fails with `Stale`.
 pub async fn a_scan_or_finding_that_is_gone_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let of = scan(&world.team, &world.owner);
@@ -165,7 +165,7 @@ pub async fn a_scan_or_finding_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_scan(of.id).await, Subject::Scan);
 }
 
-/// Deleting a scan deletes its findings, and no others.
+/// Deleting a scan deletes its findings, and no findings of other scans.
 pub async fn a_deleted_scan_is_gone_with_its_findings(store: &dyn Store) {
     let world = World::build(store).await;
     let [gone, kept] = [0, 1].map(|_| scan(&world.team, &world.owner));
@@ -182,8 +182,8 @@ pub async fn a_deleted_scan_is_gone_with_its_findings(store: &dyn Store) {
     assert_eq!(seen.findings(kept.id).await.unwrap(), [held]);
 }
 
-/// The status that a team saves for a fingerprint belongs to that team, is replaced by the next
-/// one, and outlives scans.
+/// The status that a team saves for a fingerprint applies to that team only, is replaced by the
+/// next saved status, and is kept when scans are deleted.
 pub async fn what_a_team_says_of_a_fingerprint_lasts(store: &dyn Store) {
     let world = World::build(store).await;
     let (team, other) = (world.team.id, world.other_team.id);
@@ -205,7 +205,7 @@ pub async fn what_a_team_says_of_a_fingerprint_lasts(store: &dyn Store) {
     assert_eq!(seen.marks(team, &[]).await.unwrap(), []);
 }
 
-/// A saved status that was removed is not found.
+/// A saved status can be removed.
 pub async fn a_mark_can_be_taken_back(store: &dyn Store) {
     let world = World::build(store).await;
     let fingerprint = Fingerprint(random());
@@ -219,7 +219,7 @@ pub async fn a_mark_can_be_taken_back(store: &dyn Store) {
     assert_eq!(seen.marks(world.team.id, &[fingerprint]).await.unwrap(), []);
 }
 
-/// A scan may have a thousand findings and look up as many fingerprints.
+/// A scan may have a thousand findings, and `marks` accepts a thousand fingerprints.
 pub async fn a_thousand_findings_go_at_once(store: &dyn Store) {
     let world = World::build(store).await;
     let of = scan(&world.team, &world.owner);

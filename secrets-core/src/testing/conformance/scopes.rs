@@ -1,5 +1,5 @@
-//! Rules for token scopes and for the relation of users to a project, as seen when an environment
-//! is loaded.
+//! Rules for token scopes and for the relation of users to a project, as returned when an
+//! environment is resolved.
 
 use super::{begin, committed, read};
 use crate::model::{EnvironmentId, EnvironmentPath, Principal, ProjectId, Role};
@@ -9,7 +9,8 @@ use crate::store::{
 };
 use crate::testing::fixtures::{World, at, environment, project, project_key, token, user};
 
-/// Every link of a chain is in a user's scope, and the user's role is returned.
+/// For a user, every link of the inheritance chain is in scope, and the relation contains the
+/// user's role.
 pub async fn people_see_every_link_in_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;
@@ -25,7 +26,7 @@ pub async fn people_see_every_link_in_scope(store: &dyn Store) {
     }
 }
 
-/// A user who is not a member of the team, known or not, has no relation to its projects.
+/// A user who is not a team member, or does not exist, has the relation `None` to its projects.
 pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -36,7 +37,7 @@ pub async fn a_stranger_is_told_as_one(store: &dyn Store) {
     }
 }
 
-/// A token with full scope includes every environment of every project of its team.
+/// A token with full scope has access to every environment of every project of its team.
 pub async fn a_token_for_everything_holds_everything(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;
@@ -52,7 +53,7 @@ pub async fn a_token_for_everything_holds_everything(store: &dyn Store) {
     assert_eq!(seen.projects(principal).await.unwrap(), [world.project]);
 }
 
-/// A token for all projects includes those of its own team, also ones created later.
+/// A token for all projects has access to all projects of its team, also projects created later.
 pub async fn a_token_for_all_projects_holds_later_ones(store: &dyn Store) {
     let world = World::build(store).await;
     let everything = token(&world.team, &world.owner);
@@ -73,7 +74,8 @@ pub async fn a_token_for_all_projects_holds_later_ones(store: &dyn Store) {
     assert_eq!(stands, Relation::None);
 }
 
-/// A token for all environments of its projects includes ones created later.
+/// A token for all environments has access to all environments of its projects, also environments
+/// created later.
 pub async fn a_token_for_all_environments_holds_later_ones(store: &dyn Store) {
     let world = World::build(store).await;
     let of_project = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
@@ -86,7 +88,7 @@ pub async fn a_token_for_all_environments_holds_later_ones(store: &dyn Store) {
     assert_eq!(in_scope(&resolved), [true, true]);
 }
 
-/// A token for some projects has access to those and to no others.
+/// A token for selected projects has access to these projects only.
 pub async fn a_token_stands_to_the_projects_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -104,8 +106,8 @@ pub async fn a_token_stands_to_the_projects_of_its_scope(store: &dyn Store) {
     assert_eq!(seen.projects(principal).await.unwrap(), [other]);
 }
 
-/// Environments of a project outside a token's scope are not included, even if the token has all
-/// environments of its own projects.
+/// A token for all environments of selected projects has no access to environments of other
+/// projects.
 pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
     let world = World::build(store).await;
     let nowhere = TokenRecord { all_projects: false, ..token(&world.team, &world.owner) };
@@ -117,8 +119,8 @@ pub async fn a_project_beyond_the_scope_has_nothing_in_it(store: &dyn Store) {
     assert_eq!(in_scope(&resolved), [false]);
 }
 
-/// A token for some environments gets the links that are in its scope, wherever they are in the
-/// chain.
+/// A token with selected environments has exactly these links of the inheritance chain in scope,
+/// wherever they are in it.
 pub async fn a_token_holds_the_environments_of_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let heir = heir(store, &world).await;
@@ -173,8 +175,8 @@ pub async fn a_deleted_token_stands_nowhere(store: &dyn Store) {
     }
 }
 
-/// A token whose only project is deleted has access to nothing: an empty list never means
-/// everything.
+/// A token whose only project is deleted has access to nothing: an empty list of projects never
+/// means all projects.
 pub async fn a_token_outlives_its_projects_and_holds_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -211,7 +213,8 @@ pub async fn a_token_outlives_its_environments_and_holds_none(store: &dyn Store)
     assert_eq!((resolved.relation, in_scope(&resolved)), (Relation::Token, vec![false]));
 }
 
-/// A deletion removes the deleted resource from scopes, and leaves the rest.
+/// Deleting a project or environment removes it from token scopes and leaves the rest of the
+/// scopes.
 pub async fn a_deletion_leaves_the_rest_of_a_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -234,7 +237,7 @@ pub async fn a_deletion_leaves_the_rest_of_a_scope(store: &dyn Store) {
     assert_eq!(left, scope(&[world.project.id], &[world.production.id]));
 }
 
-/// Adds an environment that inherits from production.
+/// Creates an environment that inherits from production.
 async fn heir(store: &dyn Store, world: &World) -> EnvironmentRecord {
     let heir = EnvironmentRecord {
         inherits_from: Some(world.production.id),

@@ -20,7 +20,7 @@ pub async fn everything_of_a_secret_survives(store: &dyn Store) {
     assert_eq!(found.unwrap(), [full]);
 }
 
-/// Absent optional fields stay absent.
+/// Optional fields that are `None` when a secret is inserted are `None` when it is loaded.
 pub async fn what_a_secret_lacks_stays_absent(store: &dyn Store) {
     let world = World::build(store).await;
     let bare = secret(&world.production, "KEY");
@@ -32,7 +32,7 @@ pub async fn what_a_secret_lacks_stays_absent(store: &dyn Store) {
     assert_eq!(found.unwrap(), [bare]);
 }
 
-/// Sealed records are arbitrary bytes, up to the size that the largest value needs.
+/// An encrypted record may contain any bytes, up to the size that the largest value needs.
 pub async fn any_bytes_survive(store: &dyn Store) {
     let world = World::build(store).await;
     let every = (0..=u8::MAX).collect::<Vec<_>>();
@@ -56,7 +56,7 @@ pub async fn any_bytes_survive(store: &dyn Store) {
     }
 }
 
-/// Keys are unique within an environment.
+/// Secret keys are unique within an environment.
 pub async fn a_key_is_unique_within_its_environment(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -69,7 +69,7 @@ pub async fn a_key_is_unique_within_its_environment(store: &dyn Store) {
     assert_eq!(tx.secrets(world.production.id, from_ref(&first.key)).await.unwrap(), [first]);
 }
 
-/// Two environments may have the same key.
+/// Two environments may have secrets with the same secret key.
 pub async fn two_environments_may_use_the_same_key(store: &dyn Store) {
     let world = World::build(store).await;
     let pair = [secret(&world.staging, "KEY"), secret(&world.production, "KEY")];
@@ -84,7 +84,7 @@ pub async fn two_environments_may_use_the_same_key(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &key).await.unwrap(), [there]);
 }
 
-/// Keys that differ in case are different keys.
+/// Secret keys that differ in case are different.
 pub async fn a_key_is_compared_exactly(store: &dyn Store) {
     let world = World::build(store).await;
     let keys = ["KEY", "Key", "key", "K_Y", "K.Y", "K-Y"].map(|key| secret(&world.production, key));
@@ -98,7 +98,7 @@ pub async fn a_key_is_compared_exactly(store: &dyn Store) {
     }
 }
 
-/// Secrets are returned for the given keys, ordered by key, each once.
+/// `secrets` returns the secrets with the given secret keys, ordered by secret key, each once.
 pub async fn secrets_come_by_key(store: &dyn Store) {
     let world = World::build(store).await;
     let own = ["b", "A_B", "AB", "_A", "a", "A1", "Z"].map(|key| secret(&world.production, key));
@@ -113,7 +113,7 @@ pub async fn secrets_come_by_key(store: &dyn Store) {
     assert_eq!(keys, ["A1", "AB", "A_B", "Z", "_A", "a"]);
 }
 
-/// No keys, or an unknown environment, give no secrets.
+/// `secrets` returns nothing for an empty list of secret keys or an unknown environment.
 pub async fn asking_for_nothing_brings_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let own = secret(&world.production, "KEY");
@@ -128,7 +128,7 @@ pub async fn asking_for_nothing_brings_nothing(store: &dyn Store) {
     assert_eq!(seen.count_secrets(unknown.id).await.unwrap(), 0);
 }
 
-/// Several secrets are inserted all or none: one key that is taken prevents the others.
+/// If one secret key is taken, `insert_secrets` inserts none of the secrets.
 pub async fn a_taken_key_keeps_out_the_whole_insert(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -141,7 +141,7 @@ pub async fn a_taken_key_keeps_out_the_whole_insert(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.count_secrets(world.production.id).await.unwrap(), 1);
 }
 
-/// A key that occurs twice in one insert makes the whole insert fail.
+/// If one call contains a secret key twice, `insert_secrets` inserts none of the secrets.
 pub async fn a_key_given_twice_keeps_out_the_whole_insert(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -178,8 +178,7 @@ pub async fn a_thousand_secrets_go_at_once(store: &dyn Store) {
     assert_eq!(seen.count_secrets(world.production.id).await.unwrap(), 1_000);
 }
 
-/// The count of an environment's own secrets includes hidden ones and changes of the same
-/// transaction.
+/// `count_secrets` includes hidden secrets and changes made in the same transaction.
 pub async fn an_environments_own_secrets_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let plain = secret(&world.production, "PLAIN");
@@ -197,7 +196,8 @@ pub async fn an_environments_own_secrets_are_counted(store: &dyn Store) {
     assert_eq!(tx.count_secrets(world.development.id).await.unwrap(), 0);
 }
 
-/// An update replaces the description, its author and time, and nothing else.
+/// `update_secret_description` changes the description, `updated_by` and `updated_at`, and nothing
+/// else.
 pub async fn a_new_description_changes_nothing_else(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -271,7 +271,7 @@ pub async fn a_secret_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_secret(secret(&world.production, "KEY").id).await, Subject::Secret);
 }
 
-/// The key of a deleted secret can be used again; the new secret has no versions.
+/// The secret key of a deleted secret can be used again; the new secret has no previous versions.
 pub async fn the_key_of_a_deleted_secret_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let (first, second) = (secret(&world.production, "KEY"), secret(&world.production, "KEY"));

@@ -12,7 +12,7 @@ use crate::testing::fixtures::{
     secret, team, token, user,
 };
 
-/// A team is found by its ID with all its fields; an unknown ID finds none.
+/// A team is found by its ID with all its fields; no team is found by an unknown ID.
 pub async fn a_team_is_found_by_id(store: &dyn Store) {
     let alice = user("alice");
     let ours = TeamRecord {
@@ -79,7 +79,7 @@ pub async fn a_membership_tells_role_and_time_of_joining(store: &dyn Store) {
     assert_eq!(found, Some(Membership { team: world.team, role, joined_at: Some(at(60)) }));
 }
 
-/// A user who is not a member gets the team without a role.
+/// The role is `None` for a user who is not a member of the team.
 pub async fn a_stranger_finds_a_team_without_a_role(store: &dyn Store) {
     let world = World::build(store).await;
 
@@ -88,7 +88,7 @@ pub async fn a_stranger_finds_a_team_without_a_role(store: &dyn Store) {
     assert_eq!(found, Some(Membership { team: world.team, role: None, joined_at: None }));
 }
 
-/// A team that does not exist has no memberships.
+/// `membership` returns `None` for a team that does not exist.
 pub async fn an_unknown_team_has_no_membership(store: &dyn Store) {
     let world = World::build(store).await;
     let unknown = team(&world.owner, "unknown");
@@ -98,7 +98,7 @@ pub async fn an_unknown_team_has_no_membership(store: &dyn Store) {
     assert_eq!(found, None);
 }
 
-/// A user's teams are listed oldest first, without others.
+/// A user's teams are listed oldest first, without teams of other users.
 pub async fn memberships_come_oldest_first(store: &dyn Store) {
     let world = World::build(store).await;
     let [third, first, second] = [(30, "a"), (10, "b"), (20, "c")]
@@ -158,7 +158,7 @@ pub async fn members_come_by_team_in_the_order_they_joined(store: &dyn Store) {
     assert_eq!(found, expected);
 }
 
-/// Only members of the given teams are listed.
+/// `members` returns only members of the given teams; for an empty list, none.
 pub async fn members_of_no_team_are_none(store: &dyn Store) {
     let world = World::build(store).await;
     let mut seen = read(store).await;
@@ -189,7 +189,7 @@ pub async fn a_member_is_shown_as_the_person_is_now(store: &dyn Store) {
     assert_eq!(found, [member(&world.other_team, &renamed, Role::Owner)]);
 }
 
-/// A user is a member of a team only once, even with a different role.
+/// A user cannot be inserted twice as a member of a team, even with a different role.
 pub async fn a_person_is_in_a_team_once(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -214,7 +214,8 @@ pub async fn a_person_has_a_role_in_each_team(store: &dyn Store) {
     assert_eq!((here.role, there.role), (Some(Role::Owner), Some(Role::Member)));
 }
 
-/// A team can be locked, more than once in a transaction; an unknown one is stale.
+/// A team can be locked several times in one transaction; locking an unknown team fails with
+/// `Stale`.
 pub async fn a_team_that_exists_can_be_held(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -227,7 +228,7 @@ pub async fn a_team_that_exists_can_be_held(store: &dyn Store) {
     assert_eq!(tx.team(world.team.id).await.unwrap(), Some(world.team));
 }
 
-/// A role change affects one member and nothing else.
+/// A role change affects one member of one team only.
 pub async fn a_member_can_be_given_another_role(store: &dyn Store) {
     let world = World::build(store).await;
     let place = member(&world.team, &world.member, Role::Member);
@@ -243,7 +244,7 @@ pub async fn a_member_can_be_given_another_role(store: &dyn Store) {
     assert_eq!(found, [member(&world.team, &world.owner, Role::Owner), admin]);
 }
 
-/// A removed member is no longer in that team, but stays in others; a second removal is stale.
+/// A removed member stays a member of other teams; a second removal fails with `Stale`.
 pub async fn a_member_can_be_taken_out(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -260,8 +261,8 @@ pub async fn a_member_can_be_taken_out(store: &dyn Store) {
     assert_eq!(teams.iter().map(|of| of.team.id).collect::<Vec<_>>(), [world.other_team.id]);
 }
 
-/// Deleting a team deletes everything in it and nothing of others; the slugs of its projects stay
-/// taken.
+/// Deleting a team deletes everything in it and nothing of other teams; the slugs of its projects
+/// stay taken.
 pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     let world = World::build(store).await;
     let secret = secret(&world.staging, "KEY");
@@ -302,7 +303,7 @@ pub async fn a_deleted_team_is_empty_and_its_slug_is_free(store: &dyn Store) {
     tx.commit().await.unwrap();
 }
 
-/// Deleting a team also deletes its deleted projects and the previous MACs of its tokens.
+/// Deleting a team also deletes its already deleted projects and the previous MACs of its tokens.
 pub async fn a_deleted_team_takes_deleted_projects_and_old_hashes_along(store: &dyn Store) {
     let world = World::build(store).await;
     let previous = PreviousToken { mac: TokenMac([7; 32]), until: at(99) };
@@ -326,7 +327,7 @@ pub async fn a_deleted_team_takes_deleted_projects_and_old_hashes_along(store: &
     assert_eq!(purged, PurgeProgress::Nothing);
 }
 
-/// A plan change affects only the plan; a deleted team is stale.
+/// `set_plan` changes only the plan and the update time; for a deleted team it fails with `Stale`.
 pub async fn a_team_is_put_on_another_plan(store: &dyn Store) {
     let world = World::build(store).await;
     let plan = "custom".parse().unwrap();
@@ -342,8 +343,8 @@ pub async fn a_team_is_put_on_another_plan(store: &dyn Store) {
     assert_eq!(seen.team(world.other_team.id).await.unwrap(), Some(world.other_team));
 }
 
-/// Usage of a team is counted, in total and for the largest environment or project; deleted
-/// resources are excluded.
+/// `team_usage` counts resources in total and in the largest project or environment, without
+/// deleted resources.
 pub async fn what_a_team_has_is_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let (other, gone) = (project(&world.team, "other"), project(&world.team, "gone"));

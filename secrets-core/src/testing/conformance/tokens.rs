@@ -35,7 +35,7 @@ pub async fn a_token_is_found_by_hash_and_by_id(store: &dyn Store) {
     assert_eq!(seen.token(bare.id).await.unwrap(), Some(bare));
 }
 
-/// A token with an unknown MAC or ID is not found, nor is one that almost matches.
+/// No token is found by an unknown MAC or ID, even if it is almost the same.
 pub async fn an_unknown_token_is_not_found(store: &dyn Store) {
     let world = World::build(store).await;
     let known = token(&world.team, &world.owner);
@@ -63,7 +63,7 @@ pub async fn an_expired_token_is_found(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.token_by_mac(&expired.mac).await.unwrap(), Some(expired));
 }
 
-/// Read, write, all projects and all environments are four independent flags.
+/// Each combination of the flags read, write, all projects and all environments is stored.
 pub async fn what_a_token_may_is_kept_bit_by_bit(store: &dyn Store) {
     let world = World::build(store).await;
     let tokens = [0, 1, 2, 4, 8, 15].map(|bits| TokenRecord {
@@ -115,7 +115,8 @@ pub async fn a_token_name_is_not_unique(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.count_tokens(world.team.id).await.unwrap(), 2);
 }
 
-/// A scope is stored as given; a token without one, or an unknown token, has an empty scope.
+/// A scope is stored as given. A token without a stored scope, or an unknown token, has an empty
+/// scope.
 pub async fn a_scope_is_kept_with_its_token(store: &dyn Store) {
     let world = World::build(store).await;
     let other = project(&world.team, "other");
@@ -143,7 +144,7 @@ pub async fn a_scope_is_kept_with_its_token(store: &dyn Store) {
     assert_eq!(seen.token_scope(unknown).await.unwrap(), TokenScope::default());
 }
 
-/// Tokens of teams are listed oldest first, each with its own scope, without others.
+/// Tokens of teams are listed oldest first, each with its own scope, without tokens of other teams.
 pub async fn tokens_come_oldest_first_with_their_scopes(store: &dyn Store) {
     let world = World::build(store).await;
     let third_team = team(&world.owner, "third");
@@ -185,7 +186,7 @@ pub async fn no_team_has_no_tokens(store: &dyn Store) {
     assert_eq!(seen.count_tokens(unknown).await.unwrap(), 0);
 }
 
-/// Counting a team's tokens includes changes of the same transaction.
+/// `count_tokens` includes changes made in the same transaction.
 pub async fn the_tokens_of_a_team_are_counted(store: &dyn Store) {
     let world = World::build(store).await;
     let [first, second] = [0, 1].map(|_| token(&world.team, &world.owner));
@@ -202,7 +203,7 @@ pub async fn the_tokens_of_a_team_are_counted(store: &dyn Store) {
     assert_eq!(tx.count_tokens(world.other_team.id).await.unwrap(), 0);
 }
 
-/// Deleting a token deletes its scope, and no other token.
+/// Deleting a token deletes its scope, and no other token or scope.
 pub async fn a_deleted_token_is_gone_with_its_scope(store: &dyn Store) {
     let world = World::build(store).await;
     let [gone, kept] = [0, 1].map(|_| token(&world.team, &world.owner));
@@ -250,7 +251,7 @@ pub async fn a_token_that_is_gone_is_stale(store: &dyn Store) {
     assert_stale(tx.delete_token(token(&world.team, &world.owner).id).await, Subject::Token);
 }
 
-/// Duplicates in a scope are stored once.
+/// An ID that occurs twice in a scope is stored once.
 pub async fn a_scope_holds_everything_once(store: &dyn Store) {
     let world = World::build(store).await;
     let twice = token(&world.team, &world.owner);
@@ -264,7 +265,7 @@ pub async fn a_scope_holds_everything_once(store: &dyn Store) {
     assert_eq!(found, TokenScope { projects: vec![project], environments: vec![staging] });
 }
 
-/// A scope may have many members.
+/// A scope may contain many projects and environments.
 pub async fn a_scope_of_many_things_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let many = token(&world.team, &world.owner);
@@ -286,7 +287,7 @@ pub async fn a_scope_of_many_things_survives(store: &dyn Store) {
     assert_eq!(read(store).await.tokens(&[world.team.id]).await.unwrap().len(), 1);
 }
 
-/// Sorts the members of a scope.
+/// Sorts the IDs in a scope.
 fn ordered(mut scope: TokenScope) -> TokenScope {
     scope.projects.sort();
     scope.environments.sort();
@@ -337,7 +338,8 @@ pub async fn a_rotation_without_grace_leaves_one_hash(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&mac).await.unwrap().unwrap().previous, None);
 }
 
-/// A second rotation keeps the MAC of the first as the previous one, and drops the oldest.
+/// After a second rotation, the previous MAC is the MAC from the first rotation; the original MAC
+/// is deleted.
 pub async fn a_rotation_replaces_what_is_kept_at_that_moment(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -355,7 +357,7 @@ pub async fn a_rotation_replaces_what_is_kept_at_that_moment(store: &dyn Store) 
     assert_eq!(found.previous, Some(PreviousToken { mac: second, until: at(99) }));
 }
 
-/// A deleted token is found by neither MAC, and cannot be rotated.
+/// A deleted token is found by neither its current nor its previous MAC, and cannot be rotated.
 pub async fn a_previous_hash_goes_with_its_token(store: &dyn Store) {
     let world = World::build(store).await;
     let old = token(&world.team, &world.owner);
@@ -372,7 +374,8 @@ pub async fn a_previous_hash_goes_with_its_token(store: &dyn Store) {
     assert_eq!(seen.token_by_mac(&mac).await.unwrap(), None);
 }
 
-/// A use is recorded unless one was recorded less than a minute before, or the token is deleted.
+/// `record_token_use` does nothing if a use was recorded less than a minute before, or the token is
+/// deleted.
 pub async fn a_use_is_kept_unless_one_stands(store: &dyn Store) {
     let world = World::build(store).await;
     let used = token(&world.team, &world.owner);

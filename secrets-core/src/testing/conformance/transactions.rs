@@ -109,7 +109,7 @@ pub async fn a_commit_makes_everything_seen(store: &dyn Store) {
     );
 }
 
-/// A reader opened before a commit sees its changes.
+/// A reader that was opened before a commit sees the committed changes.
 pub async fn a_reader_sees_what_was_committed_before_each_call(store: &dyn Store) {
     let alice = user("alice");
     let mut seen = read(store).await;
@@ -123,7 +123,7 @@ pub async fn a_reader_sees_what_was_committed_before_each_call(store: &dyn Store
     assert_eq!(seen.user(alice.id).await.unwrap(), Some(alice));
 }
 
-/// A transaction sees the changes of transactions committed before.
+/// A transaction sees the changes of transactions that were committed before it began.
 pub async fn a_transaction_sees_what_was_committed_before_it(store: &dyn Store) {
     let world = World::build(store).await;
     let first = secret(&world.production, "KEY");
@@ -139,7 +139,7 @@ pub async fn a_transaction_sees_what_was_committed_before_it(store: &dyn Store) 
     assert_eq!(tx.secret_versions(first.id, u32::MAX, u32::MAX).await.unwrap().len(), 1);
 }
 
-/// A transaction without changes can be committed, also one that only read.
+/// A transaction that wrote nothing can be committed, also after reading.
 pub async fn a_transaction_may_do_nothing(store: &dyn Store) {
     begin(store).await.commit().await.unwrap();
     let mut tx = begin(store).await;
@@ -150,7 +150,7 @@ pub async fn a_transaction_may_do_nothing(store: &dyn Store) {
     drop(begin(store).await);
 }
 
-/// A dropped transaction lets the next one begin, however often that happens.
+/// After a transaction is dropped, the next transaction can begin, however often this happens.
 pub async fn a_dropped_transaction_lets_the_next_begin(store: &dyn Store) {
     let world = World::build(store).await;
 
@@ -163,7 +163,7 @@ pub async fn a_dropped_transaction_lets_the_next_begin(store: &dyn Store) {
     assert_eq!(tx.touch_environment(world.production.id).await.unwrap(), 1);
 }
 
-/// A cancelled wait for a transaction blocks no other one.
+/// Cancelling a call of `begin` that waits does not block other transactions.
 pub async fn a_begin_that_is_given_up_blocks_nobody(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -193,7 +193,7 @@ pub async fn a_call_that_is_given_up_harms_nobody(store: &dyn Store) {
     assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 0);
 }
 
-/// A duplicate error leaves the transaction usable, in every table.
+/// After a `Duplicate` error the transaction stays usable, in every table.
 pub async fn a_duplicate_leaves_the_transaction_usable(store: &dyn Store) {
     let world = World::build(store).await;
     let (own, hash) = (secret(&world.staging, "KEY"), token(&world.team, &world.owner));
@@ -223,7 +223,7 @@ pub async fn a_duplicate_leaves_the_transaction_usable(store: &dyn Store) {
     assert_eq!(seen.count_tokens(world.team.id).await.unwrap(), 1);
 }
 
-/// A stale error leaves the transaction usable, in every table.
+/// After a `Stale` error the transaction stays usable, in every table.
 pub async fn a_stale_record_leaves_the_transaction_usable(store: &dyn Store) {
     let world = World::build(store).await;
     let unknown = project(&world.team, "unknown");

@@ -5,7 +5,7 @@ use crate::model::Subject;
 use crate::store::{Store, UserRecord};
 use crate::testing::fixtures::{World, at, user};
 
-/// A user is found by ID; an unknown ID finds none.
+/// A user is found by ID; no user is found by an unknown ID.
 pub async fn a_person_is_found_by_id(store: &dyn Store) {
     let (alice, nobody) = (user("alice"), user("nobody"));
     let mut tx = begin(store).await;
@@ -17,7 +17,7 @@ pub async fn a_person_is_found_by_id(store: &dyn Store) {
     assert_eq!(seen.user(nobody.id).await.unwrap(), None);
 }
 
-/// A user is found by issuer and subject together, not by one of them.
+/// A user is found only by the combination of issuer and subject.
 pub async fn a_person_is_found_by_issuer_and_subject(store: &dyn Store) {
     let alice = user("alice");
     let mut tx = begin(store).await;
@@ -31,7 +31,7 @@ pub async fn a_person_is_found_by_issuer_and_subject(store: &dyn Store) {
     assert_eq!(seen.user_by_subject(&alice.issuer, "alice").await.unwrap(), Some(alice));
 }
 
-/// A subject is unique per issuer.
+/// Two users of one issuer cannot have the same subject.
 pub async fn an_issuers_subject_is_unique(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_user(&user("alice")).await.unwrap();
@@ -71,7 +71,7 @@ pub async fn a_subject_is_compared_exactly(store: &dyn Store) {
     }
 }
 
-/// Two users may have the same e-mail address, if two issuers assert it.
+/// Two users may have the same e-mail address, because two issuers may report the same address.
 pub async fn an_email_address_is_not_unique(store: &dyn Store) {
     let alice = user("alice");
     let namesake = UserRecord { email: alice.email.clone(), ..user("namesake") };
@@ -94,7 +94,7 @@ pub async fn everything_told_of_a_person_survives(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.user(told.id).await.unwrap(), Some(told));
 }
 
-/// Missing profile fields are absent, not empty.
+/// Profile fields that the issuer does not report are `None`, not empty.
 pub async fn what_was_not_told_of_a_person_stays_absent(store: &dyn Store) {
     let untold = UserRecord { email_verified: false, ..user("alice") };
     let empty = UserRecord { first_name: Some(String::new()), ..user("bob") };
@@ -187,8 +187,8 @@ fn told() -> UserRecord {
     }
 }
 
-/// Erasing a user removes all personal data but keeps the row and references to it; issuer and
-/// subject can be used by a new user.
+/// Erasing a user removes all personal data but keeps the row and references to it. A new user can
+/// then have the same issuer and subject.
 pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -210,7 +210,7 @@ pub async fn a_forgotten_person_leaves_a_row_without_a_trace(store: &dyn Store) 
     tx.commit().await.unwrap();
 }
 
-/// A user record that was read before the user was erased cannot be written back.
+/// `update_user` does not write a user record back that was read before the user was erased.
 pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
@@ -222,7 +222,8 @@ pub async fn a_forgotten_person_is_not_refreshed(store: &dyn Store) {
     assert_eq!(left.email, "");
 }
 
-/// A user's row can be locked, more than once in a transaction; an erased user's row cannot.
+/// A user's row can be locked several times in one transaction; an erased user's row cannot be
+/// locked.
 pub async fn whoever_is_forgotten_cannot_be_held(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;

@@ -32,7 +32,7 @@ pub async fn the_next_version_takes_the_place(store: &dyn Store) {
     assert_eq!(found.unwrap(), [second]);
 }
 
-/// The previous version is stored exactly as it was, with the time of its replacement.
+/// The old version of a replaced secret is stored unchanged, with the time of the replacement.
 pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     let world = World::build(store).await;
     let first = SecretRecord {
@@ -56,7 +56,7 @@ pub async fn the_replaced_version_is_kept_as_it_was(store: &dyn Store) {
     assert_eq!(found, [replaced(&second, &third), replaced(&first, &second)]);
 }
 
-/// A secret that was never replaced has no previous versions, nor has an unknown secret.
+/// A secret that was never replaced has no previous versions, and neither does an unknown secret.
 pub async fn a_first_version_has_replaced_nothing(store: &dyn Store) {
     let world = World::build(store).await;
     let only = secret(&world.production, "KEY");
@@ -92,7 +92,7 @@ pub async fn versions_come_newest_first(store: &dyn Store) {
     assert_eq!(numbers, (1..=12).rev().collect::<Vec<_>>());
 }
 
-/// Versions can be listed from any number on, up to the limit.
+/// Previous versions below a given number are listed, up to the limit.
 pub async fn versions_come_in_pages(store: &dyn Store) {
     let world = World::build(store).await;
     let mut newest = secret(&world.production, "KEY");
@@ -118,7 +118,7 @@ pub async fn versions_come_in_pages(store: &dyn Store) {
     }
 }
 
-/// Versions of two secrets are kept apart.
+/// The previous versions of a secret do not include versions of another secret.
 pub async fn each_secret_has_versions_of_its_own(store: &dyn Store) {
     let world = World::build(store).await;
     let (one, two) = (secret(&world.production, "ONE"), secret(&world.production, "TWO"));
@@ -141,7 +141,8 @@ pub async fn each_secret_has_versions_of_its_own(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, &[one.key]).await.unwrap(), [next_one]);
 }
 
-/// Only the version directly after the current one can replace it.
+/// `replace_secret` fails with `Stale` unless the new version number is one higher than the stored
+/// one.
 pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let second = SecretRecord { version: 2, ..secret(&world.production, "KEY") };
@@ -158,7 +159,7 @@ pub async fn a_version_out_of_turn_is_stale(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, from_ref(&second.key)).await.unwrap(), [second]);
 }
 
-/// A deleted secret cannot be replaced, and does not come back.
+/// Replacing a deleted secret fails with `Stale` and does not create it again.
 pub async fn a_secret_that_is_gone_cannot_be_replaced(store: &dyn Store) {
     let world = World::build(store).await;
     let gone = secret(&world.production, "KEY");
@@ -197,7 +198,7 @@ pub async fn every_change_survives(store: &dyn Store) {
     );
 }
 
-/// The highest possible version number works like any other.
+/// The highest possible version number is stored.
 pub async fn the_highest_version_number_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let last_but_one = SecretRecord { version: u32::MAX - 1, ..secret(&world.production, "KEY") };
@@ -213,7 +214,7 @@ pub async fn the_highest_version_number_survives(store: &dyn Store) {
     assert_eq!(seen.secrets(world.production.id, from_ref(&last.key)).await.unwrap(), [last]);
 }
 
-/// A large value is stored completely when it is replaced.
+/// A large value is stored completely as a previous version.
 pub async fn a_large_replaced_value_survives(store: &dyn Store) {
     let world = World::build(store).await;
     let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(70_000).collect();
@@ -229,7 +230,7 @@ pub async fn a_large_replaced_value_survives(store: &dyn Store) {
     assert_eq!(versions, [replaced(&large, &next)]);
 }
 
-/// Expected record of a version that was replaced by another.
+/// Returns the expected previous version after `new` replaced `old`.
 fn replaced(old: &SecretRecord, new: &SecretRecord) -> SecretVersion {
     SecretVersion {
         secret: old.id,

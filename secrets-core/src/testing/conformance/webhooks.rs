@@ -71,7 +71,7 @@ pub async fn a_rotation_that_is_gone_gets_no_webhook(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.webhooks(of.id).await.unwrap(), []);
 }
 
-/// An update changes whether a webhook is enabled and since when it fails, and nothing else.
+/// `update_webhook` changes `enabled` and `failing_since`, and nothing else.
 pub async fn an_update_says_whether_a_webhook_is_told(store: &dyn Store) {
     let (world, of, mut tx) = one(store).await;
     let (before, other) = (webhook(&of), WebhookRecord { created_at: at(1), ..webhook(&of) });
@@ -94,7 +94,7 @@ pub async fn an_update_says_whether_a_webhook_is_told(store: &dyn Store) {
     assert_eq!(seen.webhooks(of.id).await.unwrap(), [before, other]);
 }
 
-/// Deleting a webhook deletes its deliveries, and no other webhook.
+/// Deleting a webhook deletes its deliveries, and no other webhook or delivery.
 pub async fn a_deleted_webhook_is_gone_with_its_deliveries(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let [gone, kept] = [0, 1].map(|_| webhook(&of));
@@ -146,7 +146,7 @@ pub async fn a_webhook_delivery_is_kept_with_all_it_has(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [full, test]);
 }
 
-/// A delivery cannot be added to a missing webhook.
+/// Inserting a delivery fails if its webhook does not exist.
 pub async fn a_delivery_needs_a_webhook(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
 
@@ -201,7 +201,7 @@ pub async fn an_update_says_how_a_delivery_is_doing(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [after]);
 }
 
-/// Old deliveries are removed, oldest first, a limited number at a time; pending ones stay.
+/// Pruning deletes old deliveries, oldest first, up to the limit; pending deliveries stay.
 pub async fn old_webhook_deliveries_are_pruned(store: &dyn Store) {
     let (_, of, mut tx) = one(store).await;
     let to = webhook(&of);
@@ -223,7 +223,7 @@ pub async fn old_webhook_deliveries_are_pruned(store: &dyn Store) {
     assert_eq!(seen.webhook_deliveries(to.id, 9).await.unwrap(), [young, waits]);
 }
 
-/// Creates a world with a rotation, and returns them with the open transaction.
+/// Begins a transaction, creates a test world with a rotation in it, and returns all three.
 async fn one(store: &dyn Store) -> (World, RotationRecord, Box<dyn Tx>) {
     let world = World::build(store).await;
     let of = rotation(&world.staging, "orders");

@@ -192,8 +192,8 @@ fn select() -> QueryBuilder<Db> {
     QueryBuilder::new(["SELECT ", COLUMNS, " FROM audit_log WHERE "].concat())
 }
 
-/// Returns the chain's key in the table. The nil UUID means no team, because a key column cannot be
-/// NULL.
+/// Returns the ID that identifies an audit chain in the table. The nil UUID means no team, because
+/// a primary key column cannot be NULL.
 fn chain(team: Option<TeamId>) -> Uuid {
     team.map_or(Uuid::nil(), TeamId::uuid)
 }

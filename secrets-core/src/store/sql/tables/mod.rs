@@ -132,7 +132,7 @@ mod tokens;
 mod users;
 mod webhooks;
 
-/// Maximum number of rows or keys per statement: SQLite allows 32,766 parameters.
+/// Maximum number of rows or values per statement: SQLite allows 32,766 parameters.
 const BATCH: usize = 1_000;
 
 type Connection = <Db as Database>::Connection;
@@ -188,7 +188,7 @@ impl Tx for Session<Transaction> {
 }
 
 impl<C: Connected> Session<C> {
-    /// Runs a statement and decodes the first row with `read`.
+    /// Runs a statement and decodes the first row of its result with `read`.
     async fn one<T>(
         &mut self,
         table: &'static str,
@@ -199,7 +199,7 @@ impl<C: Connected> Session<C> {
         row.map(|row| read(&Row { table, row: &row })).transpose()
     }
 
-    /// Runs a statement and decodes every row with `read` as it arrives.
+    /// Runs a statement and decodes every row of its result with `read` as it arrives.
     async fn all<T>(
         &mut self,
         table: &'static str,
@@ -318,7 +318,7 @@ fn push_ids(statement: &mut QueryBuilder<Db>, ids: impl Iterator<Item = Uuid>) {
     statement.push(")");
 }
 
-/// Returns the user ID or the token ID of a principal. The other is NULL, which equals nothing.
+/// Returns the user ID and the token ID of a principal. One of the two is NULL, which equals no ID.
 fn user_or_token(principal: Principal) -> (Option<Uuid>, Option<Uuid>) {
     match principal {
         Principal::User(user) => (Some(user.uuid()), None),

@@ -215,7 +215,7 @@ impl ProjectWrites for Session<Transaction> {
     }
 }
 
-/// Deletes rows that can be numerous: at most $2 of each kind, of project $1.
+/// Deletes the rows of project $1 that can be numerous: at most $2 of each kind.
 const PURGE_BATCHES: [&str; 2] = [
     "DELETE FROM secret_versions WHERE (secret_id, version) IN
          (SELECT v.secret_id, v.version FROM secret_versions v
@@ -231,8 +231,8 @@ const PURGE_SCANS: &str = "DELETE FROM scans WHERE project_id = $1";
 
 const PURGE_ENVIRONMENTS: &str = "DELETE FROM environments WHERE project_id = $1";
 
-/// Deletes the keys of a purged project. Runs last, because a project is listed for purging as long
-/// as it has a key.
+/// Deletes the encryption keys of a purged project. Runs last, because a project is listed for
+/// purging as long as it has an encryption key.
 const PURGE_KEYS: &str = "DELETE FROM project_keys WHERE project_id = $1";
 
 fn record(row: &Row<'_>) -> StoreResult<ProjectRecord> {

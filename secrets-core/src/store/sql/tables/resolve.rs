@@ -1,9 +1,10 @@
-//! Resolving an environment for a principal, in one statement for any chain length.
+//! Resolving an environment for a principal, in one statement for any length of the inheritance
+//! chain.
 //!
-//! The statement returns three kinds of rows: the project, the links of the inherited chain, and
-//! their secrets. All rows have the columns of all three, and those of the other two are NULL: with
-//! 1,000 secrets PostgreSQL took twice as long when each row also repeated the project and the
-//! environment.
+//! The statement returns three kinds of rows: the project, the links of the inheritance chain, and
+//! their secrets. All rows have the columns of all three kinds; the columns of the other two kinds
+//! are NULL: with 1,000 secrets PostgreSQL took twice as long when each row also repeated the
+//! project and the environment.
 
 use futures_util::TryStreamExt;
 
@@ -23,10 +24,9 @@ const _: () =
     assert!(ResolvedEnvironment::MAX_LINKS == 17, "the statement counts depths from 0 to 16");
 
 /// Statement that resolves an environment. $5 is the environment ID, or $6 and $7 are its name,
-/// case-folded and exact. The chain is cut at [`ResolvedEnvironment::MAX_LINKS`] links, so that a
-/// cycle terminates.
-/// `CROSS JOIN` keeps SQLite to this join order. A `COUNT` checks whether an environment is in
-/// scope, because PostgreSQL would turn `EXISTS` into a scan.
+/// case-folded and exact. The inheritance chain is cut at [`ResolvedEnvironment::MAX_LINKS`] links,
+/// so that a cycle terminates. `CROSS JOIN` keeps SQLite to this join order. A `COUNT` checks
+/// whether an environment is in scope, because PostgreSQL would turn `EXISTS` into a scan.
 macro_rules! resolve {
     ($secrets:expr) => {
         concat!(
@@ -86,7 +86,7 @@ macro_rules! resolve {
     };
 }
 
-/// The secrets of the chain. Each database has its own way to join them efficiently.
+/// The secrets of the inheritance chain. Each database has its own efficient join for them.
 macro_rules! secrets {
     ($condition:literal) => {
         concat!(

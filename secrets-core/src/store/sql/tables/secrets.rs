@@ -178,7 +178,7 @@ pub(super) fn record(row: &Row<'_>) -> StoreResult<SecretRecord> {
     })
 }
 
-/// Sorts by key. Not in SQL, because the database's sort order depends on its locale.
+/// Sorts by secret key. Not in SQL, because the database's sort order depends on its locale.
 pub(super) fn sort(secrets: &mut [SecretRecord]) {
     secrets.sort_unstable_by(|a, b| a.key.cmp(&b.key));
 }
