@@ -1,4 +1,4 @@
-//! Claiming rotations with work, so that only one worker at a time works on each.
+//! Claiming rotations that have work to do, so that only one worker at a time works on a rotation.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -58,8 +58,8 @@ impl Worker for RotationWorker {
     }
 }
 
-/// A claimed rotation with work. No other node works on it while the lease lasts. [`work`]
-/// does the work.
+/// A claimed rotation, to be passed to [`work`]. No other node works on the rotation while the
+/// lease lasts.
 #[derive(Debug)]
 pub struct Claim {
     lease: Lease,
@@ -91,7 +91,7 @@ pub async fn end_rotation_leases(engine: &Engine) -> StoreResult<()> {
     tx.commit().await
 }
 
-/// Claims a rotation, if no other worker has it and a permit is available.
+/// Claims a rotation, if no other worker has claimed it and a permit is available.
 pub(in crate::rotations) async fn claim_rotation(
     engine: &Engine,
     rotation: RotationId,
