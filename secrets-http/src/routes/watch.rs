@@ -1,5 +1,5 @@
 //! `/api/v1/projects/{projectId}/environments/{environmentId}/watch`: server-sent events
-//! (`text/event-stream`) that announce changes to an environment, without keys or values.
+//! (`text/event-stream`) that announce changes to an environment, without secret keys or values.
 
 use std::convert::Infallible;
 use std::sync::Arc;

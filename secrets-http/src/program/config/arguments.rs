@@ -33,7 +33,7 @@ pub(super) struct Given {
     pub(super) email: String,
 }
 
-/// Result of parsing: a command that needs settings, or one that is already complete.
+/// Result of parsing: a command that needs settings, or a command that is already complete.
 pub(super) enum Parsed {
     Given(Given),
     Complete(super::Command),
