@@ -29,8 +29,8 @@ impl Work<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Checks the served credential. If the target rejects it, this is stored as an error, and an
-    /// active rotation becomes due immediately, to replace the credential. If the target is
+    /// Checks the served credential. If the target rejects the credential, stores an error, and
+    /// makes an active rotation due immediately, to replace the credential. If the target is
     /// unreachable, nothing changes.
     pub(super) async fn check_served_credential(&mut self, target: &Target) -> WorkResult<()> {
         let Some(login) = self.served_login().await? else { return Ok(()) };

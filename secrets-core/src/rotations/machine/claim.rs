@@ -45,7 +45,7 @@ impl Worker for RotationWorker {
     }
 
     async fn jobs(&self, engine: &Arc<Engine>, _room: usize) -> Result<Vec<Job>> {
-        // Bounded by the permits, of which there are as many as jobs.
+        // The number of permits limits the number of jobs.
         let claims = claim_rotations(engine).await?.into_iter();
         let job = |claim| {
             let engine = Arc::clone(engine);

@@ -11,7 +11,7 @@ pub(super) const MAX_SCHEDULED: usize = 4;
 /// Maximum number of concurrent manual rotations.
 const MAX_AWAITED: usize = 8;
 
-/// Origin of a request for work.
+/// Origin of a request for a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PermitKind {
     /// The schedule.
