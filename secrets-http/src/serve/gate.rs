@@ -42,7 +42,7 @@ pub struct Authenticator {
     verified: Verified,
 }
 
-/// Result of admitting a request.
+/// Result of authenticating and counting a request.
 pub struct Admission {
     /// Authenticated caller, or the error to respond with.
     pub caller: Result<Caller, Error>,

@@ -36,7 +36,8 @@ pub struct WatchRegistry {
     seats: Mutex<HashMap<Uuid, usize>>,
 }
 
-/// Revision of an environment; `None` before the first poll, and after the environment is deleted.
+/// Publisher of the revision of an environment. The revision is `None` before the first poll, and
+/// after the environment is deleted.
 type Revision = watch::Sender<Option<Tag>>;
 
 /// Permit to watch an environment. Dropping the value releases the permit.
