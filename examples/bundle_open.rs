@@ -73,7 +73,8 @@ fn sealed(
     Ok(bundle::seal(&about, &secrets, &Recipients::key(key), signing)?)
 }
 
-/// The same number of bytes, encrypted with AES-256-GCM in chunks of the same size.
+/// Baseline of the comparison: as many bytes as in the bundle, encrypted with AES-256-GCM in chunks
+/// of the same size as in a bundle.
 struct Plain {
     cipher: Aes256Gcm,
     chunks: Vec<(Vec<u8>, Tag)>,

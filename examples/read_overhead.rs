@@ -1,5 +1,5 @@
-//! Benchmark: one read through the registry, as the bindings do it. Prints the microseconds per
-//! read for each store, as JSON.
+//! Benchmark: reading a secret through the operation registry, as the Python and JavaScript
+//! bindings do. Prints the microseconds per read for each store, as JSON.
 //!
 //! `cargo run --release -p secrets-examples --example read_overhead [SECONDS]`
 

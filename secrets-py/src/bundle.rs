@@ -47,7 +47,8 @@ pub(crate) struct Bundle {
     signer: String,
 }
 
-/// Secret as a Python tuple: key, value, description, version, source environment, time of change.
+/// Secret as a Python tuple: secret key, value, description, version, source environment, time of
+/// change.
 type SecretTuple = (String, String, Option<String>, u32, Option<String>, String);
 
 #[pymethods]
@@ -105,14 +106,14 @@ impl Bundle {
         }
     }
 
-    /// Closes the source.
+    /// Closes the byte source of the bundle.
     fn close(&self) -> PyResult<()> {
         drop(self.opened.try_lock().map_err(|_| in_use())?.take());
         Ok(())
     }
 }
 
-/// Generates a key pair for bundles: the private key opens them, the public key is the recipient.
+/// Generates a key pair for bundles: the private key opens bundles encrypted for the public key.
 #[pyfunction]
 pub(crate) fn new_key_pair() -> (String, String) {
     let private = RecipientKey::generate();

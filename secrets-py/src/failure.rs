@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use secrets_core::engine::StartError;
 use secrets_core::model::{Error, ErrorBody};
 
-/// Exception for a failed operation. `now`, in seconds since 1970, is subtracted from the end of a
-/// rate limit to get the seconds to wait.
+/// Creates the exception for a failed operation. `now`, in seconds since 1970, serves to compute
+/// the seconds until a rate limit ends.
 pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
     let retry_after = match error {
         // At least a second: a retry that comes too early would be refused again.
@@ -21,7 +21,7 @@ pub(crate) fn refused(py: Python<'_>, error: &Error, now: i64) -> PyErr {
     made(py, "of_answer", (error.kind(), answer, retry_after))
 }
 
-/// Exception for a service that does not start.
+/// Creates the exception for a service that cannot start.
 pub(crate) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
     let mut message = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -36,7 +36,7 @@ pub(crate) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
     made(py, "NotStarted", (message,))
 }
 
-/// Creates an exception with the class or function `name` of `secrets_service._errors`.
+/// Creates an exception by calling the class or function `name` of `secrets_service._errors`.
 pub(crate) fn made<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) -> PyErr {
     let exception = py
         .import("secrets_service._errors")

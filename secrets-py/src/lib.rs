@@ -29,13 +29,14 @@ mod _native {
     use super::service::{Service, Session};
 }
 
-/// Stops the threads of this package from entering the interpreter, which is shutting down.
+/// Stops the threads of this package from entering the interpreter. Called when the interpreter
+/// shuts down.
 #[pyfunction]
 fn end(py: Python<'_>) {
     Process::end(py);
 }
 
-/// `ValueError` for an invalid argument.
+/// Creates the `ValueError` for an invalid argument.
 fn invalid(message: &str) -> PyErr {
     PyValueError::new_err(message.to_owned())
 }

@@ -10,10 +10,10 @@ use secrets_core::scanner::{self, Rules};
 
 use crate::{failure, invalid};
 
-/// Keys and values as lists of Python tuples.
+/// Secret keys and values, as a list of Python tuples.
 type Pairs = Vec<(String, String)>;
 
-/// True if a text has the form and checksum of a service token. Detects typing errors without a
+/// True if a text has the syntax and checksum of a service token. Detects typing errors without a
 /// server.
 #[pyfunction]
 pub(crate) fn is_plausible_token(text: &str) -> bool {

@@ -17,7 +17,8 @@ use tokio::runtime::{Builder, Runtime};
 /// Interval at which a waiting thread checks for signals, such as Ctrl-C.
 const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Time that the shutdown of the interpreter waits for threads that are entering it.
+/// Maximum time that the shutdown of the interpreter waits for threads that are entering the
+/// interpreter.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Outcome of an operation. Converted to a Python object by a thread that holds the interpreter.
@@ -74,7 +75,7 @@ impl Process {
         Ok(Self { id, runtime, completions, gate: ShutdownGate::default(), child: OnceLock::new() })
     }
 
-    /// Fails if this process was forked after the state was created.
+    /// Fails if the current process is a fork of the process that created this state.
     pub(crate) fn still(&self) -> PyResult<()> {
         if self.id == std::process::id() {
             return Ok(());
@@ -90,8 +91,8 @@ impl Process {
     }
 
     /// Runs an operation. Without `done`, blocks until the operation ends; signals interrupt the
-    /// wait. With `done`, returns at once and calls `done(result, error)` on another thread. The
-    /// operation always runs to its end, even if the wait is interrupted.
+    /// wait. With `done`, returns immediately and calls `done(result, error)` on another thread.
+    /// The operation always runs to its end, even if the wait is interrupted.
     pub(crate) fn run(
         &'static self,
         py: Python<'_>,
@@ -138,7 +139,7 @@ impl Process {
         }
     }
 
-    /// Closes the gate. Called when the interpreter shuts down, by the thread that shuts it down.
+    /// Closes the gate. Called by the thread that shuts the interpreter down.
     pub(crate) fn end(py: Python<'_>) {
         let Some(mut process) = FIRST.get() else { return };
         let id = std::process::id();
@@ -181,7 +182,8 @@ fn panicked() -> PyErr {
     PyRuntimeError::new_err("the operation ended without a result: this is a bug in the package")
 }
 
-/// Gate into the interpreter: counts the threads that are entering it, and closes at its shutdown.
+/// Gate into the interpreter. Counts the threads that are entering the interpreter, and closes when
+/// the interpreter shuts down.
 #[derive(Default)]
 struct ShutdownGate {
     state: Mutex<State>,

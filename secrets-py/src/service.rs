@@ -22,7 +22,7 @@ const AGENT: &str = concat!("secrets_service/", env!("CARGO_PKG_VERSION"));
 
 /// Time that `close` waits for operations that are still running.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Poll interval of that wait.
+/// Poll interval while `close` waits.
 const CLOSE_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Service in this process.
@@ -40,7 +40,7 @@ pub(crate) struct Session {
     credential: Arc<Credential>,
 }
 
-/// Slot for the open service; empty once the service is closed.
+/// Holder of the open service; empty once the service is closed.
 struct Slot(Mutex<Option<Opened>>);
 
 /// Credential of a session. Every call authenticates it again, as every HTTP request does.
@@ -193,7 +193,7 @@ impl Slot {
     }
 }
 
-/// Waits until no call holds the service any more.
+/// Waits until no running call uses the service.
 async fn wait_until_unused(service: Weak<secrets_core::Service>) {
     while service.strong_count() > 0 {
         tokio::time::sleep(CLOSE_POLL_INTERVAL).await;

@@ -37,7 +37,7 @@ impl Arguments<'_> {
         read(&value).map(Some).ok_or_else(|| invalid(name, "is missing or invalid"))
     }
 
-    /// Value of a field: undefined if the field is missing or `self` is not an object.
+    /// Returns a field of the object; undefined if the field is missing or `self` is not an object.
     fn value(&self, name: &str) -> JsValue {
         Reflect::get(self.0, &JsString::from(name)).unwrap_or(JsValue::UNDEFINED)
     }
@@ -56,7 +56,8 @@ pub(crate) fn id(value: &JsValue) -> Option<Uuid> {
     ids::parse(&value.as_string()?)
 }
 
-/// Converts a number exactly. The conversion alone would wrap around.
+/// Converts a JavaScript number to an integer; `None` if the value does not fit. wasm-bindgen's own
+/// conversion would wrap around.
 pub(crate) fn number<N: TryFromJsValue>(value: &JsValue) -> Option<N>
 where
     JsValue: PartialEq<N>,

@@ -25,8 +25,8 @@ struct Opened {
     secrets: Vec<BundledSecret>,
 }
 
-/// Opens a bundle and returns its contents. Fails if the bundle was changed, needs another key, has
-/// expired or is too old.
+/// Opens a bundle and returns its contents. Fails if the bundle was modified, needs another key or
+/// passphrase, has expired, or is older than required.
 #[wasm_bindgen(js_name = openBundle, skip_typescript)]
 pub fn open_bundle(bundle: &[u8], options: &JsValue) -> Result<JsValue, Error> {
     let opener = opener(&Arguments(options))?;

@@ -10,12 +10,12 @@ pub(crate) fn failure(kind: &str, message: &str) -> Error {
     error
 }
 
-/// Error for an invalid argument.
+/// Creates the error for an invalid argument.
 pub(crate) fn invalid(name: &str, rule: &str) -> Error {
     failure("invalid", &format!("{name} {rule}"))
 }
 
-/// Error of the core, with the fields of the HTTP error body.
+/// Converts an error of secrets-core. The result has the fields of the HTTP error body.
 #[cfg(any(feature = "formats", feature = "service"))]
 pub(crate) fn refused(error: &secrets_core::model::Error) -> Error {
     use secrets_core::model::ErrorBody;
@@ -34,7 +34,7 @@ pub(crate) fn refused(error: &secrets_core::model::Error) -> Error {
     thrown
 }
 
-/// Sets a property unless the value is undefined.
+/// Sets a property of an error unless the value is undefined.
 fn set(error: &Error, name: &str, value: &JsValue) {
     if !value.is_undefined() {
         // A new error accepts properties; a failure could not be reported anyway.

@@ -12,7 +12,7 @@ use wasm_bindgen::prelude::*;
 use crate::failure::refused;
 use crate::json::{from_js, to_js};
 
-/// Key and value of a secret as a JavaScript object.
+/// Secret key and value as a JavaScript object.
 #[derive(Serialize, Deserialize)]
 struct Pair {
     key: String,

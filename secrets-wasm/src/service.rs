@@ -25,7 +25,7 @@ pub fn operations() -> Array {
     registry::NAMES.iter().map(|name| JsString::from(*name)).collect()
 }
 
-/// Service with its data in memory, which ends with the page or process.
+/// Service with its data in memory. The data is lost when the page or process ends.
 #[wasm_bindgen(skip_typescript)]
 pub struct Service(Arc<secrets_core::Service>);
 
@@ -44,7 +44,7 @@ enum Credential {
 
 #[wasm_bindgen]
 impl Service {
-    /// Opens an empty service. `options` is `{rootKey?}`, a key of 32 bytes.
+    /// Opens an empty service. `options` is `{rootKey?}`, with a root key of 32 bytes.
     pub fn memory(options: &JsValue) -> Result<Promise, Error> {
         let root = Arguments(options).get_if_any("rootKey", key)?.unwrap_or_else(Key::generate);
         Ok(future_to_promise(async move {

@@ -10,7 +10,8 @@ use crate::arguments::{Arguments, bytes, number};
 use crate::clock;
 use crate::failure::{failure, invalid};
 
-/// Verifies a delivery: it must be signed with the secret, within five minutes of `now`.
+/// Verifies a webhook delivery: its signature must be made with the secret, and its timestamp must
+/// be within five minutes of `now`.
 #[wasm_bindgen(js_name = verifyWebhook, skip_typescript)]
 pub fn verify_webhook(delivery: &JsValue) -> Result<(), Error> {
     let given = Arguments(delivery);

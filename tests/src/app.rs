@@ -36,7 +36,7 @@ pub struct App {
     pub kind: Kind,
     /// Address of the server.
     pub address: SocketAddr,
-    /// Clock of the server, which only moves when a test moves it.
+    /// Clock of the server, which only a test advances.
     pub clock: Arc<ManualClock>,
     /// Service, for operations without an endpoint.
     pub service: Arc<Service>,
@@ -73,8 +73,8 @@ pub struct Build {
     pub(crate) webhooks: Option<Arc<dyn WebhookSender>>,
 }
 
-/// Time that a request waits for a rotation: ten seconds, since rotations run a thousand times
-/// faster in tests, and tests that run in parallel are slow.
+/// Time that a request waits for a rotation: ten seconds in real time, because time in rotations
+/// runs a thousand times faster in tests. Long enough for tests that run in parallel.
 const ROTATION_BUDGET: Duration = Duration::from_secs(10_000);
 
 impl Build {
@@ -139,7 +139,7 @@ impl Build {
         self
     }
 
-    /// Sets the public URL, with which links begin.
+    /// Sets the public URL, the beginning of all links.
     #[must_use]
     pub fn public_url(mut self, url: &str) -> Self {
         self.public_url = Some(url.parse().unwrap());
@@ -160,13 +160,13 @@ impl Build {
         self
     }
 
-    /// Runs no background work, which goes by real time, beside the test.
+    /// Runs no background workers. They would follow real time and not the clock of the test.
     #[must_use]
     pub fn without_workers(self) -> Self {
         self.workers(Vec::new())
     }
 
-    /// Starts it.
+    /// Starts the server.
     pub async fn start(self) -> App {
         let held = self.kind.open().await;
         let clock =
@@ -237,7 +237,7 @@ impl App {
     }
 
     /// Starts another server without rate limits with the same records, as after a restart. Opens
-    /// the database again, if that is possible while the first server has it open.
+    /// the database a second time, if the store permits that while the first server runs.
     pub async fn restarted(&self) -> Self {
         let store = match self.kind {
             Kind::Memory | Kind::Sqlite => Arc::clone(&self.store),
@@ -246,7 +246,7 @@ impl App {
         self.over(store).await
     }
 
-    /// Starts another server without rate limits with this store, which has the same records.
+    /// Starts another server without rate limits. `store` must have the same records.
     pub async fn over(&self, store: Arc<dyn Store>) -> Self {
         let ports = Ports { store, ..self.ports() };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
@@ -302,7 +302,7 @@ impl App {
         self.signer.sign(&format!("{name}@example.com"), self.clock.now()).unwrap()
     }
 
-    /// Creates a token with any claims, signed by the key of the identity provider.
+    /// Creates a token with any claims, signed with the key of the identity provider.
     #[must_use]
     pub fn forged(&self, claims: &serde_json::Value) -> String {
         forged(self.signer.seed(), claims)
@@ -315,8 +315,8 @@ impl App {
         Person::new(client, &user)
     }
 
-    /// Adds a person, by id, to a team, a second after the previous member. There is no endpoint
-    /// for this yet.
+    /// Adds a person, by user ID, to a team, directly in the store. Advances the clock by a second,
+    /// so that no two members join at the same time.
     pub async fn join(&self, team: &str, person: &str, role: Role) {
         self.wait(TimeDelta::seconds(1));
         let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
@@ -337,14 +337,14 @@ impl App {
         tx.commit().await.unwrap();
     }
 
-    /// Stops the server and returns how it ended.
+    /// Stops the server and returns the result of draining its connections.
     pub async fn stop(&mut self) -> Drained {
         let Stop { stop, running } = self.stop.take().unwrap();
         let _ = stop.send(());
         running.await.unwrap()
     }
 
-    /// Removes a person, by id, from a team.
+    /// Removes a person, by user ID, from a team.
     pub async fn part(&self, team: &str, person: &str) {
         let (team, user) = (ids::parse(team).unwrap().into(), ids::parse(person).unwrap().into());
         let mut tx = self.store.begin().await.unwrap();

@@ -1,4 +1,4 @@
-//! Audit log entries in the store.
+//! Audit log entries, read from the store.
 
 use secrets_core::model::{TeamId, ids};
 use secrets_core::store::{AuditFilter, AuditRecord};

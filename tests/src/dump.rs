@@ -1,4 +1,4 @@
-//! Dump of everything a store has about some people and their teams, to detect changes.
+//! Dump of all records in a store about some people and their teams, to detect changes.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
@@ -10,7 +10,7 @@ use secrets_core::model::{
 };
 use secrets_core::store::{AuditFilter, AuditRecord, Reads, SecretRecord, Selection, Store};
 
-/// Rows by name. Includes the audit log, without the entries of reads.
+/// Text of each record, by the name of the record. Includes the audit log, except entries of reads.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dump(BTreeMap<String, String>);
 
@@ -19,7 +19,8 @@ const READS: [&str; 5] =
     ["secret.read", "secrets.exported", "eso.secret_read", "eso.secrets_read", "user.synced"];
 
 impl Dump {
-    /// Dumps the records of these people, by the names that they signed in with.
+    /// Dumps the records of these people, given by the names they signed in with, and of their
+    /// teams.
     pub async fn of(store: &dyn Store, people: &[&str]) -> Self {
         let mut reads = store.read().await.unwrap();
         let mut dump = Self(BTreeMap::new());
@@ -30,7 +31,7 @@ impl Dump {
         dump
     }
 
-    /// Returns the names of rows that were added, removed or changed.
+    /// Returns the differences between this dump and a later dump, one text per record.
     #[must_use]
     pub fn changes(&self, later: &Self) -> Vec<String> {
         let gone = self.0.keys().filter(|row| !later.0.contains_key(*row));
@@ -40,13 +41,13 @@ impl Dump {
             .collect()
     }
 
-    /// True if a row contains this text.
+    /// True if a record in the dump contains this text.
     #[must_use]
     pub fn holds(&self, text: &str) -> bool {
         self.0.values().any(|row| row.contains(text))
     }
 
-    /// Number of rows.
+    /// Returns the number of records.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.0.len()
@@ -102,7 +103,7 @@ impl Dump {
         }
         for entry in reads.audit_entries(&AuditFilter::newest(team, 100_000)).await.unwrap() {
             if !READS.contains(&entry.action.as_str()) {
-                // Entries get their position in the chain later, from the sealing job.
+                // A background job later gives entries their position in the audit chain.
                 let entry = AuditRecord { seal: None, ..entry };
                 self.row(("audit", entry.id), &entry);
             }

@@ -33,23 +33,25 @@ pub use spoil::flipped;
 pub use stores::{Held, Kind};
 pub use watch::Watch;
 
-/// Start time of every server, as in responses.
+/// Time of the clock at the start of every server, as it appears in responses.
 pub const STARTED: &str = "2026-11-21T12:00:10Z";
 
-/// Secret value that the test runner searches for in files and logs after the tests.
+/// Returns a secret value that must not leak. After the tests, the test runner searches files and
+/// logs for such values.
 #[must_use]
 pub fn canary(name: &str) -> String {
     format!("kvc_{name}_5f1c2a")
 }
 
-/// Text that a scan finds as a GitHub token, but that is not a real token.
+/// Returns a fake GitHub token, which a scan reports as a credential.
 #[must_use]
 pub fn credential() -> String {
     format!("ghp_{}", "Zq8rT2mKx5Lw".repeat(3))
 }
 
-/// Generates a test for each rule and every store. A rule is an async function that takes an
-/// [`App`]; a rule after a semicolon takes the [`Kind`] and builds the server itself.
+/// Generates a test for each of the functions and every kind of store. Each function is async and
+/// takes an [`App`]; a function after the semicolon takes the [`Kind`] and builds the server
+/// itself.
 #[macro_export]
 macro_rules! on_every_store {
     ($($rule:ident),* $(,)? $(; $($built:ident),+ $(,)?)?) => {
@@ -59,7 +61,7 @@ macro_rules! on_every_store {
     };
 }
 
-/// Generates a test for each rule and every SQL store.
+/// Generates a test for each of the functions and every kind of SQL store.
 #[macro_export]
 macro_rules! on_sql_stores {
     ($($rule:ident),+ $(,)?) => {
@@ -68,7 +70,7 @@ macro_rules! on_sql_stores {
     };
 }
 
-/// Generates the tests of one store.
+/// Generates the tests of one kind of store.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! on_store {

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use secrets_core::ports::mail::{DeliveryError, Email, Mail, Mailer};
 
-/// Beginning of links in mail.
+/// Base URL of the links in mail.
 pub const MAIL_LINKS: &str = "https://mail.secrets.example";
 
-/// Message that was sent.
+/// Mail message that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Recipient.
@@ -27,7 +27,7 @@ pub enum Answer {
     Takes,
     /// Fails temporarily.
     Fails,
-    /// Refuses the message for good.
+    /// Fails permanently: the message is not to be sent again.
     Refuses,
 }
 
@@ -51,7 +51,7 @@ impl RecordingMailer {
         self.sent.lock().unwrap().clone()
     }
 
-    /// Number of attempts to send.
+    /// Returns the number of attempts to send a message.
     #[must_use]
     pub fn tried(&self) -> usize {
         *self.tried.lock().unwrap()

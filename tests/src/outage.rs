@@ -13,7 +13,7 @@ pub struct Outage {
     fault: AtomicU8,
 }
 
-/// Kind of failure.
+/// Kind of failure of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failing {
     /// No failure.
@@ -26,7 +26,7 @@ pub enum Failing {
     Records = 3,
 }
 
-/// Cause of the failure. It belongs in the log, and never in a response.
+/// Error text of the failure. May appear in the log, but never in a response.
 pub const CAUSE: &str = "postgres://secrets:hunter2@db.internal refused";
 
 impl Outage {
@@ -36,7 +36,7 @@ impl Outage {
         Arc::new(Self { inner: Arc::clone(inner), fault: AtomicU8::new(0) })
     }
 
-    /// Begins a failure.
+    /// Makes the store fail in this way from now on.
     pub fn begin(&self, fault: Failing) {
         self.fault.store(fault as u8, Ordering::SeqCst);
     }

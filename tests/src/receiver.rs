@@ -29,7 +29,7 @@ pub struct Receiver {
     running: JoinHandle<()>,
 }
 
-/// Recorded deliveries and the configured response.
+/// Recorded requests and the configured response.
 #[derive(Default)]
 struct Seen {
     answer: Mutex<Said>,
@@ -53,7 +53,7 @@ impl Default for Said {
     }
 }
 
-/// Received request.
+/// Received HTTP request.
 #[derive(Debug, Clone)]
 pub struct Taken {
     /// Method, path and query.
@@ -65,13 +65,13 @@ pub struct Taken {
 }
 
 impl Build {
-    /// Enables webhooks, and allows the addresses in this list.
+    /// Enables webhooks to the addresses in this list.
     #[must_use]
     pub fn webhooks(self, allow: &str) -> Self {
         self.webhooks_by(allow, SystemResolver)
     }
 
-    /// Enables webhooks with this resolver, and allows the addresses in this list.
+    /// Enables webhooks to the addresses in this list, with this DNS resolver.
     #[must_use]
     pub fn webhooks_by(mut self, allow: &str, resolver: impl Resolver + 'static) -> Self {
         self.options.egress = EgressPolicy::parse(allow).unwrap();
@@ -82,7 +82,8 @@ impl Build {
 }
 
 impl App {
-    /// Starts another server with the same records that allows only this list.
+    /// Starts another server with the same records that may send webhooks only to the addresses in
+    /// this list.
     pub async fn stricter(mut self, allow: &str) -> Self {
         let Build { options, webhooks, .. } = Build::on(self.kind).webhooks(allow);
         let _ = self.stop().await;
@@ -107,7 +108,7 @@ impl Receiver {
         Self { address, seen, running }
     }
 
-    /// Returns a URL of the receiver.
+    /// Returns a URL of the receiver with this path.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
@@ -130,13 +131,13 @@ impl Receiver {
         self.seen.taken.lock().unwrap().clone()
     }
 
-    /// Number of accepted connections.
+    /// Returns the number of accepted connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
     }
 
-    /// Maximum number of requests that waited for a response at the same time.
+    /// Returns the maximum number of requests that waited for a response at the same time.
     #[must_use]
     pub fn most_at_once(&self) -> usize {
         self.seen.most_at_once.load(Ordering::SeqCst)
@@ -156,7 +157,7 @@ impl Receiver {
 }
 
 impl Taken {
-    /// Returns a header.
+    /// Returns a header of the request.
     #[track_caller]
     #[must_use]
     pub fn header(&self, name: &str) -> &str {

@@ -85,7 +85,7 @@ impl Reply {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// Returns a numeric header.
+    /// Returns a header as a number.
     #[track_caller]
     #[must_use]
     pub fn number(&self, name: &str) -> i64 {

@@ -1,4 +1,4 @@
-//! Rotations and deliveries written directly to the store.
+//! Rotations and webhook deliveries that tests write directly to the store.
 
 use secrets_core::crypto::Sealed;
 use secrets_core::model::rotations::{
@@ -10,7 +10,7 @@ use secrets_core::store::{RotationRecord, WebhookDeliveryRecord};
 use crate::{App, Person, paths};
 
 impl App {
-    /// Stores a rotation of an environment that never has due work, and returns its id.
+    /// Stores a paused rotation without due work in an environment, and returns the rotation's ID.
     pub async fn rotation(
         &self,
         whose: &Person,
@@ -58,7 +58,7 @@ impl App {
         rotation.id
     }
 
-    /// Stores a completed webhook delivery and returns its id.
+    /// Stores a completed delivery of a webhook and returns the delivery's ID.
     pub async fn delivered(&self, webhook: &str) -> String {
         let now = secrets_core::model::Clock::now(self.clock.as_ref());
         let delivery = WebhookDeliveryRecord {

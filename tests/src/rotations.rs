@@ -1,4 +1,4 @@
-//! Rotations of the target database in memory.
+//! Rotations whose target is a database in memory.
 
 use secrets_core::rotations;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub fn lambda() -> Value {
     })
 }
 
-/// Rotation in the environment `staging`, with clients that use it.
+/// Rotation in the environment `staging`, with clients for its creator and for a reader.
 pub struct Rotated {
     /// Creator of the rotation.
     pub person: Person,
@@ -84,18 +84,18 @@ impl Rotated {
         Self { person, project, path, reader, owner, token, id }
     }
 
-    /// Switches to this server, with a credential that is valid for a day.
+    /// Sends all later requests to this server, with a credential that is valid for a day.
     pub async fn use_by(&mut self, app: &App) {
         self.person = app.person(self.owner).await;
         self.reader = app.bearer(&self.token);
     }
 
-    /// Rotates and returns the history entry.
+    /// Rotates through the API and returns the history entry.
     pub async fn rotate(&self) -> Value {
         self.person.post(&format!("{}/rotate", self.path), &json!({})).await.is(200).json()
     }
 
-    /// Rotates successfully.
+    /// Rotates through the API and asserts success.
     pub async fn succeed(&self) {
         assert_eq!(self.rotate().await["status"], "success");
     }
@@ -119,13 +119,13 @@ impl Rotated {
         (text("MAIN_DB_USERNAME"), text("MAIN_DB_PASSWORD"))
     }
 
-    /// Asserts that the credential that readers get logs in.
+    /// Asserts that a login with the credential that readers get succeeds.
     pub async fn works(&self, app: &App) {
         let (username, password) = self.served().await;
         assert!(app.database.admits(&username, &password), "the served credential is refused");
     }
 
-    /// Returns the stored record.
+    /// Returns the stored record of the rotation.
     pub async fn record(&self, app: &App) -> RotationRecord {
         app.store.read().await.unwrap().rotation(self.id).await.unwrap().unwrap()
     }

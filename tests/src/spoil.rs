@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
 use crate::{App, Kind, paths};
 
-/// ID of a user without any membership: the stored data does not depend on the caller.
+/// ID of a user without any membership, for reads of stored data that do not depend on the caller.
 const NOBODY: &str = "0191d0a0-0000-7000-8000-000000000000";
 
 impl App {
@@ -25,7 +25,7 @@ impl App {
         reads.resolve_environment(&path, principal, Selection::All).await.unwrap().unwrap()
     }
 
-    /// Loads a secret of the environment itself from the store.
+    /// Loads a secret from the store. Only the environment itself is searched, not its ancestors.
     pub async fn record(&self, project: &str, environment: &str, key: &str) -> SecretRecord {
         let resolved = self.resolve_environment(project, environment).await;
         let mut own = resolved.chain.into_iter().next().unwrap().secrets.into_iter();
@@ -48,7 +48,7 @@ impl App {
         }
     }
 
-    /// Replaces the rows with the same ids.
+    /// Replaces the stored secrets that have the same IDs as these records.
     pub async fn rewrite(&self, records: &[SecretRecord]) {
         let mut tx = self.store.begin().await.unwrap();
         for record in records {
@@ -61,7 +61,7 @@ impl App {
     }
 }
 
-/// Flips one bit of the byte at this place.
+/// Returns a copy of the encrypted record with one bit flipped in the byte at this index.
 #[must_use]
 pub fn flipped(sealed: &Sealed, place: usize) -> Sealed {
     let mut bytes = sealed.as_bytes().to_vec();

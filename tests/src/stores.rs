@@ -23,17 +23,17 @@ pub enum Kind {
     Postgres,
 }
 
-/// Store, with a guard that keeps its data until the test ends.
+/// Store, with a guard that keeps the store's data until the test ends.
 pub struct Held {
     /// Store.
     pub store: Arc<dyn Store>,
     /// Path or URL of an SQL database.
     pub location: String,
-    /// Guard of the data.
+    /// Guard that deletes the data when dropped.
     pub guard: Box<dyn Any + Send + Sync>,
 }
 
-/// Temporary folder, searched for secret values when the test ends.
+/// Temporary folder. Searched for secret values when dropped.
 struct Searched(TempDir);
 
 impl Kind {

@@ -1,4 +1,4 @@
-//! Endless responses: event streams.
+//! Event streams (responses without an end).
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Watch {
         self.response.status().as_u16()
     }
 
-    /// Converts into a reply; without the body, if that is an event stream.
+    /// Converts the response into a reply. The body is left out if it is an event stream.
     pub async fn into_reply(self) -> Reply {
         let (parts, body) = self.response.into_parts();
         let is_ok = parts.status.is_success();
@@ -46,7 +46,7 @@ impl Watch {
     }
 
     /// Reads the next event or comment, which must arrive within this number of seconds; `None` at
-    /// the end.
+    /// the end of the stream.
     pub async fn next(&mut self, seconds: u64) -> Option<String> {
         let within = Duration::from_secs(seconds);
         timeout(within, self.block()).await.unwrap_or_else(|_| panic!("no event: {}", self.text))
@@ -64,8 +64,7 @@ impl Watch {
         Event { id: field("id:"), data: serde_json::from_str(&field("data:")).unwrap() }
     }
 
-    /// True if no event arrives for this number of seconds. Comments, which keep the connection open,
-    /// may arrive.
+    /// True if no event arrives for this number of seconds. Keep-alive comments may arrive.
     pub async fn is_silent(&mut self, seconds: u64) -> bool {
         let event =
             async { while self.block().await.is_some_and(|block| block.starts_with(':')) {} };

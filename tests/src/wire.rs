@@ -11,7 +11,7 @@ use crate::{App, Reply};
 
 impl App {
     /// Sends a raw request in pieces and reads until the server closes the connection. The request
-    /// must ask for that (`Connection: close`), unless the server is expected to close.
+    /// must contain `Connection: close`, unless the server closes the connection anyway.
     pub async fn wire(&self, pieces: &[&[u8]]) -> Reply {
         exchange(self.address, pieces).await
     }

@@ -1,5 +1,5 @@
-//! Connections to databases: validation of the submitted form, and the stored form, which is
-//! encrypted as one record.
+//! Connections to databases: validation of submitted connection settings, and their storage as one
+//! encrypted record.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -38,7 +38,7 @@ pub struct Connection {
         value_type = String, min_length = 1, max_length = 65_536, example = "a-long-password",
     ))]
     pub admin_password: Plaintext,
-    /// Protection of the connection. Defaults to `verify-full`.
+    /// TLS mode of the connection. Defaults to `verify-full`.
     pub ssl_mode: Option<SslMode>,
     /// Trusted certificate authorities as PEM, at most 32 KiB. Defaults to the trust store of the
     /// machine.
@@ -80,7 +80,7 @@ const INVALID_NAME: &str = "must be 1 to 63 bytes of visible characters";
 /// Maximum length of a certificate in bytes.
 const MAX_CERTIFICATE_BYTES: usize = 32 * 1024;
 
-/// Stored form of a connection.
+/// Connection settings as stored, before encryption.
 #[derive(Serialize, Deserialize)]
 struct StoredConnection {
     host: String,
@@ -94,7 +94,7 @@ struct StoredConnection {
     ca_certificate: Option<String>,
 }
 
-/// Stored form of a proxy.
+/// Settings of a proxy function as stored, before encryption.
 #[derive(Serialize, Deserialize)]
 struct StoredProxy {
     lambda_arn: String,
@@ -209,8 +209,7 @@ fn is_name(text: &str) -> bool {
     (1..=63).contains(&text.len()) && !text.chars().any(is_invisible)
 }
 
-/// Encrypts the connection settings of a target, and the settings of its proxy function if there is
-/// one.
+/// Encrypts the connection settings of a target, and the settings of its proxy function, if any.
 pub(super) fn seal(
     sealer: &Sealer<'_>,
     rotation: RotationId,

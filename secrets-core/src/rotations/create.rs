@@ -53,7 +53,7 @@ pub struct NewRotation {
     pub rotation_interval_days: u32,
     /// Privileges of the rotated users. Defaults to `read_write`.
     pub permission_level: Option<PermissionLevel>,
-    /// Secret keys to write the credential to, if not the default keys.
+    /// Secret keys to write the credential to, in place of the default secret keys.
     pub secret_mapping: Option<SecretMapping>,
     /// True to rotate as soon as the rotation is created.
     #[serde(default)]
@@ -124,8 +124,8 @@ async fn check_rotation_quota(cx: &mut Context<'_, Write>, scope: &EnvironmentSc
     scope.plan.admit(Quota::Rotations, current, 1)
 }
 
-/// Inserts the rotation and reserves its keys. Fails if a key already exists. The environment's
-/// row must have been touched before.
+/// Inserts the rotation and reserves its secret keys. Fails if a secret with such a key already
+/// exists. The caller must have touched the environment's row before.
 async fn insert_with_keys(
     cx: &mut Context<'_, Write>,
     record: &RotationRecord,
@@ -149,7 +149,7 @@ async fn insert_with_keys(
     }
 }
 
-/// Creates a record with default values, due immediately.
+/// Creates the record of a new rotation with default values, due immediately.
 fn new_record(
     id: RotationId,
     environment: EnvironmentId,

@@ -24,7 +24,7 @@ pub struct ConcludeDeletion {
 }
 
 /// First step of a revocation: deletes the rotation's secrets and disables the rotation.
-/// [`DeleteRotation`] also performs the following steps.
+/// [`DeleteRotation`] performs all steps.
 #[derive(Debug)]
 pub struct PlanRevocation {
     /// Environment.

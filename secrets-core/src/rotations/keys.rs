@@ -1,4 +1,4 @@
-//! Keys and values of the secrets that a rotation writes.
+//! Secret keys and values that a rotation writes.
 
 use std::collections::BTreeSet;
 
@@ -10,27 +10,27 @@ use crate::model::rotations::SslMode;
 use crate::model::{Error, Result, RotationName, SecretKey};
 use crate::ports::rotator::{Login, Target};
 
-/// Secret keys for the parts of a credential. `None` uses the default key, such as
+/// Secret keys for the parts of a credential. `None` uses the default secret key, such as
 /// `MAIN_DB_USERNAME` for the rotation `main-db`.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SecretMapping {
-    /// Name of the secret with the user name.
+    /// Secret key for the user name.
     pub username: Option<SecretKey>,
-    /// Name of the secret with the password.
+    /// Secret key for the password.
     pub password: Option<SecretKey>,
-    /// Name of the secret with the database host.
+    /// Secret key for the database host.
     pub host: Option<SecretKey>,
-    /// Name of the secret with the port.
+    /// Secret key for the port.
     pub port: Option<SecretKey>,
-    /// Name of the secret with the database name.
+    /// Secret key for the database name.
     pub database: Option<SecretKey>,
-    /// Name of the secret with the connection URL.
+    /// Secret key for the connection URL.
     pub url: Option<SecretKey>,
 }
 
-/// Keys of the secrets that a rotation writes.
+/// Secret keys that a rotation writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InjectedKeys {
     pub(crate) username: SecretKey,
@@ -42,8 +42,8 @@ pub(crate) struct InjectedKeys {
 }
 
 impl InjectedKeys {
-    /// Creates the keys for a rotation: `main-db` writes `MAIN_DB_USERNAME` and so on, unless the
-    /// mapping names another key.
+    /// Creates the secret keys of a rotation: `main-db` writes `MAIN_DB_USERNAME` and so on, unless
+    /// the mapping gives another secret key.
     pub(crate) fn new(name: &RotationName, mapping: SecretMapping) -> Result<Self> {
         let mut prefix = name.as_str().to_ascii_uppercase().replace('-', "_");
         if prefix.starts_with(|first: char| first.is_ascii_digit()) {
@@ -68,23 +68,23 @@ impl InjectedKeys {
         Ok(keys)
     }
 
-    /// Returns all keys.
+    /// Returns all secret keys.
     pub(crate) fn all(&self) -> [SecretKey; 6] {
         [&self.username, &self.password, &self.host, &self.port, &self.database, &self.url]
             .map(SecretKey::clone)
     }
 
-    /// Encodes the keys for storage.
+    /// Encodes the secret keys for storage.
     pub(crate) fn to_text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(Error::internal)
     }
 
-    /// Decodes stored keys.
+    /// Decodes stored secret keys.
     pub(crate) fn from_text(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(Error::internal)
     }
 
-    /// Returns each key with its value for a credential.
+    /// Returns the value of each secret key for a credential.
     pub(crate) fn values(
         &self,
         target: &Target,

@@ -64,7 +64,7 @@ pub struct HistoryEntry {
     /// ID of the user who started the attempt; absent if it was scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub triggered_by: Option<Uuid>,
-    /// Why the attempt was started.
+    /// Reason for the attempt.
     pub trigger_type: TriggerType,
     /// Result of the attempt.
     pub status: Outcome,

@@ -65,8 +65,8 @@ const REGIONS: &[&str] = &[
 ];
 
 impl Proxy {
-    /// Validates the settings of a proxy function. Returns an error for every invalid field, with
-    /// field names under `proxy.`.
+    /// Validates the settings of a proxy function. On failure, returns one error per invalid field,
+    /// with field names that begin with `proxy.`.
     pub fn parse(
         lambda_arn: String,
         region: String,

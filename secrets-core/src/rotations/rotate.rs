@@ -18,8 +18,8 @@ use crate::model::{AttemptId, EnvironmentPath, Error, Permission, Result, Rotati
 /// Poll interval while another worker is working on the attempt.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Starts an attempt, or joins the one in progress, without waiting for its end. [`RotateNow`] also
-/// waits.
+/// Starts an attempt to rotate, or joins the attempt in progress, without waiting for its end.
+/// [`RotateNow`] also waits for the end.
 #[derive(Debug)]
 pub struct PlanRotation {
     /// Environment.

@@ -17,8 +17,8 @@ pub(super) const MAX_TIME_IN_ERROR: TimeDelta = TimeDelta::days(30);
 /// automatically.
 pub(super) const NEEDS_USER: [&str; 3] = ["identity_changed", "fenced", "crashed"];
 
-/// Returns the time of the next work: an open attempt, the next rotation, disabling the previous
-/// credential, or a check of the served one. `None` if there is no work.
+/// Returns the time at which the rotation next has work: to continue an open attempt, to rotate, to
+/// disable the previous credential, or to check the served credential. `None` if there is no work.
 pub(super) fn work_at(
     rotation: &RotationRecord,
     has_open_attempt: bool,
@@ -39,7 +39,7 @@ pub(super) fn work_at(
     [due, rotation.retire_at, check].into_iter().flatten().min()
 }
 
-/// Converts a duration so that it can be added to a time.
+/// Converts a duration to a `TimeDelta`, which can be added to a `Time`.
 pub(super) fn span(duration: Duration) -> TimeDelta {
     TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX)
 }

@@ -1,5 +1,5 @@
-//! Encryption and decryption of the records of rotations. Their encryption context is built only
-//! here.
+//! Encryption and decryption of the records of rotations. Only this module builds the encryption
+//! context of these records.
 
 use uuid::Uuid;
 
@@ -12,9 +12,9 @@ use crate::store::{Reads, RotationLocation};
 /// An encrypted record of a rotation. Its kind and ID are part of the encryption context.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SealedField {
-    /// Connection to the database.
+    /// Settings of the connection to the database.
     Connection(RotationId),
-    /// Proxy function.
+    /// Settings of the proxy function.
     Proxy(RotationId),
     /// New password of an attempt, with the attempt's number.
     Pending(AttemptId, u64),
@@ -46,12 +46,12 @@ pub(crate) struct Sealer<'a> {
     pub(crate) keyring: &'a Keyring,
     pub(crate) project: ProjectId,
     pub(crate) environment: EnvironmentId,
-    /// Newest key of the project.
+    /// Newest encryption key of the project.
     pub(crate) key: &'a ProjectKey,
 }
 
 impl<'a> Sealer<'a> {
-    /// Sealer for records of an environment that the caller is authorized for.
+    /// Creates a sealer for an environment that the caller is authorized for.
     pub(crate) fn of<A: Access>(cx: &Context<'a, A>, scope: &'a EnvironmentScope) -> Self {
         Self {
             keyring: cx.keyring(),
@@ -63,12 +63,12 @@ impl<'a> Sealer<'a> {
 }
 
 impl Sealer<'_> {
-    /// Encrypts a record with the newest key.
+    /// Encrypts a record with the newest encryption key of the project.
     pub(crate) fn seal(&self, kept: SealedField, text: &Plaintext) -> Sealed {
         Sealed::seal(self.key, &self.context(kept), text)
     }
 
-    /// Decrypts a record with the key version it was encrypted with.
+    /// Decrypts a record with the version of the project's encryption key that encrypted it.
     pub(crate) async fn open(
         &self,
         reads: &mut dyn Reads,
@@ -95,14 +95,14 @@ impl Sealer<'_> {
     }
 }
 
-/// Project and environment of a rotation, with the unwrapped project key.
+/// Project and environment of a rotation, with the project's encryption key (unwrapped).
 pub(crate) struct RotationContext {
     pub(crate) place: RotationLocation,
     pub(crate) key: ProjectKey,
 }
 
 impl RotationContext {
-    /// Unwraps the project key.
+    /// Unwraps the encryption key of the project.
     pub(crate) fn new(keyring: &Keyring, place: RotationLocation) -> Result<Self> {
         let key = keyring.project_key(&place.key).map_err(Error::internal)?;
         Ok(Self { place, key })

@@ -23,7 +23,8 @@ pub fn group_role(rotation: RotationId) -> String {
     format!("kv_{}_g", short(rotation))
 }
 
-/// Returns the last ten bytes of the ID (random except for two bits), in base 32.
+/// Returns a short text for the rotation: the last ten bytes of its ID (random except for two
+/// bits), in base 32.
 fn short(rotation: RotationId) -> String {
     const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let bytes = &rotation.uuid().into_bytes()[6..];
@@ -35,8 +36,8 @@ fn short(rotation: RotationId) -> String {
     (0..16).rev().map(digit).collect()
 }
 
-/// Generates a random password: 32 characters, with at least one of each class that password
-/// policies require.
+/// Generates a random password: 32 characters, with at least one of each character class that
+/// password policies require.
 #[must_use]
 pub fn draw_password() -> Plaintext {
     loop {

@@ -187,7 +187,8 @@ async fn test(engine: &Engine, prepared: PlannedTest) -> Result<TestResult> {
     })
 }
 
-/// Returns the message for a connection that works, with a warning if it is not fully protected.
+/// Returns the message of a successful connection test, with a warning if the TLS mode does not
+/// fully protect the connection.
 fn success_message(ssl_mode: SslMode) -> &'static str {
     match ssl_mode {
         SslMode::VerifyFull | SslMode::VerifyCa => "the connection works",

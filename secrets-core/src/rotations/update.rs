@@ -22,7 +22,8 @@ pub struct RotationChange {
     /// Days between rotations, 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
     pub rotation_interval_days: Option<u32>,
-    /// New status. `paused` preserves the remaining time; `active` resumes, also after an error.
+    /// New status. `paused` preserves the time until the next rotation; `active` resumes, also
+    /// after an error.
     pub status: Option<WantedStatus>,
 }
 
@@ -101,7 +102,7 @@ impl Operation for UpdateRotation {
     }
 }
 
-/// Sets the interval, counted from the last rotation.
+/// Sets the rotation interval, and the next rotation counted from the last rotation.
 fn set_interval(cx: &mut Context<'_, Write>, rotation: &mut RotationRecord, days: u32) {
     rotation.interval_days = days;
     let from = rotation.last_rotation_at.unwrap_or(rotation.created_at);

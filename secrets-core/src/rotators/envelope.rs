@@ -15,7 +15,8 @@
 //! sig      HMAC-SHA256 as 64 lower-case hex digits
 //! ```
 //!
-//! `nonce` and `ct` are base64url without padding. Every key is HKDF-SHA256 of the secret's bytes:
+//! `nonce` and `ct` are base64url without padding. The encryption and MAC keys are HKDF-SHA256 of
+//! the bytes of the secret that service and function share:
 //!
 //! ```text
 //! request  cipher  salt: the nonce's bytes   info: "lambda/enc"
@@ -69,7 +70,7 @@ pub enum Step {
     Apply,
     /// Log in as the user and check the privileges.
     Verify,
-    /// Disable login for a user.
+    /// Disable the login of a user.
     Lock,
 }
 

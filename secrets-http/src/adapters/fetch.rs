@@ -1,4 +1,4 @@
-//! HTTP client for URLs configured by the operator: those of the identity provider.
+//! HTTP client for the URLs of the identity provider, which the operator configures.
 //!
 //! Not for URLs supplied by tenants, because the resolved address is not checked against the egress
 //! policy. Redirects are not followed, and responses are limited in time and size.

@@ -1,7 +1,7 @@
 //! Verification of user tokens (JWTs) of the configured issuer.
 //!
-//! Tokens are verified with the keys published by the issuer ([`OidcVerifier`]), with a shared
-//! secret, or in development mode with a local key (both
+//! Tokens are verified with the public keys published by the issuer ([`OidcVerifier`]), with a
+//! shared secret, or in development mode with a local key (both
 //! [`FixedVerifier`](secrets_core::jwt::FixedVerifier)).
 
 mod key_cache;
@@ -14,14 +14,14 @@ use std::time::Duration;
 
 pub use self::oidc::{OidcSettings, OidcVerifier};
 
-/// Timeouts and lifetimes for fetching the keys of an issuer.
+/// Timeouts and lifetimes for fetching the public keys of a token issuer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timings {
     /// Timeout of one request to the issuer.
     pub fetch: Duration,
-    /// Age at which keys are refreshed in the background, while the old ones stay in use.
+    /// Age at which keys are refreshed in the background, while the old keys stay in use.
     pub refresh_after: Duration,
-    /// Age at which keys are fetched again before use.
+    /// Age at which keys are fetched again before the next use.
     pub expire_after: Duration,
     /// Maximum age of keys that are used while the issuer is unavailable.
     pub stale_for: Duration,

@@ -12,7 +12,8 @@ use secrets_core::ports::mail::{DeliveryError, Email, Mailer};
 /// Timeout of each response of the server.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Timeout of a whole delivery. Shorter than a worker's claim on an outbox delivery lasts.
+/// Timeout for sending one mail. Shorter than the duration of a worker's claim on an outbox
+/// delivery.
 const DELIVERY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Sends mail through an SMTP server.
@@ -21,7 +22,7 @@ pub struct SmtpMailer {
     from: Mailbox,
 }
 
-/// Error: not the URL of a mail server.
+/// Error for a text that is not the URL of a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadServer;
 

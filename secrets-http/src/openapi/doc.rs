@@ -60,7 +60,7 @@ pub(crate) enum Form {
     Project,
     /// Environment ID or name.
     Environment,
-    /// Secret key.
+    /// Secret key (name of a secret).
     Key,
     /// Rotation name.
     Rotation,
@@ -158,7 +158,7 @@ impl Described {
         Self { schema, named: Vec::new() }
     }
 
-    /// Combines two schemas into one that matches either.
+    /// Combines two schemas into a schema that matches values of either schema.
     #[must_use]
     pub fn or(mut self, other: Self) -> Self {
         self.named.extend(other.named);
@@ -245,7 +245,8 @@ impl Route {
         self
     }
 
-    /// Sets the response for a status, in place of the response derived from the shape.
+    /// Sets the documented response for a status. Replaces the response derived from the route's
+    /// [`Shape`](crate::serve::reply::Shape).
     #[must_use]
     pub(crate) fn response(mut self, status: u16, contents: Vec<Content>) -> Self {
         self.doc.answers.retain(|answer| answer.status != status);

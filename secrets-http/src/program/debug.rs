@@ -25,7 +25,8 @@ mod asked {
     /// Variable with timings in milliseconds, such as `lease=2000,grace=500`.
     const TIMINGS: &str = "SECRETS_DEBUG_TIMINGS";
 
-    /// Variable with the failpoint to stop at, such as `after-apply`. `after-apply:pause` continues after a second.
+    /// Variable with the failpoint to stop at, such as `after-apply`. With `after-apply:pause`, the
+    /// process continues after a second.
     const FAILPOINT: &str = "SECRETS_DEBUG_FAILPOINT";
 
     #[expect(clippy::disallowed_methods, reason = "a test hook of debug builds, not a setting")]

@@ -14,8 +14,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts logging, and sets a panic hook that logs the location. A second call does not replace the
-/// logger.
+/// Starts logging, and sets a panic hook that logs the location of a panic. A second call does not
+/// replace the logger.
 pub fn start(filter: EnvFilter, format: LogFormat) {
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // Fails if the process has a logger already, such as in a test runner, which is kept.

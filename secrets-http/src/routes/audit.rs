@@ -17,8 +17,8 @@ use crate::serve::target::{Target, target};
 
 const TEAM_AUDIT: &str = "/api/v1/teams/{teamId}/audit";
 
-/// Response header with the cursor of the next page, for formats without a place for it (NDJSON,
-/// CSV).
+/// Response header with the cursor of the next page, for formats whose body cannot contain a cursor
+/// (NDJSON, CSV).
 const NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {

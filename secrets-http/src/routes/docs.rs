@@ -21,11 +21,11 @@ const DOCUMENT: &str = "/api/v1/openapi.json";
 const PAGE: &str = "/api/docs";
 const FILE: &str = "/api/docs/{file}";
 
-/// Swagger UI files loaded by the page. They are embedded in the program.
+/// Swagger UI files that the documentation page loads. The files are embedded in the program.
 const SWAGGER_UI_FILES: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 
-/// Name of the start script. It is a separate file because the content security policy forbids
-/// inline scripts.
+/// Name of the script that starts Swagger UI. It is a separate file because the content security
+/// policy forbids inline scripts.
 const START_FILE: &str = "start.js";
 
 const START_SCRIPT: &str = "SwaggerUIBundle({ url: 'v1/openapi.json', dom_id: '#interface' });\n";

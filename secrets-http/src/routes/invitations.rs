@@ -29,8 +29,8 @@ const ONE: &str = "/api/v1/invitations/{token}";
 const ACCEPT: &str = "/api/v1/invitations/{token}/accept";
 const PAGE: &str = "/invitations/{token}";
 
-/// Page behind an invitation link. The same for every token, valid or not, because its reader is
-/// not authenticated.
+/// Page behind an invitation link. The page is the same for valid and invalid tokens, because the
+/// reader is not authenticated.
 const PAGE_HTML: &str = include_str!("invitation.html");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
@@ -69,8 +69,8 @@ fn list(target: &Target, links: Result<BaseUrl, Error>) -> Result<ListInvitation
     Ok(ListInvitations { team: target.id("teamId"), links: links? })
 }
 
-/// Serves the page. The security headers, added to every response, prevent the page from loading or
-/// running anything.
+/// Serves the invitation page. The security headers, added to every response, prevent the page from
+/// loading or running anything.
 fn page() -> Response {
     let mut response = Response::new(PAGE_HTML.into());
     let kind = warp::http::HeaderValue::from_static("text/html; charset=utf-8");

@@ -60,7 +60,7 @@ pub fn table(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     .collect()
 }
 
-/// Wraps an operation that is ready without reading the request body.
+/// Wraps an operation that was parsed without the request body as a completed future.
 fn known<O>(operation: O) -> Ready<Result<O, Fault>> {
     ready(Ok(operation))
 }

@@ -40,8 +40,9 @@ const ROLLBACK: &str =
 const KUBERNETES_NAME_PATTERN: &str =
     "^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
 
-/// Supported formats of exports and of imports.
+/// Supported export formats.
 const EXPORT_FORMATS: &[&str] = &["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"];
+/// Supported import formats.
 const IMPORT_FORMATS: &[&str] = &["json", "yaml", "dotenv"];
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {

@@ -1,5 +1,5 @@
 //! `/api/v1/projects/{projectId}/environments/{environmentId}/watch`: server-sent events
-//! (`text/event-stream`) that announce changes to an environment, without keys or values.
+//! (`text/event-stream`) that announce changes to an environment, without secret keys or values.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -158,7 +158,7 @@ impl Watcher {
         }
     }
 
-    /// Returns the event for a change, or `None` if the revision is the same as before.
+    /// Returns the event for a change, or `None` if the revision is that of the previous event.
     fn change(&mut self, is_followed: bool) -> Result<Option<Event>, Gone> {
         let revision = self.revisions.borrow_and_update().clone();
         let revision = revision.filter(|_| is_followed).ok_or(Gone)?;

@@ -48,15 +48,16 @@ pub struct AcceptOptions {
     pub write_stall: Duration,
     /// Grace period for running requests when the service stops.
     pub drain: Duration,
-    /// Maximum number of header lines of a request. The response to a request with more is 431.
+    /// Maximum number of header lines of a request. The response to a request with more lines is
+    /// 431.
     pub headers: usize,
     /// Maximum size of a request's head in bytes, at least 8,192. The response to a larger head is
     /// 431.
     pub head_bytes: usize,
-    /// Maximum number of connections in total. Further ones wait to be accepted.
+    /// Maximum number of connections in total. Further connections wait to be accepted.
     pub connections: usize,
-    /// Maximum number of connections per IP address (IPv6: per /64 network). Further ones are
-    /// closed.
+    /// Maximum number of connections per IP address (IPv6: per /64 network). Further connections
+    /// are closed.
     pub connections_per_address: usize,
     /// Networks exempt from the limit per address.
     pub uncounted: Networks,

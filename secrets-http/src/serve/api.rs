@@ -30,8 +30,8 @@ impl Api {
     /// Creates a route that performs a task.
     ///
     /// `request` parses a request into a future of the task. The future is awaited only for a
-    /// caller of a permitted kind. So the body is not read before that check, and an invalid body
-    /// is reported only after 401, and after 403 for the wrong kind of credential.
+    /// caller of a permitted kind. So the responses 401, and 403 for the wrong kind of credential,
+    /// take precedence over the response to an invalid body.
     pub fn route<T, F, W>(
         &self,
         method: Method,

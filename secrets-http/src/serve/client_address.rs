@@ -11,16 +11,16 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(Vec<IpNet>);
 
-/// Error: not a list of networks (`10.0.0.0/8`) and addresses.
+/// Error for a text that is not a list of networks (`10.0.0.0/8`) and addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotNetworks;
 
-/// Error: the `X-Forwarded-For` header of a trusted proxy contains something other than an address.
+/// Error for an `X-Forwarded-For` header of a trusted proxy with an entry that is not an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadForwarding;
 
 impl Networks {
-    /// Loopback networks (`127.0.0.0/8` and `::1`).
+    /// Returns the loopback networks (`127.0.0.0/8` and `::1`).
     #[must_use]
     pub fn loopback() -> Self {
         let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
@@ -120,7 +120,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Returns the client address if `10.0.0.0/8` and `fd00::/8` are trusted.
+    /// Returns the client address of a request, with `10.0.0.0/8` and `fd00::/8` as trusted
+    /// proxies.
     fn seen(peer: &str, forwarded: &[&str]) -> Result<IpAddr, BadForwarding> {
         let trusted = Networks::parse("10.0.0.0/8, fd00::/8").unwrap();
         let lines = forwarded.iter().map(|line| HeaderValue::from_str(line).unwrap());

@@ -42,7 +42,7 @@ pub struct Authenticator {
     verified: Verified,
 }
 
-/// Result of admitting a request.
+/// Result of authenticating and counting a request.
 pub struct Admission {
     /// Authenticated caller, or the error to respond with.
     pub caller: Result<Caller, Error>,
@@ -52,7 +52,7 @@ pub struct Admission {
 
 #[derive(PartialEq, Eq, Hash)]
 enum Principal {
-    /// User, by issuer and subject, which are the same before and after the first sign-in.
+    /// User, by token issuer and subject, which are known before the first sign-in too.
     Person(String, String),
     Token(Uuid),
 }
@@ -118,7 +118,7 @@ impl Authenticator {
     }
 }
 
-/// Fails with `RateLimited` if the request exceeds its window.
+/// Fails with `RateLimited` if the request exceeds the limit of its rate-limit window.
 pub fn within(window: Option<Window>) -> Result<(), Error> {
     match window {
         Some(window) if !window.admitted => Err(Error::RateLimited(window.resets_at)),
@@ -155,8 +155,8 @@ fn principal(caller: &Caller) -> Principal {
     }
 }
 
-/// Credentials verified in the current and the previous minute, as hashes under a key of this
-/// process.
+/// Credentials verified in the current and the previous minute, stored as hashes with a random seed
+/// of this process.
 #[derive(Default)]
 struct Verified {
     hasher: RandomState,
@@ -170,8 +170,8 @@ struct Minutes {
     previous: HashSet<u64>,
 }
 
-/// Maximum number of credentials remembered per minute. Others are not exempt from the limit on
-/// failed credentials.
+/// Maximum number of credentials remembered per minute. Further credentials are not exempt from the
+/// refusal after too many failed credentials.
 const MAX_REMEMBERED: usize = 100_000;
 
 impl Verified {

@@ -1,5 +1,5 @@
-//! Request pipeline between the connection and the route: client address, path, rate limits and
-//! authentication; and for the response: common headers and the log line.
+//! Request pipeline between the connection and the route. Determines the client address, parses the
+//! path, applies rate limits and authenticates; then adds common headers and logs the request.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ use crate::serve::path::{self, BadPath};
 use crate::serve::router::{Route, RouteMatch, Router};
 use crate::serve::target::Target;
 
-/// Handler of all requests.
+/// Handler of all HTTP requests.
 pub struct Host {
     router: Router,
     gate: Authenticator,
@@ -34,8 +34,8 @@ pub struct Host {
     links: Links,
 }
 
-/// Request data for the log: the template of its route and the caller. Never its path, which
-/// contains secret keys.
+/// Request data for the log: the template of its route and the caller. Never the path of the
+/// request, which may contain secret keys.
 struct Logging {
     template: &'static str,
     caller: Option<Caller>,
@@ -65,7 +65,7 @@ impl Host {
         Self { router, gate, clock, proxies, links }
     }
 
-    /// Table of routes.
+    /// Returns the table of routes.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         self.router.routes()

@@ -7,7 +7,7 @@ use warp::{Filter, Rejection};
 
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
-/// Source of base URLs: the configured one, else the scheme and host of the request.
+/// Source of the base URL: the configured base URL, else the scheme and host of the request.
 #[derive(Debug, Clone)]
 pub struct Links {
     /// Configured base URL.
@@ -16,13 +16,13 @@ pub struct Links {
     pub is_tls: bool,
 }
 
-/// Base URL of one request's links, stored in the request's extensions. `None` if the request has
-/// no usable `Host` header.
+/// Base URL of the links in one response, stored in the request's extensions. `None` if the request
+/// has no usable `Host` header.
 #[derive(Debug, Clone)]
 struct Base(Option<BaseUrl>);
 
-/// Extracts the base URL for links. Fails with 400 if none is configured and the request has no
-/// usable `Host` header.
+/// Extracts the base URL for links. Fails with 400 if no base URL is configured and the request has
+/// no usable `Host` header.
 pub fn base_url() -> impl Filter<Extract = (Result<BaseUrl, Error>,), Error = Rejection> + Copy {
     warp::ext::get::<Base>()
         .map(|base: Base| base.0.ok_or_else(|| Error::invalid("Host", "must name this server")))

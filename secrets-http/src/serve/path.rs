@@ -11,7 +11,7 @@ pub enum BadPath {
     TrailingSlash,
 }
 
-/// Splits a path into segments, each percent-decoded once. The root path has none.
+/// Splits a path into segments, each percent-decoded once. The root path has no segments.
 ///
 /// A decoded segment never contains a slash, a backslash or a control character, and is neither `.`
 /// nor `..`. So it can be safely looked up, logged and put into another path.
@@ -40,7 +40,8 @@ fn segment(raw: &str) -> Result<String, BadPath> {
     Ok(decoded.into_owned())
 }
 
-/// True for printable ASCII, except a backslash, which some programs treat as a slash.
+/// True if a path may contain this byte: printable ASCII, except a backslash, which some programs
+/// treat as a slash.
 fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'\\'
 }

@@ -29,11 +29,11 @@ pub enum Shape {
 /// Field names that wrap the output in responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Envelope {
-    /// Name given in the API specification, such as `secrets`.
+    /// The output in a field with the name in the API specification, such as `secrets`.
     #[default]
     Named,
-    /// The specified name and also `data`, and a parent environment also as `inherits_from_id`.
-    /// Published clients use one or the other.
+    /// The output twice: in the specified field and in `data`; and a parent environment also as
+    /// `inherits_from_id`. Published clients use either of the two names.
     Both,
 }
 
@@ -119,7 +119,7 @@ pub fn text(kind: &'static str, text: String) -> Response {
     response
 }
 
-/// Serializes the same value under each of the names.
+/// Serializes an object with one field for each of the names, all with the same value.
 struct Named<'a, T>(&'a [&'static str], &'a T);
 
 impl<T: Serialize> Serialize for Named<'_, T> {

@@ -23,8 +23,8 @@ pub struct Route {
     pub callers: Option<Callers>,
     /// Documentation for the OpenAPI document.
     pub(crate) doc: Doc,
-    /// True if other methods of this path are handled by the route with a parameter in the last
-    /// segment.
+    /// True if the fallback route, whose last segment is a parameter, handles the other methods of
+    /// this path.
     pub(crate) is_path_shared: bool,
     pub(crate) filter: BoxedFilter<(Response,)>,
 }
@@ -41,8 +41,8 @@ impl Route {
         Self { method, template, operation, callers: None, doc, is_path_shared, filter }
     }
 
-    /// Lets the route with a parameter in the last segment handle the other methods of this path.
-    /// So `POST …/secrets/bundle` does not hide a secret with the key `bundle`.
+    /// Lets the fallback route, whose last segment is a parameter, handle the other methods of this
+    /// path. So `POST …/secrets/bundle` does not hide a secret with the key `bundle`.
     pub(crate) fn shares_path(self) -> Self {
         Self { is_path_shared: true, ..self }
     }
@@ -56,7 +56,7 @@ pub struct Router {
 
 /// Result of finding a route.
 pub enum RouteMatch<'a> {
-    /// Route, and the parameters of the path.
+    /// Route with this path and method, and the parameters of the path.
     Route(&'a Route, Vec<(String, String)>),
     /// Method not allowed: the template of the path and its allowed methods.
     Method(&'static str, Vec<&'static str>),
@@ -90,7 +90,7 @@ impl Router {
         Ok(Self { routes, templates })
     }
 
-    /// Table of routes.
+    /// Returns the table of routes.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
@@ -116,8 +116,8 @@ impl Router {
     }
 }
 
-/// Assigns the segments of a path to the parameters of a template. The match of the router cannot
-/// be used, because a route may be found by another template than its own.
+/// Assigns the segments of a path to the parameters of a template. Parameters found by the router
+/// cannot be used, because the path may have matched another template than that of the route.
 fn parameters(template: &str, segments: &[String]) -> Vec<(String, String)> {
     let parts = template.split('/').skip(1).zip(segments);
     parts.filter_map(|(part, value)| Some((parameter(part)?.to_owned(), value.clone()))).collect()

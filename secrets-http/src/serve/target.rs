@@ -16,13 +16,13 @@ struct Parts {
     query: Vec<(String, String)>,
 }
 
-/// Extracts the target that [`Host`](super::host::Host) stored in the request.
+/// Extracts the parameters that [`Host`](super::host::Host) stored in the request.
 pub fn target() -> impl Filter<Extract = (Target,), Error = Rejection> + Copy {
     warp::ext::get::<Target>()
 }
 
 impl Target {
-    /// Creates the target of a request. A malformed query counts as empty.
+    /// Creates the parameters of a request. A malformed query counts as empty.
     pub fn new(parameters: Vec<(String, String)>, query: Option<&str>) -> Self {
         // Form-decoded, because External Secrets Operator encodes a space as `+`.
         let query =
@@ -52,7 +52,8 @@ impl Target {
         EnvironmentPath::new(self.project(), self.parameter("environmentId"))
     }
 
-    /// Returns a query parameter. Fails if it is given twice. Unknown parameters are ignored.
+    /// Returns a query parameter. Fails if the parameter is given twice. Unknown parameters are
+    /// ignored.
     pub fn query(&self, name: &str) -> Result<Option<&str>, Error> {
         let mut values = self.queries(name);
         let first = values.next();
@@ -86,7 +87,7 @@ impl Target {
         number.map(Some).ok_or_else(|| Error::invalid(name, "must be a whole number"))
     }
 
-    /// Returns required query parameters. The error lists all that are missing.
+    /// Returns required query parameters. The error lists all missing parameters.
     pub fn required<const N: usize>(&self, names: [&'static str; N]) -> Result<[&str; N], Error> {
         let mut values = [""; N];
         let mut missing = Vec::new();

@@ -14,11 +14,11 @@ use tokio_rustls::rustls::{Error, ServerConfig};
 /// Error in the TLS files. The message says which file is wrong, but contains none of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadTls {
-    /// The certificates cannot be read, or the file has none.
+    /// The certificate file cannot be read, or has no certificate.
     Certificates(&'static str),
-    /// The private key cannot be read, or the file has none.
+    /// The private key file cannot be read, or has no private key.
     Key(&'static str),
-    /// Both can be read, but do not belong together or cannot be used.
+    /// Certificate and private key can be read, but do not belong together or cannot be used.
     Pair,
 }
 

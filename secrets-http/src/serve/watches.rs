@@ -36,10 +36,11 @@ pub struct WatchRegistry {
     seats: Mutex<HashMap<Uuid, usize>>,
 }
 
-/// Revision of an environment; `None` before the first poll, and after the environment is deleted.
+/// Publisher of the revision of an environment. The revision is `None` before the first poll, and
+/// after the environment is deleted.
 type Revision = watch::Sender<Option<Tag>>;
 
-/// Permit to watch. Dropping it releases the permit.
+/// Permit to watch an environment. Dropping the value releases the permit.
 pub struct WatchPermit {
     watches: Arc<WatchRegistry>,
     principal: Uuid,
@@ -105,8 +106,8 @@ impl WatchRegistry {
         }
     }
 
-    /// Removes an environment from the registry if `may` permits it, and returns whether it is
-    /// gone. A later subscriber starts a new polling task.
+    /// Removes an environment from the registry if `may` returns true. Returns true if the
+    /// environment is no longer in the registry. A later subscriber starts a new polling task.
     fn remove_if(&self, environment: EnvironmentId, may: impl Fn(&Revision) -> bool) -> bool {
         let mut environments = lock(&self.environments);
         let is_removed = environments.get(&environment).is_none_or(may);

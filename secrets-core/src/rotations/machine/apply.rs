@@ -1,4 +1,4 @@
-//! Setting the password of the other slot (ext1 in the [module docs](super)).
+//! Setting the password of the slot that is not served (ext1 in the [module docs](super)).
 
 use std::time::Duration;
 
@@ -12,8 +12,9 @@ use crate::model::rotations::AttemptState;
 use crate::ports::rotator::{Applied, Apply, Fault, Fence, TargetError};
 
 impl Attempt<'_, '_> {
-    /// Sets the password at the target, and retries where that may help. Retries use the same
-    /// password, so it does not matter whether an earlier request took effect.
+    /// Sets the password at the target, and retries after errors for which a retry may help. Unless
+    /// the target rejects the password, retries send the same password again, so it does not matter
+    /// whether an earlier request took effect.
     pub(super) async fn apply(&mut self) -> WorkResult<()> {
         let mut pauses = self.work.rotators.timings.retries.into_iter();
         let (mut at_once, mut passwords) = (0, 0);
@@ -94,8 +95,8 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// Generates another password after the target rejected the first. It is stored before it is
-    /// sent.
+    /// Replaces a password that the target rejected by a new random password. The caller must store
+    /// the attempt before sending the new password.
     fn replace_password(&mut self) {
         self.login.password = draw_password();
         let sealer = self.work.place.sealer(self.work.engine.keyring());
@@ -103,7 +104,7 @@ impl Attempt<'_, '_> {
         self.record.pending = Some(sealer.seal(kept, &self.login.password));
     }
 
-    /// Ends the attempt. The target is not known to have accepted the password.
+    /// Concludes the attempt as failed. Called if the target did not confirm the new password.
     async fn fail(&mut self, reason: Reason) -> WorkResult<()> {
         self.record = self.work.conclude_failed_record(self.record.clone(), reason).await?;
         Ok(())

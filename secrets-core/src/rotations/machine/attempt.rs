@@ -1,4 +1,4 @@
-//! An attempt, from its start to its end.
+//! An attempt to rotate, from its start to its end.
 
 use super::super::keys::InjectedKeys;
 use super::super::sealing::{RotationContext, SealedField};
@@ -14,11 +14,11 @@ use crate::model::{AttemptId, Result, Time};
 use crate::ports::rotator::{Login, Target};
 use crate::store::{AttemptRecord, RotationRecord, Tx};
 
-/// Maximum number of times an attempt is resumed after a crash of its worker. Beyond that, the
-/// attempt itself may be the cause of the crashes.
+/// Maximum number of times an attempt is resumed after a crash of its worker. After more crashes,
+/// the attempt itself is probably their cause.
 const MAX_RESUMPTIONS: u32 = 3;
 
-/// An attempt being worked on.
+/// An attempt in progress, with the target and the new login.
 pub(super) struct Attempt<'w, 'a> {
     pub(super) work: &'w mut Work<'a>,
     pub(super) record: AttemptRecord,
@@ -43,7 +43,7 @@ pub(in super::super) async fn plan(
         id,
         rotation: rotation.id,
         sequence,
-        // Never the served slot.
+        // Change the slot that is not served.
         slot: rotation.active_slot.map_or(Slot::A, Slot::other),
         pending: Some(pending),
         state: AttemptState::Planned,

@@ -29,9 +29,9 @@ impl Work<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Checks the served credential. If the target rejects it, this is stored as an error, and an
-    /// active rotation becomes due immediately; it then switches to the other slot. An unreachable
-    /// target is ignored.
+    /// Checks the served credential. If the target rejects the credential, stores an error, and
+    /// makes an active rotation due immediately, to replace the credential. If the target is
+    /// unreachable, nothing changes.
     pub(super) async fn check_served_credential(&mut self, target: &Target) -> WorkResult<()> {
         let Some(login) = self.served_login().await? else { return Ok(()) };
         let (Ok(rotator), level) = (self.rotator(target), self.rotation.level) else {
@@ -55,7 +55,7 @@ impl Work<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Loads the served credential; `None` before the first success.
+    /// Loads the served credential; `None` before the first successful rotation.
     async fn served_login(&self) -> Result<Option<Login>> {
         let Some(slot) = self.rotation.active_slot else { return Ok(None) };
         let caller = Caller::system();

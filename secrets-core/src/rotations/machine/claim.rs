@@ -1,4 +1,4 @@
-//! Claiming rotations with work, so that only one worker at a time works on each.
+//! Claiming rotations that have work to do, so that only one worker at a time works on a rotation.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -45,7 +45,7 @@ impl Worker for RotationWorker {
     }
 
     async fn jobs(&self, engine: &Arc<Engine>, _room: usize) -> Result<Vec<Job>> {
-        // Bounded by the permits, of which there are as many as jobs.
+        // The number of permits limits the number of jobs.
         let claims = claim_rotations(engine).await?.into_iter();
         let job = |claim| {
             let engine = Arc::clone(engine);
@@ -58,8 +58,8 @@ impl Worker for RotationWorker {
     }
 }
 
-/// A claimed rotation with work. No other node works on it while the lease lasts. [`work`]
-/// does the work.
+/// A claimed rotation, to be passed to [`work`]. No other node works on the rotation while the
+/// lease lasts.
 #[derive(Debug)]
 pub struct Claim {
     lease: Lease,
@@ -91,7 +91,7 @@ pub async fn end_rotation_leases(engine: &Engine) -> StoreResult<()> {
     tx.commit().await
 }
 
-/// Claims a rotation, if no other worker has it and a permit is available.
+/// Claims a rotation, if no other worker has claimed it and a permit is available.
 pub(in crate::rotations) async fn claim_rotation(
     engine: &Engine,
     rotation: RotationId,

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Every command to a target (`====>`) is preceded by a committed row that records it, and changes
-//! only the other slot, never the served one. So the served credential can log in at any time: it
-//! is replaced in one transaction (tx3, [`swap`]), after a login with the new one has succeeded. A
+//! only the slot that is not served. So the served credential can log in at any time: it is
+//! replaced in one transaction (tx3, [`swap`]), after a login with the new credential succeeded. A
 //! worker that finds an open attempt after a crash resumes it from its row; sending the same
 //! command to a target twice has no further effect.
 //!

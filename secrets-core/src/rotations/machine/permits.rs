@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use crate::model::lock::lock;
 
-/// Maximum number of scheduled rotations at once. Manual rotations are counted separately.
+/// Maximum number of concurrent scheduled rotations. Manual rotations are counted separately.
 pub(super) const MAX_SCHEDULED: usize = 4;
 
 /// Maximum number of concurrent manual rotations.
 const MAX_AWAITED: usize = 8;
 
-/// Origin of a request for work.
+/// Origin of a request for a permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PermitKind {
     /// The schedule.
@@ -20,7 +20,7 @@ pub(crate) enum PermitKind {
     Person,
 }
 
-/// Rotations that this node is working on. Never two on the same database host.
+/// Rotations that this node is working on: at most one per database host.
 #[derive(Debug, Default)]
 pub(crate) struct RotationPermits(Mutex<InUse>);
 

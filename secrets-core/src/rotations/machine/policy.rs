@@ -27,10 +27,10 @@ pub(super) enum Effect {
     Disabled,
 }
 
-/// Number of consecutive failures after which a rotation is in error.
+/// Number of consecutive failures after which the status of a rotation becomes `error`.
 pub(super) const FAILURES: u32 = 5;
 
-/// Number of consecutive rollbacks after which a rotation is in error.
+/// Number of consecutive rollbacks after which the status of a rotation becomes `error`.
 pub(super) const MAX_ROLLBACKS: u32 = 3;
 
 impl Fault {

@@ -8,7 +8,7 @@ use crate::model::rotations::Slot;
 use crate::ports::rotator::{Fault, Fence, TargetError};
 
 impl Work<'_> {
-    /// Disables the login of the other slot's user. A failure is retried later.
+    /// Disables the login of the user whose credential is not served. A failure is retried later.
     pub(super) async fn retire(&mut self) -> WorkResult<()> {
         // Before the first success no slot is served, and attempts always change slot A.
         let slot = self.rotation.active_slot.map_or(Slot::A, Slot::other);

@@ -9,7 +9,7 @@ use crate::model::rotations::{AttemptState, Outcome};
 use crate::ports::rotator::{Fault, TargetError};
 
 impl Attempt<'_, '_> {
-    /// Stores the decision to roll back, before anything is undone.
+    /// Stores the state "rolling back" with its reason, before the target is changed.
     pub(super) async fn begin_roll_back(&mut self, reason: &Reason) -> WorkResult<()> {
         self.record.error_code = Some(reason.code.to_owned());
         self.record.error_message = Some(reason.message.clone());

@@ -123,7 +123,8 @@ impl Reason {
     }
 }
 
-/// Separates errors that are a reason to roll back (plan limit, validation) from other failures.
+/// Classifies an error: a reason to roll back (such as a plan limit), or a failure that stops the
+/// work.
 fn refused(error: Error) -> Refused {
     match error {
         Error::NotFound(Subject::Environment | Subject::Project) => Refused::ByRule(Reason::gone()),
@@ -143,8 +144,8 @@ fn halt(error: crate::store::StoreError) -> Refused {
     Refused::WorkError(error.into())
 }
 
-/// Commits. The failpoint lets a test stop the process after the store received the commit but
-/// before it responded.
+/// Commits the transaction. A failpoint lets a test stop the process after the store received the
+/// commit but before the store responded.
 async fn commit(cx: Context<'_, Write>) -> StoreResult<()> {
     let tx = cx.into_session();
     let mut commit = pin!(tx.commit());

@@ -10,8 +10,8 @@ use crate::model::{Error, Result, RotationId, Subject};
 use crate::rotations::rotate::history_entry;
 use crate::store::Lease;
 
-/// Concludes an attempt that took too long. Its effect at the target is unknown but harmless: only
-/// the other slot was changed, and the next attempt changes it again.
+/// Concludes an attempt that took too long as failed. The password at the target may have changed,
+/// but only that of the slot that is not served, and the next attempt sets it again.
 pub(in crate::rotations) async fn time_out(
     engine: &Engine,
     begun: PlannedRotation,
@@ -37,8 +37,8 @@ pub(in crate::rotations) async fn time_out(
     entry.ok_or(Error::NotFound(Subject::Rotation))
 }
 
-/// Takes the lease even if another worker holds it. That worker loses it and stops at its next
-/// step.
+/// Acquires the lease of a rotation even if another worker holds it. The other worker loses the
+/// lease and stops at its next step.
 pub(in crate::rotations) async fn force_lease(
     engine: &Engine,
     id: RotationId,

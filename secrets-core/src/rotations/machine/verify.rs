@@ -17,8 +17,8 @@ const MAX_DELAY: Duration = Duration::from_secs(8);
 const ANY_PASSWORD_ACCEPTED: &str = "the server accepts any password for the rotated user";
 
 impl Attempt<'_, '_> {
-    /// Logs in repeatedly until it succeeds or the timeout ends, because a change may take time to
-    /// reach all servers.
+    /// Logs in repeatedly until a login succeeds or the timeout ends, because a change may take
+    /// time to reach all servers.
     pub(super) async fn verify(&mut self) -> WorkResult<()> {
         let mut left = self.verify_timeout();
         let mut pause = Duration::from_secs(1);
@@ -45,8 +45,8 @@ impl Attempt<'_, '_> {
         Ok(())
     }
 
-    /// Returns the maximum time until a login with the new credential must succeed. For a manual
-    /// rotation, short enough to roll back before the rotation times out.
+    /// Returns the timeout for a first successful login with the new credential. For a manual
+    /// rotation, the timeout leaves enough time to roll back before the rotation times out.
     fn verify_timeout(&self) -> Duration {
         let timings = self.work.rotators.timings;
         match self.record.trigger {

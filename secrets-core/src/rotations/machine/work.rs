@@ -24,7 +24,7 @@ pub(crate) enum WorkError {
     Failed(Error),
 }
 
-/// A rotation being worked on.
+/// A rotation that a worker has leased.
 pub(crate) struct Work<'a> {
     pub(super) engine: &'a Engine,
     pub(super) rotators: &'a Rotators,
@@ -83,7 +83,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Stores the rotation with its next time of work.
+    /// Stores the rotation with the time at which it next has work.
     pub(super) async fn write(
         &mut self,
         tx: &mut dyn Tx,

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::crypto::WebhookSecret;
 use crate::model::Time;
 
-/// A received delivery: three headers and the body, all unchanged.
+/// A received webhook delivery: three headers and the body, as received.
 pub struct Delivered<'a> {
     /// `webhook-id` header.
     pub id: &'a str,
@@ -50,7 +50,7 @@ impl Delivered<'_> {
         Ok(())
     }
 
-    /// Parses the timestamp. Accepts only the canonical form that the sender writes.
+    /// Parses the timestamp. Accepts only decimal text exactly as the sender writes it.
     fn seconds(&self) -> Option<i64> {
         let seconds: i64 = self.timestamp.parse().ok()?;
         (seconds.to_string() == self.timestamp).then_some(seconds)

@@ -25,7 +25,7 @@ const RETENTION: TimeDelta = TimeDelta::days(30);
 /// Maximum number of deliveries deleted per call.
 const MAX_PRUNED: u32 = 10_000;
 
-/// Payload of the outbox row.
+/// Payload of the outbox row of a webhook delivery.
 #[derive(Deserialize)]
 struct OutboxPayload {
     delivery: WebhookDeliveryId,
@@ -39,10 +39,10 @@ struct Due {
     delivery: WebhookDeliveryRecord,
 }
 
-/// Outcome of an attempt to deliver.
+/// Outcome of an attempt to send a webhook delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Outcome {
-    /// The receiver accepted it.
+    /// The receiver accepted the delivery, with this HTTP status.
     Accepted(u16),
     /// The attempt failed and may be retried.
     Failed { status: Option<u16>, retry_after: Option<String>, reason: &'static str },

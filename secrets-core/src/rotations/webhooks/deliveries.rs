@@ -32,7 +32,7 @@ pub struct WebhookDelivery {
     pub event: &'static str,
     /// Status.
     pub status: DeliveryStatus,
-    /// Number of attempts to send it.
+    /// Number of attempts to send the event.
     pub attempts: u32,
     /// HTTP status of the receiver's last response.
     pub response_status: Option<u16>,

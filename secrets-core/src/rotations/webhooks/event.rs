@@ -14,7 +14,7 @@ use crate::store::{
     WebhookDeliveryRecord,
 };
 
-/// Kind of webhook deliveries in the outbox.
+/// `kind` of the outbox rows of webhook deliveries.
 pub(crate) const DELIVERY: &str = "webhook";
 
 /// Name of the test event.
@@ -39,7 +39,7 @@ pub(crate) struct EventData {
     #[serde(flatten)]
     pub(crate) place: EventPlace,
     pub(crate) history_id: AttemptId,
-    /// Number of the attempt. Orders the events of a rotation, which may arrive in any order.
+    /// Number of the attempt. Receivers sort by it, because events may arrive in any order.
     pub(crate) version: u64,
     pub(crate) trigger_type: TriggerType,
     pub(crate) triggered_by: Option<Uuid>,
@@ -89,8 +89,8 @@ impl EventData {
     }
 }
 
-/// Enqueues an event for each enabled and subscribed webhook of the rotation, in the transaction of
-/// the change it reports.
+/// Enqueues an event for each enabled and subscribed webhook of the rotation. `tx` must be the
+/// transaction of the change that the event reports.
 pub(crate) async fn enqueue_event(
     tx: &mut dyn Tx,
     event: WebhookEvent,
@@ -116,7 +116,7 @@ pub(super) async fn enqueue_test_event(
     insert_and_enqueue(tx, webhook, None, |id| body(id, TEST, place, now), now).await
 }
 
-/// Enqueues a stored delivery.
+/// Adds a stored webhook delivery to the outbox.
 pub(super) async fn enqueue(
     tx: &mut dyn Tx,
     delivery: WebhookDeliveryId,
@@ -157,13 +157,14 @@ async fn insert_and_enqueue(
     Ok(delivery)
 }
 
-/// Builds the message body. Stored with the delivery, so that every attempt sends the same bytes.
+/// Builds the body of a webhook message. The body is stored with the delivery, so that every
+/// attempt sends the same bytes.
 fn body(id: WebhookDeliveryId, event: &str, data: &(impl Serialize + ?Sized), now: Time) -> String {
     json!({ "type": event, "timestamp": now, "id": message_id(id), "data": data }).to_string()
 }
 
-/// Returns the message ID. It stays the same across retries, so that receivers can detect
-/// duplicates.
+/// Returns the message ID of a delivery. All attempts use the same message ID, so that receivers
+/// can detect duplicates.
 pub(super) fn message_id(delivery: WebhookDeliveryId) -> String {
     format!("msg_{delivery}")
 }

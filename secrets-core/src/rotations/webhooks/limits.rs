@@ -9,8 +9,8 @@ use crate::model::lock::lock;
 /// Maximum number of concurrent deliveries to a webhook host, which may be a small server.
 const MAX_PER_HOST: usize = 4;
 
-/// Maximum number of concurrent deliveries of a team, so that its slow receivers do not delay other
-/// teams.
+/// Maximum number of concurrent deliveries of a team, so that the team's slow receivers do not
+/// delay other teams.
 const MAX_PER_TEAM: usize = 16;
 
 /// Concurrent deliveries, counted per webhook host and per team.

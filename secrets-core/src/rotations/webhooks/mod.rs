@@ -1,9 +1,10 @@
 //! Webhooks of rotations: notifications about changed credentials.
 //!
 //! An event is enqueued in the transaction of the change it reports, as one delivery for each
-//! subscribed webhook. The outbox sends it, signed according to Standard Webhooks, until the
-//! receiver accepts it or it is given up. Events contain names and no secret values. A webhook's
-//! URL may contain a token, so it is encrypted together with the signing secret.
+//! subscribed webhook. The outbox sends the delivery, signed according to Standard Webhooks, until
+//! the receiver accepts the delivery or the last retry fails. Events contain names and no secret
+//! values. A webhook's URL may contain a token, so it is encrypted together with the signing
+//! secret.
 
 mod check;
 mod create;
@@ -81,7 +82,7 @@ impl Webhook {
     }
 }
 
-/// Error for a webhook that was disabled.
+/// Error for a request to send an event to a disabled webhook.
 const DISABLED: Error = Error::Refused {
     code: Code::InvalidRequest,
     reason: std::borrow::Cow::Borrowed(

@@ -1,4 +1,4 @@
-//! Redelivery.
+//! Sending webhook deliveries again.
 
 use super::event::enqueue;
 use super::{DISABLED, WebhookDelivery};
@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::store::WebhookDeliveryRecord;
 
-/// Sends a delivered or failed delivery again: the same message with the same ID.
+/// Sends a finished (delivered or failed) delivery again: the same message with the same ID.
 #[derive(Debug)]
 pub struct Redeliver {
     /// Environment of the rotation.

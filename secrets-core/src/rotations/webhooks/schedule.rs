@@ -5,8 +5,8 @@ use chrono::{DateTime, TimeDelta};
 use crate::crypto::random;
 use crate::model::Time;
 
-/// Delays before each attempt, in seconds, as proposed by Standard Webhooks. After the last
-/// attempt, the delivery is given up.
+/// Delay before each attempt to send a delivery, in seconds, as proposed by Standard Webhooks. If
+/// the last attempt fails, the delivery fails.
 const RETRY_DELAYS: [i64; 10] = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /// Maximum delay that a receiver can request with `Retry-After`.
@@ -24,7 +24,7 @@ pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) 
     Some(now + pause.max(requested.min(MAX_RETRY_AFTER)))
 }
 
-/// Returns the retry time of a delivery that got no permit: 5 to 10 seconds later, at random.
+/// Returns the retry time of a delivery that got no permit: 5 to 10 seconds after `now`, at random.
 pub(super) fn retry_when_busy(now: Time) -> Time {
     now + TimeDelta::seconds(5 + i64::from(random::<1>()[0] % 6))
 }

@@ -25,7 +25,7 @@ pub struct TestWebhook {
 /// agreed to them.
 const MAX_TESTS_PER_MINUTE: usize = 5;
 
-/// Number of latest deliveries searched for tests.
+/// Number of latest deliveries searched for test events, to apply the limit.
 const DELIVERIES_SEARCHED: u32 = 50;
 
 impl Operation for TestWebhook {

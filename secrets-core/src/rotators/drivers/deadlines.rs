@@ -6,7 +6,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ports::rotator::{Fault, TargetError};
 
-/// Timeouts for the parts of a call. With the defaults, a whole call takes less than 30 seconds.
+/// Timeouts for the parts of a call to a target. With the defaults, a whole call takes less than 30
+/// seconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadlines {
     /// Timeout for resolving the host name and connecting.
@@ -15,7 +16,7 @@ pub struct Deadlines {
     pub login: Duration,
     /// Timeout for one statement.
     pub statement: Duration,
-    /// Timeout for all statements before the commit.
+    /// Timeout for all statements before the commit together.
     pub work: Duration,
     /// Timeout for the commit, which is the statement that makes the change effective.
     pub commit: Duration,
@@ -57,7 +58,7 @@ impl Deadlines {
     }
 }
 
-/// Time limit for the statements of a call.
+/// Time limits for the statements of one call to a target.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     deadlines: Deadlines,

@@ -4,12 +4,12 @@ use super::Who;
 use crate::egress::Refused;
 use crate::ports::rotator::{Fault, SqlState, TargetError};
 
-/// Stage of a call in which the server returned an error code.
+/// Stage of a call to a target in which the server returned an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// During login.
+    /// During the login of this account.
     Login(Who),
-    /// During a statement.
+    /// During a statement that this account runs.
     Work(Who),
 }
 

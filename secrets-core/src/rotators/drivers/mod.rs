@@ -32,7 +32,7 @@ use crate::model::rotations::Integration;
 use crate::ports::rotators::Rotators;
 use crate::ports::timer::Timer;
 
-/// All drivers of this module. Connections are made by this dialer, which applies the egress
+/// Creates the rotators of this module. They connect through `gate`, which applies the egress
 /// policy.
 #[must_use]
 pub fn direct(gate: &Arc<Dialer>, timer: Arc<dyn Timer>) -> Rotators {

@@ -1,4 +1,4 @@
-//! Cache of the keys of an issuer.
+//! Cache of the public keys of a token issuer.
 //!
 //! Depending on their age, keys are used as they are, used while they are refreshed in the
 //! background, or fetched again before use (see [`Timings`]). At most one fetch runs at a time. It
@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use super::Timings;
 use super::provider::{NoAnswer, Provider};
 
-/// Cache of the keys of one issuer. See the module documentation.
+/// Cache of the public keys of one token issuer. See the module documentation.
 pub(super) struct KeyCache {
     pub(super) provider: Provider,
     timings: Timings,
     state: Mutex<State>,
-    /// Locked during a fetch.
+    /// Mutex held during a fetch, so that only one fetch runs at a time.
     fetching: tokio::sync::Mutex<()>,
 }
 
@@ -81,8 +81,8 @@ impl KeyCache {
         }
     }
 
-    /// Returns keys newer than `seen`, in which the wanted key is missing. Returns `None` if the
-    /// issuer was already asked for a missing key within `search_pause`.
+    /// Returns keys newer than `seen`, which lacks the key of a token. Returns `None` if the issuer
+    /// was already asked for a missing key within `search_pause`.
     pub(super) async fn newer(
         self: &Arc<Self>,
         seen: &Snapshot,
@@ -111,15 +111,15 @@ impl KeyCache {
         state.usable(&self.timings).map(Some)
     }
 
-    /// Waits for a fetch. The fetch runs in its own task, and continues if the waiting is
-    /// cancelled.
+    /// Runs a fetch in its own task and waits for the task. If the wait is cancelled, the fetch
+    /// continues.
     async fn fetched(self: &Arc<Self>, seen: u64) {
         let fetch = tokio::spawn(Arc::clone(self).fetch(seen));
         // An error means that the task panicked; then the state is unchanged.
         let _ = fetch.await;
     }
 
-    /// Fetches the keys, unless another fetch has completed since `seen` was read.
+    /// Fetches the keys, unless the number of completed fetches is no longer `seen`.
     async fn fetch(self: Arc<Self>, seen: u64) {
         let _fetching = self.fetching.lock().await;
         if self.state().fetches != seen {

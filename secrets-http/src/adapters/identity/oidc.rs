@@ -13,8 +13,8 @@ use super::key_cache::KeyCache;
 use super::provider::Provider;
 use crate::adapters::fetch::{Client, Limits};
 
-/// Maximum size of a document of the provider, in bytes. Far more than the fifty keys allowed in a
-/// key set need.
+/// Maximum size of a document of the provider, in bytes. A key set with the maximum of fifty keys
+/// is much smaller.
 const MAX_DOCUMENT_BYTES: usize = 256 * 1024;
 
 /// Settings of an OpenID provider.
@@ -28,7 +28,7 @@ pub struct OidcSettings {
     pub timings: Timings,
 }
 
-/// Verifies the tokens of an OpenID provider with the keys it publishes.
+/// Verifies the tokens of an OpenID provider with the public keys of the provider.
 pub struct OidcVerifier {
     cache: Arc<KeyCache>,
     expectations: Expectations,

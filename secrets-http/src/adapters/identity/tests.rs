@@ -1,4 +1,5 @@
-//! Tests with a provider on a real socket, which can be slow, wrong or unavailable.
+//! Tests with an identity provider on a real socket. The provider can be slow, wrong or
+//! unavailable.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -68,7 +69,7 @@ struct Answers {
 }
 
 impl Issuer {
-    /// Starts a provider that publishes the key of seed 1.
+    /// Starts a provider that publishes the public key of the key pair with seed 1.
     async fn start() -> Self {
         Self::start_with(None).await
     }
@@ -122,7 +123,7 @@ impl Issuer {
         self.put("/keys", StatusCode::OK, json!({ "keys": keys }).to_string());
     }
 
-    /// Makes key requests fail until keys are published again.
+    /// Makes requests for the key set fail until keys are published again.
     fn fail(&self) {
         self.put("/keys", StatusCode::INTERNAL_SERVER_ERROR, "no");
     }
@@ -144,7 +145,7 @@ impl Issuer {
         Arc::new(verifier(settings))
     }
 
-    /// Signs a token with the key of this seed.
+    /// Signs a token with the private key made from this seed.
     fn token(&self, seed: u8) -> String {
         self.token_with(seed, "email", json!(null))
     }

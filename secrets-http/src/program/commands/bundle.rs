@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::say;
 use crate::program::config::{Bundle, BundleOpening, Exit, Failure, UnlockFile};
 
-/// Maximum number of bytes read from a file with a key or a passphrase.
+/// Maximum number of bytes read from a file with an encryption key or a passphrase.
 const MAX_KEY_FILE_BYTES: u64 = 8_192;
 
 type Source = BufReader<File>;
@@ -53,8 +53,8 @@ fn open(opening: &BundleOpening, clock: &dyn Clock) -> Result<(), Failure> {
     }
 }
 
-/// Formats each secret separately, passes its text to `done`, and returns the number of
-/// secrets.
+/// Formats each secret separately, passes the text of each secret to `done`, and returns the number
+/// of secrets.
 fn for_each_text(
     opened: &mut Opened<Source>,
     opening: &BundleOpening,

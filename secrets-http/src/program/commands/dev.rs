@@ -111,7 +111,7 @@ fn signer(folder: &Path, missing: Missing) -> Result<DevKey, Failure> {
     DevKey::from_seed(seed).map_err(|error| unusable_key(&error.to_string()))
 }
 
-/// Action if the key file does not exist.
+/// Action of [`read_key`] if the key file does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Create,

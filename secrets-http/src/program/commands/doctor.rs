@@ -10,7 +10,8 @@ use secrets_core::model::Clock;
 use super::{open, say};
 use crate::program::config::{Doctor, Exit, Failure};
 
-/// Prints the findings, and fails if anything is damaged. Changes nothing.
+/// Verifies all stored records and prints the findings. Fails if a record is damaged. Changes
+/// nothing.
 pub(super) async fn verify(
     doctor: Doctor,
     unknown: Vec<String>,

@@ -1,4 +1,5 @@
-//! Construction of the service and its ports from the settings. Each failure has its exit code.
+//! Construction of the service and its ports from the settings. Each kind of failure has its own
+//! exit code.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -136,8 +137,8 @@ pub(super) async fn service(ports: Ports, options: Options) -> Result<Arc<Servic
     })
 }
 
-/// Opens the service over a store that only this process uses: takes over the deliveries and
-/// rotations of an earlier process immediately.
+/// Opens the service over a store that only this process uses. Takes over deliveries and rotations
+/// that an earlier process left claimed, without waiting for the claims to expire.
 pub(super) async fn only_service(ports: Ports, options: Options) -> Result<Arc<Service>, Failure> {
     let service = service(ports, options).await?;
     let taken_over = workers::take_over(service.engine()).await;

@@ -15,8 +15,8 @@ use crate::routes;
 use crate::serve::api::Api;
 use crate::serve::reply::Envelope;
 
-/// Generates the document from the routes. They need a service, so an empty one is created
-/// in memory.
+/// Generates the document from the routes and prints it. The routes need a service, so a service
+/// with an empty store in memory is created.
 pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     let root = Arc::new(StaticRootKey::new(&Key::generate()));
     let ports = Ports::new(Arc::new(MemoryStore::new()), root);

@@ -33,7 +33,7 @@ pub(super) struct Given {
     pub(super) email: String,
 }
 
-/// Result of parsing: a command that needs settings, or one that is already complete.
+/// Result of parsing: a command that needs settings, or a command that is already complete.
 pub(super) enum Parsed {
     Given(Given),
     Complete(super::Command),
@@ -221,7 +221,7 @@ fn flags(matches: &ArgMatches) -> BTreeMap<String, OsString> {
         .collect()
 }
 
-/// Returns the value of an argument, or `None` if the command has no such argument.
+/// Returns the value of an argument, or `None` if the argument is unset or not defined.
 fn value_of<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
     matches.try_get_one::<T>(name).ok().flatten().cloned()
 }

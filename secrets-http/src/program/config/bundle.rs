@@ -23,7 +23,7 @@ pub struct BundleOpening {
     pub file: PathBuf,
     /// Key or passphrase that opens the bundle.
     pub unlock: UnlockFile,
-    /// Required signer.
+    /// Signer that must have signed the bundle.
     pub signer: Option<Signer>,
     /// Minimum sequence number (`seq`) of the bundle.
     pub at_least: u64,
@@ -36,11 +36,11 @@ pub struct BundleOpening {
 /// File with the key or passphrase of a bundle. `-` is standard input.
 #[derive(Debug)]
 pub enum UnlockFile {
-    /// Symmetric key.
+    /// File with a symmetric key.
     Key(PathBuf),
-    /// Passphrase.
+    /// File with a passphrase.
     Passphrase(PathBuf),
-    /// Private key of a recipient.
+    /// File with the private key of a recipient.
     Private(PathBuf),
 }
 

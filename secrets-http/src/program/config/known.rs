@@ -1,5 +1,5 @@
-//! Table of all settings. The flags, the variables, the keys of the configuration file and the help
-//! text are all generated from it.
+//! Table of all settings. The flags, the environment variables, the keys of the configuration file
+//! and the help text are all generated from this table.
 
 /// Definition of a setting.
 pub(super) struct Known {
@@ -19,27 +19,29 @@ pub(super) struct Known {
 /// Group of settings, accepted by the same commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Logging: all commands with settings.
+    /// Logging settings, accepted by all commands with settings.
     Log,
-    /// Database: `serve`, `check`, `migrate`, `doctor`.
+    /// Database settings, accepted by `serve`, `check`, `migrate`, `doctor`.
     Storage,
-    /// Root key: `serve`, `check`, `doctor`.
+    /// Root key settings, accepted by `serve`, `check`, `doctor`.
     Key,
-    /// Identity provider and TLS, which `dev` replaces with its own: `serve`, `check`.
+    /// Settings of the identity provider and of TLS, accepted by `serve`, `check`. `dev` uses its
+    /// own.
     Trust,
-    /// Behaviour of the service: `serve`, `check`, `dev`.
+    /// Behaviour of the service, accepted by `serve`, `check`, `dev`.
     Service,
 }
 
 /// Sources that may give a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sources {
-    /// Flag, variable, file.
+    /// The value as flag, variable or in the file.
     Plain,
-    /// Flag, variable, file; or in each of them the path of a file with the value.
+    /// The value, or the path of a file with the value, each as flag, variable or in the
+    /// configuration file.
     PlainOrFile,
-    /// Variable or file; or as flag, variable or file the path of a file with the value. Never the
-    /// value as a flag.
+    /// The value as variable or in the configuration file, or the path of a file with the value as
+    /// flag, variable or in the configuration file. The value itself is never a flag.
     Secret,
 }
 

@@ -85,14 +85,16 @@ impl Found {
         self.source == Source::Flag && !self.is_contents
     }
 
-    /// Creates a failure with the name of the setting and the violated rule, but not the value.
+    /// Creates the failure for a value that violates `rule`. The message names the setting and the
+    /// rule, but does not contain the value.
     pub(super) fn breaks(&self, rule: &str) -> Failure {
         Failure::configuration(format!("{} {rule}", self.source.name(self.name)))
     }
 }
 
 impl Source {
-    /// Name of a setting for messages: its documented variable, and its name in this source.
+    /// Returns the name of a setting for messages: its documented variable, and its name in this
+    /// source.
     fn name(&self, name: &str) -> String {
         let variable = known::variable(name);
         match self {

@@ -3,10 +3,10 @@
 
 use secrets_core::model::{Plan, PlanName, Quota};
 
-/// Key of the retention of the team's audit log, in days.
+/// Name of the field for the retention of the team's audit log, in days.
 const AUDIT_DAYS: &str = "audit_days";
 
-/// Parses the table `plans`. The error is a phrase that follows the name of the file.
+/// Parses the table `plans`. The error is a phrase to append to the name of the file.
 pub(super) fn read(table: toml::Value) -> Result<Vec<Plan>, String> {
     let toml::Value::Table(plans) = table else {
         return Err("must give plans as tables: [plans.NAME]".to_owned());

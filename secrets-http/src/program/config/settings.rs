@@ -238,7 +238,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
     })
 }
 
-/// Reads the destinations allowed for webhooks and rotations.
+/// Reads the destinations to which webhooks and rotations may connect.
 fn egress(layers: &Layers) -> Result<EgressPolicy, Failure> {
     let Some(found) = layers.find("egress_allow")? else { return Ok(EgressPolicy::default()) };
     EgressPolicy::parse(&found.value).map_err(|bad| found.breaks(&bad.to_string()))

@@ -33,7 +33,7 @@ fn least() -> Vec<String> {
     ]
 }
 
-/// The required variables with some of them replaced, or unset if the value is empty.
+/// Returns the required variables, with those in `others` replaced, or unset if the value is empty.
 fn least_but<'a>(least: &'a [String], others: &[&'a str]) -> Vec<&'a str> {
     let name = |pair: &str| pair.split_once('=').unwrap().0.to_owned();
     let replaced = others.iter().map(|pair| name(pair)).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Parsers of setting values. An error is the violated rule, a phrase that follows the name of the
+//! Parsers of setting values. An error is the violated rule, a phrase to append to the name of the
 //! setting.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::serve::client_address::rate_key;
 
-/// Number of connections per address, and its maximum.
+/// Counter of the open connections per IP address, and their maximum number.
 pub(super) struct ConnectionLimiter {
     max: usize,
     counts: Mutex<HashMap<IpAddr, usize>>,
@@ -22,7 +22,7 @@ impl ConnectionLimiter {
 
     /// Acquires a permit for a connection from this address, or returns `None` at the limit.
     ///
-    /// Connections that are not `counted` always get a permit.
+    /// If `counted` is false, always returns a permit.
     pub(super) fn take(
         self: &Arc<Self>,
         address: IpAddr,

@@ -44,7 +44,7 @@ impl Timer for HeadTimer {
         self.wait(self.now() + duration, true)
     }
 
-    /// hyper calls this with the head timeout from now.
+    /// Called by hyper with a deadline of now plus the head timeout.
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
         if self.is_later.swap(true, Ordering::Relaxed) {
             self.wait(self.now() + self.idle, false)
@@ -58,7 +58,8 @@ impl Timer for HeadTimer {
     }
 }
 
-/// Wait for one request head. hyper polls it after every read that did not complete the head.
+/// Timer for one request head. hyper polls the timer after every read that did not complete the
+/// head.
 struct Waiting {
     timer: Pin<Box<time::Sleep>>,
     received: Received,

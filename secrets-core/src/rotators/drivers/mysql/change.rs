@@ -57,7 +57,7 @@ pub(super) async fn apply(
     Ok(Applied { identity, sent_in_clear: secret.is_clear })
 }
 
-/// Disables login for a user.
+/// Disables the login of a user (`ACCOUNT LOCK`).
 pub(super) async fn lock(
     session: &mut Session,
     fence: Fence,
@@ -72,10 +72,10 @@ pub(super) async fn lock(
 }
 
 impl Secret {
-    /// Creates the clause for a login. MariaDB accepts a password hash, unless a password
-    /// validation plugin must see every password. MySQL is sent the password, which it omits from
-    /// its own logs; hashing it here would gain nothing, because MySQL asks for the password at the
-    /// next login.
+    /// Creates the clause that sets the password of `login`. MariaDB accepts a password hash,
+    /// unless a password validation plugin must see every password. MySQL is sent the password,
+    /// which it omits from its own logs; hashing it here would gain nothing, because MySQL asks for
+    /// the password at the next login.
     async fn of(session: &mut Session, login: &Login, proven: bool) -> Result<Self, TargetError> {
         let password = login.password.reveal();
         if session.server.is_mariadb && !wants_passwords(session).await? {
@@ -92,7 +92,7 @@ impl Secret {
     }
 }
 
-/// True if MariaDB rejects hashes because a password validation plugin cannot check them.
+/// True if MariaDB rejects password hashes because a password validation plugin cannot check them.
 async fn wants_passwords(session: &mut Session) -> Result<bool, TargetError> {
     let query = "SELECT @@GLOBAL.strict_password_validation = 1 AND EXISTS ( \
         SELECT 1 FROM information_schema.PLUGINS \
@@ -118,7 +118,7 @@ async fn prepare(session: &mut Session, fence: Fence) -> Result<(), TargetError>
 }
 
 /// Reads the identity of a MySQL server. A changed identity is not an error, because a failover
-/// changes it too.
+/// changes the identity too.
 async fn identity(session: &mut Session) -> Result<Option<String>, TargetError> {
     if session.server.is_mariadb {
         return Ok(None);
@@ -131,7 +131,8 @@ fn account(username: &str) -> Result<String, TargetError> {
     Ok(format!("{}@'%'", Literal::my_plain(username)?))
 }
 
-/// Returns the `ATTRIBUTE` clause with the fencing token; empty if the server has no attributes.
+/// Returns the `ATTRIBUTE` clause with the fencing token; empty if the server has no user
+/// attributes.
 fn fence_attribute(session: &Session, fence: Fence) -> String {
     if session.server.has_attributes() {
         format!(" ATTRIBUTE '{{\"kv_seq\": {}}}'", fence.sequence)
@@ -140,8 +141,8 @@ fn fence_attribute(session: &Session, fence: Fence) -> String {
     }
 }
 
-/// True if the user exists; always false on servers without attributes. Fails if this attempt may
-/// not change the user.
+/// True if the user exists; always false on servers without user attributes. Fails if a later
+/// attempt changed the user, or if no rotation created the user.
 async fn exists(session: &mut Session, fence: Fence, username: &str) -> Result<bool, TargetError> {
     if !session.server.has_attributes() {
         return Ok(false);

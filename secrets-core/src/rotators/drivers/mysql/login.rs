@@ -252,7 +252,8 @@ impl Plugin {
         }
     }
 
-    /// Computes the response to the server's nonce, which proves the password without sending it.
+    /// Computes the hash that answers the server's nonce. It proves knowledge of the password
+    /// without sending the password.
     fn proof(self, password: &str, nonce: &[u8]) -> Vec<u8> {
         if password.is_empty() {
             return Vec::new();

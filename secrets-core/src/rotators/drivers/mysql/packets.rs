@@ -29,8 +29,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Self { stream, next: 0, total: 0 }
     }
 
-    /// Continues the exchange on a stream made from this one, such as a TLS stream. No data was
-    /// read ahead, so all further data belongs to the new stream.
+    /// Replaces the stream by a stream that `make` builds on top of the old stream, such as a TLS
+    /// stream. No data was read ahead, so all further data belongs to the new stream.
     pub(super) async fn onto<T>(
         self,
         make: impl AsyncFnOnce(S) -> Result<T, TargetError>,
@@ -38,7 +38,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Ok(Wire { stream: make(self.stream).await?, next: self.next, total: self.total })
     }
 
-    /// Starts a new exchange: resets the sequence number.
+    /// Starts a new command: resets the sequence number of packets.
     pub(super) fn begin(&mut self) {
         self.next = 0;
     }

@@ -48,7 +48,7 @@ impl Session {
         .await
     }
 
-    /// Runs an optional statement. Returns true if the statement succeeded.
+    /// Runs a statement that the server may reject. Returns true if the statement succeeded.
     pub(super) async fn try_run(&mut self, statement: &str) -> Result<bool, TargetError> {
         match self.run(statement).await {
             Ok(_) => Ok(true),

@@ -51,7 +51,7 @@ pub(super) async fn apply(
     Ok(Applied { identity, sent_in_clear })
 }
 
-/// Disables login for a user.
+/// Disables the login of a user (`NOLOGIN`).
 pub(super) async fn lock(
     peer: &Peer,
     work: Work,
@@ -97,7 +97,8 @@ async fn identity(transaction: &Transaction<'_>) -> Result<Option<String>, Targe
     column(&transaction.row(query, &[]).await?, 0).map(Some)
 }
 
-/// True if the role exists. Fails if this attempt may not change the role.
+/// True if the role exists. Fails if a later attempt changed the role, or if the role does not
+/// belong to this rotation.
 async fn exists(
     transaction: &Transaction<'_>,
     fence: Fence,

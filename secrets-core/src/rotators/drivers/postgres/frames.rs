@@ -50,7 +50,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Returns the reason for which a message was refused, if any.
+    /// Returns the first error of a refused message, if any.
     pub(super) fn refused(&self) -> Option<Fault> {
         self.refused.get().copied()
     }
@@ -178,8 +178,8 @@ impl Frames {
         }
     }
 
-    /// Returns the error for an unverified server. With TLS, a trusted certificate would help;
-    /// without TLS, nothing would.
+    /// Returns the error for an authentication request that an unverified server may not make. With
+    /// TLS it is [`Fault::TlsUntrusted`], because a trusted certificate would solve the problem.
     fn unproven(&self) -> Fault {
         if self.trust == Trust::Bound { Fault::TlsUntrusted } else { Fault::Protocol }
     }

@@ -22,7 +22,7 @@ pub(super) struct Guard {
     inner: Box<dyn Transport>,
     frames: Frames,
     seen: Arc<Seen>,
-    /// Channel binding data. The driver takes it once.
+    /// Channel binding data. The driver takes the data once.
     binding: Cell<Option<ChannelBinding>>,
 }
 

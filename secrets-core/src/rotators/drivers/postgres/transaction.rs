@@ -74,8 +74,9 @@ impl<'a> Transaction<'a> {
         self.rows(query, parameters).await?.pop().ok_or(Fault::Protocol.into())
     }
 
-    /// Runs optional statements in a savepoint. The outer error means that the connection failed;
-    /// after an inner error the statements are rolled back and the transaction continues.
+    /// Runs statements that the server may reject, in a savepoint. The outer error means that the
+    /// connection failed. After an inner error, the statements are rolled back and the transaction
+    /// continues.
     pub(super) async fn try_run(
         &self,
         statements: &str,

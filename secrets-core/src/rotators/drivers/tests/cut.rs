@@ -9,8 +9,8 @@ use super::servers::{all, apply};
 use crate::model::rotations::{PermissionLevel, SslMode};
 use crate::ports::rotator::{Fault, Target};
 
-/// Starts a proxy that cuts the connection when the client sends `word`: before the server receives
-/// it, or before the client receives the response.
+/// Starts a proxy that cuts the connection when the client sends `word`: before the client receives
+/// the response if `is_heard`, otherwise before the server receives `word`.
 async fn cut_at(port: u16, word: &'static [u8], is_heard: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let between = listener.local_addr().unwrap().port();

@@ -17,7 +17,7 @@ use crate::rotators::drivers::mysql::MySqlRotator;
 use crate::rotators::drivers::postgres::{Credentials, PostgresRotator, drive};
 use crate::rotators::drivers::quoting::Ident;
 
-/// Host name that resolves to this machine but is in no certificate.
+/// Host name that resolves to this machine but is in no server certificate.
 pub(super) const OTHER_NAME: &str = "other.example";
 
 /// A real server.

@@ -1,4 +1,4 @@
-//! Limits on size and number.
+//! Limits on the size of requests and the number of connections.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The same limits over TLS.
+//! Limits on time, size and number over TLS.
 
 use std::path::Path;
 

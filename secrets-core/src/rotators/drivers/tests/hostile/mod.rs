@@ -1,4 +1,4 @@
-//! Hostile fake servers: each plays a script and records the data it receives.
+//! Hostile fake servers. Each server plays a script and records the data that it receives.
 
 mod mysql;
 mod postgres;
@@ -39,7 +39,7 @@ enum Step {
     Drip(Vec<u8>),
     /// Waits for data from the client.
     Hear,
-    /// Reads exactly MySQL's request for TLS, and no data after it.
+    /// Reads exactly MySQL's request for TLS, and no data after the request.
     Request,
     /// Accepts a TLS handshake.
     Tls,
