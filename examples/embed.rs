@@ -1,10 +1,9 @@
 //! Stores a secret in an SQLite file and reads it back: `cargo run -p secrets-examples --example embed`.
-use secrets_core::Service;
 use secrets_core::crypto::{Key, Plaintext};
 use secrets_core::model::{EnvironmentPath, Identity, Origin};
 use secrets_core::projects::{CreateProject, NewProject};
 use secrets_core::secrets::{CreateSecret, GetSecret, KeyRef, NewSecret};
-use secrets_core::store;
+use secrets_core::{Service, store};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

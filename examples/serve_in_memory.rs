@@ -11,6 +11,7 @@ use secrets_core::Service;
 use secrets_core::crypto::Key;
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{Clock, SystemClock};
+use secrets_core::runtime::TokioOffload;
 use secrets_core::store::MemoryStore;
 use secrets_http::serve::accept::AcceptOptions;
 use secrets_http::serve::client_address::Networks;
@@ -28,6 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .root_key(&Key::generate())
         .clock(Arc::clone(&clock))
         .identity(Arc::new(identity))
+        .offload(Arc::new(TokioOffload))
         .build()
         .await?;
     let server = Server {

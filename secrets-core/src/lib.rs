@@ -5,12 +5,12 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use crate::crypto::{Key, Plaintext};
-//! use crate::model::{EnvironmentPath, Identity, Origin};
-//! use crate::projects::{CreateProject, NewProject};
-//! use crate::secrets::{CreateSecret, GetSecret, KeyRef, NewSecret};
-//! use crate::store::MemoryStore;
-//! use crate::service::Service;
+//! use secrets_core::crypto::{Key, Plaintext};
+//! use secrets_core::model::{EnvironmentPath, Identity, Origin};
+//! use secrets_core::projects::{CreateProject, NewProject};
+//! use secrets_core::secrets::{CreateSecret, GetSecret, KeyRef, NewSecret};
+//! use secrets_core::store::MemoryStore;
+//! use secrets_core::service::Service;
 //!
 //! # futures_executor::block_on(async {
 //! let store = Arc::new(MemoryStore::new());

@@ -14,7 +14,17 @@ use secrets_core::workers;
 /// A service and the supervisor of its background work.
 pub(crate) struct Opened {
     pub(crate) service: Arc<Service>,
-    pub(crate) supervisor: Supervisor,
+    pub(crate) background: Background,
+}
+
+/// The background work of a service. Stops when it is dropped, so that a service that was never
+/// closed does not hold its database.
+pub(crate) struct Background(pub(crate) Supervisor);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
 }
 
 /// Opens a service. Its rotations may connect to the destinations that `egress` allows.
@@ -34,6 +44,6 @@ pub(crate) async fn open(
     if location.is_exclusive() {
         workers::take_over(service.engine()).await?;
     }
-    let supervisor = Supervisor::new(workers::all());
-    Ok(Opened { service: Arc::new(service), supervisor })
+    let background = Background(Supervisor::new(workers::all()));
+    Ok(Opened { service: Arc::new(service), background })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use secrets_core::crypto::Key;
 use secrets_core::egress::EgressPolicy;
-use secrets_core::engine::Caller;
+use secrets_core::engine::{Caller, Engine};
 use secrets_core::model::{Clock, Error, Identity, Origin, SystemClock};
 use secrets_core::store::Location;
 use secrets_core::{registry, workers};
@@ -72,8 +72,8 @@ impl Service {
         let process = Process::here()?;
         process.run(py, done, async move {
             let opened = open::open(location, root, egress).await;
-            if let Ok(Opened { service, supervisor }) = &opened {
-                let (supervisor, engine) = (supervisor.clone(), Arc::clone(service.engine()));
+            if let Ok(Opened { service, background }) = &opened {
+                let (supervisor, engine) = (background.0.clone(), Arc::clone(service.engine()));
                 process.spawn(async move { supervisor.run(engine).await });
             }
             Box::new(move |py: Python<'_>| {
@@ -122,14 +122,14 @@ impl Service {
     #[pyo3(signature = (*, done = None))]
     fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.process.still()?;
-        let Some(Opened { service, supervisor }) = self.slot.take() else {
+        let Some(Opened { service, background }) = self.slot.take() else {
             return self.process.run(py, done, async { nothing() });
         };
         self.process.run(py, done, async move {
-            supervisor.stop();
+            drop(background);
             // What could not be written stays in the store, or is a last-used time that is lost.
             drop(workers::flush(service.engine()).await);
-            let left = Arc::downgrade(&service);
+            let left = Arc::downgrade(service.engine());
             drop(service);
             drop(tokio::time::timeout(CLOSE_TIMEOUT, wait_until_unused(left)).await);
             nothing()
@@ -194,8 +194,8 @@ impl Slot {
 }
 
 /// Waits until no running call uses the service.
-async fn wait_until_unused(service: Weak<secrets_core::Service>) {
-    while service.strong_count() > 0 {
+async fn wait_until_unused(engine: Weak<Engine>) {
+    while engine.strong_count() > 0 {
         tokio::time::sleep(CLOSE_POLL_INTERVAL).await;
     }
 }

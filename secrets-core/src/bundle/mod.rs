@@ -23,8 +23,8 @@
 //! the bundle was created by someone who knows that key or passphrase.
 //!
 //! ```
-//! use crate::bundle::{self, About, BundleKey, Opener, Recipients, SigningKey, Unlock};
-//! # use crate::model::Time;
+//! use secrets_core::bundle::{self, About, BundleKey, Opener, Recipients, SigningKey, Unlock};
+//! # use secrets_core::model::Time;
 //! # let now = Time::from_timestamp(1_767_225_600, 0).unwrap();
 //! # let (project, environment) = (uuid::Uuid::nil().into(), uuid::Uuid::nil().into());
 //!

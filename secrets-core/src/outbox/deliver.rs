@@ -34,7 +34,9 @@ impl<C: Channel + Clone + 'static> Worker for DeliveryWorker<C> {
 
     fn schedule(&self) -> Schedule {
         let max_jobs = self.0.max_in_flight();
-        Schedule { max_jobs, ..Schedule::every(Duration::from_secs(2)) }
+        // Longer than a mail server may take, and shorter than the claim.
+        let timeout = Duration::from_secs(90);
+        Schedule { max_jobs, timeout, ..Schedule::every(Duration::from_secs(2)) }
     }
 
     async fn jobs(&self, engine: &Arc<Engine>, room: usize) -> Result<Vec<Job>, Error> {

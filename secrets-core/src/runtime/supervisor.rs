@@ -13,11 +13,15 @@ use crate::model::lock::lock;
 /// Timeout for finding the jobs of a round.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum delay before a worker whose round failed runs again.
-const MAX_BACKOFF: Duration = Duration::from_mins(5);
+/// Maximum delay before a worker that failed runs again. Shorter than the time after which it would
+/// count as stopped.
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
+
+/// Time that running jobs have to end after a stop.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs workers until it is stopped: each in its own task, with a timeout for each job and an
-/// increasing delay after failed rounds. A worker that panics is restarted. A clone controls the
+/// increasing delay after failures. A worker that panics is restarted. A clone controls the
 /// same workers.
 #[derive(Clone)]
 pub struct Supervisor {
@@ -55,16 +59,17 @@ impl Supervisor {
         Self { workers, stopped: watch::Sender::new(false) }
     }
 
-    /// Runs the workers until [`stop`](Self::stop). Running jobs are then cancelled; unfinished
-    /// work continues from its stored state after a restart.
+    /// Runs the workers until [`stop`](Self::stop) is called, and then waits up to 5 seconds for the
+    /// jobs that run. Longer ones are cancelled: their work continues from the store.
     pub async fn run(&self, engine: Arc<Engine>) {
         let mut tasks = JoinSet::new();
         for place in 0..self.workers.len() {
             tasks.spawn(self.clone().supervise(place, Arc::clone(&engine)));
         }
         drop(engine);
-        let mut stopped = self.stopped();
-        drop(stopped.wait_for(|stopped| *stopped).await);
+        while tasks.join_next().await.is_some() {}
+        // Without workers, there is nothing else to wait for.
+        drop(self.stopped().wait_for(|stopped| *stopped).await);
     }
 
     /// Stops the workers.
@@ -72,7 +77,7 @@ impl Supervisor {
         self.stopped.send_replace(true);
     }
 
-    /// Returns a receiver whose value becomes true when the supervisor is stopped.
+    /// Returns a receiver of the stop signal: its value becomes true when the supervisor is stopped.
     #[must_use]
     pub fn stopped(&self) -> watch::Receiver<bool> {
         self.stopped.subscribe()
@@ -84,87 +89,82 @@ impl Supervisor {
         self.workers.iter().map(Supervised::health).collect()
     }
 
-    /// True if every worker's rounds complete in time.
+    /// True if every worker completes its rounds in time.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.workers.iter().all(|worker| worker.health().is_running)
     }
 
-    /// Runs a worker, and restarts it after a panic.
+    /// Runs a worker until the supervisor is stopped, and restarts the worker if it panics.
     async fn supervise(self, place: usize, engine: Arc<Engine>) {
         loop {
             let (workers, engine) = (Arc::clone(&self.workers), Arc::clone(&engine));
-            // In a `JoinSet`, so that the worker is cancelled together with this task.
+            let stopped = self.stopped();
+            // In a set, so that the worker is cancelled with this task.
             let mut task = JoinSet::new();
-            task.spawn(async move { workers[place].run(engine).await });
-            drop(task.join_next().await);
+            task.spawn(async move { workers[place].run(engine, stopped).await });
+            if let Some(Ok(())) = task.join_next().await {
+                return;
+            }
             tracing::error!(worker = self.workers[place].worker.name(), "a worker panicked");
-            sleep(self.workers[place].schedule.interval).await;
+            sleep(backoff(1)).await;
         }
     }
 }
 
 impl Supervised {
-    async fn run(&self, engine: Arc<Engine>) {
+    async fn run(&self, engine: Arc<Engine>, mut stopped: watch::Receiver<bool>) {
         let Schedule { first, interval, max_jobs, .. } = self.schedule;
         let mut ticks = interval_at(Instant::now() + first, interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut jobs, mut failures) = (JoinSet::new(), 0_u32);
+        let (mut jobs, mut failures) = (JoinSet::new(), 0);
         loop {
-            let mut failed = tokio::select! {
-                _ = ticks.tick() => false,
+            let (is_due, ended) = tokio::select! {
+                _ = stopped.wait_for(|stopped| *stopped) => break,
+                _ = ticks.tick() => (true, None),
                 // There is room again, and there may be more work.
-                Some(done) = jobs.join_next(), if max_jobs > 1 => self.report(failure(done).as_deref()),
+                Some(ended) = jobs.join_next() => (max_jobs > 1 && failures == 0, Some(ended)),
             };
-            while let Some(done) = jobs.try_join_next() {
-                failed |= self.report(failure(done).as_deref());
-            }
-            failed &= max_jobs == 1;
-            if let Err(reason) = self.round(&engine, &mut jobs).await {
-                failed |= self.report(Some(&reason));
-            }
-            failures = if failed { failures + 1 } else { 0 };
-            if failures > 0 {
-                sleep(backoff(interval, failures)).await;
+            let job = ended.map(failure);
+            let round = if is_due { self.round(&engine, &mut jobs).await } else { Ok(()) };
+            let failed = [job.flatten(), round.err()].into_iter().flatten();
+            if failed.map(|error| self.report(&error)).count() > 0 {
+                failures += 1;
+                ticks.reset_after(backoff(failures));
+            } else if is_due {
+                failures = 0;
             }
         }
+        drop(timeout(STOP_TIMEOUT, async { while jobs.join_next().await.is_some() {} }).await);
+        jobs.shutdown().await;
     }
 
     /// Starts the jobs of one round.
     async fn round(
         &self,
         engine: &Arc<Engine>,
-        jobs: &mut JoinSet<Option<String>>,
+        jobs: &mut JoinSet<Result<(), String>>,
     ) -> Result<(), String> {
         let room = self.schedule.max_jobs.saturating_sub(jobs.len());
-        if room > 0 {
-            let found = timeout(ROUND_TIMEOUT, self.worker.jobs(engine, room)).await;
-            let found = found.map_err(|_| "timed out".to_owned())?;
-            for job in found.map_err(|error| described(&error))? {
-                let deadline = self.schedule.timeout;
-                jobs.spawn(async move {
-                    match timeout(deadline, job).await {
-                        Ok(Ok(())) => None,
-                        Ok(Err(error)) => Some(described(&error)),
-                        Err(_) => Some("timed out".to_owned()),
-                    }
-                });
-            }
+        // A worker whose only job hangs has no heartbeat.
+        if room == 0 && self.schedule.max_jobs == 1 {
+            return Ok(());
         }
-        // No heartbeat while the only job of a worker is running, so that a job that hangs is
-        // noticed.
-        if self.schedule.max_jobs > 1 || room > 0 {
-            *lock(&self.heartbeat) = Instant::now();
+        let found = timeout(ROUND_TIMEOUT, self.worker.jobs(engine, room)).await;
+        let found = found.map_err(|_| "timed out".to_owned())?;
+        *lock(&self.heartbeat) = Instant::now();
+        for job in found.map_err(|error| error_chain(&error))? {
+            let deadline = self.schedule.timeout;
+            jobs.spawn(async move {
+                let done = timeout(deadline, job).await.map_err(|_| "timed out".to_owned())?;
+                done.map_err(|error| error_chain(&error))
+            });
         }
         Ok(())
     }
 
-    /// Logs a failure, if there is one. Returns true if there is a failure.
-    fn report(&self, failure: Option<&str>) -> bool {
-        if let Some(error) = failure {
-            tracing::error!(worker = self.worker.name(), error, "background work failed");
-        }
-        failure.is_some()
+    fn report(&self, error: &str) {
+        tracing::error!(worker = self.worker.name(), error, "background work failed");
     }
 
     fn health(&self) -> WorkerHealth {
@@ -174,17 +174,18 @@ impl Supervised {
     }
 }
 
-/// Returns the failure of a job that has ended; `None` if the job succeeded.
-fn failure(done: Result<Option<String>, JoinError>) -> Option<String> {
-    done.unwrap_or_else(|error| Some(error.to_string()))
+/// Failure of a job that has ended.
+fn failure(ended: Result<Result<(), String>, JoinError>) -> Option<String> {
+    ended.map_err(|error| error.to_string()).flatten().err()
 }
 
-fn backoff(interval: Duration, failures: u32) -> Duration {
-    interval.saturating_mul(2_u32.saturating_pow(failures.min(16))).min(MAX_BACKOFF)
+/// Delay before the next round after this number of failures in a row.
+fn backoff(failures: u32) -> Duration {
+    Duration::from_secs(2_u64.saturating_pow(failures)).min(MAX_BACKOFF)
 }
 
-/// Formats an error with its causes on one line, for the log.
-fn described(error: &dyn std::error::Error) -> String {
+/// Formats an error with its causes, for the log.
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -195,14 +196,121 @@ fn described(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(test)]
+#[cfg(feature = "testing")]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use async_trait::async_trait;
+
     use super::*;
+    use crate::Service;
+    use crate::crypto::Key;
+    use crate::engine::Job;
+    use crate::model::{Error, Result};
+    use crate::store::MemoryStore;
+
+    const QUICK: Schedule = Schedule {
+        first: Duration::ZERO,
+        interval: Duration::from_millis(5),
+        timeout: Duration::from_millis(5),
+        max_jobs: 1,
+        stale_after: Duration::from_secs(600),
+    };
+
+    /// What a worker does in its first round; later rounds succeed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum First {
+        Panics,
+        Fails,
+        NeverEnds,
+    }
+
+    struct Scripted {
+        first: First,
+        schedule: Schedule,
+        rounds: Arc<AtomicU32>,
+    }
+
+    #[async_trait]
+    impl Worker for Scripted {
+        fn name(&self) -> &'static str {
+            "scripted"
+        }
+
+        fn schedule(&self) -> Schedule {
+            self.schedule
+        }
+
+        async fn jobs(&self, _: &Arc<Engine>, _: usize) -> Result<Vec<Job>> {
+            if self.rounds.fetch_add(1, Ordering::Relaxed) > 0 {
+                return Ok(Vec::new());
+            }
+            match self.first {
+                First::Panics => panic!("scripted"),
+                First::Fails => Err(Error::internal("scripted")),
+                First::NeverEnds => Ok(vec![Box::pin(std::future::pending())]),
+            }
+        }
+    }
+
+    async fn supervised(first: First, schedule: Schedule) -> (Supervisor, Arc<AtomicU32>) {
+        let store = Arc::new(MemoryStore::new());
+        let service = Service::builder(store).root_key(&Key::generate()).build().await.unwrap();
+        let rounds = Arc::new(AtomicU32::new(0));
+        let worker = Scripted { first, schedule, rounds: Arc::clone(&rounds) };
+        let supervisor = Supervisor::new(vec![Arc::new(worker)]);
+        let (running, engine) = (supervisor.clone(), Arc::clone(service.engine()));
+        tokio::spawn(async move { running.run(engine).await });
+        (supervisor, rounds)
+    }
+
+    async fn until(is_so: impl Fn() -> bool) {
+        let waiting = async {
+            while !is_so() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(60), waiting).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_worker_goes_on_after_a_panic_a_failure_and_a_job_that_hangs() {
+        for first in [First::Panics, First::Fails, First::NeverEnds] {
+            let (supervisor, rounds) = supervised(first, QUICK).await;
+
+            until(|| rounds.load(Ordering::Relaxed) > 2).await;
+
+            assert!(supervisor.is_running(), "{first:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_worker_whose_job_hangs_is_reported() {
+        let timeout = Duration::from_secs(600);
+        let stale_after = Duration::from_millis(50);
+        let schedule = Schedule { timeout, stale_after, ..QUICK };
+
+        let (supervisor, _) = supervised(First::NeverEnds, schedule).await;
+
+        until(|| !supervisor.is_running()).await;
+    }
+
+    #[tokio::test]
+    async fn workers_end_when_they_are_stopped() {
+        let (supervisor, rounds) = supervised(First::Fails, QUICK).await;
+        until(|| rounds.load(Ordering::Relaxed) > 0).await;
+
+        supervisor.stop();
+
+        // The worker and the test hold the supervisor, its task does no more.
+        until(|| Arc::strong_count(&rounds) == 2 && Arc::strong_count(&supervisor.workers) == 1)
+            .await;
+    }
 
     #[test]
     fn a_worker_that_fails_is_tried_later_and_later() {
-        let second = Duration::from_secs(1);
-        let delays = [1, 2, 3, 20].map(|failures| backoff(second, failures).as_secs());
+        let delays = [1, 2, 3, 20].map(|failures| backoff(failures).as_secs());
 
-        assert_eq!(delays, [2, 4, 8, 300]);
+        assert_eq!(delays, [2, 4, 8, 30]);
     }
 }

@@ -10,7 +10,7 @@
 //! Lines that contain `secrets:allow` or `gitleaks:allow` are skipped.
 //!
 //! ```
-//! use crate::scanner::{Rules, scan};
+//! use secrets_core::scanner::{Rules, scan};
 //!
 //! let token = format!("gh{}_{}", "p", "a1B2c3D4e5".repeat(4).split_at(36).0);
 //! let found = scan(&format!("token = \"{token}\""), "ci.toml", Rules::built_in());

@@ -24,11 +24,11 @@ use crate::tokens::uses::TokenUses;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use crate::crypto::Key;
-/// use crate::model::{Identity, Origin};
-/// use crate::projects::ListProjects;
-/// use crate::store::MemoryStore;
-/// use crate::service::Service;
+/// use secrets_core::crypto::Key;
+/// use secrets_core::model::{Identity, Origin};
+/// use secrets_core::projects::ListProjects;
+/// use secrets_core::store::MemoryStore;
+/// use secrets_core::service::Service;
 ///
 /// # futures_executor::block_on(async {
 /// let store = Arc::new(MemoryStore::new());

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::Request;
 use hyper::body::Incoming;
@@ -11,6 +12,7 @@ use secrets_core::model::{BaseUrl, Clock};
 use secrets_core::runtime::Supervisor;
 use secrets_core::workers;
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::routes;
@@ -22,6 +24,9 @@ use crate::serve::host::Host;
 use crate::serve::links::Links;
 use crate::serve::reply::Envelope;
 use crate::serve::router::Router;
+
+/// Timeout of the last writes of background work, when the server stops.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// HTTP server with its settings.
 pub struct Server {
@@ -80,9 +85,13 @@ impl Server {
         };
         let drained = accept::run(listener, self.tls, self.options, answer, stop).await;
         drop(running.await);
-        if let Err(error) = workers::flush(self.service.engine()).await {
-            let error = &error as &dyn std::error::Error;
-            tracing::error!(error, "background work was not finished at the stop");
+        match timeout(FLUSH_TIMEOUT, workers::flush(self.service.engine())).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::error!(error, "background work was not finished at the stop");
+            }
+            Err(_) => tracing::error!("background work was not finished in time at the stop"),
         }
         Ok(drained)
     }
