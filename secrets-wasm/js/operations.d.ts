@@ -49,11 +49,11 @@ export type Allowed = "read" | "write";
 export interface AuditEntry {
   /** Action, such as `secret.created`. */
   action: string;
-  /** E-mail address of the user at that time. */
+  /** E-mail address of the user at the time of the action. */
   actor_email?: string | null;
   /** ID of the user or service token. */
   actor_id?: string | null;
-  /** Name of the actor at that time. */
+  /** Name of the actor at the time of the action. */
   actor_name?: string | null;
   /** Type of the actor: `user`, `service_token`, `system` or `anonymous`. */
   actor_type: string;
@@ -61,9 +61,9 @@ export interface AuditEntry {
   created_at: string;
   /** Environment of the affected object. */
   environment_id?: string | null;
-  /** Name of the environment at that time. */
+  /** Name of the environment at the time of the action. */
   environment_name?: string | null;
-  /** Hash of the sealed entry in its chain, in hexadecimal. Absent for a few seconds, until the entry is sealed. */
+  /** Hash of the entry in the audit chain, in hexadecimal. Absent until the entry is appended to the audit chain, a few seconds after the action. */
   hash?: string | null;
   /** Entry ID. */
   id: string;
@@ -73,17 +73,17 @@ export interface AuditEntry {
   metadata: Record<string, unknown>;
   /** Outcome: `success`, `denied` or `failure`. */
   outcome: string;
-  /** Hash of the previous entry in the chain. */
+  /** Hash of the previous entry in the audit chain. */
   prev_hash?: string | null;
   /** Project of the affected object. */
   project_id?: string | null;
-  /** Name of the project at that time. */
+  /** Name of the project at the time of the action. */
   project_name?: string | null;
   /** Request ID. */
   request_id?: string | null;
   /** ID of the affected object. */
   resource_id?: string | null;
-  /** Name of the affected object at that time, such as a secret's key. */
+  /** Name of the affected object at the time of the action, such as a secret key. */
   resource_name?: string | null;
   /** Type of the affected object, such as `secret`. */
   resource_type: string;
@@ -197,11 +197,11 @@ export interface Connection {
   host: string;
   /** Port, 1 to 65535. Defaults to 5432 (PostgreSQL) or 3306 (MySQL). */
   port?: number | null;
-  /** Protection of the connection. Defaults to `verify-full`. */
+  /** TLS mode of the connection. Defaults to `verify-full`. */
   ssl_mode?: SslMode | null;
 }
 
-/** Connection method: direct, or through a function. */
+/** Connection method: direct, or through a proxy function. */
 export type ConnectionMethod = "direct" | "proxied";
 
 /** Status of a login after the decision. */
@@ -303,7 +303,7 @@ export interface EsoSecret {
   value: string;
 }
 
-/** Secret values by key. */
+/** Secret values by secret key. */
 export interface EsoSecrets {
   /** Map of secret key to value, sorted by key. */
   secrets: Record<string, string>;
@@ -360,13 +360,13 @@ export interface Granted {
   user_id: string;
 }
 
-/** Counts of the imported keys. */
+/** Numbers of secrets created, updated and skipped by an import. */
 export interface ImportResult {
-  /** Number of keys created. */
+  /** Number of secrets created. */
   created: number;
-  /** Number of existing keys that were skipped. */
+  /** Number of existing secrets that were skipped. */
   skipped: number;
-  /** Number of existing keys that were updated. */
+  /** Number of existing secrets that were updated. */
   updated: number;
 }
 
@@ -464,14 +464,14 @@ export interface NewRecipientRaw {
   type: "raw";
 }
 
-/** An X25519 public key. The bundle opens with its private key. */
+/** An X25519 public key. The bundle can be opened with the corresponding private key. */
 export interface NewRecipientX25519 {
   /** Public key, `scbp_…`. */
   public_key: string;
   type: "x25519";
 }
 
-/** Result of an attempt. */
+/** Result of a rotation attempt. */
 export type Outcome = "success" | "failed" | "rolled_back";
 
 /** Payment status of a team. */
@@ -593,7 +593,7 @@ export interface RotationHistory {
   started_at: string;
   /** Result of the attempt. */
   status: Outcome;
-  /** Why the attempt was started. */
+  /** Reason for the attempt. */
   trigger_type: TriggerType;
   /** ID of the user who started the attempt; absent if it was scheduled. */
   triggered_by?: string | null;
@@ -731,7 +731,7 @@ export interface SealedBundle {
   created_at: string;
   /** Expiry time. The bundle cannot be opened at or after this time. */
   expires_at?: string | null;
-  /** Raw key that opens the bundle, if one was requested. Returned only once. */
+  /** Raw encryption key that opens the bundle, if one was requested. Returned only once. */
   key?: string | null;
   /** Number of secrets in the bundle. */
   secrets: number;
@@ -751,7 +751,7 @@ export interface Secret {
   description?: string | null;
   /** ID of the environment that holds the secret. */
   environment_id: string;
-  /** True if the secret hides its key in its environment. */
+  /** True if the secret hides its secret key: reads of this environment return no value for it, not even an inherited value. */
   hidden?: boolean;
   /** Secret ID. */
   id: string;
@@ -771,19 +771,19 @@ export interface Secret {
   version: number;
 }
 
-/** Secret keys for the parts of a credential. `None` uses the default key, such as `MAIN_DB_USERNAME` for the rotation `main-db`. */
+/** Secret keys for the parts of a credential. `None` uses the default secret key, such as `MAIN_DB_USERNAME` for the rotation `main-db`. */
 export interface SecretMapping {
-  /** Key of the database name. */
+  /** Secret key for the database name. */
   database?: string | null;
-  /** Key of the database host. */
+  /** Secret key for the database host. */
   host?: string | null;
-  /** Key of the password. */
+  /** Secret key for the password. */
   password?: string | null;
-  /** Key of the port. */
+  /** Secret key for the port. */
   port?: string | null;
-  /** Key of the connection URL. */
+  /** Secret key for the connection URL. */
   url?: string | null;
-  /** Key of the user name. */
+  /** Secret key for the user name. */
   username?: string | null;
 }
 
@@ -803,7 +803,7 @@ export interface SecretVersion {
   key: string;
   /** Secret ID. */
   secret_id: string;
-  /** Decrypted value, if values are included. Absent for a version that hid its key. */
+  /** Decrypted value, if values are included. Absent for a version in which the secret was hidden. */
   value?: string | null;
   /** Version number. */
   version: number;
@@ -819,7 +819,7 @@ export interface SecretWithValue {
   description?: string | null;
   /** ID of the environment that holds the secret. */
   environment_id: string;
-  /** True if the secret hides its key in its environment. */
+  /** True if the secret hides its secret key: reads of this environment return no value for it, not even an inherited value. */
   hidden?: boolean;
   /** Secret ID. */
   id: string;
@@ -933,7 +933,7 @@ export type Severity = "high" | "medium" | "low";
 /** Kind of input of a scan. */
 export type SourceKind = "text" | "files" | "findings";
 
-/** Protection of a connection to a database. Never opportunistic: `allow` and `prefer` are treated as `require`. */
+/** TLS mode of a database connection. Never opportunistic: `allow` and `prefer` are treated as `require`. */
 export type SslMode = "disable" | "allow" | "prefer" | "require" | "verify-ca" | "verify-full";
 
 /** Finding of another scanner, such as a pre-commit hook. */
@@ -1042,7 +1042,7 @@ export interface TeamUse {
   usage: Uses;
 }
 
-/** A team with its members, as returned to one of them. */
+/** A team with its members, as returned to a member of the team. */
 export interface TeamWithMembers {
   /** Creation time. */
   created_at: string;
@@ -1100,7 +1100,7 @@ export interface TokenSelf {
   team_id: string;
 }
 
-/** Reason why an attempt was started. */
+/** Reason why a rotation attempt was started. */
 export type TriggerType = "scheduled" | "manual";
 
 /** Usage of one resource. */
@@ -1178,7 +1178,7 @@ export type WantedStatus = "active" | "paused";
 
 /** An event to be delivered to a webhook, or already delivered. Its message ID is `msg_` and the delivery ID. */
 export interface WebhookDelivery {
-  /** Number of attempts to send it. */
+  /** Number of attempts to send the event. */
   attempts: number;
   /** Time of the event. */
   created_at: string;

@@ -36,7 +36,7 @@ impl<C: Channel + Clone + 'static> Worker for DeliveryWorker<C> {
         let max_jobs = self.0.max_in_flight();
         // Longer than a mail server may take, and shorter than the claim.
         let timeout = Duration::from_secs(90);
-        Schedule { max_jobs, timeout, ..Schedule::every(Duration::from_secs(2)) }
+        Schedule { timeout, max_jobs, ..Schedule::every(Duration::from_secs(2)) }
     }
 
     async fn jobs(&self, engine: &Arc<Engine>, room: usize) -> Result<Vec<Job>, Error> {

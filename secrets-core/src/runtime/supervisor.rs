@@ -214,7 +214,7 @@ mod tests {
         interval: Duration::from_millis(5),
         timeout: Duration::from_millis(5),
         max_jobs: 1,
-        stale_after: Duration::from_secs(600),
+        stale_after: Duration::from_mins(10),
     };
 
     /// What a worker does in its first round; later rounds succeed.
@@ -270,7 +270,7 @@ mod tests {
                 sleep(Duration::from_millis(5)).await;
             }
         };
-        timeout(Duration::from_secs(60), waiting).await.unwrap();
+        timeout(Duration::from_mins(1), waiting).await.unwrap();
     }
 
     #[tokio::test]
@@ -286,7 +286,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_worker_whose_job_hangs_is_reported() {
-        let timeout = Duration::from_secs(600);
+        let timeout = Duration::from_mins(10);
         let stale_after = Duration::from_millis(50);
         let schedule = Schedule { timeout, stale_after, ..QUICK };
 

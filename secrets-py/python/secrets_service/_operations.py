@@ -1157,7 +1157,8 @@ class RotationOperations:
         ``proxy``: function that connects to the database. Required if ``connection_method`` is
             ``proxied``.
         ``rotate_immediately``: true to rotate as soon as the rotation is created.
-        ``secret_mapping``: secret keys to write the credential to, if not the default keys.
+        ``secret_mapping``: secret keys to write the credential to, in place of the default secret
+            keys.
         """
         made: types.Rotation = self._call(
             "rotation.create",
@@ -1378,8 +1379,8 @@ class RotationOperations:
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
         ``rotation_interval_days``: days between rotations, 1 to 365.
-        ``status``: new status. ``paused`` preserves the remaining time; ``active`` resumes, also
-            after an error.
+        ``status``: new status. ``paused`` preserves the time until the next rotation; ``active``
+            resumes, also after an error.
         """
         made: types.Rotation = self._call(
             "rotation.update",
@@ -1421,8 +1422,8 @@ class ScanOperations:
         ``content``: text to scan.
         ``files``: files to scan: 1 to 1,000.
         ``findings``: findings of another scanner: 1 to 1,000.
-        ``project_id``: project, by ID or slug. If given, content is compared with the values of
-            this project only.
+        ``project_id``: project, by ID or slug. If given, the content is compared with the secret
+            values of this project only.
         ``team_id``: team ID. Default: the project's team, else the caller's only team, else their
             personal team.
         """
@@ -1521,8 +1522,8 @@ class SecretOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``recipients``: recipients that can open the bundle: 1 to 16, with at most one raw key and
-            one passphrase.
+        ``recipients``: recipients that can open the bundle: 1 to 16, with at most one raw
+            encryption key and one passphrase.
         ``expires_in_seconds``: lifetime in seconds, from a minute to a year. Without a value, the
             bundle never expires.
         """
@@ -1555,8 +1556,8 @@ class SecretOperations:
         ``environment``: environment ID or name.
         ``key``: secret key.
         ``description``: description of the secret.
-        ``hidden``: ``true`` hides the key in this environment, even if an ancestor environment
-            has a value for it.
+        ``hidden``: ``true`` hides the secret key in this environment, even if an ancestor
+            environment has a value for it.
         ``value``: value; required unless ``hidden`` is ``true``.
 
         >>> secret = session.secret.create(
@@ -1739,9 +1740,9 @@ class SecretOperations:
 
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
-        ``secrets``: secrets to import: 1 to 100, each key at most once.
-        ``overwrite``: ``true`` replaces the values of existing keys; by default, existing keys
-            are skipped.
+        ``secrets``: secrets to import: 1 to 100, each secret key at most once.
+        ``overwrite``: ``true`` replaces the values of existing secrets; by default, existing
+            secrets are skipped.
         """
         made: types.ImportResult = self._call(
             "secret.import",
@@ -1827,9 +1828,8 @@ class SecretOperations:
         ``environment``: environment ID or name.
         ``key``: secret key.
         ``description``: new description.
-        ``expected_version``: current version required for the change; another version is a
-            conflict.
-        ``hidden``: ``true`` hides the key in this environment and does not allow a value;
+        ``expected_version``: version that the secret must have; any other version is a conflict.
+        ``hidden``: ``true`` hides the secret key in this environment and does not allow a value;
             ``false`` requires a value.
         ``value``: new value; the secret is then no longer hidden.
 

@@ -104,7 +104,7 @@ Allowed = Literal["read", "write"]
 """A permission of a service token. `secrets:read` and `secrets:write` are accepted as well."""
 
 ConnectionMethod = Literal["direct", "proxied"]
-"""Connection method: direct, or through a function."""
+"""Connection method: direct, or through a proxy function."""
 
 DeliveryStatus = Literal["pending", "delivered", "failed"]
 """Status of a webhook delivery."""
@@ -128,7 +128,7 @@ MemberAccess = Literal["none", "read", "write", "admin"]
 """
 
 Outcome = Literal["success", "failed", "rolled_back"]
-"""Result of an attempt."""
+"""Result of a rotation attempt."""
 
 PaymentStatus = Literal["active", "trialing", "past_due", "canceled", "none"]
 """Payment status of a team."""
@@ -152,12 +152,12 @@ SourceKind = Literal["text", "files", "findings"]
 """Kind of input of a scan."""
 
 SslMode = Literal["disable", "allow", "prefer", "require", "verify-ca", "verify-full"]
-"""Protection of a connection to a database. Never opportunistic: `allow` and `prefer` are treated
-as `require`.
+"""TLS mode of a database connection. Never opportunistic: `allow` and `prefer` are treated as
+`require`.
 """
 
 TriggerType = Literal["scheduled", "manual"]
-"""Reason why an attempt was started."""
+"""Reason why a rotation attempt was started."""
 
 WantedStatus = Literal["active", "paused"]
 """Statuses that a user can set."""
@@ -233,13 +233,13 @@ class AuditEntry(TypedDict):
     """Action, such as `secret.created`."""
 
     actor_email: NotRequired[str | None]
-    """E-mail address of the user at that time."""
+    """E-mail address of the user at the time of the action."""
 
     actor_id: NotRequired[str | None]
     """ID of the user or service token."""
 
     actor_name: NotRequired[str | None]
-    """Name of the actor at that time."""
+    """Name of the actor at the time of the action."""
 
     actor_type: str
     """Type of the actor: `user`, `service_token`, `system` or `anonymous`."""
@@ -251,11 +251,11 @@ class AuditEntry(TypedDict):
     """Environment of the affected object."""
 
     environment_name: NotRequired[str | None]
-    """Name of the environment at that time."""
+    """Name of the environment at the time of the action."""
 
     hash: NotRequired[str | None]
-    """Hash of the sealed entry in its chain, in hexadecimal. Absent for a few seconds, until the
-    entry is sealed.
+    """Hash of the entry in the audit chain, in hexadecimal. Absent until the entry is appended to
+    the audit chain, a few seconds after the action.
     """
 
     id: str
@@ -271,13 +271,13 @@ class AuditEntry(TypedDict):
     """Outcome: `success`, `denied` or `failure`."""
 
     prev_hash: NotRequired[str | None]
-    """Hash of the previous entry in the chain."""
+    """Hash of the previous entry in the audit chain."""
 
     project_id: NotRequired[str | None]
     """Project of the affected object."""
 
     project_name: NotRequired[str | None]
-    """Name of the project at that time."""
+    """Name of the project at the time of the action."""
 
     request_id: NotRequired[str | None]
     """Request ID."""
@@ -286,7 +286,7 @@ class AuditEntry(TypedDict):
     """ID of the affected object."""
 
     resource_name: NotRequired[str | None]
-    """Name of the affected object at that time, such as a secret's key."""
+    """Name of the affected object at the time of the action, such as a secret key."""
 
     resource_type: str
     """Type of the affected object, such as `secret`."""
@@ -445,7 +445,7 @@ class Connection(TypedDict):
     """Port, 1 to 65535. Defaults to 5432 (PostgreSQL) or 3306 (MySQL)."""
 
     ssl_mode: NotRequired[SslMode | None]
-    """Protection of the connection. Defaults to `verify-full`."""
+    """TLS mode of the connection. Defaults to `verify-full`."""
 
 
 class Decided(TypedDict):
@@ -583,7 +583,7 @@ class EsoSecret(TypedDict):
 
 
 class EsoSecrets(TypedDict):
-    """Secret values by key."""
+    """Secret values by secret key."""
 
     secrets: dict[str, Hidden]
     """Map of secret key to value, sorted by key."""
@@ -658,16 +658,16 @@ class Granted(TypedDict):
 
 
 class ImportResult(TypedDict):
-    """Counts of the imported keys."""
+    """Numbers of secrets created, updated and skipped by an import."""
 
     created: int
-    """Number of keys created."""
+    """Number of secrets created."""
 
     skipped: int
-    """Number of existing keys that were skipped."""
+    """Number of existing secrets that were skipped."""
 
     updated: int
-    """Number of existing keys that were updated."""
+    """Number of existing secrets that were updated."""
 
 
 class Invitation(TypedDict):
@@ -788,7 +788,7 @@ class NewRecipientRaw(TypedDict):
 
 
 class NewRecipientX25519(TypedDict):
-    """An X25519 public key. The bundle opens with its private key."""
+    """An X25519 public key. The bundle can be opened with the corresponding private key."""
 
     public_key: str
     """Public key, `scbp_…`."""
@@ -957,7 +957,7 @@ class RotationHistory(TypedDict):
     """Result of the attempt."""
 
     trigger_type: TriggerType
-    """Why the attempt was started."""
+    """Reason for the attempt."""
 
     triggered_by: NotRequired[str | None]
     """ID of the user who started the attempt; absent if it was scheduled."""
@@ -1141,7 +1141,7 @@ class SealedBundle(TypedDict):
     """Expiry time. The bundle cannot be opened at or after this time."""
 
     key: NotRequired[str | None]
-    """Raw key that opens the bundle, if one was requested. Returned only once."""
+    """Raw encryption key that opens the bundle, if one was requested. Returned only once."""
 
     secrets: int
     """Number of secrets in the bundle."""
@@ -1171,7 +1171,9 @@ class Secret(TypedDict):
     """ID of the environment that holds the secret."""
 
     hidden: NotRequired[bool]
-    """True if the secret hides its key in its environment."""
+    """True if the secret hides its secret key: reads of this environment return no value for it,
+    not even an inherited value.
+    """
 
     id: str
     """Secret ID."""
@@ -1199,27 +1201,27 @@ class Secret(TypedDict):
 
 
 class SecretMapping(TypedDict):
-    """Secret keys for the parts of a credential. `None` uses the default key, such as
+    """Secret keys for the parts of a credential. `None` uses the default secret key, such as
     `MAIN_DB_USERNAME` for the rotation `main-db`.
     """
 
     database: NotRequired[str | None]
-    """Key of the database name."""
+    """Secret key for the database name."""
 
     host: NotRequired[str | None]
-    """Key of the database host."""
+    """Secret key for the database host."""
 
     password: NotRequired[str | None]
-    """Key of the password."""
+    """Secret key for the password."""
 
     port: NotRequired[str | None]
-    """Key of the port."""
+    """Secret key for the port."""
 
     url: NotRequired[str | None]
-    """Key of the connection URL."""
+    """Secret key for the connection URL."""
 
     username: NotRequired[str | None]
-    """Key of the user name."""
+    """Secret key for the user name."""
 
 
 class SecretVersion(TypedDict):
@@ -1249,7 +1251,9 @@ class SecretVersion(TypedDict):
     """Secret ID."""
 
     value: NotRequired[Hidden | None]
-    """Decrypted value, if values are included. Absent for a version that hid its key."""
+    """Decrypted value, if values are included. Absent for a version in which the secret was
+    hidden.
+    """
 
     version: int
     """Version number."""
@@ -1271,7 +1275,9 @@ class SecretWithValue(TypedDict):
     """ID of the environment that holds the secret."""
 
     hidden: NotRequired[bool]
-    """True if the secret hides its key in its environment."""
+    """True if the secret hides its secret key: reads of this environment return no value for it,
+    not even an inherited value.
+    """
 
     id: str
     """Secret ID."""
@@ -1587,7 +1593,7 @@ class TeamUse(TypedDict):
 
 
 class TeamWithMembers(TypedDict):
-    """A team with its members, as returned to one of them."""
+    """A team with its members, as returned to a member of the team."""
 
     created_at: str
     """Creation time."""
@@ -1776,7 +1782,7 @@ class WebhookDelivery(TypedDict):
     """
 
     attempts: int
-    """Number of attempts to send it."""
+    """Number of attempts to send the event."""
 
     created_at: str
     """Time of the event."""
