@@ -147,7 +147,7 @@ def test_a_file_that_fails_is_told_as_it_is() -> None:
     golden = VALID[0]
     with pytest.raises(OSError, match="the disk is gone"):
         package.open_bundle(Broken(data(golden)), **arguments(golden))
-    with pytest.raises(OSError, match="more than it was asked for"):
+    with pytest.raises(OSError, match="more bytes than requested"):
         package.open_bundle(Long(data(golden)), **arguments(golden))
     text: Any = io.StringIO("SCBUNDLE")
     with pytest.raises(OSError, match="binary mode"):

@@ -230,7 +230,7 @@ test("everything is done by keys alone", async () => {
   await browser.press("Tab");
   assert.equal(await focused(), "secret");
   await browser.type(ofKey.unlock.text);
-  assert.match(await text("secret-told"), /bundle's key/);
+  assert.match(await text("secret-told"), /key of a bundle/);
   await browser.press("Enter");
   await opened();
 
