@@ -1,10 +1,12 @@
 //! Opening a store by its URL.
 
 use std::fmt;
+#[cfg(feature = "sqlite")]
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+#[cfg(feature = "postgres")]
 use zeroize::Zeroizing;
 
 use super::{MemoryStore, Store, StoreResult};
