@@ -127,7 +127,7 @@ impl Service {
         };
         self.process.run(py, done, async move {
             drop(background);
-            // What could not be written stays in the store, or is a last-used time that is lost.
+            // Errors are ignored: audit entries stay in the store, last-used times are lost.
             drop(workers::flush(service.engine()).await);
             let left = Arc::downgrade(service.engine());
             drop(service);

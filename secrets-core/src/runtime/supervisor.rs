@@ -217,7 +217,7 @@ mod tests {
         stale_after: Duration::from_mins(10),
     };
 
-    /// What a worker does in its first round; later rounds succeed.
+    /// Behaviour of a worker in its first round. Later rounds succeed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum First {
         Panics,

@@ -167,7 +167,7 @@ async fn owners_who_remove_each_other_do_not_both(app: App) {
     outcome(&replies, (204, 1), (403, 1));
 }
 
-/// Whoever asks waits for those who hold the team, and is judged by what they leave.
+/// A removal waits for the lock on the team, and is then authorized again.
 async fn an_owner_who_is_taken_out_meanwhile_removes_nobody(app: App) {
     let (ann, bea) = (app.person("ann").await, app.person("bea").await);
     let cyd = app.person("cyd").await;

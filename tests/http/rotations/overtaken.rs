@@ -71,7 +71,7 @@ async fn rotate_overtaken(
     let ports = Ports { store: store.clone(), ..app.ports() };
     let node = Service::open(ports, Options::default()).await.unwrap();
 
-    // What is due may be more than one thing.
+    // Several kinds of work may be due.
     for _ in 0..4 {
         for claim in rotations::claim_rotations(node.engine()).await.unwrap() {
             rotations::work(node.engine(), claim).await;
