@@ -11,7 +11,7 @@ use secrets_core::crypto::Key;
 use secrets_core::model::{Identity, Origin};
 use secrets_core::registry;
 use secrets_core::store::sql::sqlite;
-use secrets_core::store::{MemoryStore, Store};
+use secrets_core::store::{MemoryStore, Store, StoreOptions};
 use serde_json::json;
 
 #[tokio::main]
@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds = std::env::args().nth(1).map_or(Ok(2.0), |text| text.parse::<f64>())?;
     let folder = tempfile::tempdir()?;
     let memory: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let file = sqlite::open(&folder.path().join("secrets.db")).await?;
+    let file = sqlite::open(&folder.path().join("secrets.db"), StoreOptions::default()).await?;
     let figures = json!({
         "memory": measure(memory, seconds).await?,
         "sqlite": measure(Arc::new(file), seconds).await?,

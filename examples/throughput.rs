@@ -20,7 +20,7 @@ use secrets_core::model::{Clock, EnvironmentPath, Identity, Origin, SystemClock}
 use secrets_core::projects::{CreateProject, NewProject};
 use secrets_core::secrets::{CreateSecret, NewSecret};
 use secrets_core::store::sql::{postgres, sqlite};
-use secrets_core::store::{MemoryStore, Store};
+use secrets_core::store::{MemoryStore, Store, StoreOptions};
 use secrets_core::tokens::{CreateToken, NewToken};
 use secrets_core::users::SyncUser;
 use secrets_http::serve::accept::{self, AcceptOptions};
@@ -50,10 +50,10 @@ async fn main() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let mut cases = vec![hello().await?];
     cases.push(service("memory", Arc::new(MemoryStore::new())).await?);
-    let file = sqlite::open(&folder.path().join("secrets.db")).await?;
+    let file = sqlite::open(&folder.path().join("secrets.db"), StoreOptions::default()).await?;
     cases.push(service("sqlite", Arc::new(file)).await?);
     if let Some(url) = std::env::args().nth(1) {
-        let store = postgres::open(&url, postgres::Options::default()).await?;
+        let store = postgres::open(&url, StoreOptions::default()).await?;
         cases.push(service("postgres", Arc::new(store)).await?);
     }
     for _ in 0..ROUNDS {

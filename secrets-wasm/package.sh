@@ -31,8 +31,8 @@ module() {
 }
 
 tests/tools/wasm-toolchain.sh "$SECRETS_TEST_TOOLS/wasm"
-# With the features of the whole workspace, so that the build of the Rust tests is reused.
-cargo build --workspace --all-features --example bindings
+# Like the Rust tests, so that their build is reused.
+cargo build --workspace --all-features --all-targets
 rm -rf "$package" "$folder/script" "$folder"/*.tgz
 mkdir -p "$package"
 module "$package/full" -- --features full

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use secrets_tests::{App, Client, Kind};
+use secrets_tests::{Build, Client, Kind};
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -21,7 +21,8 @@ static STATEMENTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 async fn a_read_is_two_statements_at_any_depth() {
     tracing::subscriber::set_global_default(Listener).unwrap();
     for kind in [Kind::Sqlite, Kind::Postgres] {
-        let app = App::start(kind).await;
+        // Background workers have statements of their own.
+        let app = Build::on(kind).without_workers().start().await;
         let alice = app.person("alice").await;
         let project = alice.project("Depth").await;
         alice.secret(&project, "production", "KEY", "kvc_deep").await;

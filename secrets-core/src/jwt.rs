@@ -22,7 +22,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny};
 pub use self::claims::Profile;
 pub use self::dev::{DEV_AUDIENCE, DEV_ISSUER, DevKey, UnusableKey};
 pub use self::fixed::FixedVerifier;
-pub use self::keys::{BadKeySet, Key, KeySet, Keys, WeakSecret};
+pub use self::keys::{BadKeySet, KeySet, Keys, VerificationKey, WeakSecret};
 
 use crate::model::{Identity, Time};
 
@@ -41,7 +41,7 @@ pub struct Expectations {
 
 /// Reason why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum JwtError {
     /// The token's key ID is not in the key set, which may be outdated. The caller may load the key
     /// set again.
     UnknownKey,
@@ -56,7 +56,7 @@ pub fn verify(
     keys: &Keys,
     expectations: &Expectations,
     now: Time,
-) -> Result<Identity, Refusal> {
+) -> Result<Identity, JwtError> {
     let parts = Parts::split(token)?;
     let header = Header::read(parts.header)?;
     let key = keys.pick(header.algorithm()?, header.kid.as_deref())?;
@@ -75,11 +75,11 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn split(token: &'a str) -> Result<Self, Refusal> {
+    fn split(token: &'a str) -> Result<Self, JwtError> {
         if token.len() > MAX_LENGTH {
-            return Err(Refusal::Invalid("longer than 16 KiB"));
+            return Err(JwtError::Invalid("longer than 16 KiB"));
         }
-        let shape = Refusal::Invalid("not in the form header.claims.signature");
+        let shape = JwtError::Invalid("not in the form header.claims.signature");
         let (signed, signature) = token.rsplit_once('.').ok_or(shape)?;
         let (header, claims) = signed.split_once('.').ok_or(shape)?;
         Ok(Self { header, claims, signature, signed })
@@ -102,22 +102,22 @@ struct Header {
 }
 
 impl Header {
-    fn read(encoded: &str) -> Result<Self, Refusal> {
+    fn read(encoded: &str) -> Result<Self, JwtError> {
         let header: Self =
-            object(&decoded(encoded)?).ok_or(Refusal::Invalid("the header is not valid"))?;
+            object(&decoded(encoded)?).ok_or(JwtError::Invalid("the header is not valid"))?;
         header.admit()?;
         Ok(header)
     }
 
-    fn admit(&self) -> Result<(), Refusal> {
+    fn admit(&self) -> Result<(), JwtError> {
         // No extension is supported, so none may be critical.
         if self.crit {
-            return Err(Refusal::Invalid("has critical extensions"));
+            return Err(JwtError::Invalid("has critical extensions"));
         }
         // Keys come from the issuer only. These fields would never be used; a token that contains a
         // key, or says where to find one, is likely an attack.
         if self.own_key {
-            return Err(Refusal::Invalid("contains its own key"));
+            return Err(JwtError::Invalid("contains its own key"));
         }
         // Issuers sign other types of tokens with the same keys, such as logout tokens.
         let typ = self.typ.as_deref().unwrap_or("JWT");
@@ -125,24 +125,24 @@ impl Header {
             .iter()
             .any(|ours| typ.eq_ignore_ascii_case(ours))
         {
-            return Err(Refusal::Invalid("is another type of token"));
+            return Err(JwtError::Invalid("is another type of token"));
         }
         Ok(())
     }
 
-    fn algorithm(&self) -> Result<Algorithm, Refusal> {
+    fn algorithm(&self) -> Result<Algorithm, JwtError> {
         match self.alg.as_str() {
             "RS256" => Ok(Algorithm::RS256),
             "ES256" => Ok(Algorithm::ES256),
             "EdDSA" => Ok(Algorithm::EdDSA),
             "HS256" => Ok(Algorithm::HS256),
-            _ => Err(Refusal::Invalid("its algorithm is not accepted")),
+            _ => Err(JwtError::Invalid("its algorithm is not accepted")),
         }
     }
 }
 
-fn decoded(part: &str) -> Result<Vec<u8>, Refusal> {
-    URL_SAFE_NO_PAD.decode(part).map_err(|_| Refusal::Invalid("not base64url"))
+fn decoded(part: &str) -> Result<Vec<u8>, JwtError> {
+    URL_SAFE_NO_PAD.decode(part).map_err(|_| JwtError::Invalid("not base64url"))
 }
 
 /// Parses a JSON object. (serde would also accept a list of the field values in order.)

@@ -19,12 +19,12 @@ mod sqlite {
     use std::sync::Arc;
 
     use secrets_core::store::{Store, sql};
-    use secrets_core::testing::folder;
+    use secrets_core::testing::{folder, patient};
     use tempfile::TempDir;
 
     async fn open() -> (Arc<dyn Store>, TempDir) {
         let folder = TempDir::new_in(folder()).unwrap();
-        let store = sql::sqlite::open(&folder.path().join("secrets.db")).await.unwrap();
+        let store = sql::sqlite::open(&folder.path().join("secrets.db"), patient()).await.unwrap();
         (Arc::new(store), folder)
     }
 
@@ -35,17 +35,15 @@ mod sqlite {
 #[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod postgres {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use secrets_core::store::Store;
-    use secrets_core::store::sql::postgres::{self, Options};
+    use secrets_core::store::sql::postgres;
+    use secrets_core::testing::patient;
     use secrets_core::testing::postgres::TestDatabase;
 
     async fn open() -> (Arc<dyn Store>, TestDatabase) {
         let database = TestDatabase::create().await;
-        // Tests run in parallel, so they may wait longer than a request should.
-        let options = Options { acquire_timeout: Duration::from_mins(1), ..Options::default() };
-        let store = postgres::open(&database.url(), options).await.unwrap();
+        let store = postgres::open(&database.url(), patient()).await.unwrap();
         (Arc::new(store), database)
     }
 

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use secrets_core::bundle::{
-    BundleKey, BundledSecret, Opened, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock,
+    BundleError, BundleKey, BundledSecret, Opened, Opener, PublicKey, RecipientKey, Signer, Unlock,
 };
 use secrets_core::crypto::Passphrase;
 use secrets_core::model::{Clock, Error, SystemClock, Time, Violation};
@@ -186,9 +186,9 @@ fn text_of(time: Time) -> String {
     time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
-fn refused(py: Python<'_>, why: Refused) -> PyErr {
+fn refused(py: Python<'_>, why: BundleError) -> PyErr {
     match why {
-        Refused::Unreadable(cause) => cause.into(),
+        BundleError::Unreadable(cause) => cause.into(),
         why => failure::made(py, "of_bundle", (why.kind(), why.to_string())),
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn scan<'py>(
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let sightings: Vec<_> = py.detach(|| {
         let found = scanner::scan(text, path, Rules::built_in());
-        found.into_iter().map(|one| one.told(text)).collect()
+        found.into_iter().map(|one| one.sighting(text)).collect()
     });
     let told = sightings.into_iter().map(|sighting| {
         let one = PyDict::new(py);

@@ -1,7 +1,7 @@
 //! Opening bundles, the encrypted exports of an environment, without a server.
 
 use js_sys::Error;
-use secrets_core::bundle::{About, BundledSecret, Opener, Refused, Signer, Unlock};
+use secrets_core::bundle::{About, BundleError, BundledSecret, Opener, Signer, Unlock};
 use secrets_core::crypto::Passphrase;
 use secrets_core::model::{EnvironmentId, ProjectId, Time};
 use serde::Serialize;
@@ -80,6 +80,6 @@ fn time(value: &JsValue) -> Option<Time> {
     Time::from_timestamp(i64::from(number::<u32>(value)?), 0)
 }
 
-fn thrown(refused: &Refused) -> Error {
+fn thrown(refused: &BundleError) -> Error {
     failure(refused.kind(), &refused.to_string())
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod bundle;
+mod database;
 mod doctor;
 mod kill;
 mod mail;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use secrets_core::model::{Clock as _, EnvironmentPath, Origin, RotationId, ids};
 use secrets_core::ports::rotators::{Rotators, Timings};
-use secrets_core::rotations::{HistoryEntry, RotateNow};
+use secrets_core::rotations::{ConcludedAttempt, RotateNow};
 use secrets_core::store::RotationRecord;
 use secrets_core::testing::rotator::{MemoryDatabase, Script, rotators};
 use serde_json::{Value, json};
@@ -131,7 +131,7 @@ impl Rotated {
     }
 
     /// Rotates through the service, without a running server.
-    pub async fn rotate_alone(&self, app: &App) -> HistoryEntry {
+    pub async fn rotate_alone(&self, app: &App) -> ConcludedAttempt {
         let person = app.service.authenticate(&app.jwt(self.owner), Origin::default()).await;
         let at = EnvironmentPath::new(paths::last(&self.project), "staging");
         let name = paths::last(&self.path).to_owned();

@@ -4,12 +4,11 @@ use std::any::Any;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use secrets_core::store::sql::{postgres, sqlite};
 use secrets_core::store::{MemoryStore, Store};
-use secrets_core::testing::folder;
 use secrets_core::testing::postgres::TestDatabase;
+use secrets_core::testing::{folder, patient};
 use tempfile::TempDir;
 
 /// Kind of store.
@@ -58,14 +57,8 @@ impl Kind {
     pub(crate) async fn at(self, location: &str) -> Arc<dyn Store> {
         match self {
             Self::Memory => Arc::new(MemoryStore::new()),
-            Self::Sqlite => Arc::new(sqlite::open(Path::new(location)).await.unwrap()),
-            Self::Postgres => {
-                // Tests that run in parallel wait longer than a request should.
-                let patience = Duration::from_mins(1);
-                let options =
-                    postgres::Options { acquire_timeout: patience, ..postgres::Options::default() };
-                Arc::new(postgres::open(location, options).await.unwrap())
-            }
+            Self::Sqlite => Arc::new(sqlite::open(Path::new(location), patient()).await.unwrap()),
+            Self::Postgres => Arc::new(postgres::open(location, patient()).await.unwrap()),
         }
     }
 }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::DateTime;
 use secrets_core::bundle::{
-    BundleKey, BundledSecret, Opener, PublicKey, RecipientKey, Refused, Signer, Unlock,
+    BundleError, BundleKey, BundledSecret, Opener, PublicKey, RecipientKey, Signer, Unlock,
 };
 use secrets_core::crypto::Passphrase;
 use secrets_core::model::Time;
@@ -136,7 +136,7 @@ fn a_bundle_opens_to_what_it_was_made_of() {
             "{}",
             vector.name
         );
-        let secrets = opened.collect::<Result<Vec<BundledSecret>, Refused>>();
+        let secrets = opened.collect::<Result<Vec<BundledSecret>, BundleError>>();
         let secrets = secrets.unwrap_or_else(|refused| panic!("{}: {refused}", vector.name));
         assert!(json!(secrets) == vector.expected(), "{}: other secrets", vector.name);
     }

@@ -69,7 +69,7 @@ fn an_answer_opens_to_what_it_says() {
 
         let told = told.unwrap_or_else(|_| panic!("{} does not open", vector.name));
         assert_eq!(told.outcome, vector.outcome, "{}", vector.name);
-        assert_eq!(told.inside.as_slice(), vector.inside.as_bytes(), "{}", vector.name);
+        assert_eq!(told.payload.as_slice(), vector.inside.as_bytes(), "{}", vector.name);
     }
 }
 

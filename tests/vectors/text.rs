@@ -54,7 +54,7 @@ fn refusal(error: Error) -> Value {
 fn found(vector: &Vector) -> (&'static str, Value) {
     let scanned = text(vector, "text").replace('¦', "");
     let found = scan(&scanned, text(vector, "path"), Rules::built_in());
-    let told: Vec<_> = found.iter().map(|found| found.told(&scanned)).collect();
+    let told: Vec<_> = found.iter().map(|found| found.sighting(&scanned)).collect();
     ("found", serde_json::to_value(told).unwrap())
 }
 

@@ -3,7 +3,6 @@
 //! Entries are appended to the audit chain of their team (and get a position and a hash) after they
 //! are written. They are pruned (deleted) when their retention period ends.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -65,29 +64,29 @@ pub const PRUNE: Periodic = Periodic {
 /// only the first succeeds; the other leaves the remaining entries to the next call.
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     let mut sealed = 0;
+    for team in engine.store().read().await?.unsealed_teams().await? {
+        match seal_team(engine, team, &mut sealed).await {
+            Ok(()) | Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
+            Err(error @ StoreError::Unavailable(_)) => return Err(error),
+            // An error in one audit chain must not stop the work on other chains.
+            Err(error) => tracing::error!(
+                team = team.map(tracing::field::display),
+                error = &error as &dyn std::error::Error,
+                "the audit log of a team cannot be sealed"
+            ),
+        }
+    }
+    Ok(sealed)
+}
+
+async fn seal_team(engine: &Engine, team: Option<TeamId>, sealed: &mut u64) -> StoreResult<()> {
     loop {
-        let found = engine.store().read().await?.unsealed_audit(MAX_BATCH).await?;
-        let is_last = found.len() < MAX_BATCH as usize;
-        let mut by_team = BTreeMap::<_, Vec<_>>::new();
-        for entry in found {
-            by_team.entry(entry.team).or_default().push(entry);
+        let entries = engine.store().read().await?.unsealed_audit(team, MAX_BATCH).await?;
+        if entries.is_empty() {
+            return Ok(());
         }
-        let before = sealed;
-        for (team, entries) in by_team {
-            match seal_entries(engine, team, &entries).await {
-                Ok(()) => sealed += entries.len() as u64,
-                Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
-                // An error in one audit chain must not stop the work on other chains.
-                Err(error) => tracing::error!(
-                    team = team.map(tracing::field::display),
-                    error = &error as &dyn std::error::Error,
-                    "the audit log of a team cannot be sealed"
-                ),
-            }
-        }
-        if is_last || sealed == before {
-            return Ok(sealed);
-        }
+        seal_entries(engine, team, &entries).await?;
+        *sealed += entries.len() as u64;
     }
 }
 
@@ -130,22 +129,28 @@ fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
     Err(StoreError::Corrupt("the head of an audit log chain was modified".into()))
 }
 
-/// Deletes entries older than the retention period of their team's plan. Entries that belong to no
-/// team are kept for a year. The remaining audit chain can still be verified.
+/// Deletes all entries older than the retention period of their team's plan. Entries that belong to
+/// no team are kept for a year. The remaining audit chain can still be verified.
 pub async fn prune(engine: &Engine) -> StoreResult<()> {
     let heads = engine.store().read().await?.audit_heads().await?;
-    for head in heads {
-        let days = audit_days(engine, head.team).await?;
-        let cutoff = engine.now() - TimeDelta::days(days);
-        match prune_chain(engine, head, cutoff).await {
-            // Entries were sealed or pruned concurrently; the next call retries.
-            Ok(()) | Err(StoreError::Stale(_)) => {}
-            Err(error) => tracing::error!(
-                team = head.team.map(tracing::field::display),
-                error = &error as &dyn std::error::Error,
-                "the audit log of a team cannot be pruned"
-            ),
+    let mut teams: Vec<Option<TeamId>> = heads.into_iter().map(|head| head.team).collect();
+    // One small transaction per team at a time: a large log delays neither requests nor other teams.
+    while !teams.is_empty() {
+        let mut unfinished = Vec::new();
+        for team in teams {
+            match prune_chain(engine, team).await {
+                // Stale: another node sealed or pruned at the same time.
+                Ok(true) | Err(StoreError::Stale(_)) => unfinished.push(team),
+                Ok(false) => {}
+                Err(error @ StoreError::Unavailable(_)) => return Err(error),
+                Err(error) => tracing::error!(
+                    team = team.map(tracing::field::display),
+                    error = &error as &dyn std::error::Error,
+                    "the audit log of a team cannot be pruned"
+                ),
+            }
         }
+        teams = unfinished;
     }
     Ok(())
 }
@@ -157,25 +162,28 @@ async fn audit_days(engine: &Engine, team: Option<TeamId>) -> StoreResult<i64> {
     Ok(team.map_or(YEAR, |team| engine.options().plans.of_team(&team.plan).audit_days.into()))
 }
 
-async fn prune_chain(
-    engine: &Engine,
-    head: AuditHead,
-    cutoff: crate::model::Time,
-) -> StoreResult<()> {
-    let head = authentic_head(engine, head)?;
-    let mut tx = engine.store().begin().await?;
-    let young = tx.audit_position(head.team, cutoff).await?;
+/// Deletes the oldest entries of a team's audit chain whose retention period has ended. Returns true
+/// if more of them are left.
+async fn prune_chain(engine: &Engine, team: Option<TeamId>) -> StoreResult<bool> {
+    let cutoff = engine.now() - TimeDelta::days(audit_days(engine, team).await?);
+    let mut reads = engine.store().read().await?;
+    let Some(head) = reads.audit_head(team).await? else { return Ok(false) };
+    let young = reads.audit_position(team, cutoff).await?;
     let last = young.map_or(head.position, |position| position - 1);
-    let last = last.min(head.base + MAX_PRUNED);
     if last <= head.base {
-        return Ok(());
+        return Ok(false);
     }
-    let entry = tx.audit_chain(head.team, last - 1, 1).await?.pop();
-    let Some(seal) = entry.and_then(|entry| entry.seal) else { return Ok(()) };
+    let head = authentic_head(engine, head)?;
+    let end = last.min(head.base + MAX_PRUNED);
+    let entry = reads.audit_chain(team, end - 1, 1).await?.pop();
+    drop(reads);
+    let Some(seal) = entry.and_then(|entry| entry.seal) else { return Ok(false) };
     let mut pruned = AuditHead { base: seal.position, base_hash: seal.hash, ..head };
     pruned.mac = head_mac(engine.keyring(), &pruned);
+    let mut tx = engine.store().begin().await?;
     tx.prune_audit(&pruned, head.base).await?;
-    tx.commit().await
+    tx.commit().await?;
+    Ok(end < last)
 }
 
 /// Verifies every entry of every audit chain.
@@ -191,7 +199,7 @@ pub async fn verify(engine: &Engine) -> StoreResult<VerifiedAudit> {
             }
         }
     }
-    verified.unsealed = reads.unsealed_audit(u32::MAX >> 1).await?.len() as u64;
+    verified.unsealed = reads.count_unsealed_audit().await?;
     Ok(verified)
 }
 

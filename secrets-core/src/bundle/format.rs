@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use uuid::Uuid;
 
-use super::{About, Refused};
+use super::{About, BundleError};
 use crate::crypto::Cost;
 use crate::model::Time;
 use crate::model::object::{Object, list};
@@ -99,12 +99,12 @@ struct Kind {
 
 impl Header {
     /// Parses and validates a header. Does not authenticate its contents.
-    pub(super) fn read(json: &[u8]) -> Result<Self, Refused> {
+    pub(super) fn read(json: &[u8]) -> Result<Self, BundleError> {
         is_known(json)?;
         let written = serde_json::from_slice::<Object<Written>>(json);
-        let Object(written) = written.map_err(|_| Refused::Malformed(INVALID_FIELDS))?;
+        let Object(written) = written.map_err(|_| BundleError::Malformed(INVALID_FIELDS))?;
         if written.seq > MAX_SAFE_INTEGER {
-            return Err(Refused::Malformed("the sequence number is larger than 2^53 - 1"));
+            return Err(BundleError::Malformed("the sequence number is larger than 2^53 - 1"));
         }
         check(&written.recipients)?;
         let about = About {
@@ -149,31 +149,31 @@ impl Slot {
 
 const INVALID_FIELDS: &str = "the header has a missing or invalid field";
 
-fn is_known(json: &[u8]) -> Result<(), Refused> {
+fn is_known(json: &[u8]) -> Result<(), BundleError> {
     let outline = serde_json::from_slice::<Object<Outline>>(json);
-    let Object(outline) = outline.map_err(|_| Refused::Malformed(INVALID_FIELDS))?;
+    let Object(outline) = outline.map_err(|_| BundleError::Malformed(INVALID_FIELDS))?;
     let is_known =
         |Object(kind): &Object<Kind>| matches!(kind.t.as_str(), "raw" | "argon2id" | "x25519");
     if outline.v != u64::from(VERSION) {
-        return Err(Refused::Unsupported("version"));
+        return Err(BundleError::Unsupported("version"));
     }
     if outline.suite != SUITE {
-        return Err(Refused::Unsupported("suite"));
+        return Err(BundleError::Unsupported("suite"));
     }
     if outline.chunk != CHUNK as u64 {
-        return Err(Refused::Unsupported("chunk size"));
+        return Err(BundleError::Unsupported("chunk size"));
     }
     if !outline.recipients.iter().all(is_known) {
-        return Err(Refused::Unsupported("recipient type"));
+        return Err(BundleError::Unsupported("recipient type"));
     }
     Ok(())
 }
 
 /// Validates the recipients. At most one raw key and one passphrase are allowed, so that a reader
 /// tries one key and runs one key derivation.
-fn check(recipients: &[Slot]) -> Result<(), Refused> {
+fn check(recipients: &[Slot]) -> Result<(), BundleError> {
     if !(1..=RECIPIENTS).contains(&recipients.len()) {
-        return Err(Refused::Malformed("it must have 1 to 16 recipients"));
+        return Err(BundleError::Malformed("it must have 1 to 16 recipients"));
     }
     for (place, slot) in recipients.iter().enumerate() {
         let is_twice = recipients.iter().take(place).any(|other| match (slot, other) {
@@ -183,12 +183,12 @@ fn check(recipients: &[Slot]) -> Result<(), Refused> {
             _ => false,
         });
         if is_twice {
-            return Err(Refused::Malformed("it has a duplicate recipient"));
+            return Err(BundleError::Malformed("it has a duplicate recipient"));
         }
         if let Slot::Argon2id { m: memory, it: passes, p: lanes, .. } = *slot
             && !(Cost { memory, passes, lanes }).is_bounded()
         {
-            return Err(Refused::Malformed("the Argon2id parameters are out of bounds"));
+            return Err(BundleError::Malformed("the Argon2id parameters are out of bounds"));
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::io::{Read, Seek};
 
 use zeroize::Zeroizing;
 
-use super::Refused;
+use super::BundleError;
 use super::stream::ChunkReader;
 
 /// Maximum size of one object, in bytes. A value of 64 KiB takes 384 KiB if every byte is escaped.
@@ -35,8 +35,8 @@ struct Scan {
     is_escaped: bool,
 }
 
-const NOT_AN_ARRAY: Refused = Refused::Malformed("the payload is not an array of objects");
-const ITEM_TOO_LARGE: Refused = Refused::Malformed("a secret is larger than 1 MiB");
+const NOT_AN_ARRAY: BundleError = BundleError::Malformed("the payload is not an array of objects");
+const ITEM_TOO_LARGE: BundleError = BundleError::Malformed("a secret is larger than 1 MiB");
 
 impl<R: Read> Items<R> {
     pub(super) fn new(chunks: ChunkReader<R>) -> Self {
@@ -46,7 +46,7 @@ impl<R: Read> Items<R> {
 
     /// Reads the next object's bytes. Returns `None` after the last object, once the end of the
     /// payload is confirmed.
-    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Refused> {
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, BundleError> {
         let first = match (self.place, self.next_non_whitespace()?) {
             (Place::Before, b'[') => match self.next_non_whitespace()? {
                 b']' => return self.end(),
@@ -68,7 +68,7 @@ impl<R: Read> Items<R> {
 
     /// Starts again at the first chunk. The chunks begin at offset `start` of the source and have
     /// `length` bytes in all.
-    pub(super) fn restart(&mut self, start: u64, length: u64) -> Result<(), Refused>
+    pub(super) fn restart(&mut self, start: u64, length: u64) -> Result<(), BundleError>
     where
         R: Seek,
     {
@@ -76,15 +76,15 @@ impl<R: Read> Items<R> {
         self.chunks.restart(start, length)
     }
 
-    fn end(&mut self) -> Result<Option<&[u8]>, Refused> {
+    fn end(&mut self) -> Result<Option<&[u8]>, BundleError> {
         self.place = Place::After;
         match self.byte()? {
             None => Ok(None),
-            Some(_) => Err(Refused::Malformed("data follows the payload")),
+            Some(_) => Err(BundleError::Malformed("data follows the payload")),
         }
     }
 
-    fn object(&mut self) -> Result<(), Refused> {
+    fn object(&mut self) -> Result<(), BundleError> {
         self.item.clear();
         let mut scan = Scan::default();
         loop {
@@ -106,7 +106,7 @@ impl<R: Read> Items<R> {
     }
 
     /// Reads the next byte that is not whitespace.
-    fn next_non_whitespace(&mut self) -> Result<u8, Refused> {
+    fn next_non_whitespace(&mut self) -> Result<u8, BundleError> {
         loop {
             match self.byte()? {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => {}
@@ -116,7 +116,7 @@ impl<R: Read> Items<R> {
         }
     }
 
-    fn byte(&mut self) -> Result<Option<u8>, Refused> {
+    fn byte(&mut self) -> Result<Option<u8>, BundleError> {
         while self.at == self.chunks.plain().len() {
             if !self.more()? {
                 return Ok(None);
@@ -127,7 +127,7 @@ impl<R: Read> Items<R> {
         Ok(byte)
     }
 
-    fn more(&mut self) -> Result<bool, Refused> {
+    fn more(&mut self) -> Result<bool, BundleError> {
         self.at = 0;
         self.chunks.advance()
     }

@@ -39,21 +39,21 @@
 //! assert!(secrets.unwrap().is_empty());
 //! ```
 
+mod error;
 mod file_key;
 mod format;
 mod items;
 mod keys;
 mod open;
 mod recipients;
-mod refused;
 mod seal;
 mod secret;
 mod stream;
 
+pub use error::BundleError;
 pub use keys::{BundleKey, PublicKey, RecipientKey, Signer, SigningKey};
 pub use open::{Opened, Opener, Unlock};
 pub use recipients::{NewRecipient, Recipients};
-pub use refused::Refused;
 pub use seal::seal;
 pub use secret::BundledSecret;
 

@@ -10,7 +10,7 @@ use super::items::Items;
 use super::keys::{BundleKey, RecipientKey, Signer};
 use super::seal::signed;
 use super::stream::ChunkReader;
-use super::{About, BundledSecret, Refused};
+use super::{About, BundleError, BundledSecret};
 use crate::crypto::{Cost, Passphrase};
 use crate::model::{SecretKey, Time};
 
@@ -68,25 +68,25 @@ impl Opener {
     /// The source is read twice: the first pass verifies the signature, and no secret is decrypted
     /// before that. The source must not change in between. Memory use is bounded by 64 KiB plus
     /// twice the size of the largest secret.
-    pub fn open<R: Read + Seek>(&self, mut source: R) -> Result<Opened<R>, Refused> {
+    pub fn open<R: Read + Seek>(&self, mut source: R) -> Result<Opened<R>, BundleError> {
         let head = Head::read(&mut source)?;
         let Header { about, salt, signer, .. } = &head.header;
-        let file_key = self.file_key(&head.header).ok_or(Refused::NoRecipient)?;
+        let file_key = self.file_key(&head.header).ok_or(BundleError::NoRecipient)?;
         if !file_key.has_made(&head.mac, salt, &head.bytes) {
-            return Err(Refused::Tampered);
+            return Err(BundleError::Tampered);
         }
         let signer = Signer::new(*signer);
         self.trust(signer)?;
         let start = source.stream_position()?;
         let (hash, length) = hash(&mut source)?;
         if !signer.has_signed(&head.message(&hash), &head.signature) {
-            return Err(Refused::Tampered);
+            return Err(BundleError::Tampered);
         }
         if about.expires_at.is_some_and(|end| end <= self.now) {
-            return Err(Refused::Expired);
+            return Err(BundleError::Expired);
         }
         if about.seq < self.at_least {
-            return Err(Refused::Stale);
+            return Err(BundleError::Stale);
         }
         source.seek(SeekFrom::Start(start))?;
         let items = Items::new(ChunkReader::new(source, file_key.cipher(salt), length));
@@ -95,19 +95,22 @@ impl Opener {
     }
 
     /// Opens a bundle in memory.
-    pub fn open_bytes<'a>(&self, bundle: &'a [u8]) -> Result<Opened<Cursor<&'a [u8]>>, Refused> {
+    pub fn open_bytes<'a>(
+        &self,
+        bundle: &'a [u8],
+    ) -> Result<Opened<Cursor<&'a [u8]>>, BundleError> {
         self.open(Cursor::new(bundle))
     }
 
     /// Checks the signer. Anyone can create a bundle for a public key, so opening with a private
     /// key requires an expected signer.
-    fn trust(&self, signer: Signer) -> Result<(), Refused> {
+    fn trust(&self, signer: Signer) -> Result<(), BundleError> {
         let is_trusted = match (self.signer, &self.unlock) {
             (Some(named), _) => named == signer,
             (None, Unlock::Private(_)) => false,
             (None, Unlock::Key(_) | Unlock::Passphrase(_)) => true,
         };
-        if is_trusted { Ok(()) } else { Err(Refused::Untrusted) }
+        if is_trusted { Ok(()) } else { Err(BundleError::Untrusted) }
     }
 
     fn file_key(&self, header: &Header) -> Option<FileKey> {
@@ -132,19 +135,19 @@ impl Opener {
 }
 
 impl Head {
-    fn read(source: &mut impl Read) -> Result<Self, Refused> {
+    fn read(source: &mut impl Read) -> Result<Self, BundleError> {
         let mut bytes = vec![0; PREFIX];
         source.read_exact(&mut bytes)?;
         if !bytes.starts_with(MAGIC) {
-            return Err(Refused::Malformed("it does not start with the bundle magic bytes"));
+            return Err(BundleError::Malformed("it does not start with the bundle magic bytes"));
         }
         if bytes[MAGIC.len()] != VERSION {
-            return Err(Refused::Unsupported("version"));
+            return Err(BundleError::Unsupported("version"));
         }
         let length =
             bytes[MAGIC.len() + 1..].iter().fold(0, |sum, byte| (sum << 8) | usize::from(*byte));
         if length > HEADER {
-            return Err(Refused::Malformed("the header is larger than 16 KiB"));
+            return Err(BundleError::Malformed("the header is larger than 16 KiB"));
         }
         bytes.resize(PREFIX + length, 0);
         source.read_exact(&mut bytes[PREFIX..])?;
@@ -162,7 +165,7 @@ impl Head {
 }
 
 /// Hashes the rest of the source. Returns the hash and the number of bytes hashed.
-fn hash(source: &mut impl Read) -> Result<([u8; 32], u64), Refused> {
+fn hash(source: &mut impl Read) -> Result<([u8; 32], u64), BundleError> {
     let (mut hash, mut length) = (Sha256::new(), 0);
     let mut buffer = vec![0; CHUNK];
     loop {
@@ -194,7 +197,7 @@ impl<R> Opened<R> {
 
 impl<R: Read + Seek> Opened<R> {
     /// Goes back to the first secret, so that a second pass needs no secrets kept in memory.
-    pub fn rewind(&mut self) -> Result<(), Refused> {
+    pub fn rewind(&mut self) -> Result<(), BundleError> {
         let (start, length) = self.chunks;
         self.items.restart(start, length)?;
         (self.last, self.is_over) = (None, false);
@@ -203,14 +206,14 @@ impl<R: Read + Seek> Opened<R> {
 }
 
 impl<R: Read> Opened<R> {
-    fn next_secret(&mut self) -> Result<Option<BundledSecret>, Refused> {
+    fn next_secret(&mut self) -> Result<Option<BundledSecret>, BundleError> {
         let Some(item) = self.items.next()? else { return Ok(None) };
         // The serde error is dropped because it can quote the secret.
         let secret = serde_json::from_slice::<BundledSecret>(item);
-        let secret =
-            secret.map_err(|_| Refused::Malformed("a secret has a missing or invalid field"))?;
+        let secret = secret
+            .map_err(|_| BundleError::Malformed("a secret has a missing or invalid field"))?;
         if self.last.as_ref().is_some_and(|last| *last >= secret.key) {
-            return Err(Refused::Malformed(
+            return Err(BundleError::Malformed(
                 "the secrets are not sorted by key or contain a duplicate",
             ));
         }
@@ -220,7 +223,7 @@ impl<R: Read> Opened<R> {
 }
 
 impl<R: Read> Iterator for Opened<R> {
-    type Item = Result<BundledSecret, Refused>;
+    type Item = Result<BundledSecret, BundleError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {

@@ -7,7 +7,7 @@ use xaes_256_gcm::aead::AeadInOut;
 use xaes_256_gcm::aes_gcm::{Aes256Gcm, Nonce, Tag};
 use zeroize::Zeroizing;
 
-use super::Refused;
+use super::BundleError;
 use super::format::{CHUNK, TAG};
 
 /// Writer that encrypts its input in chunks.
@@ -79,7 +79,7 @@ impl<R: Read> ChunkReader<R> {
     }
 
     /// Starts again at offset `start` of the source, with `left` bytes to read.
-    pub(super) fn restart(&mut self, start: u64, left: u64) -> Result<(), Refused>
+    pub(super) fn restart(&mut self, start: u64, left: u64) -> Result<(), BundleError>
     where
         R: Seek,
     {
@@ -95,10 +95,10 @@ impl<R: Read> ChunkReader<R> {
     }
 
     /// Decrypts the next chunk. Returns false after the last chunk.
-    pub(super) fn advance(&mut self) -> Result<bool, Refused> {
+    pub(super) fn advance(&mut self) -> Result<bool, BundleError> {
         if self.left == 0 {
             if self.number == 0 {
-                return Err(Refused::Tampered);
+                return Err(BundleError::Tampered);
             }
             self.buffer.clear();
             return Ok(false);
@@ -109,16 +109,17 @@ impl<R: Read> ChunkReader<R> {
         self.source.read_exact(&mut self.buffer)?;
         self.left = self.left.saturating_sub(size as u64);
         // No chunk is empty, not even the last: a payload is at least `[]`.
-        let plain = size.checked_sub(TAG).filter(|plain| *plain > 0).ok_or(Refused::Tampered)?;
+        let plain =
+            size.checked_sub(TAG).filter(|plain| *plain > 0).ok_or(BundleError::Tampered)?;
         let (ciphertext, tag) = self.buffer.split_at_mut(plain);
-        let tag: [u8; TAG] = (&*tag).try_into().map_err(|_| Refused::Tampered)?;
+        let tag: [u8; TAG] = (&*tag).try_into().map_err(|_| BundleError::Tampered)?;
         let opened = self.cipher.decrypt_inout_detached(
             &Nonce::from(nonce(self.number, self.left == 0)),
             &[],
             ciphertext.into(),
             &Tag::from(tag),
         );
-        opened.map_err(|_| Refused::Tampered)?;
+        opened.map_err(|_| BundleError::Tampered)?;
         self.buffer.truncate(plain);
         self.number += 1;
         Ok(true)

@@ -21,7 +21,7 @@ use uuid::Uuid;
 pub use code::UserCode;
 pub use decide::{ApproveDeviceLogin, DecideDeviceLogin, Decided, Decision, DenyDeviceLogin};
 pub use look_up::{DeviceRequest, LookUpDeviceLogin};
-pub use poll::{CliGrant, CliUser, PollDeviceLogin, PollOutcome, Refusal};
+pub use poll::{CliGrant, CliUser, PollDeviceLogin, PollError, PollOutcome};
 pub use sessions::{CliSession, ListCliSessions, RevokeCliSession};
 pub use start::{DeviceLogin, NewDeviceLogin, StartDeviceLogin};
 

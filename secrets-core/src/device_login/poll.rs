@@ -42,7 +42,7 @@ pub enum PollOutcome {
     /// The login was approved: contains the new session.
     Granted(CliGrant),
     /// The poll returned no session: contains the OAuth error.
-    Refused(Refusal),
+    Refused(PollError),
 }
 
 /// A new session (access token response of RFC 6749, section 5.1).
@@ -75,7 +75,7 @@ pub struct CliUser {
 
 /// OAuth errors of a poll (RFC 8628, section 3.5; RFC 6749, section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refusal {
+pub enum PollError {
     /// The user has not decided yet.
     AuthorizationPending,
     /// The user has not decided yet, and the client polls too often.
@@ -94,7 +94,7 @@ pub enum Refusal {
     InvalidRequest,
 }
 
-impl Refusal {
+impl PollError {
     /// Returns the OAuth error code.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -130,7 +130,7 @@ impl Refusal {
     }
 }
 
-impl Serialize for Refusal {
+impl Serialize for PollError {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let fields = [("error", self.as_str()), ("error_description", self.description())];
         serializer.collect_map(fields)
@@ -151,37 +151,37 @@ impl Operation for PollDeviceLogin {
         };
         let mac = TokenMac::of_code(cx.keyring(), &code);
         let Some(login) = cx.reads().login_by_device_code(&mac).await? else {
-            return Ok(PollOutcome::Refused(Refusal::InvalidGrant));
+            return Ok(PollOutcome::Refused(PollError::InvalidGrant));
         };
         if login.expires_at <= cx.now() {
-            return Ok(PollOutcome::Refused(Refusal::ExpiredToken));
+            return Ok(PollOutcome::Refused(PollError::ExpiredToken));
         }
         match login.status {
             DeviceStatus::Pending => wait(cx, login).await.map(PollOutcome::Refused),
-            DeviceStatus::Denied => Ok(PollOutcome::Refused(Refusal::AccessDenied)),
-            DeviceStatus::Redeemed => Ok(PollOutcome::Refused(Refusal::InvalidGrant)),
+            DeviceStatus::Denied => Ok(PollOutcome::Refused(PollError::AccessDenied)),
+            DeviceStatus::Redeemed => Ok(PollOutcome::Refused(PollError::InvalidGrant)),
             DeviceStatus::Approved => redeem(cx, login).await,
         }
     }
 }
 
 impl PollDeviceLogin {
-    fn device_code(self) -> std::result::Result<String, Refusal> {
+    fn device_code(self) -> std::result::Result<String, PollError> {
         let (Some(grant), Some(code), Some(client)) =
             (self.grant_type, self.device_code, self.client_id)
         else {
-            return Err(Refusal::InvalidRequest);
+            return Err(PollError::InvalidRequest);
         };
         match (grant == GRANT_TYPE, client == CLIENT) {
-            (false, _) => Err(Refusal::UnsupportedGrantType),
-            (_, false) => Err(Refusal::InvalidClient),
+            (false, _) => Err(PollError::UnsupportedGrantType),
+            (_, false) => Err(PollError::InvalidClient),
             _ => Ok(code),
         }
     }
 }
 
 /// Records the poll, and increases the poll interval if the poll came too early.
-async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Result<Refusal> {
+async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Result<PollError> {
     let earliest = login.polled_at.map(|last| last + TimeDelta::seconds(login.poll_seconds.into()));
     let is_early = earliest.is_some_and(|earliest| cx.now() < earliest);
     if is_early {
@@ -193,7 +193,7 @@ async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Resu
         Ok(()) | Err(StoreError::Stale(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(if is_early { Refusal::SlowDown } else { Refusal::AuthorizationPending })
+    Ok(if is_early { PollError::SlowDown } else { PollError::AuthorizationPending })
 }
 
 /// Creates the session and marks the login as redeemed, so that it can be used only once.
@@ -201,7 +201,7 @@ async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Re
     login.status = DeviceStatus::Redeemed;
     match cx.tx().update_device_login(&login, DeviceStatus::Approved).await {
         Ok(()) => {}
-        Err(StoreError::Stale(_)) => return Ok(PollOutcome::Refused(Refusal::InvalidGrant)),
+        Err(StoreError::Stale(_)) => return Ok(PollOutcome::Refused(PollError::InvalidGrant)),
         Err(error) => return Err(error.into()),
     }
     let user =

@@ -37,7 +37,7 @@ pub struct Dialer {
 /// Reason why no connection was made. Contains neither the name nor the addresses, which may be
 /// confidential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum DialError {
     /// The name does not exist, no address responds, or the timeout passed.
     Unreachable,
     /// The policy does not allow the destination.
@@ -71,17 +71,17 @@ impl Dialer {
 
     /// Resolves a destination, a name or an IP address, to its addresses. There is at least one,
     /// and all are allowed. Takes at most five seconds.
-    pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Refused> {
+    pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, DialError> {
         // Check literal addresses first: connectors do not call a resolver for them.
         let addresses = match literal(host) {
             Some(address) => vec![address],
             None => self.ask(host).await?,
         };
         if addresses.is_empty() {
-            return Err(Refused::Unreachable);
+            return Err(DialError::Unreachable);
         }
         if !addresses.iter().all(|address| self.policy.permits(host, *address)) {
-            return Err(Refused::NotAllowed);
+            return Err(DialError::NotAllowed);
         }
         Ok(addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect())
     }
@@ -93,10 +93,10 @@ impl Dialer {
         host: &str,
         port: u16,
         timeout: Duration,
-    ) -> Result<TcpStream, Refused> {
+    ) -> Result<TcpStream, DialError> {
         let deadline = Instant::now() + timeout;
         let addresses = timeout_at(deadline, self.resolve(host, port)).await;
-        let addresses = addresses.map_err(|_| Refused::Unreachable)??;
+        let addresses = addresses.map_err(|_| DialError::Unreachable)??;
         for (tried, address) in addresses.iter().enumerate() {
             // Share the remaining time, so that an address that never responds leaves time for the
             // others.
@@ -106,16 +106,16 @@ impl Dialer {
                 return Ok(stream);
             }
         }
-        Err(Refused::Unreachable)
+        Err(DialError::Unreachable)
     }
 
-    async fn ask(&self, host: &str) -> Result<Vec<IpAddr>, Refused> {
-        let name = name(host).ok_or(Refused::Unreachable)?;
+    async fn ask(&self, host: &str) -> Result<Vec<IpAddr>, DialError> {
+        let name = name(host).ok_or(DialError::Unreachable)?;
         let answer =
             timeout_at(Instant::now() + RESOLVE_TIMEOUT, self.resolver.addresses(&name)).await;
         match answer {
             Ok(Ok(addresses)) if addresses.len() <= MAX_ADDRESSES => Ok(addresses),
-            _ => Err(Refused::Unreachable),
+            _ => Err(DialError::Unreachable),
         }
     }
 }
@@ -142,7 +142,7 @@ impl fmt::Debug for Dialer {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unreachable => "the destination cannot be reached",
@@ -151,4 +151,4 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for DialError {}

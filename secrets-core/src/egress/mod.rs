@@ -18,7 +18,7 @@ mod tests;
 
 pub use class::{Class, classify};
 #[cfg(feature = "rotators")]
-pub use dialer::{Dialer, Refused, Resolver, SystemResolver};
+pub use dialer::{DialError, Dialer, Resolver, SystemResolver};
 #[cfg(feature = "rotators")]
 pub(crate) use policy::name;
 pub use policy::{BadEntry, EgressPolicy, literal};

@@ -148,7 +148,7 @@ mod dialling {
     use tokio::net::TcpListener;
 
     use super::ip;
-    use crate::egress::{Dialer, EgressPolicy, Refused, Resolver};
+    use crate::egress::{DialError, Dialer, EgressPolicy, Resolver};
 
     const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -205,7 +205,7 @@ mod dialling {
         assert_eq!(resolver.asked.load(Ordering::Relaxed), 1);
         // The second result must be checked as well.
         let again = gate.dial("flips.example", port, PATIENCE).await.err();
-        assert_eq!(again, Some(Refused::NotAllowed));
+        assert_eq!(again, Some(DialError::NotAllowed));
     }
 
     #[tokio::test]
@@ -224,8 +224,8 @@ mod dialling {
             let resolved = gate.resolve("mixed.example", port).await;
             let dialled = gate.dial("mixed.example", port, PATIENCE).await.err();
 
-            assert_eq!(resolved, Err(Refused::NotAllowed), "{answer:?}");
-            assert_eq!(dialled, Some(Refused::NotAllowed), "{answer:?}");
+            assert_eq!(resolved, Err(DialError::NotAllowed), "{answer:?}");
+            assert_eq!(dialled, Some(DialError::NotAllowed), "{answer:?}");
         }
         assert!(nobody_came(&listener).await);
     }
@@ -251,7 +251,7 @@ mod dialling {
         let resolver = resolver(&[&["8.8.8.8"]]);
         let gate = Dialer::with_resolver(EgressPolicy::default(), resolver.clone());
 
-        assert_eq!(gate.resolve("0x7f.1", 80).await, Err(Refused::NotAllowed));
+        assert_eq!(gate.resolve("0x7f.1", 80).await, Err(DialError::NotAllowed));
         let one = gate.resolve("[2606:4700::1111]", 443).await.unwrap();
 
         assert_eq!(one, [SocketAddr::new(ip("2606:4700::1111"), 443)]);
@@ -264,7 +264,7 @@ mod dialling {
 
         let dialled = gate.dial("slow.example", 80, Duration::from_millis(50)).await.err();
 
-        assert_eq!(dialled, Some(Refused::Unreachable));
+        assert_eq!(dialled, Some(DialError::Unreachable));
     }
 
     #[tokio::test]
@@ -281,7 +281,7 @@ mod dialling {
 
     #[test]
     fn a_refusal_names_nobody() {
-        for refused in [Refused::Unreachable, Refused::NotAllowed] {
+        for refused in [DialError::Unreachable, DialError::NotAllowed] {
             assert!(!refused.to_string().contains(|c: char| c.is_ascii_digit()));
         }
     }

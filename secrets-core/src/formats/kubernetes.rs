@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
-use super::{TOLD, Unfit, room};
+use super::{MAX_UNFIT_KEYS, Unfit, room};
 use crate::crypto::Plaintext;
 use crate::model::{EnvironmentName, SecretKey, ValidationRule, Violation};
 
@@ -33,7 +33,7 @@ pub(super) fn manifest(
     let long = secrets.iter().map(|(key, _)| key).filter(|key| key.as_str().len() > MAX_KEY_LENGTH);
     let rule = "must be at most 253 characters in this format";
     let mut unfit: Vec<_> =
-        long.map(|key| Unfit { key: Some(key.clone()), rule }).take(TOLD).collect();
+        long.map(|key| Unfit { key: Some(key.clone()), rule }).take(MAX_UNFIT_KEYS).collect();
     let total: usize = secrets.iter().map(|(_, value)| value.reveal().len()).sum();
     if total > MAX_TOTAL_BYTES {
         let rule = "k8s holds at most 1048576 bytes of values in one Secret";

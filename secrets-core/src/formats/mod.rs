@@ -8,10 +8,10 @@
 
 mod documents;
 pub mod dotenv;
+mod form;
 mod kubernetes;
 mod lines;
 mod table;
-mod told;
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,8 +19,8 @@ use std::str::FromStr;
 use zeroize::Zeroizing;
 
 pub use documents::{BadDocument, parse_json, parse_yaml};
+pub use form::Form;
 pub use kubernetes::ObjectName;
-pub use told::Form;
 
 use crate::crypto::Plaintext;
 use crate::model::SecretKey;
@@ -57,7 +57,7 @@ pub struct Unfit {
 type WriteOne = fn(&mut String, &str, &str) -> Result<(), &'static str>;
 
 /// Maximum number of errors in one report.
-const TOLD: usize = 100;
+const MAX_UNFIT_KEYS: usize = 100;
 
 impl Format {
     /// All formats.
@@ -123,7 +123,7 @@ fn write_each(secrets: &[(SecretKey, Plaintext)], write: WriteOne) -> Result<Str
     }
     // The text written so far contains values, so wipe it.
     drop(Zeroizing::new(text));
-    unfit.truncate(TOLD);
+    unfit.truncate(MAX_UNFIT_KEYS);
     Err(unfit)
 }
 

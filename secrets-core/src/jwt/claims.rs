@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use serde_json::{Number, Value};
 
-use super::{Expectations, Refusal, object};
+use super::{Expectations, JwtError, object};
 use crate::model::{Identity, Time};
 
 /// Allowed difference between the issuer's clock and the clock of this service, in seconds.
@@ -23,8 +23,8 @@ pub(super) fn read(
     json: &[u8],
     expectations: &Expectations,
     now: Time,
-) -> Result<Identity, Refusal> {
-    let mistyped = Refusal::Invalid("a claim is missing or mistyped");
+) -> Result<Identity, JwtError> {
+    let mistyped = JwtError::Invalid("a claim is missing or mistyped");
     let claims: Claims = object(json).ok_or(mistyped)?;
     let profile: Profile = object(json).ok_or(mistyped)?;
     claims.admit(expectations, u64::try_from(now.timestamp()).unwrap_or(0))?;
@@ -65,22 +65,22 @@ enum Audience {
 }
 
 impl Claims {
-    fn admit(&self, expectations: &Expectations, now: u64) -> Result<(), Refusal> {
+    fn admit(&self, expectations: &Expectations, now: u64) -> Result<(), JwtError> {
         if self.iss != expectations.issuer {
-            return Err(Refusal::Invalid("wrong issuer"));
+            return Err(JwtError::Invalid("wrong issuer"));
         }
         if !self.aud.includes(&expectations.audience) {
-            return Err(Refusal::Invalid("wrong audience"));
+            return Err(JwtError::Invalid("wrong audience"));
         }
         if now >= self.exp + LEEWAY {
-            return Err(Refusal::Invalid("expired"));
+            return Err(JwtError::Invalid("expired"));
         }
         if self.nbf > now + LEEWAY {
-            return Err(Refusal::Invalid("not valid yet"));
+            return Err(JwtError::Invalid("not valid yet"));
         }
         let length = self.sub.chars().count();
         if !(1..=MAX_SUBJECT_LENGTH).contains(&length) || self.sub.chars().any(char::is_control) {
-            return Err(Refusal::Invalid("the subject is empty, too long or not text"));
+            return Err(JwtError::Invalid("the subject is empty, too long or not text"));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use super::{Expectations, Key, Keys};
+use super::{Expectations, Keys, VerificationKey};
 use crate::model::Time;
 
 /// `iss` of the tokens a [`DevKey`] signs.
@@ -27,7 +27,7 @@ const PKCS8_PREFIX: [u8; 16] =
 pub struct DevKey {
     seed: Zeroizing<[u8; 32]>,
     private: EncodingKey,
-    public: Key,
+    public: VerificationKey,
 }
 
 /// Error: the cryptographic library rejected the key, or no random bytes were available.
@@ -53,7 +53,7 @@ impl DevKey {
         let public = Jwk::from_encoding_key(&private, Algorithm::EdDSA)
             .and_then(|jwk| DecodingKey::from_jwk(&jwk))
             .map_err(|error| UnusableKey(error.into()))?;
-        Ok(Self { seed, private, public: Key::new(None, Algorithm::EdDSA, public) })
+        Ok(Self { seed, private, public: VerificationKey::new(None, Algorithm::EdDSA, public) })
     }
 
     /// Returns the seed for [`DevKey::from_seed`]. The seed must be kept secret like a password.

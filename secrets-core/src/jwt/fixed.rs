@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Expectations, Keys, Refusal, verify};
+use super::{Expectations, JwtError, Keys, verify};
 use crate::model::{Clock, Identity};
 use crate::ports::identity::{IdentityVerifier, Unverified};
 
@@ -26,11 +26,11 @@ impl FixedVerifier {
 impl IdentityVerifier for FixedVerifier {
     async fn verify(&self, token: &str) -> Result<Identity, Unverified> {
         verify(token, &self.keys, &self.expectations, self.clock.now())
-            .map_err(Refusal::into_unverified)
+            .map_err(JwtError::into_unverified)
     }
 }
 
-impl Refusal {
+impl JwtError {
     /// Logs the reason for the operator and removes it from the error for the caller. The most
     /// common reason is a wrong audience in the configuration.
     #[must_use]

@@ -8,7 +8,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Refusal, object};
+use super::{JwtError, object};
 
 /// Maximum number of keys in a set; more than any known issuer has.
 const MAX_KEYS: usize = 50;
@@ -26,16 +26,16 @@ pub enum Keys {
     /// Key set published by the issuer. The key ID in a token's header selects the key.
     Set(Arc<KeySet>),
     /// Single configured key; the key ID in a token is ignored.
-    One(Key),
+    One(VerificationKey),
 }
 
 /// Usable keys of a published key set (RFC 7517).
 #[derive(Debug)]
-pub struct KeySet(Vec<Key>);
+pub struct KeySet(Vec<VerificationKey>);
 
 /// Verification key, with the only algorithm it may be used with.
 #[derive(Clone)]
-pub struct Key {
+pub struct VerificationKey {
     id: Option<String>,
     algorithm: Algorithm,
     material: DecodingKey,
@@ -55,11 +55,15 @@ pub enum BadKeySet {
 pub struct WeakSecret;
 
 impl Keys {
-    pub(super) fn pick(&self, algorithm: Algorithm, id: Option<&str>) -> Result<&Key, Refusal> {
+    pub(super) fn pick(
+        &self,
+        algorithm: Algorithm,
+        id: Option<&str>,
+    ) -> Result<&VerificationKey, JwtError> {
         match self {
             Self::Set(set) => set.pick(algorithm, id),
             Self::One(key) if key.algorithm == algorithm => Ok(key),
-            Self::One(_) => Err(Refusal::Invalid("its algorithm does not match the key")),
+            Self::One(_) => Err(JwtError::Invalid("its algorithm does not match the key")),
         }
     }
 }
@@ -78,7 +82,7 @@ impl KeySet {
         if keys.len() > MAX_KEYS {
             return Err(BadKeySet::TooMany);
         }
-        Ok(Self(keys.into_iter().filter_map(Key::published).collect()))
+        Ok(Self(keys.into_iter().filter_map(VerificationKey::published).collect()))
     }
 
     /// Returns the number of usable keys.
@@ -93,29 +97,29 @@ impl KeySet {
         self.0.is_empty()
     }
 
-    fn pick(&self, algorithm: Algorithm, id: Option<&str>) -> Result<&Key, Refusal> {
+    fn pick(&self, algorithm: Algorithm, id: Option<&str>) -> Result<&VerificationKey, JwtError> {
         // Check before looking up the key: a newer key set would not make such a token valid.
         if !matches!(algorithm, Algorithm::RS256 | Algorithm::ES256 | Algorithm::EdDSA) {
-            return Err(Refusal::Invalid("its algorithm is not accepted"));
+            return Err(JwtError::Invalid("its algorithm is not accepted"));
         }
         let mut suitable = self.0.iter().filter(|key| key.algorithm == algorithm);
         let Some(id) = id else {
             return match (suitable.next(), suitable.next()) {
                 (Some(only), None) => Ok(only),
-                _ => Err(Refusal::Invalid("has no key ID")),
+                _ => Err(JwtError::Invalid("has no key ID")),
             };
         };
         match suitable.find(|key| key.has_id(id)) {
             Some(key) => Ok(key),
             None if self.0.iter().any(|key| key.has_id(id)) => {
-                Err(Refusal::Invalid("its algorithm does not match the key"))
+                Err(JwtError::Invalid("its algorithm does not match the key"))
             }
-            None => Err(Refusal::UnknownKey),
+            None => Err(JwtError::UnknownKey),
         }
     }
 }
 
-impl Key {
+impl VerificationKey {
     /// Creates a verification key from a secret shared with the issuer (HS256).
     pub fn shared(secret: &[u8]) -> Result<Self, WeakSecret> {
         if secret.len() < MIN_SECRET_LENGTH {
@@ -162,7 +166,7 @@ impl Key {
         self.id.as_deref() == Some(id)
     }
 
-    pub(super) fn check(&self, signed: &str, signature: &str) -> Result<(), Refusal> {
+    pub(super) fn check(&self, signed: &str, signature: &str) -> Result<(), JwtError> {
         let genuine = jsonwebtoken::crypto::verify(
             signature,
             signed.as_bytes(),
@@ -171,14 +175,14 @@ impl Key {
         );
         match genuine {
             Ok(true) => Ok(()),
-            Ok(false) | Err(_) => Err(Refusal::Invalid("the signature is not valid")),
+            Ok(false) | Err(_) => Err(JwtError::Invalid("the signature is not valid")),
         }
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for VerificationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Key")
+        f.debug_struct("VerificationKey")
             .field("id", &self.id)
             .field("algorithm", &self.algorithm)
             .finish_non_exhaustive()
@@ -188,7 +192,7 @@ impl fmt::Debug for Key {
 impl fmt::Display for BadKeySet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => f.write_str("not a JSON Web Key Set"),
+            Self::Malformed => f.write_str("not a JSON Web VerificationKey Set"),
             Self::TooMany => write!(f, "a key set of more than {MAX_KEYS} keys"),
         }
     }

@@ -113,7 +113,7 @@ fn heading(name: &str, value: Value) -> Value {
     header
 }
 
-fn verdict(token: &str) -> Result<Identity, Refusal> {
+fn verdict(token: &str) -> Result<Identity, JwtError> {
     verify(token, &published(), &expectations(), now())
 }
 
@@ -198,9 +198,9 @@ fn clocks_may_differ_by_a_minute() {
     let begins_in = |seconds| verdict(&by_rsa(&header(), &claiming("nbf", json!(NOW + seconds))));
 
     assert!(expired_for(59).is_ok());
-    assert_eq!(expired_for(60), Err(Refusal::Invalid("expired")));
+    assert_eq!(expired_for(60), Err(JwtError::Invalid("expired")));
     assert!(begins_in(60).is_ok());
-    assert_eq!(begins_in(61), Err(Refusal::Invalid("not valid yet")));
+    assert_eq!(begins_in(61), Err(JwtError::Invalid("not valid yet")));
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn times_with_fractions_and_audiences_in_lists_are_fine() {
 
 #[test]
 fn a_shared_secret_is_for_hs256_alone() {
-    let keys = Keys::One(Key::shared(SECRET).unwrap());
+    let keys = Keys::One(VerificationKey::shared(SECRET).unwrap());
     let secret = EncodingKey::from_secret(SECRET);
     let check = |token: &str| verify(token, &keys, &expectations(), now());
     let hs256 = json!({ "alg": "HS256", "kid": "any" });
@@ -233,8 +233,8 @@ fn a_shared_secret_is_for_hs256_alone() {
 
 #[test]
 fn a_short_secret_is_refused() {
-    assert_eq!(Key::shared(&[7; 31]).unwrap_err(), WeakSecret);
-    assert!(Key::shared(&[7; 32]).is_ok());
+    assert_eq!(VerificationKey::shared(&[7; 31]).unwrap_err(), WeakSecret);
+    assert!(VerificationKey::shared(&[7; 32]).is_ok());
 }
 
 #[test]
@@ -256,9 +256,9 @@ fn a_development_key_signs_for_a_day() {
 
 #[test]
 fn nothing_prints_a_key() {
-    let key = Key::shared(SECRET).unwrap();
+    let key = VerificationKey::shared(SECRET).unwrap();
     let dev = DevKey::from_seed(Zeroizing::new([0x41; 32])).unwrap();
 
-    assert_eq!(format!("{key:?}"), "Key { id: None, algorithm: HS256, .. }");
+    assert_eq!(format!("{key:?}"), "VerificationKey { id: None, algorithm: HS256, .. }");
     assert_eq!(format!("{dev:?}"), "DevKey { .. }");
 }

@@ -7,9 +7,9 @@ pub mod clock;
 pub mod document;
 pub mod error;
 pub mod ids;
-pub(crate) mod kinds;
 pub mod links;
 pub(crate) mod lock;
+pub(crate) mod named_enum;
 pub mod names;
 #[doc(hidden)]
 pub mod object;

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kinds::kinds;
+use super::named_enum::named_enum;
 use super::{ValidationRule, Violation};
 
-kinds! {
+named_enum! {
     /// Kind of database.
     Integration, "must be postgresql or mysql",
     /// PostgreSQL 11 or later.
@@ -14,7 +14,7 @@ kinds! {
     Mysql = "mysql",
 }
 
-kinds! {
+named_enum! {
     /// Connection method: direct, or through a proxy function.
     ConnectionMethod, "must be direct or proxied",
     /// The service connects directly.
@@ -23,7 +23,7 @@ kinds! {
     Proxied = "proxied",
 }
 
-kinds! {
+named_enum! {
     /// Privileges of the rotated user in the database.
     PermissionLevel, "must be read, read_write or admin",
     /// Read all tables.
@@ -34,7 +34,7 @@ kinds! {
     Admin = "admin",
 }
 
-kinds! {
+named_enum! {
     /// TLS mode of a database connection. Never opportunistic: `allow` and `prefer` are treated as
     /// `require`.
     SslMode, "must be disable, allow, prefer, require, verify-ca or verify-full",
@@ -54,7 +54,7 @@ kinds! {
     VerifyFull = "verify-full" | "VERIFY_IDENTITY",
 }
 
-kinds! {
+named_enum! {
     /// Status of a rotation.
     RotationStatus, "must be active, paused, disabled or error",
     /// Rotates when due.
@@ -68,7 +68,7 @@ kinds! {
     Error = "error",
 }
 
-kinds! {
+named_enum! {
     /// Slot of a rotation: one of its two database users. The credential of one user is served; the
     /// other user is changed next.
     Slot, "must be a or b",
@@ -78,7 +78,7 @@ kinds! {
     B = "b",
 }
 
-kinds! {
+named_enum! {
     /// Reason why a rotation attempt was started.
     TriggerType, "must be scheduled or manual",
     /// The rotation was due.
@@ -87,7 +87,7 @@ kinds! {
     Manual = "manual",
 }
 
-kinds! {
+named_enum! {
     /// Result of a rotation attempt.
     Outcome, "must be success, failed or rolled_back",
     /// The new credential is stored in the secrets and served from now on.
@@ -99,7 +99,7 @@ kinds! {
     RolledBack = "rolled_back",
 }
 
-kinds! {
+named_enum! {
     /// Progress of a rotation attempt. Each state is stored before the next external effect, such
     /// as a call to the target.
     AttemptState, "must be a state of an attempt",
@@ -117,7 +117,7 @@ kinds! {
     Concluded = "concluded",
 }
 
-kinds! {
+named_enum! {
     /// Event that a webhook can subscribe to.
     WebhookEvent, "must be rotation.started, rotation.completed or rotation.failed",
     /// An attempt started.
@@ -128,7 +128,7 @@ kinds! {
     Failed = "rotation.failed",
 }
 
-kinds! {
+named_enum! {
     /// Status of a webhook delivery.
     DeliveryStatus, "must be pending, delivered or failed",
     /// Not delivered yet; will be tried or retried.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::kinds::kinds;
+use super::named_enum::named_enum;
 use super::{ValidationRule, Violation};
 
-kinds! {
+named_enum! {
     /// Triage status of a finding.
     FindingStatus, "must be unresolved, resolved, false_positive or ignored",
     /// Not triaged yet.
@@ -18,7 +18,7 @@ kinds! {
     Ignored = "ignored",
 }
 
-kinds! {
+named_enum! {
     /// Kind of input of a scan.
     SourceKind, "must be text, files or findings",
     /// A text.

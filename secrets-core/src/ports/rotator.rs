@@ -122,13 +122,14 @@ pub trait DatabaseRotator: Send + Sync {
 pub struct TargetError {
     /// Kind of error.
     pub fault: Fault,
-    /// SQLSTATE from the server, if any. No other text from the server is ever passed on.
-    pub state: Option<SqlState>,
+    /// Error code from the server, if any. No other text from the server is ever passed on.
+    pub code: Option<ServerCode>,
 }
 
-/// A SQLSTATE (ISO/IEC 9075): five upper-case letters and digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SqlState([u8; 5]);
+/// An error code of a server, such as a SQLSTATE (ISO/IEC 9075): 1 to 16 upper-case letters, digits
+/// and underscores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerCode(Box<str>);
 
 /// Kind of error at a target. The list is closed: error texts from the server are not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -174,10 +175,10 @@ pub enum Fault {
 }
 
 impl TargetError {
-    /// Creates an error without a SQLSTATE.
+    /// Creates an error without a code from the server.
     #[must_use]
     pub fn of(fault: Fault) -> Self {
-        Self { fault, state: None }
+        Self { fault, code: None }
     }
 }
 
@@ -187,18 +188,18 @@ impl From<Fault> for TargetError {
     }
 }
 
-impl SqlState {
-    /// Parses a SQLSTATE; `None` if the text is not a valid one.
+impl ServerCode {
+    /// Parses a code; `None` if the text is not a valid one.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let bytes: [u8; 5] = text.as_bytes().try_into().ok()?;
-        bytes.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()).then_some(Self(bytes))
+        let is_valid = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+        ((1..=16).contains(&text.len()) && text.bytes().all(is_valid)).then(|| Self(text.into()))
     }
 
-    /// Returns the five characters.
+    /// Returns the code.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        &self.0
     }
 }
 
@@ -293,8 +294,8 @@ impl Fault {
 impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.fault.sentence())?;
-        match &self.state {
-            Some(state) => write!(f, " (SQLSTATE {})", state.as_str()),
+        match &self.code {
+            Some(code) => write!(f, " (server code {})", code.as_str()),
             None => Ok(()),
         }
     }
@@ -332,13 +333,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_state_is_repeated() {
-        assert_eq!(
-            SqlState::parse("42501").map(|s| s.as_str().to_owned()).as_deref(),
-            Some("42501")
-        );
-        for text in ["", "4250", "425011", "42 01", "<scr>", "ab1cd", "\u{1b}[31m"] {
-            assert!(SqlState::parse(text).is_none(), "{text:?}");
+    fn only_a_code_is_repeated() {
+        for text in ["42501", "UNAUTHORIZED", "X_9"] {
+            assert_eq!(ServerCode::parse(text).unwrap().as_str(), text);
+        }
+        for text in ["", "42 01", "<scr>", "ab1cd", "\u{1b}[31m", "A_CODE_OF_17_CHAR"] {
+            assert!(ServerCode::parse(text).is_none(), "{text:?}");
         }
     }
 

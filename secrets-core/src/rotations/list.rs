@@ -1,6 +1,6 @@
 //! Reading rotations and their history.
 
-use super::{HistoryEntry, Rotation};
+use super::{ConcludedAttempt, Rotation};
 use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::RotationRecord;
@@ -65,13 +65,13 @@ impl Operation for ReadRotationHistory {
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
-    type Output = Vec<HistoryEntry>;
+    type Output = Vec<ConcludedAttempt>;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<HistoryEntry>> {
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<ConcludedAttempt>> {
         let scope = cx.environment(&self.at, Permission::Read).await?;
         let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         let attempts = cx.reads().concluded_attempts(rotation.id, MAX_HISTORY).await?;
-        attempts.into_iter().map(HistoryEntry::new).collect()
+        attempts.into_iter().map(ConcludedAttempt::new).collect()
     }
 }
 

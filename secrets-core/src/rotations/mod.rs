@@ -29,7 +29,7 @@ pub use delete::{ConcludeDeletion, DeleteRotation, PlanRevocation, PlannedRevoca
 pub use keys::SecretMapping;
 pub use list::{GetRotation, ListRotations, ReadRotationHistory};
 pub use machine::{Claim, RotationWorker, claim_rotations, end_rotation_leases, work};
-pub use model::{HistoryEntry, Rotation};
+pub use model::{ConcludedAttempt, Rotation};
 pub use rotate::{PlanRotation, PlannedRotation, RotateNow};
 pub(crate) use sealing::{RotationContext, SealedField};
 pub use slots::{draw_password, group_role, slot_user};

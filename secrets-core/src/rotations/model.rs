@@ -54,7 +54,7 @@ pub struct Rotation {
 /// A finished attempt to rotate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = RotationHistory))]
-pub struct HistoryEntry {
+pub struct ConcludedAttempt {
     /// Attempt ID.
     pub id: AttemptId,
     /// Rotation ID.
@@ -105,7 +105,7 @@ impl Rotation {
     }
 }
 
-impl HistoryEntry {
+impl ConcludedAttempt {
     pub(super) fn new(attempt: AttemptRecord) -> Result<Self> {
         let (Some(status), Some(completed_at)) = (attempt.outcome, attempt.completed_at) else {
             return Err(Error::internal("an attempt that is not concluded"));

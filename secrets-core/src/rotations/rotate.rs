@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use serde::Serialize;
 
-use super::HistoryEntry;
+use super::ConcludedAttempt;
 use super::list::named_rotation;
 use super::machine::{PermitKind, plan};
 use super::machine::{claim_rotation, time_out, work};
@@ -84,9 +84,9 @@ impl Operation for PlanRotation {
 impl Task for RotateNow {
     const NAME: &'static str = <PlanRotation as Operation>::NAME;
     const CALLERS: Callers = <PlanRotation as Operation>::CALLERS;
-    type Output = HistoryEntry;
+    type Output = ConcludedAttempt;
 
-    async fn run(self, engine: &Engine, caller: &Caller) -> Result<HistoryEntry> {
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<ConcludedAttempt> {
         rotate(engine, caller, self.at, self.name).await
     }
 }
@@ -98,7 +98,7 @@ pub(super) async fn rotate(
     caller: &Caller,
     at: EnvironmentPath,
     name: String,
-) -> Result<HistoryEntry> {
+) -> Result<ConcludedAttempt> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     let begun = engine.perform(caller, PlanRotation { at, name }).await?;
     let wait = Box::pin(wait(engine, begun));
@@ -114,7 +114,7 @@ pub(super) async fn rotate(
 }
 
 /// Waits for the end of an attempt, and works on it if no other worker does.
-async fn wait(engine: &Engine, begun: PlannedRotation) -> Result<HistoryEntry> {
+async fn wait(engine: &Engine, begun: PlannedRotation) -> Result<ConcludedAttempt> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     loop {
         if let Some(entry) = history_entry(engine, begun.attempt).await? {
@@ -131,10 +131,10 @@ async fn wait(engine: &Engine, begun: PlannedRotation) -> Result<HistoryEntry> {
 pub(super) async fn history_entry(
     engine: &Engine,
     attempt: AttemptId,
-) -> Result<Option<HistoryEntry>> {
+) -> Result<Option<ConcludedAttempt>> {
     let attempt = engine.store().read().await?.attempt(attempt).await?;
     let attempt = attempt.ok_or(Error::NotFound(Subject::Rotation))?;
-    attempt.completed_at.is_some().then(|| HistoryEntry::new(attempt)).transpose()
+    attempt.completed_at.is_some().then(|| ConcludedAttempt::new(attempt)).transpose()
 }
 
 /// Creates the error returned if no rotators are configured.

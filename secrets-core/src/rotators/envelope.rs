@@ -37,7 +37,7 @@
 //! Request and response are encrypted with different keys and with random cipher nonces, so that
 //! two responses to the same request reveal nothing. The payloads are described in [`Asked`].
 
-mod inside;
+mod payload;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -51,7 +51,7 @@ use crate::crypto::random;
 use crate::model::{RotationId, Time};
 use crate::ports::rotator::{Fault, Proxy};
 
-pub use inside::Asked;
+pub use payload::Asked;
 
 /// Maximum size of a request and of a response, in bytes.
 pub const LIMIT: usize = 16 * 1024;
@@ -90,11 +90,11 @@ pub struct Heading {
 }
 
 /// A function's response, authenticated and decrypted.
-pub struct Told {
+pub struct OpenedAnswer {
     /// `ok`, or an error code.
     pub outcome: String,
     /// Payload as JSON.
-    pub inside: Zeroizing<Vec<u8>>,
+    pub payload: Zeroizing<Vec<u8>>,
 }
 
 #[derive(Serialize)]
@@ -142,17 +142,17 @@ impl Heading {
         Self { at, nonce: random(), rotation, sequence, step }
     }
 
-    /// Encrypts and signs a request with the payload `inside`; `None` if the request would be
+    /// Encrypts and signs a request with this payload; `None` if the request would be
     /// longer than [`LIMIT`].
     #[must_use]
-    pub fn seal(&self, proxy: &Proxy, inside: &[u8]) -> Option<Vec<u8>> {
-        self.seal_with_iv(proxy, inside, random())
+    pub fn seal(&self, proxy: &Proxy, payload: &[u8]) -> Option<Vec<u8>> {
+        self.seal_with_iv(proxy, payload, random())
     }
 
     /// Encrypts and signs with a given cipher nonce; only for reproducing published test vectors.
     #[must_use]
     #[cfg_attr(not(feature = "testing"), doc(hidden))]
-    pub fn seal_with_iv(&self, proxy: &Proxy, inside: &[u8], iv: [u8; IV]) -> Option<Vec<u8>> {
+    pub fn seal_with_iv(&self, proxy: &Proxy, payload: &[u8], iv: [u8; IV]) -> Option<Vec<u8>> {
         let secret = Shared(&proxy.shared_secret);
         let (seq, step) = (self.sequence, self.step.as_str());
         let kid = hex(&secret.id(KID));
@@ -160,7 +160,7 @@ impl Heading {
         let nonce = self.nonce();
         let config = self.rotation.to_string();
         let aad = format!("v1.{kid}.{ts}.{nonce}.{config}.{seq}.{step}");
-        let sealing = Sealing { iv, aad: aad.as_bytes(), plaintext: inside };
+        let sealing = Sealing { iv, aad: aad.as_bytes(), plaintext: payload };
         let ct = URL_SAFE_NO_PAD.encode(secret.seal(&self.nonce, REQUEST_CIPHER, &sealing));
         let rest = digest(&format!("{kid}.{config}.{seq}.{step}.{ct}"));
         let sig = hex(&secret.sign(MAC, format!("v1.{ts}.{nonce}.{rest}").as_bytes()));
@@ -172,11 +172,11 @@ impl Heading {
     /// Verifies and decrypts the response to this request. Fails with [`Fault::ProxyUntrusted`] if
     /// the response was modified, belongs to another request, or is not signed with the right
     /// secret.
-    pub fn open(&self, proxy: &Proxy, answer: &[u8]) -> Result<Told, Fault> {
+    pub fn open(&self, proxy: &Proxy, answer: &[u8]) -> Result<OpenedAnswer, Fault> {
         self.try_open(proxy, answer).ok_or(Fault::ProxyUntrusted)
     }
 
-    fn try_open(&self, proxy: &Proxy, answer: &[u8]) -> Option<Told> {
+    fn try_open(&self, proxy: &Proxy, answer: &[u8]) -> Option<OpenedAnswer> {
         if answer.len() > LIMIT {
             return None;
         }
@@ -192,10 +192,10 @@ impl Heading {
             return None;
         }
         let sealed = URL_SAFE_NO_PAD.decode(&answer.ct).ok()?;
-        let inside = secret
+        let payload = secret
             .open(&self.nonce, ANSWER_CIPHER, answer.associated_data().as_bytes(), &sealed)
             .ok()?;
-        Some(Told { outcome: answer.outcome, inside })
+        Some(OpenedAnswer { outcome: answer.outcome, payload })
     }
 
     fn nonce(&self) -> String {

@@ -70,9 +70,9 @@ impl LambdaRotator {
             None => (Uuid::nil().into(), 0),
         };
         let heading = Heading::draw(self.clock.now(), rotation, sequence, step);
-        let inside = asked.to_json().ok_or(Fault::ProxyRefused)?;
-        let payload = heading.seal(proxy, &inside).ok_or(Fault::ProxyRefused)?;
-        let answer = self.invoker.invoke(&proxy.lambda_arn, &proxy.region, payload).await?;
+        let payload = asked.to_json().ok_or(Fault::ProxyRefused)?;
+        let request = heading.seal(proxy, &payload).ok_or(Fault::ProxyRefused)?;
+        let answer = self.invoker.invoke(&proxy.lambda_arn, &proxy.region, request).await?;
         heading.open(proxy, &answer)?.result()
     }
 }

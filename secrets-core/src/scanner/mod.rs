@@ -20,14 +20,14 @@
 //! ```
 
 mod built_in;
-mod look;
+mod heuristics;
 mod place;
 mod redact;
 mod rule;
 mod rule_file;
 mod rules;
 
-pub use look::entropy;
+pub use heuristics::entropy;
 pub use redact::redacted;
 pub use rule::{Rule, RuleError};
 pub use rule_file::RuleFile;
@@ -100,7 +100,7 @@ impl Match<'_> {
     /// Builds a description of the match that leaves out the credential. `text` is the scanned
     /// text.
     #[must_use]
-    pub fn told(&self, text: &str) -> Sighting {
+    pub fn sighting(&self, text: &str) -> Sighting {
         let secret = text.get(self.span.clone()).unwrap_or_default();
         Sighting {
             rule_id: self.rule.id().to_owned(),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use super::look::{entropy, is_stand_in};
+use super::heuristics::{entropy, is_stand_in};
 use crate::model::scans::Severity;
 
 /// Detection rule for one kind of credential.

@@ -189,8 +189,19 @@ pub trait AuditReads: Send {
     /// Lists the entries that match the filter, ordered by time and, within a microsecond, by ID.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
 
-    /// Lists the oldest entries, over all teams, that are not yet in an audit chain.
-    async fn unsealed_audit(&mut self, limit: u32) -> StoreResult<Vec<AuditRecord>>;
+    /// Lists the teams with entries that are not yet in an audit chain; `None` stands for the entries
+    /// that belong to no team.
+    async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>>;
+
+    /// Lists the oldest entries of a team that are not yet in its audit chain.
+    async fn unsealed_audit(
+        &mut self,
+        team: Option<TeamId>,
+        limit: u32,
+    ) -> StoreResult<Vec<AuditRecord>>;
+
+    /// Counts the entries, over all teams, that are not yet in an audit chain.
+    async fn count_unsealed_audit(&mut self) -> StoreResult<u64>;
 
     /// Returns the start and end of a team's audit chain; `None` if the team has no chain.
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>>;

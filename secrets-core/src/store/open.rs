@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 #[cfg(feature = "postgres")]
 use zeroize::Zeroizing;
@@ -25,17 +26,59 @@ pub enum Location {
     Postgres(Zeroizing<String>),
 }
 
-/// Opens the store at a location. Creates or migrates the database tables.
+/// Options of a store on an SQL database. The store in memory has none.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct StoreOptions {
+    /// Maximum number of connections for requests. PostgreSQL: 12 by default, at least 2, half of them
+    /// for writes. SQLite: 4 for reads by default; all writes share one more. Another connection
+    /// serves health checks.
+    pub connections: Option<u32>,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+}
+
+/// Timeouts of a store on an SQL database. A call that reaches one fails as unavailable, and its
+/// connection is closed.
+#[derive(Debug, Clone, Copy)]
+pub struct Timeouts {
+    /// Time until a connection is free.
+    pub acquire: Duration,
+    /// Time of a statement outside of a transaction.
+    pub read: Duration,
+    /// Time of a statement in a transaction.
+    pub write: Duration,
+    /// Time of a health check.
+    pub ping: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            acquire: Duration::from_secs(2),
+            read: Duration::from_secs(4),
+            write: Duration::from_secs(10),
+            ping: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Opens the store at a location with the default options. Creates or migrates the database tables.
 pub async fn open(location: &Location) -> StoreResult<Arc<dyn Store>> {
+    open_with(location, StoreOptions::default()).await
+}
+
+/// Opens the store at a location. Creates or migrates the database tables.
+#[cfg_attr(
+    not(any(feature = "sqlite", feature = "postgres")),
+    expect(unused_variables, reason = "the store in memory has no options")
+)]
+pub async fn open_with(location: &Location, options: StoreOptions) -> StoreResult<Arc<dyn Store>> {
     Ok(match location {
         Location::Memory => Arc::new(MemoryStore::new()),
         #[cfg(feature = "sqlite")]
-        Location::Sqlite(path) => Arc::new(super::sql::sqlite::open(path).await?),
+        Location::Sqlite(path) => Arc::new(super::sql::sqlite::open(path, options).await?),
         #[cfg(feature = "postgres")]
-        Location::Postgres(url) => {
-            use super::sql::postgres;
-            Arc::new(postgres::open(url, postgres::Options::default()).await?)
-        }
+        Location::Postgres(url) => Arc::new(super::sql::postgres::open(url, options).await?),
     })
 }
 

@@ -13,4 +13,16 @@ pub mod postgres;
 pub mod rotator;
 pub mod rotators;
 
+use std::time::Duration;
+
 pub use folder::folder;
+
+use crate::store::{StoreOptions, Timeouts};
+
+/// Options of a store for tests that run in parallel: they wait longer than a request should.
+#[must_use]
+pub fn patient() -> StoreOptions {
+    let minute = Duration::from_mins(1);
+    let timeouts = Timeouts { acquire: minute, read: minute, write: minute, ping: minute };
+    StoreOptions { timeouts, ..StoreOptions::default() }
+}

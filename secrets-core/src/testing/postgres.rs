@@ -1,40 +1,91 @@
 //! Separate PostgreSQL database for each test.
 
-use std::thread;
-
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 
-use crate::crypto::random;
 use crate::store::sql;
 
 /// Environment variable with the URL of a server and a user who may create databases.
 pub const SERVER: &str = "SECRETS_TEST_POSTGRES_URL";
 
-/// Empty database with all tables, dropped together with this value.
+/// Empty database with all tables, used by nobody else as long as this value exists.
 ///
-/// The database is a copy of a template, which the first test creates for the current migrations.
-/// Test runners start one process per test, so the template is kept on the server.
+/// Creating a database takes the server longer than most tests, so databases are used again: the
+/// next test that leases one deletes the rows of the last. A database whose tables were changed is
+/// created anew.
+///
+/// The databases are copies of a template, which the first test creates for the current migrations.
+/// Test runners start one process per test, so the lease is a lock on the server.
 #[derive(Debug)]
 pub struct TestDatabase {
     server: PgConnectOptions,
     name: String,
+    /// Session with the advisory lock of the database.
+    _lease: PgConnection,
 }
 
+/// Most databases in use at a time.
+const DATABASES: i32 = 200;
+
+/// SQLSTATE of a missing table.
+const UNDEFINED_TABLE: &str = "42P01";
+
+/// Digest of the definitions of all tables, triggers and functions, and of the migrations.
+const DEFINITIONS: &str = "
+    SELECT md5(string_agg(definition, ',' ORDER BY definition)) FROM (
+        SELECT concat_ws(' ', 'relation', oid) FROM pg_class
+            WHERE relnamespace = 'public'::regnamespace
+        UNION ALL SELECT concat_ws(' ', 'column', attrelid, attnum, attname, attnotnull)
+            FROM pg_attribute WHERE attrelid >= 16384
+        UNION ALL SELECT concat_ws(' ', 'trigger', oid, tgenabled) FROM pg_trigger
+        UNION ALL SELECT concat_ws(' ', 'constraint', oid) FROM pg_constraint
+        UNION ALL SELECT concat_ws(' ', 'function', oid) FROM pg_proc
+            WHERE pronamespace = 'public'::regnamespace
+        UNION ALL SELECT concat_ws(' ', 'migration', version) FROM _sqlx_migrations
+    ) AS all_definitions (definition)";
+
+/// Deletes all rows. Triggers and foreign keys are not observed by a replica.
+const EMPTY: &str = "
+    SET session_replication_role = replica;
+    DO $$
+    DECLARE name regclass; filled boolean;
+    BEGIN
+        FOR name IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+            AND relname <> '_sqlx_migrations' AND pg_relation_size(oid) > 0
+        LOOP
+            IF pg_relation_size(name) > 1000000 THEN
+                EXECUTE format('TRUNCATE %s CASCADE', name);
+            ELSE
+                EXECUTE format('DELETE FROM %s', name);
+            END IF;
+        END LOOP;
+    END $$";
+
 impl TestDatabase {
-    /// Creates the database.
+    /// Leases a database.
     ///
     /// # Panics
     ///
     /// Panics without a server: a test that cannot run must not pass.
     pub async fn create() -> Self {
         let server = server();
-        let mut connection = server.connect().await.unwrap();
-        let template = template(&server, &mut connection).await;
-        let name = format!("secrets_test_{:016x}", u64::from_be_bytes(random()));
-        run(&mut connection, format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
-        connection.close().await.unwrap();
-        Self { server, name }
+        let mut lease = server.connect().await.unwrap();
+        let template = template(&server, &mut lease).await;
+        let number: i32 = sqlx::query_scalar(
+            "SELECT number FROM generate_series(1, $1) AS number
+             WHERE pg_try_advisory_lock(hashtext($2), number) LIMIT 1",
+        )
+        .bind(DATABASES)
+        .bind(&template)
+        .fetch_one(&mut lease)
+        .await
+        .unwrap();
+        let name = format!("{template}_{number}");
+        if !is_usable(&server, &mut lease, &template, &name).await {
+            run(&mut lease, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
+            run(&mut lease, format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
+        }
+        Self { server, name, _lease: lease }
     }
 
     /// URL of the database.
@@ -44,22 +95,46 @@ impl TestDatabase {
     }
 }
 
-impl Drop for TestDatabase {
-    /// Drops the database and waits for the server, on a separate thread because the runtime's
-    /// thread must not block.
-    fn drop(&mut self) {
-        let (server, name) = (self.server.clone(), self.name.clone());
-        let dropping = thread::spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let mut connection = server.connect().await.unwrap();
-                run(&mut connection, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
-            });
-        });
-        // A database that cannot be dropped is no reason to fail a test, which may be failing
-        // already.
-        dropping.join().ok();
+/// Empties the database, if it exists and still has the tables of the template. Ends what its last
+/// user left running.
+async fn is_usable(
+    server: &PgConnectOptions,
+    lease: &mut PgConnection,
+    template: &str,
+    name: &str,
+) -> bool {
+    if !exists(lease, name).await {
+        return false;
+    }
+    sqlx::query("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = $1")
+        .bind(name)
+        .execute(&mut *lease)
+        .await
+        .unwrap();
+    let expected: Option<String> = sqlx::query_scalar(
+        "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = $1",
+    )
+    .bind(template)
+    .fetch_one(lease)
+    .await
+    .unwrap();
+    let mut connection = server.clone().database(name).connect().await.unwrap();
+    let usable = definitions(&mut connection).await == expected;
+    if usable {
+        run(&mut connection, EMPTY.to_owned()).await;
+    }
+    connection.close().await.unwrap();
+    usable
+}
+
+/// Returns nothing without a table of migrations.
+async fn definitions(connection: &mut PgConnection) -> Option<String> {
+    match sqlx::query_scalar(DEFINITIONS).fetch_one(connection).await {
+        Ok(digest) => Some(digest),
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => {
+            None
+        }
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -77,20 +152,22 @@ async fn template(server: &PgConnectOptions, connection: &mut PgConnection) -> S
     if exists(connection, &name).await {
         return name;
     }
-    // Session-level lock: other tests wait here, and then find the finished template.
-    sqlx::query("SELECT pg_advisory_lock($1)")
-        .bind(i64::from_be_bytes(fingerprint))
-        .execute(&mut *connection)
-        .await
-        .unwrap();
+    // Other tests wait here, and then find the finished template.
+    let lock = i64::from_be_bytes(fingerprint);
+    run(connection, format!("SELECT pg_advisory_lock({lock})")).await;
     if !exists(connection, &name).await {
         // Use another name until the template is complete.
         let unfinished = format!("{name}_unfinished");
         run(connection, format!("DROP DATABASE IF EXISTS {unfinished} WITH (FORCE)")).await;
         run(connection, format!("CREATE DATABASE {unfinished}")).await;
         sql::postgres::migrate(&url(server, &unfinished)).await.unwrap();
+        let mut inside = server.clone().database(&unfinished).connect().await.unwrap();
+        let definitions = definitions(&mut inside).await.unwrap();
+        inside.close().await.unwrap();
+        run(connection, format!("COMMENT ON DATABASE {unfinished} IS '{definitions}'")).await;
         run(connection, format!("ALTER DATABASE {unfinished} RENAME TO {name}")).await;
     }
+    run(connection, format!("SELECT pg_advisory_unlock({lock})")).await;
     name
 }
 

@@ -21,7 +21,7 @@ use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
-use secrets_core::egress::{Dialer, Refused};
+use secrets_core::egress::{DialError, Dialer};
 use secrets_core::ports::webhook_url::WebhookUrl;
 use secrets_core::ports::webhooks::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -70,8 +70,8 @@ impl HyperSender {
         let url = &request.url;
         let dialled = self.gate.dial(url.host(), url.port(), self.timeout).await;
         let stream = dialled.map_err(|refused| match refused {
-            Refused::NotAllowed => SendError::NotAllowed,
-            Refused::Unreachable => SendError::Unreachable,
+            DialError::NotAllowed => SendError::NotAllowed,
+            DialError::Unreachable => SendError::Unreachable,
         })?;
         let peer = stream.peer_addr().map_err(|_| SendError::Unreachable)?;
         self.exchange_over(stream, peer.ip(), request, end).await

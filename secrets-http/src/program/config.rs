@@ -19,8 +19,8 @@ use std::ffi::OsString;
 pub use self::bundle::{Bundle, BundleOpening, UnlockFile};
 pub use self::failure::{Exit, Failure};
 pub use self::settings::{
-    Dev, DevToken, Doctor, Hidden, Logs, MailSettings, Migrate, ServiceSettings, Settings,
-    TlsFiles, TokenIssuer,
+    DatabaseSettings, Dev, DevToken, Doctor, Hidden, Logs, MailSettings, Migrate, ServiceSettings,
+    Settings, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;

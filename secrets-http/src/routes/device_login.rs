@@ -39,7 +39,7 @@ struct CodeBody {
 
 /// OAuth error response of the token endpoint (RFC 6749, section 5.2).
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only describes the serialized form of `Refusal`")]
+#[expect(dead_code, reason = "only describes the serialized form of `PollError`")]
 struct GrantError {
     /// Error code.
     error: String,

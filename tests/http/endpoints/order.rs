@@ -19,7 +19,7 @@ async fn what_is_malformed_is_told_after_who_may_call_and_before_what_is_named(a
 
     let mut wrong = Vec::new();
     for rule in POLICY.iter().filter(|rule| takes_input(rule)) {
-        for target in [Target::Own, Target::Foreign, Target::Unknown] {
+        for target in [Target::Own, Target::Unknown] {
             let names = Names::lasting(&world, target);
             for principal in &world.principals {
                 let expected = rule.refusal_of_kind(principal.caller).unwrap_or(400);

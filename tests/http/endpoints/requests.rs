@@ -69,7 +69,7 @@ impl Names {
     }
 
     /// True if a request deletes or uses up the object that it names.
-    pub(super) fn takes_away(rule: &Rule) -> bool {
+    fn takes_away(rule: &Rule) -> bool {
         let ends = ["/restore", "/resend", "{webhookId}/test", "/redeliver"];
         rule.method == "DELETE" || ends.iter().any(|end| rule.template.ends_with(end))
     }

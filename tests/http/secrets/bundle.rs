@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
-use secrets_core::bundle::{BundledSecret, Opener, RecipientKey, Refused, Signer, Unlock};
+use secrets_core::bundle::{BundleError, BundledSecret, Opener, RecipientKey, Signer, Unlock};
 use secrets_core::crypto::Passphrase;
 use secrets_core::model::Time;
 use secrets_tests::{App, STARTED, canary, on_every_store, paths};
@@ -19,7 +19,7 @@ fn signer_of(bundle: &Value) -> Signer {
     bundle["signer"].as_str().unwrap().parse().unwrap()
 }
 
-fn opened(bundle: &Value, unlock: Unlock) -> Result<Vec<BundledSecret>, Refused> {
+fn opened(bundle: &Value, unlock: Unlock) -> Result<Vec<BundledSecret>, BundleError> {
     let file = STANDARD.decode(bundle["bundle"].as_str().unwrap()).unwrap();
     assert!(!file.windows(4).any(|bytes| bytes == b"kvc_"));
     let now: Time = STARTED.parse().unwrap();

@@ -3,4 +3,4 @@
 mod kill;
 mod sampler;
 mod two_nodes;
-mod world;
+pub(crate) mod world;

@@ -79,7 +79,7 @@ fn a_token_may_leave_the_key_unnamed_where_only_one_can_be_meant() {
 
     assert!(verify(&unnamed, &one, &expectations(), now()).is_ok());
     let ambiguous = verify(&unnamed, &two, &expectations(), now());
-    assert_eq!(ambiguous, Err(Refusal::Invalid("has no key ID")));
+    assert_eq!(ambiguous, Err(JwtError::Invalid("has no key ID")));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn two_keys_of_one_name_are_told_apart_by_their_algorithms() {
 fn a_token_of_a_key_not_in_the_set_asks_for_a_newer_set() {
     let token = by_rsa(&heading("kid", json!("next")), &claims());
 
-    assert_eq!(verdict(&token), Err(Refusal::UnknownKey));
+    assert_eq!(verdict(&token), Err(JwtError::UnknownKey));
 }
 
 #[test]
@@ -105,5 +105,5 @@ fn a_token_no_key_could_help_does_not_ask_for_a_newer_set() {
     let symmetric = json!({ "alg": "HS256", "kid": "next" });
     let token = signed(&symmetric, &claims(), &secret, Algorithm::HS256);
 
-    assert_eq!(verdict(&token), Err(Refusal::Invalid("its algorithm is not accepted")));
+    assert_eq!(verdict(&token), Err(JwtError::Invalid("its algorithm is not accepted")));
 }

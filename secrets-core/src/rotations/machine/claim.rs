@@ -1,10 +1,11 @@
 //! Claiming rotations that have work to do, so that only one worker at a time works on a rotation.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use chrono::TimeDelta;
 
 use super::super::connection;
 use super::super::schedule::span;
@@ -140,11 +141,15 @@ pub async fn work(engine: &Engine, claim: Claim) {
 async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> WorkResult<()> {
     let Some(mut work) = Work::open(engine, rotators, lease).await? else { return Ok(()) };
     let done = work.next_step().await;
-    if let Err(WorkError::Failed(_)) = done {
-        mark_unfinished(engine, lease.rotation);
-    }
     let mut tx = engine.store().begin().await?;
-    tx.release_lease(&work.lease).await?;
+    if let Err(WorkError::Failed(_)) = done {
+        // The lease is the delay before the next try: no node works on the rotation until it ends.
+        let until = engine.now() + mark_unfinished(engine, lease.rotation);
+        tx.extend_lease(&Lease { until, ..work.lease }).await?;
+    } else {
+        lock(&engine.shared::<Interrupted>().0).remove(&lease.rotation);
+        tx.release_lease(&work.lease).await?;
+    }
     tx.commit().await?;
     done
 }
@@ -178,19 +183,42 @@ impl Work<'_> {
     }
 }
 
-/// Rotations whose work stopped in this process because of an error. Resuming their attempts is not
-/// counted as a resumption after a crash.
+/// Rotations whose work stopped in this process because of an error, until a try succeeds. Resuming
+/// their attempts is not counted as a resumption after a crash.
 #[derive(Default)]
-struct Interrupted(Mutex<BTreeSet<RotationId>>);
+struct Interrupted(Mutex<BTreeMap<RotationId, Interruption>>);
 
-fn mark_unfinished(engine: &Engine, rotation: RotationId) {
-    lock(&engine.shared::<Interrupted>().0).insert(rotation);
+#[derive(Default)]
+struct Interruption {
+    /// Number of failed tries in a row.
+    failures: u32,
+    /// True until the attempt is resumed.
+    is_new: bool,
+}
+
+/// Maximum number of rotations in [`Interrupted`]. Beyond it, delays start again from the first.
+const MAX_INTERRUPTED: usize = 10_000;
+
+/// Delay before the next try after an error: a minute, doubled by each further error, up to an hour.
+fn mark_unfinished(engine: &Engine, rotation: RotationId) -> TimeDelta {
+    let interrupted = engine.shared::<Interrupted>();
+    let mut interrupted = lock(&interrupted.0);
+    if interrupted.len() >= MAX_INTERRUPTED {
+        interrupted.clear();
+    }
+    let interruption = interrupted.entry(rotation).or_default();
+    let minutes = 1_i64.checked_shl(interruption.failures).unwrap_or(60).clamp(1, 60);
+    interruption.failures = interruption.failures.saturating_add(1);
+    interruption.is_new = true;
+    TimeDelta::minutes(minutes)
 }
 
 /// True if the work on the rotation was stopped by an error in this process, not by a crash. Resets
 /// the flag.
 pub(super) fn take_unfinished(engine: &Engine, rotation: RotationId) -> bool {
-    lock(&engine.shared::<Interrupted>().0).remove(&rotation)
+    let interrupted = engine.shared::<Interrupted>();
+    let mut interrupted = lock(&interrupted.0);
+    interrupted.get_mut(&rotation).is_some_and(|found| std::mem::take(&mut found.is_new))
 }
 
 fn permits(engine: &Engine) -> Arc<super::RotationPermits> {

@@ -18,7 +18,7 @@ use crate::secrets::writing::write_rotated;
 use crate::store::{RotationRecord, StoreResult};
 
 /// Reason why the new credential cannot be served.
-enum Refused {
+enum SwapError {
     /// The secrets cannot be written: plan limit, validation, or deleted project or environment.
     ByRule(Reason),
     /// The work must stop; the stored state determines how it resumes.
@@ -45,22 +45,22 @@ impl Attempt<'_, '_> {
                 drop(cx);
                 (self.record, self.work.rotation) = before;
                 match refused {
-                    Refused::ByRule(reason) => self.begin_roll_back(&reason).await,
-                    Refused::WorkError(halt) => Err(halt),
+                    SwapError::ByRule(reason) => self.begin_roll_back(&reason).await,
+                    SwapError::WorkError(halt) => Err(halt),
                 }
             }
         }
     }
 
-    async fn serve(&mut self, cx: &mut Context<'_, Write>) -> Result<(), Refused> {
+    async fn serve(&mut self, cx: &mut Context<'_, Write>) -> Result<(), SwapError> {
         let (environment, now) = (self.work.rotation.environment, cx.now());
         // Lock order used everywhere: environment, then rotation.
-        let gone = || Refused::ByRule(Reason::gone());
+        let gone = || SwapError::ByRule(Reason::gone());
         cx.tx().touch_environment(environment).await.map_err(|error| match error {
             crate::store::StoreError::Stale(_) => gone(),
-            other => Refused::WorkError(other.into()),
+            other => SwapError::WorkError(other.into()),
         })?;
-        self.work.lock_row(cx.tx()).await.map_err(Refused::WorkError)?;
+        self.work.lock_row(cx.tx()).await.map_err(SwapError::WorkError)?;
         let place = cx.tx().rotation_location(self.record.rotation).await.map_err(halt)?;
         let place = place.filter(|place| !place.is_deleted).ok_or_else(gone)?;
 
@@ -125,23 +125,25 @@ impl Reason {
 
 /// Classifies an error: a reason to roll back (such as a plan limit), or a failure that stops the
 /// work.
-fn refused(error: Error) -> Refused {
+fn refused(error: Error) -> SwapError {
     match error {
-        Error::NotFound(Subject::Environment | Subject::Project) => Refused::ByRule(Reason::gone()),
+        Error::NotFound(Subject::Environment | Subject::Project) => {
+            SwapError::ByRule(Reason::gone())
+        }
         Error::Refused { .. }
         | Error::Invalid(_)
         | Error::Conflict(_)
         | Error::Forbidden(_)
         | Error::PlanLimit(_) => {
             let message = format!("the new credential could not be written: {error}");
-            Refused::ByRule(Reason::new("not_written", message, Effect::Error))
+            SwapError::ByRule(Reason::new("not_written", message, Effect::Error))
         }
-        other => Refused::WorkError(other.into()),
+        other => SwapError::WorkError(other.into()),
     }
 }
 
-fn halt(error: crate::store::StoreError) -> Refused {
-    Refused::WorkError(error.into())
+fn halt(error: crate::store::StoreError) -> SwapError {
+    SwapError::WorkError(error.into())
 }
 
 /// Commits the transaction. A failpoint lets a test stop the process after the store received the

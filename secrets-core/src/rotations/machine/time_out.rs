@@ -1,6 +1,6 @@
 //! Timeout of manual rotations.
 
-use super::super::HistoryEntry;
+use super::super::ConcludedAttempt;
 use super::super::rotate::{PlannedRotation, no_rotators};
 use super::super::schedule::span;
 use super::policy::{Effect, FAILURES, Reason};
@@ -15,7 +15,7 @@ use crate::store::Lease;
 pub(in crate::rotations) async fn time_out(
     engine: &Engine,
     begun: PlannedRotation,
-) -> Result<HistoryEntry> {
+) -> Result<ConcludedAttempt> {
     let rotators = engine.ports().rotators.as_ref().ok_or_else(no_rotators)?;
     if let Some(lease) = force_lease(engine, begun.rotation).await?
         && let Some(mut work) = Work::open(engine, rotators, lease).await?

@@ -1,8 +1,8 @@
 //! Mapping of database error codes to [`Fault`].
 
 use super::Who;
-use crate::egress::Refused;
-use crate::ports::rotator::{Fault, SqlState, TargetError};
+use crate::egress::DialError;
+use crate::ports::rotator::{Fault, ServerCode, TargetError};
 
 /// Stage of a call to a target in which the server returned an error code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) fn of_state(code: &str, stage: Stage) -> TargetError {
             _ => Fault::Protocol,
         },
     };
-    TargetError { fault, state: SqlState::parse(code) }
+    TargetError { fault, code: ServerCode::parse(code) }
 }
 
 /// Maps a MySQL or MariaDB error number to an error.
@@ -67,14 +67,14 @@ pub(super) fn of_number(number: u16, code: &str, stage: Stage) -> TargetError {
         1064 | 1193 | 1235 | 1289 => Fault::Unsupported,
         _ => Fault::Protocol,
     };
-    TargetError { fault, state: SqlState::parse(code) }
+    TargetError { fault, code: ServerCode::parse(code) }
 }
 
-impl From<Refused> for TargetError {
-    fn from(refused: Refused) -> Self {
+impl From<DialError> for TargetError {
+    fn from(refused: DialError) -> Self {
         Self::of(match refused {
-            Refused::Unreachable => Fault::Unreachable,
-            Refused::NotAllowed => Fault::NotAllowed,
+            DialError::Unreachable => Fault::Unreachable,
+            DialError::NotAllowed => Fault::NotAllowed,
         })
     }
 }

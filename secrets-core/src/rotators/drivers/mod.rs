@@ -3,7 +3,7 @@
 //! A tenant chooses the target, so the target may be hostile, or an attacker may sit on the network
 //! path. Connections are therefore made through the [`Dialer`](crate::egress::Dialer) only. The
 //! administrator's password is sent only to a server that was verified by its certificate. The size
-//! of the server's messages is limited, and none of its texts are passed on, only a SQLSTATE.
+//! of the server's messages is limited, and none of its texts are passed on, only an error code.
 //!
 //! | `ssl_mode` | what the server must prove |
 //! |---|---|

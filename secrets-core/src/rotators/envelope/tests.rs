@@ -93,7 +93,7 @@ fn an_answer_says_what_became_of_it() {
         assert_eq!(told(fault.code(), json!({})), Err(expected.into()));
     }
     let refused = told("privilege_missing", json!({"state": "42501"})).unwrap_err();
-    assert_eq!(refused.state.unwrap().as_str(), "42501");
+    assert_eq!(refused.code.unwrap().as_str(), "42501");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_proven_answer_that_says_what_none_says_is_no_success() {
     ] {
         assert_eq!(told(outcome, inside.clone()), Err(Fault::Protocol.into()), "{inside}");
     }
-    // An invalid SQLSTATE is left out.
+    // An invalid code is left out.
     let refused = told("busy", json!({"state": "<scr>"})).unwrap_err();
     assert_eq!(refused, Fault::Busy.into());
 }

@@ -1,6 +1,6 @@
 //! Generic credentials of any issuer, and tokens of this service.
 
-use super::super::look;
+use super::super::heuristics;
 use super::Form::{Token, Written};
 use super::{Definition, token};
 use crate::model::scans::Severity::{High, Low, Medium};
@@ -8,7 +8,7 @@ use crate::model::scans::Severity::{High, Low, Medium};
 pub(super) static ALL: [Definition; 11] = [
     token("secrets-service-token", "Service token of this service", High, "", &["env_"])
         .form(Token("env_[0-9A-Za-z]{49}"))
-        .check(look::service_token),
+        .check(heuristics::service_token),
     token("private-key", "Private key", High, "", &["private key-----", "private key block-----"])
         .form(Written(concat!(
             r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
@@ -31,14 +31,14 @@ pub(super) static ALL: [Definition; 11] = [
             r#"://[^\s:/@"'<>]{0,64}:([^\s@/"'<>]{3,200})@[A-Za-z0-9_.\[-]"#
         )))
         .entropy(1.5)
-        .check(look::password),
+        .check(heuristics::password),
     token("basic-auth-url", "Address with a password", High, "", &["://"])
         .form(Written(concat!(
             r#"\b(?:https?|wss?|git|ssh|svn)"#,
             r#"://[^\s:/@"'<>]{1,100}:([^\s@/:"'<>]{3,200})@[A-Za-z0-9_.\[-]"#
         )))
         .entropy(1.5)
-        .check(look::password),
+        .check(heuristics::password),
     token("basic-auth-header", "Basic authorization header", Medium, "", &["basic "])
         .form(Written(concat!(
             r#"(?i:authorization)["']?[ \t]*[:=,][ \t]*["']?"#,
@@ -72,14 +72,14 @@ pub(super) static ALL: [Definition; 11] = [
             r#"([A-Za-z0-9_+/=.\-]{16,200})(?:[^A-Za-z0-9_+/=.\-(\[]|$)"#
         )))
     .entropy(3.4)
-    .check(look::assigned),
+    .check(heuristics::assigned),
     token("generic-password", "Password in quotes", Low, "", &["passw", "pwd", "secret"])
         .form(Written(concat!(
             r#"(?i:[a-z0-9_.\-]{0,40}(?:passwd|password|passwort|passphrase|pwd|secret))"#,
             r#"["'`]?[ \t]*(?:=>|:=|[=:])[ \t]*["']([^\s"']{8,64})["']"#
         )))
         .entropy(2.8)
-        .check(look::quoted_password),
+        .check(heuristics::quoted_password),
     token("htpasswd-hash", "Hashed password of a web server", Low, "", &["$apr1$", "$2y$"])
         .form(Written(concat!(
             r"(?m:^)[A-Za-z0-9_.@\-]{1,64}:",

@@ -56,13 +56,23 @@ impl<S: Snapshot> AuditReads for Session<S> {
         })
     }
 
-    async fn unsealed_audit(&mut self, limit: u32) -> StoreResult<Vec<AuditRecord>> {
+    async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
+        Ok(self.state().audit_unsealed.keys().copied().collect())
+    }
+
+    async fn unsealed_audit(
+        &mut self,
+        team: Option<TeamId>,
+        limit: u32,
+    ) -> StoreResult<Vec<AuditRecord>> {
         let state = self.state();
-        let places = state.audit_unsealed.iter().take(limit as usize);
-        Ok(places
-            .filter_map(|(place, team)| state.audit.get(team)?.get(place))
-            .map(owned)
-            .collect())
+        let Some(entries) = state.audit.get(&team) else { return Ok(Vec::new()) };
+        let places = state.audit_unsealed.get(&team).into_iter().flatten().take(limit as usize);
+        Ok(places.filter_map(|place| entries.get(place)).map(owned).collect())
+    }
+
+    async fn count_unsealed_audit(&mut self) -> StoreResult<u64> {
+        Ok(self.state().audit_unsealed.values().map(|places| places.len() as u64).sum())
     }
 
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {
@@ -141,7 +151,7 @@ impl AuditWrites for Session<Pending> {
             if state.audit_ids.insert(entry.id).is_none() {
                 let place = (entry.created_at, entry.id);
                 state.audit.entry(entry.team).or_default().insert(place, entry.clone().into());
-                state.audit_unsealed.insert(place, entry.team);
+                state.audit_unsealed.entry(entry.team).or_default().insert(place);
             }
         }
         Ok(())
@@ -173,9 +183,12 @@ impl AuditWrites for Session<Pending> {
         }
         state.audit_heads.insert(head.team, *head);
         for (id, seal) in seals {
-            let unsealed = state.audit_unsealed.keys().find(|(_, unsealed)| unsealed == id);
-            let place = *unsealed.ok_or(STALE)?;
-            state.audit_unsealed.remove(&place);
+            let places = state.audit_unsealed.entry(head.team).or_default();
+            let place = *places.iter().find(|(_, unsealed)| unsealed == id).ok_or(STALE)?;
+            places.remove(&place);
+            if places.is_empty() {
+                state.audit_unsealed.remove(&head.team);
+            }
             let entries = state.audit.entry(head.team).or_default();
             let entry = entries.get_mut(&place).ok_or(STALE)?;
             Arc::make_mut(entry).seal = Some(*seal);

@@ -84,8 +84,8 @@ pub(super) struct State {
     pub(super) audit_ids: OrdSet<AuditId>,
     /// Entries by team, oldest first.
     pub(super) audit: OrdMap<Option<TeamId>, Table<(Time, AuditId), AuditRecord>>,
-    /// Teams of the entries that are not in an audit chain yet, oldest entry first.
-    pub(super) audit_unsealed: OrdMap<(Time, AuditId), Option<TeamId>>,
+    /// Map keys in `audit` of a team's entries that are not in an audit chain yet, oldest first.
+    pub(super) audit_unsealed: OrdMap<Option<TeamId>, OrdSet<(Time, AuditId)>>,
     /// Map key in `audit` of the entry at each position of an audit chain.
     pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
     pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,

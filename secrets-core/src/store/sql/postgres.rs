@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use sqlx::pool::PoolOptions;
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 
 use super::{error, migrations};
-use crate::store::StoreResult;
+use crate::store::{StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
 
@@ -18,8 +18,28 @@ const BEGIN: &str = "BEGIN";
 
 const CLOCK: &str = "SELECT clock_timestamp()";
 
-/// Default timeout for acquiring a connection.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Default number of connections for requests.
+const CONNECTIONS: u32 = 12;
+
+/// Settings of every session, unless the URL has them.
+///
+/// The timeouts free what a node that stalled or vanished would keep locked from all others. A node
+/// waits longer for its own statements, so that the server's error arrives first. The wait for a lock
+/// is shorter than the wait for a connection, so that writes that wait for one lock do not keep others
+/// from writing.
+const SESSION_SETTINGS: [(&str, &str); 8] = [
+    // Both are for the statement that resolves an environment. By default the server would plan it
+    // again each time it is run for a user, and JIT-compile it because of its estimated cost.
+    // Planning takes ten times as long as running it, compiling fifty times.
+    ("plan_cache_mode", "force_generic_plan"),
+    ("jit", "off"),
+    ("lock_timeout", "1500ms"),
+    ("statement_timeout", "9s"),
+    ("idle_in_transaction_session_timeout", "5s"),
+    ("tcp_keepalives_idle", "10"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_user_timeout", "10s"),
+];
 
 /// Idle time after which a connection is pinged before use.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
@@ -46,43 +66,46 @@ mod tables;
 
 pub use tables::SqlStore;
 
-/// Connection pool options.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// Maximum number of connections.
-    pub connections: u32,
-    /// Timeout for acquiring a connection.
-    pub acquire_timeout: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { connections: 8, acquire_timeout: ACQUIRE_TIMEOUT }
-    }
-}
-
 /// Migrates the database and opens it.
-pub async fn open(url: &str, options: Options) -> StoreResult<SqlStore> {
+pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     migrate(url).await?;
-    let pool = PoolOptions::<Db>::new()
-        .max_connections(options.connections)
-        .acquire_timeout(options.acquire_timeout)
+    let (timeouts, connecting) = (options.timeouts, connect_options(url)?);
+    let connections = options.connections.unwrap_or(CONNECTIONS);
+    let pool = |connections: u32, acquire| {
+        pool(connections.max(1), acquire, timeouts.ping).connect_lazy_with(connecting.clone())
+    };
+    // Reads have connections of their own: writes wait for locks.
+    let readers = pool(connections - connections / 2, timeouts.acquire);
+    let writers = pool(connections / 2, timeouts.acquire);
+    Ok(SqlStore::new(readers, writers, pool(1, timeouts.ping), timeouts, ()))
+}
+
+/// Creates a pool that checks connections after they were idle, and replaces those that do not
+/// answer within `ping`.
+fn pool(connections: u32, acquire: Duration, ping: Duration) -> PoolOptions<Db> {
+    PoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(acquire)
         .test_before_acquire(false)
-        .before_acquire(|connection, meta| {
+        .before_acquire(move |connection: &mut PgConnection, meta| {
             Box::pin(async move {
-                if meta.idle_for > PING_AFTER_IDLE {
-                    connection.ping().await?;
+                if meta.idle_for <= PING_AFTER_IDLE {
+                    return Ok(true);
                 }
-                Ok(true)
+                let answer = tokio::time::timeout(ping / 2, connection.ping()).await;
+                answer.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|()| true)
             })
         })
-        .connect_lazy_with(connect_options(url)?);
-    Ok(SqlStore::new(pool.clone(), pool, ()))
 }
 
 /// Migrates the database. Nodes that start at the same time wait for each other.
 pub async fn migrate(url: &str) -> StoreResult<()> {
-    let connecting = connect_options(url)?;
+    // Waits for other nodes, and takes as long as the tables are large.
+    let connecting = connect_options(url)?.options([
+        ("lock_timeout", "0"),
+        ("statement_timeout", "0"),
+        ("idle_in_transaction_session_timeout", "0"),
+    ]);
     let mut connection =
         connecting.connect().await.map_err(|error| error::not_opened(error, passes))?;
     let migrated = migrations::run(&mut connection).await;
@@ -94,10 +117,9 @@ pub async fn migrate(url: &str) -> StoreResult<()> {
 fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
     let options: PgConnectOptions =
         url.parse().map_err(|error| error::not_opened(error, passes))?;
-    // Both settings are for the statement that resolves an environment. By default the server would
-    // plan it again each time it is run for a user, and JIT-compile it because of its estimated
-    // cost. Planning takes ten times as long as running it, compiling fifty times.
-    let options = options.options([("plan_cache_mode", "force_generic_plan"), ("jit", "off")]);
+    let given = options.get_options().unwrap_or_default().to_owned();
+    let missing = SESSION_SETTINGS.into_iter().filter(|(name, _)| !given.contains(name));
+    let options = options.options(missing);
     Ok(match options.get_application_name() {
         Some(_) => options,
         None => options.application_name("secrets"),
@@ -105,17 +127,17 @@ fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
 }
 
 /// Returns true for a SQLSTATE of a failure that may be temporary: connection (08), transaction
-/// conflict (40), resources (53), operator intervention (57), lock not available (55P03), read-only
-/// server (25006).
+/// conflict (40), resources (53), operator intervention (57), lock not available (55P03), transaction
+/// idle for too long (25P03), read-only server (25006).
 fn passes(code: &str) -> bool {
     ["08", "40", "53", "57"].iter().any(|class| code.starts_with(class))
-        || matches!(code, "55P03" | "25006")
+        || matches!(code, "55P03" | "25P03" | "25006")
 }
 
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod tests {
-    use sqlx::{AssertSqlSafe, PgConnection, Row};
+    use sqlx::{AssertSqlSafe, Row};
     use tokio::time::{Instant, sleep};
 
     use super::tables::resolve;
@@ -130,7 +152,7 @@ mod tests {
 
     async fn opened() -> (SqlStore, TestDatabase) {
         let database = TestDatabase::create().await;
-        (open(&database.url(), Options::default()).await.unwrap(), database)
+        (open(&database.url(), StoreOptions::default()).await.unwrap(), database)
     }
 
     async fn run(database: &TestDatabase, text: &'static str) {
@@ -182,7 +204,9 @@ mod tests {
     async fn a_look_is_planned_once() {
         let database = TestDatabase::create().await;
         let store =
-            open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
+            open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
+                .await
+                .unwrap();
         let world = World::build(&store).await;
         let path = EnvironmentPath::new(world.project.id, "staging");
 
@@ -209,7 +233,7 @@ mod tests {
 
         one.unwrap();
         other.unwrap();
-        open(&url, Options::default()).await.unwrap().ping().await.unwrap();
+        open(&url, StoreOptions::default()).await.unwrap().ping().await.unwrap();
     }
 
     #[tokio::test]
@@ -240,7 +264,9 @@ mod tests {
     async fn a_connection_that_was_lost_in_use_fails_once() {
         let database = TestDatabase::create().await;
         let store =
-            open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
+            open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
+                .await
+                .unwrap();
         let world = World::build(&store).await;
         let mut reads = store.read().await.unwrap();
         reads.team(world.team.id).await.unwrap();
@@ -258,20 +284,23 @@ mod tests {
     async fn nobody_waits_long_for_a_connection() {
         let database = TestDatabase::create().await;
         let store =
-            open(&database.url(), Options { connections: 1, ..Options::default() }).await.unwrap();
+            open(&database.url(), StoreOptions { connections: Some(1), ..StoreOptions::default() })
+                .await
+                .unwrap();
         let _held = store.read().await.unwrap();
         let begun = Instant::now();
 
         let refused = store.read().await.err();
 
         assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
-        assert!(begun.elapsed() < 2 * ACQUIRE_TIMEOUT);
+        assert!(begun.elapsed() < 2 * StoreOptions::default().timeouts.acquire);
     }
 
     #[tokio::test]
     async fn a_server_that_is_away_is_not_a_fault() {
         // Nothing listens on the discard port.
-        let refused = open("postgres://nobody@127.0.0.1:9/nothing", Options::default()).await.err();
+        let refused =
+            open("postgres://nobody@127.0.0.1:9/nothing", StoreOptions::default()).await.err();
 
         assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
     }

@@ -9,7 +9,7 @@ use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 
 use super::{error, migrations};
-use crate::store::StoreResult;
+use crate::store::{StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
 
@@ -24,10 +24,10 @@ const BEGIN: &str = "BEGIN IMMEDIATE";
 /// server clock.
 const CLOCK: &str = "SELECT (SELECT NULL FROM instance)";
 
-/// Maximum number of read connections, besides the single write connection.
-const MAX_READERS: u32 = 4;
+/// Default number of read connections, besides the single write connection.
+const READERS: u32 = 4;
 
-/// Timeout for acquiring a connection or a database lock.
+/// Timeout for locks of other processes, such as a backup.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `FROM` clause for the secrets of an inheritance chain. With `CROSS JOIN`, SQLite keeps this join
@@ -46,21 +46,24 @@ pub use tables::SqlStore;
 /// Opens a database file. Creates it if it does not exist, and migrates it.
 ///
 /// The file is locked for this process through `PATH.lock` until the store is dropped.
-pub async fn open(path: &Path) -> StoreResult<SqlStore> {
+pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
+    let timeouts = options.timeouts;
     // SQLite treats `:memory:` and `file:…` as something other than a file name; an absolute path
     // is always a file.
     let path = &absolute(path).map_err(|cause| cannot("find", path, &cause))?;
     let lock = lock(path)?;
     create_private(path).map_err(|cause| cannot("create", path, &cause))?;
-    let options = SqliteConnectOptions::new()
+    let connecting = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
         .busy_timeout(BUSY_TIMEOUT)
         .row_buffer_size(256);
     // FULL: a committed transaction survives a loss of power.
-    let writing =
-        options.clone().journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
-    let writers = pool(1)
+    let writing = connecting
+        .clone()
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full);
+    let writers = pool(1, timeouts.acquire)
         // SQLite rolls back by itself when the disk is full, but sqlx still believes that the
         // connection is in a transaction: such a connection is replaced.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
@@ -71,20 +74,23 @@ pub async fn open(path: &Path) -> StoreResult<SqlStore> {
         writers.acquire().await.map_err(|error| error::not_opened(error, passes))?;
     migrations::run(&mut *connection).await.map_err(|error| error::not_migrated(error, passes))?;
     drop(connection);
-    let readers = pool(MAX_READERS).connect_lazy_with(options.read_only(true));
-    Ok(SqlStore::new(readers, writers, lock))
+    let reading = connecting.read_only(true);
+    let readers = pool(options.connections.unwrap_or(READERS), timeouts.acquire)
+        .connect_lazy_with(reading.clone());
+    let reserved = pool(1, timeouts.ping).connect_lazy_with(reading);
+    Ok(SqlStore::new(readers, writers, reserved, timeouts, lock))
 }
 
 /// Migrates a database file.
 pub async fn migrate(path: &Path) -> StoreResult<()> {
-    open(path).await.map(drop)
+    open(path, StoreOptions::default()).await.map(drop)
 }
 
 /// Creates a pool that keeps its connections open: opening one reads the whole schema again.
-fn pool(connections: u32) -> PoolOptions<Db> {
+fn pool(connections: u32, acquire: Duration) -> PoolOptions<Db> {
     PoolOptions::new()
         .max_connections(connections)
-        .acquire_timeout(BUSY_TIMEOUT)
+        .acquire_timeout(acquire)
         .test_before_acquire(false)
         .idle_timeout(None)
         .max_lifetime(None)
@@ -150,7 +156,7 @@ mod tests {
 
     async fn opened() -> (SqlStore, TempDir) {
         let folder = TempDir::new_in(folder()).unwrap();
-        (open(&folder.path().join("secrets.db")).await.unwrap(), folder)
+        (open(&folder.path().join("secrets.db"), StoreOptions::default()).await.unwrap(), folder)
     }
 
     fn unavailable<T>(result: StoreResult<T>) -> Cause {
@@ -207,11 +213,11 @@ mod tests {
         let (store, folder) = opened().await;
         let path = folder.path().join("secrets.db");
 
-        let cause = unavailable(open(&path).await).to_string();
+        let cause = unavailable(open(&path, StoreOptions::default()).await).to_string();
         assert!(cause.contains("secrets.db.lock"), "{cause}");
 
         drop(store);
-        open(&path).await.unwrap();
+        open(&path, StoreOptions::default()).await.unwrap();
     }
 
     #[tokio::test]

@@ -43,19 +43,28 @@ fn actions(entries: &[AuditRecord]) -> Vec<&str> {
     entries.iter().map(|entry| entry.action.as_str()).collect()
 }
 
-/// New entries are in no audit chain. `unsealed_audit` lists them oldest first, over all teams.
+/// New entries are in no audit chain. `unsealed_audit` lists those of a team, oldest first.
 pub async fn a_new_entry_has_no_place(store: &dyn Store) {
     let world = World::build(store).await;
     let of_nobody = AuditRecord { team: None, ..entry(&world.team, "nobody's", at(1)) };
     let entries =
-        [entry(&world.team, "late", at(3)), of_nobody, entry(&world.other_team, "theirs", at(2))];
+        [entry(&world.team, "late", at(3)), of_nobody, entry(&world.team, "early", at(2))];
+    let theirs = [entry(&world.other_team, "theirs", at(1))];
 
     add(store, &entries).await;
+    add(store, &theirs).await;
 
     let mut reads = read(store).await;
-    let unsealed = reads.unsealed_audit(10).await.unwrap();
-    assert_eq!(actions(&unsealed), ["nobody's", "theirs", "late"]);
-    assert_eq!(actions(&reads.unsealed_audit(1).await.unwrap()), ["nobody's"]);
+    let mut teams = reads.unsealed_teams().await.unwrap();
+    teams.sort();
+    let mut expected = [None, Some(world.team.id), Some(world.other_team.id)];
+    expected.sort();
+    assert_eq!(teams, expected);
+    assert_eq!(reads.count_unsealed_audit().await.unwrap(), 4);
+    let team = Some(world.team.id);
+    assert_eq!(actions(&reads.unsealed_audit(team, 10).await.unwrap()), ["early", "late"]);
+    assert_eq!(actions(&reads.unsealed_audit(team, 1).await.unwrap()), ["early"]);
+    assert_eq!(actions(&reads.unsealed_audit(None, 10).await.unwrap()), ["nobody's"]);
     assert_eq!(reads.audit_heads().await.unwrap(), []);
 }
 
@@ -75,7 +84,7 @@ pub async fn a_place_is_kept(store: &dyn Store) {
     assert_eq!(found, expected);
     assert_eq!(reads.audit_head(team).await.unwrap(), Some(head(team, 2)));
     assert_eq!(reads.audit_heads().await.unwrap(), [head(team, 2)]);
-    assert_eq!(reads.unsealed_audit(10).await.unwrap(), []);
+    assert_eq!(reads.unsealed_teams().await.unwrap(), []);
     let listed = reads.audit_entries(&AuditFilter::newest(world.team.id, 1)).await.unwrap();
     assert_eq!(listed[0].seal, Some(expected[1].1));
 }
@@ -111,7 +120,7 @@ pub async fn a_chain_that_ends_elsewhere_is_stale(store: &dyn Store) {
     }
     let mut tx = begin(store).await;
     tx.seal_audit(&head(Some(world.team.id), 3), 2, &seals(&more, 2)).await.unwrap();
-    assert_eq!(committed(store, tx).await.unsealed_audit(9).await.unwrap(), []);
+    assert_eq!(committed(store, tx).await.unsealed_teams().await.unwrap(), []);
 }
 
 /// An entry can be appended to an audit chain only once, and a deleted entry cannot be appended.

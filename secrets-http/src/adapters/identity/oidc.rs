@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use hyper::Uri;
-use secrets_core::jwt::{self, Expectations, KeySet, Keys, Refusal};
+use secrets_core::jwt::{self, Expectations, JwtError, KeySet, Keys};
 use secrets_core::model::{Clock, Identity};
 use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 
@@ -49,7 +49,7 @@ impl OidcVerifier {
         self.cache.current().await.map(|snapshot| snapshot.keys.len())
     }
 
-    fn check(&self, token: &str, keys: &Arc<KeySet>) -> Result<Identity, Refusal> {
+    fn check(&self, token: &str, keys: &Arc<KeySet>) -> Result<Identity, JwtError> {
         let keys = Keys::Set(Arc::clone(keys));
         jwt::verify(token, &keys, &self.expectations, self.clock.now())
     }
@@ -60,13 +60,13 @@ impl IdentityVerifier for OidcVerifier {
     async fn verify(&self, token: &str) -> Result<Identity, Unverified> {
         let seen = self.cache.current().await?;
         let verdict = match self.check(token, &seen.keys) {
-            Err(Refusal::UnknownKey) => match self.cache.newer(&seen).await? {
+            Err(JwtError::UnknownKey) => match self.cache.newer(&seen).await? {
                 Some(newer) => self.check(token, &newer.keys),
-                None => Err(Refusal::UnknownKey),
+                None => Err(JwtError::UnknownKey),
             },
             verdict => verdict,
         };
-        verdict.map_err(Refusal::into_unverified)
+        verdict.map_err(JwtError::into_unverified)
     }
 
     async fn enrich(&self, token: &str, identity: Identity) -> Identity {

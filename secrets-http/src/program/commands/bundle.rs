@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write as _};
 use std::path::Path;
 
-use secrets_core::bundle::{BundledSecret, Opened, Opener, RecipientKey, Refused, Unlock};
+use secrets_core::bundle::{BundleError, BundledSecret, Opened, Opener, RecipientKey, Unlock};
 use secrets_core::crypto::{Passphrase, Plaintext};
 use secrets_core::formats::{Format, Unfit};
 use secrets_core::model::{Clock, SecretKey};
@@ -127,10 +127,10 @@ fn format_error(keys: &[Unfit]) -> Failure {
     usage(messages.collect::<Vec<_>>().join("; "))
 }
 
-fn failure(refused: &Refused) -> Failure {
+fn failure(refused: &BundleError) -> Failure {
     let code = match refused {
-        Refused::NoRecipient => Exit::RootKey,
-        Refused::Unreadable(_) => Exit::Usage,
+        BundleError::NoRecipient => Exit::RootKey,
+        BundleError::Unreadable(_) => Exit::Usage,
         _ => Exit::Tampered,
     };
     Failure::new(code, format!("{refused} ({})", refused.kind()))

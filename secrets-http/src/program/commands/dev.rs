@@ -23,7 +23,7 @@ use secrets_core::users::SyncUser;
 use zeroize::Zeroizing;
 
 use super::{open, say, serve};
-use crate::program::config::{Dev, DevToken, Exit, Failure};
+use crate::program::config::{DatabaseSettings, Dev, DevToken, Exit, Failure};
 
 /// Default destinations allowed for webhooks and rotations: this machine.
 const LOOPBACK_DESTINATIONS: &str = "127.0.0.0/8, ::1, localhost";
@@ -41,11 +41,10 @@ pub(super) async fn run(
     open::log(&dev.logs, &unknown)?;
     let folder = dev.data_dir.as_path();
     create_private_directory(folder)?;
-    let database = folder.join(DATABASE);
+    let path = folder.join(DATABASE);
     // A new root key would silently make the existing data unreadable.
-    if database.exists() && !folder.join(ROOT_KEY).exists() {
-        let message =
-            format!("{} exists, but its root key {ROOT_KEY} is missing", database.display());
+    if path.exists() && !folder.join(ROOT_KEY).exists() {
+        let message = format!("{} exists, but its root key {ROOT_KEY} is missing", path.display());
         return Err(Failure::new(Exit::OrphanData, message));
     }
     let root = read_key(&folder.join(ROOT_KEY), Missing::Create)?;
@@ -59,7 +58,7 @@ pub(super) async fn run(
     }
     let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
     let ports = Ports {
-        store: open::store(&Location::Sqlite(database)).await?,
+        store: open::store(&DatabaseSettings::of(Location::Sqlite(path))).await?,
         clock: Arc::clone(&clock),
         root: open::root_key(root),
         identity: Some(Arc::new(verifier)),

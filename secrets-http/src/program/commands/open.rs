@@ -21,7 +21,7 @@ use secrets_core::rotators::drivers;
 #[cfg(feature = "aws")]
 use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
 use secrets_core::runtime::TokioTimer;
-use secrets_core::store::{Location, Store, StoreError};
+use secrets_core::store::{Store, StoreError};
 use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -31,7 +31,9 @@ use crate::adapters::fetch::Client;
 use crate::adapters::identity::OidcVerifier;
 use crate::adapters::mail::SmtpMailer;
 use crate::adapters::webhooks::HyperSender;
-use crate::program::config::{Exit, Failure, MailSettings, TlsFiles, TokenIssuer};
+use crate::program::config::{
+    DatabaseSettings, Exit, Failure, MailSettings, TlsFiles, TokenIssuer,
+};
 use crate::program::{debug, logs};
 use crate::serve::tls;
 
@@ -51,8 +53,10 @@ pub(super) fn log(
     Ok(())
 }
 
-pub(super) async fn store(location: &Location) -> Result<Arc<dyn Store>, Failure> {
-    secrets_core::store::open(location).await.map_err(|error| unusable(&error))
+pub(super) async fn store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
+    secrets_core::store::open_with(&database.location, database.options)
+        .await
+        .map_err(|error| unusable(&error))
 }
 
 /// Creates the one-line failure for a store error.

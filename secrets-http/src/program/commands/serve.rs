@@ -37,7 +37,7 @@ pub(super) async fn run(
         offload: Arc::new(TokioOffload),
     };
     let options = settings.service.options.clone();
-    let service = if settings.database.is_exclusive() {
+    let service = if settings.database.location.is_exclusive() {
         open::only_service(ports, options).await?
     } else {
         open::service(ports, options).await?

@@ -102,6 +102,13 @@ pub(super) static ALL: &[Known] = &[
         "Database: sqlite://PATH, postgres://..., or memory: (required)",
     ),
     known(
+        "database_connections",
+        "COUNT",
+        Storage,
+        Plain,
+        "Maximum connections to the database for requests, 2 to 1000 [default: 12, half of them for writes; on SQLite: 4, for reads]",
+    ),
+    known(
         "root_key",
         "KEY",
         Key,

@@ -10,10 +10,10 @@ use hyper::Uri;
 use lettre::message::Mailbox;
 use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::Options;
-use secrets_core::jwt::{Expectations, Key};
+use secrets_core::jwt::{Expectations, VerificationKey};
 use secrets_core::model::{BaseUrl, Plans};
 use secrets_core::scanner::{RuleFile, Rules};
-use secrets_core::store::Location;
+use secrets_core::store::{Location, StoreOptions};
 use zeroize::Zeroizing;
 
 use super::arguments::{Given, Name};
@@ -33,7 +33,7 @@ pub struct Settings {
     /// Behaviour of the service.
     pub service: ServiceSettings,
     /// Database.
-    pub database: Location,
+    pub database: DatabaseSettings,
     /// Root key.
     pub root_key: Hidden<Zeroizing<[u8; 32]>>,
     /// Issuer of the user tokens.
@@ -42,6 +42,23 @@ pub struct Settings {
     pub tls: Option<TlsFiles>,
     /// Log settings.
     pub logs: Logs,
+}
+
+/// Database, and its options.
+#[derive(Debug)]
+pub struct DatabaseSettings {
+    /// Location.
+    pub location: Location,
+    /// Options.
+    pub options: StoreOptions,
+}
+
+impl DatabaseSettings {
+    /// The default options for a location.
+    #[must_use]
+    pub fn of(location: Location) -> Self {
+        Self { location, options: StoreOptions::default() }
+    }
 }
 
 /// Settings of `dev`.
@@ -68,7 +85,7 @@ pub struct DevToken {
 #[derive(Debug)]
 pub struct Migrate {
     /// Database to migrate.
-    pub database: Location,
+    pub database: DatabaseSettings,
     /// Log settings.
     pub logs: Logs,
 }
@@ -77,7 +94,7 @@ pub struct Migrate {
 #[derive(Debug)]
 pub struct Doctor {
     /// Database to verify.
-    pub database: Location,
+    pub database: DatabaseSettings,
     /// Root key of the database.
     pub root_key: Hidden<Zeroizing<[u8; 32]>>,
     /// Log settings.
@@ -120,7 +137,7 @@ pub enum TokenIssuer {
     /// Provider that publishes its keys (OpenID Connect).
     Provider(OidcSettings),
     /// Issuer with a shared HS256 secret.
-    Shared(Expectations, Key),
+    Shared(Expectations, VerificationKey),
 }
 
 /// Paths of the certificate chain and its private key.
@@ -283,9 +300,13 @@ fn plans(layers: &Layers) -> Result<Plans, Failure> {
     named.map_err(|unknown| found.breaks(&unknown.to_string()))
 }
 
-fn database(layers: &Layers) -> Result<Location, Failure> {
-    let database = url_with_password(layers, "database_url", values::database)?;
-    database.ok_or_else(|| missing("database_url"))
+fn database(layers: &Layers) -> Result<DatabaseSettings, Failure> {
+    let location = url_with_password(layers, "database_url", values::database)?;
+    let connections = optional(layers, "database_connections", values::connections)?;
+    Ok(DatabaseSettings {
+        location: location.ok_or_else(|| missing("database_url"))?,
+        options: StoreOptions { connections, ..StoreOptions::default() },
+    })
 }
 
 /// Parses a URL that may contain a password. A URL with a password is refused on the command line.

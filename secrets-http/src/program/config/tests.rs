@@ -96,7 +96,7 @@ fn what_is_not_given_has_its_default() {
     assert_eq!(service.options.plans.default_plan().name.as_str(), "unlimited");
     assert_eq!(service.options.member_access, MemberAccess::Write);
     assert!(service.options.audit_reads);
-    assert!(matches!(settings.database, Location::Memory));
+    assert!(matches!(settings.database.location, Location::Memory));
     assert_eq!(settings.root_key.reveal().as_slice(), b"kvc_root-key-of-thirty-two-bytes");
     assert_eq!(settings.tls, None);
     assert_eq!(settings.logs, Logs { filter: "info".into(), format: LogFormat::Text });
@@ -145,7 +145,7 @@ fn every_setting_can_be_a_variable() {
     assert_eq!(service.options.member_access, MemberAccess::None);
     assert_eq!(service.options.operators, ["ops@example.com", "root@example.com"]);
     assert!(!service.options.audit_reads);
-    let Location::Postgres(url) = settings.database else { panic!() };
+    let Location::Postgres(url) = settings.database.location else { panic!() };
     assert_eq!(url.as_str(), "postgres://u:kvc_p@db/secrets");
     assert_eq!(settings.tls.unwrap().key.to_str(), Some("/tls/key.pem"));
     assert_eq!(settings.logs.filter, "warn,secrets_http=debug");
@@ -181,7 +181,7 @@ fn a_file_may_hold_everything() {
     assert_eq!(settings.service.listen.to_string(), "127.0.0.1:0");
     assert!(!settings.service.options.audit_reads);
     assert!(settings.service.trusted_proxies.contain("::1".parse().unwrap()));
-    let Location::Sqlite(path) = settings.database else { panic!() };
+    let Location::Sqlite(path) = settings.database.location else { panic!() };
     assert_eq!(path.to_str(), Some("data/secrets.db"));
     assert!(matches!(settings.issuer, TokenIssuer::Shared(..)));
 }
@@ -199,14 +199,15 @@ fn a_secret_may_be_in_a_file_of_its_own() {
 
     for settings in [by_variable, by_flag] {
         assert_eq!(settings.root_key.reveal().as_slice(), b"kvc_root-key-of-thirty-two-bytes");
-        let Location::Postgres(url) = settings.database else { panic!() };
+        let Location::Postgres(url) = settings.database.location else { panic!() };
         assert_eq!(url.as_str(), "postgres://u:kvc_p@db/secrets");
     }
 }
 
 #[test]
 fn a_database_is_a_file_a_server_or_nothing() {
-    let database = |url: &str| served(&format!("--database-url {url}"), &[]).unwrap().database;
+    let database =
+        |url: &str| served(&format!("--database-url {url}"), &[]).unwrap().database.location;
 
     assert!(
         matches!(database("sqlite:///var/lib/s.db"), Location::Sqlite(path) if path.is_absolute())
@@ -243,7 +244,7 @@ fn migrate_needs_a_database_only() {
     let configured = configured("migrate --database-url sqlite://s.db", &[]).unwrap();
 
     let Command::Migrate(migrate) = configured.command else { panic!() };
-    assert!(matches!(migrate.database, Location::Sqlite(_)));
+    assert!(matches!(migrate.database.location, Location::Sqlite(_)));
 }
 
 #[test]

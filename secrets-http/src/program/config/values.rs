@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::Uri;
 use lettre::message::Mailbox;
 use lettre::{AsyncSmtpTransport, Tokio1Executor};
-use secrets_core::jwt::Key;
+use secrets_core::jwt::VerificationKey;
 use secrets_core::store::Location;
 use tracing_subscriber::EnvFilter;
 use zeroize::Zeroizing;
@@ -72,12 +72,17 @@ pub(super) fn root_key(text: &str) -> Result<Hidden<Zeroizing<[u8; 32]>>, Rule> 
     Ok(Hidden::new(key))
 }
 
-pub(super) fn shared_secret(text: &str) -> Result<Key, Rule> {
-    Key::shared(text.as_bytes()).map_err(|_| "must have 32 bytes or more")
+pub(super) fn shared_secret(text: &str) -> Result<VerificationKey, Rule> {
+    VerificationKey::shared(text.as_bytes()).map_err(|_| "must have 32 bytes or more")
 }
 
 pub(super) fn count(text: &str) -> Result<u32, Rule> {
     text.parse().map_err(|_| "must be a whole number, 0 or more")
+}
+
+pub(super) fn connections(text: &str) -> Result<u32, Rule> {
+    let count = text.parse().ok().filter(|count| (2..=1000).contains(count));
+    count.ok_or("must be a whole number, 2 to 1000")
 }
 
 pub(super) fn networks(text: &str) -> Result<Networks, Rule> {

@@ -6,8 +6,8 @@
 
 mod change;
 mod login;
-mod look;
 mod packets;
+mod privileges;
 mod session;
 
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl DatabaseRotator for MySqlRotator {
     async fn test(&self, target: &Target) -> Result<(), TargetError> {
         let call = async {
             let mut session = self.admin(target).await?;
-            let outcome = look::test(&mut session).await;
+            let outcome = privileges::test(&mut session).await;
             session.close().await;
             outcome
         };
@@ -120,7 +120,7 @@ impl DatabaseRotator for MySqlRotator {
         let (username, password) = (&login.username, login.password.reveal());
         let call = async {
             let mut session = self.log_in(target, Who::User, username, password).await?;
-            let outcome = look::verify(&mut session, &target.database, username, level).await;
+            let outcome = privileges::verify(&mut session, &target.database, username, level).await;
             session.close().await;
             outcome
         };

@@ -53,7 +53,7 @@ impl Session {
         match self.run(statement).await {
             Ok(_) => Ok(true),
             // The connection stays usable only if the server itself reported the error.
-            Err(error) if error.state.is_some() => Ok(false),
+            Err(error) if error.code.is_some() => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -137,7 +137,7 @@ impl Session {
 /// Converts an error after sending the commit: unless the server reported an error, the outcome is
 /// unknown.
 fn interrupted(error: TargetError) -> TargetError {
-    if error.state.is_some() { error } else { Fault::Interrupted.into() }
+    if error.code.is_some() { error } else { Fault::Interrupted.into() }
 }
 
 fn is_end(packet: &[u8]) -> bool {

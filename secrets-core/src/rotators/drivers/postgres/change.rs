@@ -11,7 +11,7 @@ use tokio_postgres::types::Type;
 use super::connect::Peer;
 use super::grants::Level;
 use super::transaction::{Transaction, column};
-use crate::ports::rotator::{Applied, Apply, Fault, Fence, TargetError};
+use crate::ports::rotator::{Applied, Apply, Fault, Fence, ServerCode, TargetError};
 use crate::rotators::drivers::Who;
 use crate::rotators::drivers::deadlines::Work;
 use crate::rotators::drivers::faults::Stage;
@@ -175,8 +175,8 @@ async fn set_password(
         |secret: &str| format!("ALTER ROLE {user} LOGIN PASSWORD {}", Literal::pg(secret));
     let outcome = transaction.try_run(&statement(&verifier)).await?;
     let is_policy = |error: &TargetError| {
-        let state = error.state.map(|state| state.as_str().to_owned());
-        matches!(state.as_deref(), Some("22023" | "28000" | "28P01" | "0A000"))
+        let code = error.code.as_ref().map(ServerCode::as_str);
+        matches!(code, Some("22023" | "28000" | "28P01" | "0A000"))
     };
     match outcome {
         Ok(()) => Ok(false),

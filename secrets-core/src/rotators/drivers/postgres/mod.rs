@@ -5,7 +5,7 @@ mod connect;
 mod frames;
 mod grants;
 mod guard;
-mod look;
+mod privileges;
 mod transaction;
 
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl DatabaseRotator for PostgresRotator {
     async fn test(&self, target: &Target) -> Result<(), TargetError> {
         let call = async {
             let mut session = self.connect(target, admin(target)).await?;
-            let work = look::test(&session.peer, self.deadlines.begin_work());
+            let work = privileges::test(&session.peer, self.deadlines.begin_work());
             let outcome = drive(&mut session.driver, work).await;
             session.close().await;
             outcome
@@ -88,7 +88,7 @@ impl DatabaseRotator for PostgresRotator {
         let call = async {
             let mut session = self.connect(target, credentials).await?;
             let work = self.deadlines.begin_work();
-            let look = look::verify(&session.peer, work, username, level);
+            let look = privileges::verify(&session.peer, work, username, level);
             let outcome = drive(&mut session.driver, look).await;
             session.close().await;
             outcome

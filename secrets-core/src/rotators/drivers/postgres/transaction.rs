@@ -86,7 +86,7 @@ impl<'a> Transaction<'a> {
         match &outcome {
             Ok(()) => self.run("RELEASE SAVEPOINT kv").await?,
             // The connection stays usable only if the server itself reported the error.
-            Err(error) if error.state.is_some() => self.run("ROLLBACK TO SAVEPOINT kv").await?,
+            Err(error) if error.code.is_some() => self.run("ROLLBACK TO SAVEPOINT kv").await?,
             Err(_) => return outcome.map(Ok),
         }
         Ok(outcome)

@@ -16,6 +16,20 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
 
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
+/// Each team with entries in no audit chain: a step along the index per team, not per entry.
+pub(in super::super) const UNSEALED_TEAMS: &str = "
+    WITH RECURSIVE teams (team_id) AS (
+        SELECT (SELECT team_id FROM audit_log WHERE position IS NULL AND team_id IS NOT NULL
+                ORDER BY team_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT a.team_id FROM audit_log a WHERE a.position IS NULL AND a.team_id > t.team_id
+                ORDER BY a.team_id LIMIT 1)
+        FROM teams t WHERE t.team_id IS NOT NULL
+    )
+    SELECT team_id FROM teams WHERE team_id IS NOT NULL
+    UNION ALL
+    SELECT NULL WHERE EXISTS (SELECT 1 FROM audit_log WHERE position IS NULL AND team_id IS NULL)";
+
 #[async_trait]
 impl<C: Connected> AuditReads for Session<C> {
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
@@ -26,12 +40,28 @@ impl<C: Connected> AuditReads for Session<C> {
         self.all("audit_log", statement.build().persistent(false), record).await
     }
 
-    async fn unsealed_audit(&mut self, limit: u32) -> StoreResult<Vec<AuditRecord>> {
+    async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
+        self.all("audit_log", sqlx::query(UNSEALED_TEAMS), |row| row.id_if_any("team_id")).await
+    }
+
+    async fn unsealed_audit(
+        &mut self,
+        team: Option<TeamId>,
+        limit: u32,
+    ) -> StoreResult<Vec<AuditRecord>> {
         let mut statement = select();
-        statement
-            .push("position IS NULL ORDER BY created_at, id LIMIT ")
-            .push_bind(i64::from(limit));
+        statement.push("position IS NULL AND team_id ");
+        match team {
+            Some(team) => statement.push("= ").push_bind(team.uuid()),
+            None => statement.push("IS NULL"),
+        };
+        statement.push(" ORDER BY created_at, id LIMIT ").push_bind(i64::from(limit));
         self.all("audit_log", statement.build(), record).await
+    }
+
+    async fn count_unsealed_audit(&mut self) -> StoreResult<u64> {
+        let text = "SELECT COUNT(*) AS count FROM audit_log WHERE position IS NULL";
+        self.count(sqlx::query(text)).await
     }
 
     async fn audit_head(&mut self, team: Option<TeamId>) -> StoreResult<Option<AuditHead>> {

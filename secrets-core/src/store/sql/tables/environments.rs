@@ -17,7 +17,7 @@ impl<C: Connected> EnvironmentReads for Session<C> {
         principal: Principal,
         selection: Selection<'_>,
     ) -> StoreResult<Option<ResolvedEnvironment>> {
-        resolve::read(&mut self.0, path, principal, selection).await
+        resolve::read(self, path, principal, selection).await
     }
 
     async fn environments(

@@ -1,18 +1,17 @@
 //! Table code for both databases. The module that includes this one defines the type `Db`.
 
-use std::ops::DerefMut;
-
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
-use sqlx::pool::{Pool, PoolConnection};
+use sqlx::pool::Pool;
 use sqlx::query::Query;
 use sqlx::{ColumnIndex, Database, Decode, QueryBuilder, Row as _, Type};
 use uuid::Uuid;
 
+use self::lease::{Connected, Lease, Reader, Transaction};
 use super::super::error::{self, broken};
 use super::{BEGIN, CLOCK, Db, StoreGuard, passes};
 use crate::model::{Principal, Subject, Time};
-use crate::store::{Reads, Store, StoreError, StoreResult, Tx};
+use crate::store::{Reads, Store, StoreError, StoreResult, Timeouts, Tx};
 
 /// Columns of each record. A macro, because statements are string literals.
 macro_rules! columns {
@@ -120,6 +119,7 @@ mod device_logins;
 mod environments;
 mod instance;
 mod invitations;
+mod lease;
 mod outbox;
 mod permissions;
 mod projects;
@@ -142,48 +142,51 @@ type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 pub struct SqlStore {
     pub(super) readers: Pool<Db>,
     pub(super) writers: Pool<Db>,
+    /// For [`Store::ping`], which must not wait for requests.
+    reserved: Pool<Db>,
+    timeouts: Timeouts,
     /// Resource to keep as long as the store is in use.
     _held: StoreGuard,
 }
 
 impl SqlStore {
-    pub(super) fn new(readers: Pool<Db>, writers: Pool<Db>, held: StoreGuard) -> Self {
-        Self { readers, writers, _held: held }
+    pub(super) fn new(
+        readers: Pool<Db>,
+        writers: Pool<Db>,
+        reserved: Pool<Db>,
+        timeouts: Timeouts,
+        held: StoreGuard,
+    ) -> Self {
+        Self { readers, writers, reserved, timeouts, _held: held }
     }
 }
 
 #[async_trait]
 impl Store for SqlStore {
     async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-        Ok(Box::new(Session(self.readers.acquire().await.map_err(failed)?)))
+        Ok(Box::new(Session(Reader(Lease::acquire(&self.readers, self.timeouts.read).await?))))
     }
 
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        Ok(Box::new(Session(self.writers.begin_with(BEGIN).await.map_err(failed)?)))
+        let lease = Lease::acquire(&self.writers, self.timeouts.write).await?;
+        Ok(Box::new(Session(Transaction::begin(lease).await?)))
     }
 
     async fn ping(&self) -> StoreResult<Option<Time>> {
-        sqlx::query_scalar(CLOCK).fetch_one(&self.readers).await.map_err(failed)
+        let mut lease = Lease::acquire(&self.reserved, self.timeouts.ping).await?;
+        let (connection, limit) = lease.parts();
+        let clock = sqlx::query_scalar(CLOCK);
+        limit.apply(async { clock.fetch_one(connection).await.map_err(failed) }).await
     }
 }
 
 /// A connection, with or without a transaction, that implements the methods of every table.
 struct Session<C>(C);
 
-type Reader = PoolConnection<Db>;
-type Transaction = sqlx::Transaction<'static, Db>;
-
-/// Access to a connection: implemented by both kinds of connection in [`Session`], so that read
-/// methods are written once.
-trait Connected: DerefMut<Target = Connection> + Send {}
-
-impl Connected for Reader {}
-impl Connected for Transaction {}
-
 #[async_trait]
 impl Tx for Session<Transaction> {
     async fn commit(self: Box<Self>) -> StoreResult<()> {
-        self.0.commit().await.map_err(failed)
+        self.0.commit().await
     }
 }
 
@@ -195,23 +198,45 @@ impl<C: Connected> Session<C> {
         statement: Statement<'_>,
         read: fn(&Row<'_>) -> StoreResult<T>,
     ) -> StoreResult<Option<T>> {
-        let row = statement.fetch_optional(&mut *self.0).await.map_err(failed)?;
+        let (connection, limit) = self.0.lease().parts();
+        let row = async { statement.fetch_optional(connection).await.map_err(failed) };
+        let row = limit.apply(row).await?;
         row.map(|row| read(&Row { table, row: &row })).transpose()
     }
 
     /// Runs a statement and decodes every row of its result with `read` as it arrives.
-    async fn all<T>(
+    async fn all<T: Send>(
         &mut self,
         table: &'static str,
         statement: Statement<'_>,
         read: fn(&Row<'_>) -> StoreResult<T>,
     ) -> StoreResult<Vec<T>> {
-        let mut rows = statement.fetch(&mut *self.0);
         let mut records = Vec::new();
-        while let Some(row) = rows.try_next().await.map_err(failed)? {
-            records.push(read(&Row { table, row: &row })?);
-        }
+        self.each(table, statement, |row| {
+            records.push(read(row)?);
+            Ok(())
+        })
+        .await?;
         Ok(records)
+    }
+
+    /// Runs a statement and passes every row of its result to `take` as it arrives.
+    async fn each(
+        &mut self,
+        table: &'static str,
+        statement: Statement<'_>,
+        mut take: impl FnMut(&Row<'_>) -> StoreResult<()> + Send,
+    ) -> StoreResult<()> {
+        let (connection, limit) = self.0.lease().parts();
+        limit
+            .apply(async {
+                let mut rows = statement.fetch(connection);
+                while let Some(row) = rows.try_next().await.map_err(failed)? {
+                    take(&Row { table, row: &row })?;
+                }
+                Ok(())
+            })
+            .await
     }
 
     /// Runs a statement that returns a count.
@@ -224,7 +249,9 @@ impl<C: Connected> Session<C> {
 impl Session<Transaction> {
     /// Runs a statement and returns the number of rows written.
     async fn write(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
-        Ok(statement.execute(&mut *self.0).await.map_err(failed)?.rows_affected())
+        let (connection, limit) = self.0.lease().parts();
+        let done = async { statement.execute(connection).await.map_err(failed) };
+        Ok(limit.apply(done).await?.rows_affected())
     }
 
     /// Inserts a row; fails with `Duplicate` if there is a conflict. The statement must have `ON

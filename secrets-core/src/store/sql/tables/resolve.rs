@@ -6,10 +6,8 @@
 //! are NULL: with 1,000 secrets PostgreSQL took twice as long when each row also repeated the
 //! project and the environment.
 
-use futures_util::TryStreamExt;
-
 use super::super::super::findable;
-use super::{Connection, Row, failed, permissions, projects, secrets, user_or_token};
+use super::{Connected, Row, Session, permissions, projects, secrets, user_or_token};
 use crate::crypto::ProjectKeyRecord;
 use crate::model::{EnvironmentId, EnvironmentPath, PlanName, Principal, ProjectId};
 use crate::store::{
@@ -109,8 +107,8 @@ pub(in super::super) const KEY: &str = resolve!(secrets!("AND s.key = $8"));
 pub(in super::super) const ALL: &str = resolve!(secrets!(""));
 
 /// Resolves an environment path for `principal`.
-pub(super) async fn read(
-    connection: &mut Connection,
+pub(super) async fn read<C: Connected>(
+    session: &mut Session<C>,
     path: &EnvironmentPath,
     principal: Principal,
     selection: Selection<'_>,
@@ -135,10 +133,7 @@ pub(super) async fn read(
     }
 
     let mut collected = Rows::default();
-    let mut rows = statement.fetch(connection);
-    while let Some(row) = rows.try_next().await.map_err(failed)? {
-        collected.add(&Row { table: "resolved_environment", row: &row })?;
-    }
+    session.each("resolved_environment", statement, |row| collected.add(row)).await?;
     Ok(collected.assemble())
 }
 

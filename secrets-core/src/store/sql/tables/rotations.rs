@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use sqlx::{Acquire, QueryBuilder};
+use sqlx::{Connection as _, QueryBuilder};
 
 use super::{
     BATCH, Connected, Db, Row, Session, Transaction, attempts, bigint, environments, failed,
@@ -151,25 +151,30 @@ impl RotationWrites for Session<Transaction> {
     ) -> StoreResult<()> {
         // A savepoint: if a key is taken, the rotation and the keys reserved so far are rolled
         // back.
-        let mut savepoint = self.0.begin().await.map_err(failed)?;
-        let insertion = insertion(rotation)?.execute(&mut *savepoint).await.map_err(failed)?;
-        if insertion.rows_affected() == 0 {
-            return Err(StoreError::Duplicate(Subject::Rotation));
-        }
-        for key in keys.iter().collect::<BTreeSet<_>>() {
-            let reservation = sqlx::query(
-                "INSERT INTO rotation_keys (environment_id, key, rotation_id) VALUES ($1, $2, $3)
-                 ON CONFLICT DO NOTHING",
-            )
-            .bind(rotation.environment.uuid())
-            .bind(key.as_str())
-            .bind(rotation.id.uuid());
-            let reservation = reservation.execute(&mut *savepoint).await.map_err(failed)?;
-            if reservation.rows_affected() == 0 {
-                return Err(StoreError::Duplicate(Subject::Secret));
+        let insertion = insertion(rotation)?;
+        let (connection, limit) = self.0.lease().parts();
+        let insertions = async {
+            let mut savepoint = connection.begin().await.map_err(failed)?;
+            let inserted = insertion.execute(&mut *savepoint).await.map_err(failed)?;
+            if inserted.rows_affected() == 0 {
+                return Err(StoreError::Duplicate(Subject::Rotation));
             }
-        }
-        savepoint.commit().await.map_err(failed)
+            for key in keys.iter().collect::<BTreeSet<_>>() {
+                let reservation = sqlx::query(
+                    "INSERT INTO rotation_keys (environment_id, key, rotation_id)
+                     VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+                )
+                .bind(rotation.environment.uuid())
+                .bind(key.as_str())
+                .bind(rotation.id.uuid());
+                let reserved = reservation.execute(&mut *savepoint).await.map_err(failed)?;
+                if reserved.rows_affected() == 0 {
+                    return Err(StoreError::Duplicate(Subject::Secret));
+                }
+            }
+            savepoint.commit().await.map_err(failed)
+        };
+        limit.apply(insertions).await
     }
 
     async fn lock_rotation(&mut self, rotation: RotationId) -> StoreResult<()> {

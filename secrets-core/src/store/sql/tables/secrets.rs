@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use sqlx::{Acquire, QueryBuilder};
+use sqlx::{Connection as _, QueryBuilder};
 
 use super::{BATCH, Connected, Db, Row, Session, Transaction, failed};
 use crate::crypto::Sealed;
@@ -69,17 +69,21 @@ impl SecretWrites for Session<Transaction> {
             return self.insert(Subject::Secret, insertion(secrets).build()).await;
         }
         // A savepoint: if one key is taken, the secrets inserted so far are rolled back.
-        let mut savepoint = self.0.begin().await.map_err(failed)?;
-        for secrets in secrets.chunks(BATCH) {
-            let mut statement = insertion(secrets);
-            let statement = statement.build().persistent(false);
-            let inserted =
-                statement.execute(&mut *savepoint).await.map_err(failed)?.rows_affected();
-            if usize::try_from(inserted) != Ok(secrets.len()) {
-                return Err(StoreError::Duplicate(Subject::Secret));
+        let (connection, limit) = self.0.lease().parts();
+        let insertions = async {
+            let mut savepoint = connection.begin().await.map_err(failed)?;
+            for secrets in secrets.chunks(BATCH) {
+                let mut statement = insertion(secrets);
+                let statement = statement.build().persistent(false);
+                let inserted =
+                    statement.execute(&mut *savepoint).await.map_err(failed)?.rows_affected();
+                if usize::try_from(inserted) != Ok(secrets.len()) {
+                    return Err(StoreError::Duplicate(Subject::Secret));
+                }
             }
-        }
-        savepoint.commit().await.map_err(failed)
+            savepoint.commit().await.map_err(failed)
+        };
+        limit.apply(insertions).await
     }
 
     async fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {

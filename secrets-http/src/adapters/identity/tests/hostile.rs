@@ -7,7 +7,11 @@ async fn verdict(issuer: &Issuer) -> Result<Identity, Unverified> {
 }
 
 async fn reason(issuer: &Issuer) -> String {
-    match verdict(issuer).await {
+    text(verdict(issuer).await)
+}
+
+fn text(verdict: Result<Identity, Unverified>) -> String {
+    match verdict {
         Err(Unverified::Unavailable(reason)) => reason.to_string(),
         other => panic!("{other:?}"),
     }
@@ -70,9 +74,12 @@ async fn a_set_holds_at_most_fifty_keys() {
 #[tokio::test]
 async fn an_answer_comes_in_time_or_not_at_all() {
     let issuer = Issuer::start().await;
-    issuer.delay(steady().fetch * 2);
+    let hasty = Timings { fetch: Duration::from_millis(200), ..steady() };
+    issuer.delay(hasty.fetch * 2);
 
-    assert!(reason(&issuer).await.ends_with("timeout: no complete response"));
+    let verdict = issuer.verifier(hasty).verify(&issuer.token(1)).await;
+
+    assert!(text(verdict).ends_with("timeout: no complete response"));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 /// Error from opening a bundle. Contains nothing of the bundle's contents.
 #[derive(Debug)]
-pub enum Refused {
+pub enum BundleError {
     /// Not a bundle, or a violation of the format; the text describes the violation.
     Malformed(&'static str),
     /// Unsupported version or option; the text names the option.
@@ -24,7 +24,7 @@ pub enum Refused {
     Unreadable(io::Error),
 }
 
-impl Refused {
+impl BundleError {
     /// Returns the machine-readable error code: `malformed`, `unsupported`, `no_recipient`,
     /// `tampered`, `untrusted`, `expired`, `stale` or `unreadable`. The codes are stable.
     #[must_use]
@@ -42,7 +42,7 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for BundleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(rule) => write!(f, "this is not a valid bundle: {rule}"),
@@ -57,7 +57,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {
+impl std::error::Error for BundleError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Unreadable(cause) => Some(cause),
@@ -66,7 +66,7 @@ impl std::error::Error for Refused {
     }
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for BundleError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Self::Malformed("it ends early"),

@@ -14,9 +14,9 @@
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{LIMIT, Told};
+use super::{LIMIT, OpenedAnswer};
 use crate::model::rotations::PermissionLevel;
-use crate::ports::rotator::{Applied, Apply, Fault, Login, SqlState, Target, TargetError};
+use crate::ports::rotator::{Applied, Apply, Fault, Login, ServerCode, Target, TargetError};
 
 /// Payload of a request: the connection, and the fields that the step needs.
 #[derive(Serialize)]
@@ -113,20 +113,20 @@ impl<'a> Asked<'a> {
     }
 }
 
-impl Told {
+impl OpenedAnswer {
     /// Converts the response into a result. A response with an unknown outcome or invalid fields is
     /// [`Fault::Protocol`].
     pub fn result(&self) -> Result<Applied, TargetError> {
         let answered: Answered =
-            serde_json::from_slice(&self.inside).map_err(|_| Fault::Protocol)?;
-        let state = answered.state.as_deref().map(SqlState::parse);
+            serde_json::from_slice(&self.payload).map_err(|_| Fault::Protocol)?;
+        let code = answered.state.as_deref().map(ServerCode::parse);
         if self.outcome != "ok" {
             let fault = Fault::ALL.into_iter().find(|fault| fault.code() == self.outcome);
             let fault = fault.filter(|fault| can_be_reported(*fault)).unwrap_or(Fault::Protocol);
-            return Err(TargetError { fault, state: state.flatten() });
+            return Err(TargetError { fault, code: code.flatten() });
         }
         let identity = answered.identity;
-        if !identity.as_deref().is_none_or(is_identity) || state.is_some() {
+        if !identity.as_deref().is_none_or(is_identity) || code.is_some() {
             return Err(Fault::Protocol.into());
         }
         Ok(Applied { identity, sent_in_clear: answered.sent_in_clear })

@@ -2,7 +2,7 @@
 
 /// Defines an enum with a name for each variant, used in JSON and in the database. The literal
 /// after the type is the validation error for any other name; a name after `|` is accepted as well.
-macro_rules! kinds {
+macro_rules! named_enum {
     ($(#[$doc:meta])* $kind:ident, $rule:literal, $($(#[$variant_doc:meta])* $variant:ident = $name:literal $(| $alias:literal)*),+ $(,)?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,4 +49,4 @@ macro_rules! kinds {
     };
 }
 
-pub(super) use kinds;
+pub(super) use named_enum;

@@ -1,0 +1,135 @@
+//! Connections of a pool, with a timeout for each statement.
+
+use std::future::Future;
+use std::time::Duration;
+
+use sqlx::pool::{Pool, PoolConnection};
+use sqlx::{Database, SqlSafeStr as _};
+use sqlx_core::transaction::TransactionManager as _;
+use tokio::time::timeout;
+
+use super::{BEGIN, Connection, Db, error, failed};
+use crate::store::StoreResult;
+
+type Manager = <Db as Database>::TransactionManager;
+
+/// Timeout for the check of a connection that is returned to its pool.
+const RETURN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A connection of a pool.
+///
+/// Dropping it returns the connection to the pool. If a statement was cancelled or reached its timeout,
+/// the connection is closed instead, because its state is unknown: a connection that silently died
+/// would block the next caller too.
+pub(super) struct Lease {
+    /// Absent only while the value is being dropped.
+    connection: Option<PoolConnection<Db>>,
+    limit: Limit,
+}
+
+/// Timeout of the statements of a connection.
+pub(super) struct Limit {
+    timeout: Duration,
+    /// True while a statement runs, and after a statement that did not end.
+    is_busy: bool,
+}
+
+/// Access to the lease of a session, so that read methods are written once.
+pub(super) trait Connected: Send {
+    fn lease(&mut self) -> &mut Lease;
+}
+
+/// A connection that only reads.
+pub(super) struct Reader(pub(super) Lease);
+
+/// A connection with an open transaction, which is rolled back when dropped.
+pub(super) struct Transaction {
+    lease: Lease,
+    is_open: bool,
+}
+
+impl Lease {
+    /// Acquires a connection whose statements have this timeout.
+    pub(super) async fn acquire(pool: &Pool<Db>, timeout: Duration) -> StoreResult<Self> {
+        let connection = pool.acquire().await.map_err(failed)?;
+        Ok(Self { connection: Some(connection), limit: Limit { timeout, is_busy: false } })
+    }
+
+    /// Returns the connection, and the limit that every use of it must be given to.
+    #[expect(clippy::expect_used, reason = "see the field")]
+    pub(super) fn parts(&mut self) -> (&mut Connection, &mut Limit) {
+        let connection = self.connection.as_mut().expect("the value is not being dropped");
+        (connection, &mut self.limit)
+    }
+}
+
+impl Limit {
+    /// Runs a statement until the timeout.
+    pub(super) async fn apply<T>(
+        &mut self,
+        statement: impl Future<Output = StoreResult<T>>,
+    ) -> StoreResult<T> {
+        self.is_busy = true;
+        let result = timeout(self.timeout, statement)
+            .await
+            .map_err(|_| error::unavailable("timeout while waiting for the database"))?;
+        self.is_busy = false;
+        result
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let Some(mut connection) = self.connection.take() else { return };
+        if self.limit.is_busy {
+            drop(connection.detach());
+            return;
+        }
+        // Returning a connection sends a rollback, if one is due, and waits for the answer. Without a
+        // runtime the connection is closed.
+        let returning = connection.return_to_pool();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(timeout(RETURN_TIMEOUT, returning));
+        }
+    }
+}
+
+impl Connected for Reader {
+    fn lease(&mut self) -> &mut Lease {
+        &mut self.0
+    }
+}
+
+impl Connected for Transaction {
+    fn lease(&mut self) -> &mut Lease {
+        &mut self.lease
+    }
+}
+
+impl Transaction {
+    /// Begins a transaction.
+    pub(super) async fn begin(lease: Lease) -> StoreResult<Self> {
+        // Open already, so that a transaction whose beginning was cancelled is rolled back.
+        let mut transaction = Self { lease, is_open: true };
+        let (connection, limit) = transaction.lease.parts();
+        let begin = Manager::begin(connection, Some(BEGIN.into_sql_str()));
+        limit.apply(async { begin.await.map_err(failed) }).await?;
+        Ok(transaction)
+    }
+
+    /// Commits the transaction.
+    pub(super) async fn commit(mut self) -> StoreResult<()> {
+        let (connection, limit) = self.lease.parts();
+        limit.apply(async { Manager::commit(connection).await.map_err(failed) }).await?;
+        self.is_open = false;
+        Ok(())
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.is_open && !self.lease.limit.is_busy {
+            Manager::start_rollback(self.lease.parts().0);
+        }
+    }
+}
