@@ -129,6 +129,7 @@ impl Service {
             drop(background);
             // Errors are ignored: audit entries stay in the store, last-used times are lost.
             drop(workers::flush(service.engine()).await);
+            drop(service.engine().close().await);
             let left = Arc::downgrade(service.engine());
             drop(service);
             drop(tokio::time::timeout(CLOSE_TIMEOUT, wait_until_unused(left)).await);

@@ -1,6 +1,7 @@
 //! The server program: started, killed and started again.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
+mod backup;
 mod bundle;
 mod database;
 mod doctor;

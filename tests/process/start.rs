@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use secrets_tests::{Person, canary};
 use serde_json::json;
@@ -18,7 +19,7 @@ async fn filled(name: &str) -> std::path::PathBuf {
     let project = alice.project("Start").await;
     alice.secret(&project, "production", "KEY", &canary("start")).await;
     let mut program = program;
-    program.terminate(std::time::Duration::from_secs(10));
+    program.terminate(Duration::from_secs(10));
     database
 }
 
@@ -143,6 +144,8 @@ fn check_and_migrate_say_what_they_found() {
     let database = folder("check").join("secrets.db");
 
     let migrated = Program::configured("check", "migrate", &database).run();
+    let empty = Program::configured("check", "check", &database).run();
+    Program::serve("check", &database).start().terminate(Duration::from_secs(10));
     let checked = Program::configured("check", "check", &database).run();
     let wrong = Program::configured("check", "check", &database)
         .with("SECRETS_ROOT_KEY", &root_key(9))
@@ -152,7 +155,9 @@ fn check_and_migrate_say_what_they_found() {
         (migrated.code, migrated.stdout.as_str()),
         (Some(0), "the database is up to date\n")
     );
-    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    assert!(empty.stdout.contains("`serve` will create the keys"), "{}", empty.stdout);
+    assert_eq!((empty.code, checked.code), (Some(0), Some(0)), "{}", checked.stderr);
+    assert!(checked.stdout.contains("the keys and the database are valid"), "{}", checked.stdout);
     assert_eq!(wrong.code, Some(77), "{}", wrong.stderr);
 }
 

@@ -64,7 +64,8 @@ pub const PRUNE: Periodic = Periodic {
 /// only the first succeeds; the other leaves the remaining entries to the next call.
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     let mut sealed = 0;
-    for team in engine.store().read().await?.unsealed_teams().await? {
+    let teams = engine.store().read().await?.unsealed_teams().await?;
+    for team in teams {
         match seal_team(engine, team, &mut sealed).await {
             Ok(()) | Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
             Err(error @ StoreError::Unavailable(_)) => return Err(error),

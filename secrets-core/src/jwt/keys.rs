@@ -192,7 +192,7 @@ impl fmt::Debug for VerificationKey {
 impl fmt::Display for BadKeySet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => f.write_str("not a JSON Web VerificationKey Set"),
+            Self::Malformed => f.write_str("not a JSON Web Key Set"),
             Self::TooMany => write!(f, "a key set of more than {MAX_KEYS} keys"),
         }
     }

@@ -80,7 +80,7 @@ pub use environments::{
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
-pub use open::{Location, StoreOptions, Timeouts, open, open_with};
+pub use open::{Location, SchemaState, StoreOptions, Timeouts, inspect, open, open_with};
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use permissions::{PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites};
 pub use projects::{
@@ -111,6 +111,12 @@ pub trait Store: Send + Sync {
 
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
+
+    /// Closes the store after the last use. Of an SQLite database, the file alone is complete
+    /// afterwards.
+    async fn close(&self) -> StoreResult<()> {
+        Ok(())
+    }
 
     /// Checks that the store can be read. Returns the current time of the database server, or
     /// `None` if the store has no clock of its own.

@@ -62,6 +62,34 @@ impl Default for Timeouts {
     }
 }
 
+/// State of the tables in a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaState {
+    /// The database file does not exist.
+    Missing,
+    /// The database has no tables.
+    Empty,
+    /// An earlier version of the program created the tables; opening the store migrates them.
+    Older {
+        /// Last migration that has run.
+        version: i64,
+    },
+    /// The tables are those of this version.
+    Current,
+}
+
+/// Returns the state of the database at a location. Changes and creates nothing. Fails if a later
+/// version of the program created the tables.
+pub async fn inspect(location: &Location) -> StoreResult<SchemaState> {
+    match location {
+        Location::Memory => Ok(SchemaState::Missing),
+        #[cfg(feature = "sqlite")]
+        Location::Sqlite(path) => super::sql::sqlite::inspect(path).await,
+        #[cfg(feature = "postgres")]
+        Location::Postgres(url) => super::sql::postgres::inspect(url).await,
+    }
+}
+
 /// Opens the store at a location with the default options. Creates or migrates the database tables.
 pub async fn open(location: &Location) -> StoreResult<Arc<dyn Store>> {
     open_with(location, StoreOptions::default()).await

@@ -19,8 +19,8 @@ use std::ffi::OsString;
 pub use self::bundle::{Bundle, BundleOpening, UnlockFile};
 pub use self::failure::{Exit, Failure};
 pub use self::settings::{
-    DatabaseSettings, Dev, DevToken, Doctor, Hidden, Logs, MailSettings, Migrate, ServiceSettings,
-    Settings, TlsFiles, TokenIssuer,
+    Backup, DatabaseSettings, Dev, DevToken, Doctor, Hidden, Logs, MailSettings, Migrate,
+    ServiceSettings, Settings, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;
@@ -42,6 +42,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Migrate the database schema to the current version.
     Migrate(Migrate),
+    /// Copy a database.
+    Backup(Backup),
     /// Open a bundle, or generate a key pair for bundles.
     Bundle(Box<Bundle>),
     /// Print this help or version text.

@@ -4,8 +4,8 @@ use secrets_core::audit;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use secrets_core::model::{TeamId, ids};
-use secrets_core::store::AuditFilter;
+use secrets_core::model::{AuditId, TeamId, ids};
+use secrets_core::store::{AuditFilter, AuditRecord};
 use secrets_tests::{App, Build, Kind, Person, on_every_store, on_sql_stores, paths};
 use tokio::task::JoinSet;
 
@@ -129,12 +129,54 @@ async fn a_chain_whose_end_was_changed_is_not_made_good_by_going_on(app: App) {
     assert_eq!((verified.broken.len(), verified.unsealed), (1, 1));
 }
 
+async fn a_broken_chain_holds_up_no_other(app: App) {
+    let alice = sealed(&app).await;
+    app.sql("UPDATE audit_heads SET hash = mac").await;
+    repeat_newest(&app, &alice, 600).await;
+    let bob = app.person("bob").await;
+
+    audit::seal(app.service.engine()).await.unwrap();
+
+    let mut reads = app.store.read().await.unwrap();
+    assert_eq!(reads.unsealed_teams().await.unwrap(), [Some(team(&alice))]);
+    assert_eq!(reads.audit_head(Some(team(&bob))).await.unwrap().unwrap().position, 1);
+}
+
 async fn names_of_actors_may_be_erased(app: App) {
     sealed(&app).await;
 
     app.sql("UPDATE audit_log SET actor_name = NULL, actor_email = NULL").await;
 
     assert_eq!(audit::verify(app.service.engine()).await.unwrap().broken, []);
+}
+
+async fn everything_past_retention_goes_in_one_round(kind: Kind) {
+    let app = Build::on(kind).plan("free").without_workers().start().await;
+    let alice = sealed(&app).await;
+    repeat_newest(&app, &alice, 2_500).await;
+    audit::seal(app.service.engine()).await.unwrap();
+    app.wait(TimeDelta::days(8));
+    app.person("alice").await;
+    audit::seal(app.service.engine()).await.unwrap();
+
+    audit::prune(app.service.engine()).await.unwrap();
+
+    let verified = audit::verify(app.service.engine()).await.unwrap();
+    assert_eq!((verified.entries, verified.broken.len()), (1, 0));
+}
+
+/// Writes further entries like the newest entry of a person's team.
+async fn repeat_newest(app: &App, person: &Person, count: usize) {
+    let newest = AuditFilter::newest(team(person), 1);
+    let mut tx = app.store.begin().await.unwrap();
+    let entry = tx.audit_entries(&newest).await.unwrap().pop().unwrap();
+    let copy = |_| AuditRecord { id: AuditId::draw(entry.created_at), seal: None, ..entry.clone() };
+    tx.insert_audit(&(0..count).map(copy).collect::<Vec<_>>()).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+fn team(person: &Person) -> TeamId {
+    ids::parse(&person.team).unwrap().into()
 }
 
 async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
@@ -144,9 +186,8 @@ async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {
 
     audit::prune(app.service.engine()).await.unwrap();
 
-    let team: TeamId = ids::parse(&alice.team).unwrap().into();
     let mut reads = app.store.read().await.unwrap();
-    let left = reads.audit_entries(&AuditFilter::newest(team, 100)).await.unwrap();
+    let left = reads.audit_entries(&AuditFilter::newest(team(&alice), 100)).await.unwrap();
     drop(reads);
     assert_eq!(left.len(), 4);
     app.person("alice").await;
@@ -160,6 +201,7 @@ on_every_store!(
     a_log_goes_on_after_a_restart,
     many_who_seal_at_once_make_one_chain;
     entries_go_when_the_plan_keeps_them_no_longer,
+    everything_past_retention_goes_in_one_round,
 );
 
 mod changed {
@@ -169,6 +211,7 @@ mod changed {
         every_change_of_an_entry_is_found,
         a_log_that_was_cut_at_either_end_is_found,
         a_chain_whose_end_was_changed_is_not_made_good_by_going_on,
+        a_broken_chain_holds_up_no_other,
         names_of_actors_may_be_erased,
     );
 }

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use secrets_core::model::rotations::Outcome;
 use secrets_core::rotations;
-use secrets_tests::{App, Rotated, on_every_store, paths};
+use secrets_tests::{App, Kind, Rotated, on_every_store, on_sql_stores, paths};
 use serde_json::json;
 
 /// Time after which the lease of a dead worker has ended.
@@ -119,6 +119,42 @@ async fn one_that_is_deleted_meanwhile_is_gone_and_harms_nobody(mut app: App) {
     assert!(rotations::claim_rotations(app.service.engine()).await.unwrap().is_empty());
     let again = secrets_tests::postgresql("again");
     main.person.post(&paths::rotations(&main.project, "staging"), &again).await.is(201);
+}
+
+/// Works on what is due, and returns how many rotations that were.
+async fn worked_on(app: &App) -> usize {
+    let claims = rotations::claim_rotations(app.service.engine()).await.unwrap();
+    let count = claims.len();
+    for claim in claims {
+        rotations::work(app.service.engine(), claim).await;
+    }
+    count
+}
+
+async fn a_damaged_rotation_is_tried_again_with_growing_delays(mut app: App) {
+    let main = served(&mut app).await;
+    app.sql(match app.kind {
+        Kind::Sqlite => "UPDATE rotations SET connection = x'00'",
+        _ => "UPDATE rotations SET connection = '\\x00'",
+    })
+    .await;
+    app.wait(TimeDelta::hours(1));
+    drop(main);
+
+    let mut delay = TimeDelta::minutes(1);
+    for _ in 0..8 {
+        assert_eq!(worked_on(&app).await, 1);
+        app.wait(delay - TimeDelta::seconds(1));
+        assert_eq!(worked_on(&app).await, 0, "{delay}");
+        app.wait(TimeDelta::seconds(1));
+        delay = (delay * 2).min(TimeDelta::hours(1));
+    }
+}
+
+mod damaged {
+    use super::*;
+
+    on_sql_stores!(a_damaged_rotation_is_tried_again_with_growing_delays);
 }
 
 on_every_store![

@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 
+use crate::store::SchemaState;
+
 /// All migrations, in order. Append only: never change a migration that has run somewhere, because
 /// databases store its checksum.
 const HISTORY: &[(&str, &str)] = &[
@@ -26,7 +28,11 @@ const HISTORY: &[(&str, &str)] = &[
     ("permissions", include_str!("../../../migrations/0012_permissions.sql")),
     ("token use", include_str!("../../../migrations/0013_token_use.sql")),
     ("rotations", include_str!("../../../migrations/0014_rotations.sql")),
+    ("unsealed teams", include_str!("../../../migrations/0015_unsealed_teams.sql")),
 ];
+
+/// Table of the migrations that have run.
+const TABLE: &str = "_sqlx_migrations";
 
 static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
     let migrations = (1..).zip(HISTORY).map(|(version, (name, text))| {
@@ -45,6 +51,21 @@ static MIGRATOR: LazyLock<Migrator> = LazyLock::new(|| {
 /// lock, which is not released after a failure: use a separate connection and close it.
 pub(super) async fn run<C: Migrate>(connection: &mut C) -> Result<(), MigrateError> {
     MIGRATOR.run_direct(None, connection, false).await
+}
+
+/// Compares the migrations that have run with those of this program. Changes nothing. The table of
+/// migrations must exist.
+pub(super) async fn state<C: Migrate>(connection: &mut C) -> Result<SchemaState, MigrateError> {
+    let applied = connection.list_applied_migrations(TABLE).await?;
+    let latest = HISTORY.len() as i64;
+    Ok(match applied.iter().map(|migration| migration.version).max() {
+        None => SchemaState::Empty,
+        Some(version) if version > latest => {
+            return Err(MigrateError::VersionMissing(version));
+        }
+        Some(version) if version < latest => SchemaState::Older { version },
+        Some(_) => SchemaState::Current,
+    })
 }
 
 /// Returns a fingerprint of all migrations, which differs for each schema version.

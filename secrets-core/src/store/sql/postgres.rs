@@ -7,7 +7,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 
 use super::{error, migrations};
-use crate::store::{StoreOptions, StoreResult};
+use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
 
@@ -15,6 +15,9 @@ type Db = sqlx::Postgres;
 type StoreGuard = ();
 
 const BEGIN: &str = "BEGIN";
+
+/// Statement to run before the connections are closed.
+const BEFORE_CLOSE: Option<&str> = None;
 
 const CLOCK: &str = "SELECT clock_timestamp()";
 
@@ -112,6 +115,19 @@ pub async fn migrate(url: &str) -> StoreResult<()> {
     // After a failure the session still holds the advisory lock; closing the session releases it.
     connection.close().await.ok();
     migrated.map_err(|error| error::not_migrated(error, passes))
+}
+
+/// Returns the state of the tables. Changes nothing.
+pub async fn inspect(url: &str) -> StoreResult<SchemaState> {
+    let opening = |error| error::not_opened(error, passes);
+    let mut connection = connect_options(url)?.connect().await.map_err(opening)?;
+    let has_tables = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
+    if !sqlx::query_scalar(has_tables).fetch_one(&mut connection).await.map_err(opening)? {
+        return Ok(SchemaState::Empty);
+    }
+    let state = migrations::state(&mut connection).await;
+    connection.close().await.ok();
+    state.map_err(|error| error::not_migrated(error, passes))
 }
 
 fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {
@@ -294,6 +310,40 @@ mod tests {
 
         assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
         assert!(begun.elapsed() < 2 * StoreOptions::default().timeouts.acquire);
+    }
+
+    #[tokio::test]
+    async fn a_statement_that_does_not_end_is_given_up_with_its_connection() {
+        let database = TestDatabase::create().await;
+        let mut options = StoreOptions { connections: Some(2), ..StoreOptions::default() };
+        options.timeouts.read = Duration::from_millis(300);
+        let store = open(&database.url(), options).await.unwrap();
+        let world = World::build(&store).await;
+        let mut blocker = PgConnection::connect(&database.url()).await.unwrap();
+        let mut held = blocker.begin().await.unwrap();
+        sqlx::raw_sql("LOCK TABLE teams").execute(&mut *held).await.unwrap();
+        let begun = Instant::now();
+
+        let refused = store.read().await.unwrap().team(world.team.id).await;
+
+        assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+        assert!(begun.elapsed() < Duration::from_secs(1));
+        held.rollback().await.unwrap();
+        let found = store.read().await.unwrap().team(world.team.id).await;
+        assert_eq!(found.unwrap(), Some(world.team));
+    }
+
+    #[tokio::test]
+    async fn settings_of_the_url_stay() {
+        let database = TestDatabase::create().await;
+        let url = format!("{}&options[lock_timeout]=7s", database.url());
+        let store = open(&url, StoreOptions::default()).await.unwrap();
+
+        for (setting, expected) in [("lock_timeout", "7s"), ("statement_timeout", "9s")] {
+            let text = AssertSqlSafe(format!("SHOW {setting}"));
+            let value: String = sqlx::query_scalar(text).fetch_one(&store.writers).await.unwrap();
+            assert_eq!(value, expected, "{setting}");
+        }
     }
 
     #[tokio::test]

@@ -4,12 +4,12 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
-use sqlx::Connection;
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::{error, migrations};
-use crate::store::{StoreOptions, StoreResult};
+use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
 
@@ -19,6 +19,10 @@ type StoreGuard = File;
 /// Takes the database's write lock at the start of a transaction, so that no transaction fails
 /// later because it cannot get the lock.
 const BEGIN: &str = "BEGIN IMMEDIATE";
+
+/// Statement to run before the connections are closed. It moves the content of the `-wal` file to the
+/// database file.
+const BEFORE_CLOSE: Option<&str> = Some("PRAGMA wal_checkpoint(TRUNCATE)");
 
 /// Query that checks that the database can be read. It returns no time, because SQLite has no
 /// server clock.
@@ -56,6 +60,8 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let connecting = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
+        // The `-wal` file does not stay as large as it once was.
+        .pragma("journal_size_limit", "67108864")
         .busy_timeout(BUSY_TIMEOUT)
         .row_buffer_size(256);
     // FULL: a committed transaction survives a loss of power.
@@ -79,6 +85,48 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
         .connect_lazy_with(reading.clone());
     let reserved = pool(1, timeouts.ping).connect_lazy_with(reading);
     Ok(SqlStore::new(readers, writers, reserved, timeouts, lock))
+}
+
+/// Returns the state of the tables in a database file. Changes and creates nothing.
+pub async fn inspect(path: &Path) -> StoreResult<SchemaState> {
+    let opening = |error| error::not_opened(error, passes);
+    let path = &absolute(path).map_err(|cause| cannot("find", path, &cause))?;
+    if !path.exists() {
+        return Ok(SchemaState::Missing);
+    }
+    let options = SqliteConnectOptions::new().filename(path).read_only(true);
+    let mut connection = options.connect().await.map_err(opening)?;
+    let has_tables = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = '_sqlx_migrations')";
+    if !sqlx::query_scalar(has_tables).fetch_one(&mut connection).await.map_err(opening)? {
+        return Ok(SchemaState::Empty);
+    }
+    let state = migrations::state(&mut connection).await;
+    connection.close().await.ok();
+    state.map_err(|error| error::not_migrated(error, passes))
+}
+
+/// Copies a database, which may be in use, to a file that must not exist. The copy holds everything
+/// committed before the call.
+pub async fn backup(path: &Path, copy: &Path) -> StoreResult<()> {
+    let opening = |error| error::not_opened(error, passes);
+    let options =
+        SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT).read_only(true);
+    let mut connection = options.connect().await.map_err(opening)?;
+    let copy = absolute(copy).map_err(|cause| cannot("find", copy, &cause))?;
+    let Some(name) = copy.to_str() else {
+        return Err(error::unavailable("the path of the backup must be Unicode text"));
+    };
+    // Reserves the name with private permissions. `VACUUM INTO` writes only to an empty file.
+    private().create_new(true).open(&copy).map_err(|cause| cannot("create", &copy, &cause))?;
+    let copied = sqlx::query("VACUUM INTO $1").bind(name).execute(&mut connection).await;
+    connection.close().await.ok();
+    // The copy must survive a loss of power from now on.
+    let synced = copied.map_err(opening).and_then(|_| {
+        File::open(&copy)
+            .and_then(|file| file.sync_all())
+            .map_err(|cause| cannot("sync", &copy, &cause))
+    });
+    synced.inspect_err(|_| drop(std::fs::remove_file(&copy)))
 }
 
 /// Migrates a database file.

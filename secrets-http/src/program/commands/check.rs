@@ -1,10 +1,10 @@
-//! `check`: reports whether `serve` would start. Changes nothing, except that opening the
-//! database may create or migrate it.
+//! `check`: reports whether `serve` would start. Changes nothing.
 
 use std::sync::Arc;
 
 use secrets_core::engine::Ports;
 use secrets_core::model::Clock;
+use secrets_core::store::SchemaState;
 
 use super::{open, say};
 use crate::program::config::{Failure, Settings};
@@ -16,7 +16,24 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
     open::tls(settings.tls.as_ref())?;
+    match open::inspect(&settings.database).await? {
+        SchemaState::Current => {}
+        SchemaState::Missing | SchemaState::Empty => {
+            say("the configuration is valid; `serve` will create the database");
+            return Ok(());
+        }
+        SchemaState::Older { version } => {
+            say(&format!(
+                "the configuration is valid; `serve` will migrate the database from version {version}"
+            ));
+            return Ok(());
+        }
+    }
     let store = open::store(&settings.database).await?;
+    if !open::has_keys(&store).await? {
+        say("the configuration is valid; `serve` will create the keys of the database");
+        return Ok(());
+    }
     let ports = Ports {
         clock: Arc::clone(&clock),
         identity: Some(open::identity(settings.issuer, clock)?),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use secrets_core::audit;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
+use secrets_core::store::SchemaState;
 
 use super::{open, say};
 use crate::program::config::{Doctor, Exit, Failure};
@@ -18,7 +19,21 @@ pub(super) async fn verify(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
     open::log(&doctor.logs, &unknown)?;
+    let problem = match open::inspect(&doctor.database).await? {
+        SchemaState::Current => None,
+        SchemaState::Missing => Some("the database does not exist"),
+        SchemaState::Empty => Some("the database is empty"),
+        SchemaState::Older { .. } => {
+            Some("an earlier version created the database: migrate it first with `migrate`")
+        }
+    };
+    if let Some(problem) = problem {
+        return Err(Failure::new(Exit::Database, problem));
+    }
     let store = open::store(&doctor.database).await?;
+    if !open::has_keys(&store).await? {
+        return Err(Failure::new(Exit::Database, "no service has used the database yet"));
+    }
     let root = open::root_key(doctor.root_key.into_inner());
     let ports = Ports { clock, ..Ports::new(store, root) };
     let service = open::service(ports, Options::default()).await?;

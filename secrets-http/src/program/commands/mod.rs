@@ -1,5 +1,6 @@
 //! Commands of the program.
 
+mod backup;
 mod bundle;
 mod check;
 mod dev;
@@ -28,6 +29,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::OpenApi => openapi::print(clock).await,
         Command::Doctor(doctor) => doctor::verify(doctor, unknown, clock).await,
         Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
+        Command::Backup(backup) => backup::run(&backup, unknown).await,
         Command::Bundle(bundle) => bundle::run(&bundle, clock.as_ref()),
         Command::Print(text) => {
             say(&text);

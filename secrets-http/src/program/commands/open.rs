@@ -21,7 +21,7 @@ use secrets_core::rotators::drivers;
 #[cfg(feature = "aws")]
 use secrets_core::rotators::lambda::{AwsInvoker, LambdaRotator};
 use secrets_core::runtime::TokioTimer;
-use secrets_core::store::{Store, StoreError};
+use secrets_core::store::{SchemaState, Store, StoreError};
 use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -57,6 +57,18 @@ pub(super) async fn store(database: &DatabaseSettings) -> Result<Arc<dyn Store>,
     secrets_core::store::open_with(&database.location, database.options)
         .await
         .map_err(|error| unusable(&error))
+}
+
+/// Returns the state of the database. Changes and creates nothing.
+pub(super) async fn inspect(database: &DatabaseSettings) -> Result<SchemaState, Failure> {
+    let state = secrets_core::store::inspect(&database.location).await;
+    state.map_err(|error| unusable(&error))
+}
+
+/// True if a service was started over this store before, which created its keys.
+pub(super) async fn has_keys(store: &Arc<dyn Store>) -> Result<bool, Failure> {
+    let instance = async { store.read().await?.instance().await };
+    instance.await.map(|found| found.is_some()).map_err(|error| unusable(&error))
 }
 
 /// Creates the one-line failure for a store error.

@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::io::{self, Write as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::engine::Ports;
@@ -11,6 +12,7 @@ use secrets_core::runtime::TokioOffload;
 use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::open;
@@ -51,6 +53,9 @@ pub(super) async fn run(
     until_stopped(service, listener, tls, settings.service, clock).await
 }
 
+/// Timeout for closing the database after the last request.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Serves requests until the process receives a signal to stop.
 pub(super) async fn until_stopped(
     service: Arc<Service>,
@@ -74,11 +79,17 @@ pub(super) async fn until_stopped(
         workers: workers::all(),
     };
     let stop = stop_signal();
+    let engine = Arc::clone(server.service.engine());
     // The listener is bound, so connections from now on are accepted.
     let _ = writeln!(io::stderr(), "listening on {scheme}://{address}");
     let drained = server.run(listener, stop).await.map_err(|error| {
         Failure::new(Exit::Configuration, format!("the table of routes is invalid: {error}"))
     })?;
+    match timeout(CLOSE_TIMEOUT, engine.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(open::unusable(&error)),
+        Err(_) => tracing::warn!("the database was still in use at the stop"),
+    }
     tracing::info!(cut = drained.cut, "stopped");
     Ok(())
 }

@@ -19,6 +19,7 @@ pub(super) enum Name {
     Serve,
     Check,
     Migrate,
+    Backup,
     Doctor,
     OpenApi,
 }
@@ -31,6 +32,8 @@ pub(super) struct Given {
     pub(super) file: Option<PathBuf>,
     pub(super) data_dir: PathBuf,
     pub(super) email: String,
+    /// File that `backup` creates.
+    pub(super) backup_file: PathBuf,
 }
 
 /// Result of parsing: a command that needs settings, or a command that is already complete.
@@ -57,6 +60,8 @@ Examples:
       Check whether `serve` would start with the same settings.
   secrets-http doctor verify --config /etc/secrets.toml
       Decrypt every record, and verify the hash chain of the audit log.
+  secrets-http backup --database-url sqlite:///var/lib/secrets/secrets.db /backup/secrets.db
+      Copy the database of a running service. Keep the root key in another place.
   secrets-http bundle open web.scb --key-file key.txt
       Print the secrets of a bundle, without connecting to a service.
 
@@ -103,6 +108,11 @@ fn bundle_command(matches: &ArgMatches) -> Result<Parsed, Failure> {
 }
 
 fn program() -> Command {
+    let backup_file = Arg::new("backup-file")
+        .value_name("PATH")
+        .help("File to create; it must not exist")
+        .required(true)
+        .value_parser(value_parser!(PathBuf));
     Command::new("secrets-http")
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT_TEXT)
@@ -134,6 +144,12 @@ fn program() -> Command {
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
         .subcommand(with_settings(
             Command::new("migrate").about("Migrate the database schema to the current version"),
+            &[Part::Storage, Part::Log],
+        ))
+        .subcommand(with_settings(
+            Command::new("backup")
+                .about("Copy an SQLite database, which may be in use, to a new file")
+                .arg(backup_file),
             &[Part::Storage, Part::Log],
         ))
 }
@@ -199,6 +215,7 @@ fn given(matches: &ArgMatches) -> Given {
         ("dev", None) => (Name::Dev, matches),
         ("check", _) => (Name::Check, matches),
         ("migrate", _) => (Name::Migrate, matches),
+        ("backup", _) => (Name::Backup, matches),
         ("openapi", _) => (Name::OpenApi, matches),
         ("doctor", Some((_, matches))) => (Name::Doctor, matches),
         // clap requires a subcommand, and `serve` is the only one left.
@@ -210,6 +227,7 @@ fn given(matches: &ArgMatches) -> Given {
         file: value_of(matches, "config"),
         data_dir: value_of(matches, "data-dir").unwrap_or_default(),
         email: value_of(matches, "email").unwrap_or_default(),
+        backup_file: value_of(matches, "backup-file").unwrap_or_default(),
     }
 }
 

@@ -90,6 +90,17 @@ pub struct Migrate {
     pub logs: Logs,
 }
 
+/// Settings of `backup`.
+#[derive(Debug)]
+pub struct Backup {
+    /// Database to copy.
+    pub database: DatabaseSettings,
+    /// File to create.
+    pub file: PathBuf,
+    /// Log settings.
+    pub logs: Logs,
+}
+
 /// Settings of `doctor verify`.
 #[derive(Debug)]
 pub struct Doctor {
@@ -192,6 +203,11 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         Name::Migrate => {
             Ok(Command::Migrate(Migrate { database: database(layers)?, logs: logs(layers)? }))
         }
+        Name::Backup => Ok(Command::Backup(Backup {
+            database: database(layers)?,
+            file: given.backup_file,
+            logs: logs(layers)?,
+        })),
         Name::OpenApi => Ok(Command::OpenApi),
         Name::Doctor => Ok(Command::Doctor(Doctor {
             database: database(layers)?,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use self::lease::{Connected, Lease, Reader, Transaction};
 use super::super::error::{self, broken};
-use super::{BEGIN, CLOCK, Db, StoreGuard, passes};
+use super::{BEFORE_CLOSE, BEGIN, CLOCK, Db, StoreGuard, passes};
 use crate::model::{Principal, Subject, Time};
 use crate::store::{Reads, Store, StoreError, StoreResult, Timeouts, Tx};
 
@@ -170,6 +170,19 @@ impl Store for SqlStore {
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
         let lease = Lease::acquire(&self.writers, self.timeouts.write).await?;
         Ok(Box::new(Session(Transaction::begin(lease).await?)))
+    }
+
+    async fn close(&self) -> StoreResult<()> {
+        self.readers.close().await;
+        self.reserved.close().await;
+        if let Some(statement) = BEFORE_CLOSE {
+            let mut lease = Lease::acquire(&self.writers, self.timeouts.write).await?;
+            let (connection, limit) = lease.parts();
+            let statement = sqlx::query(statement);
+            limit.apply(async { statement.execute(connection).await.map_err(failed) }).await?;
+        }
+        self.writers.close().await;
+        Ok(())
     }
 
     async fn ping(&self) -> StoreResult<Option<Time>> {

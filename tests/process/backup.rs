@@ -1,0 +1,128 @@
+//! Backups of a running database, the file that a stop leaves, and commands that change nothing.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use secrets_tests::{Person, canary, paths};
+use serde_json::json;
+
+use crate::program::{Ended, Program, folder, jwt, root_key};
+use crate::rotations::world::person;
+
+/// Backups taken of one running service.
+const ROUNDS: u64 = 8;
+
+fn with_database(name: &str, arguments: &[&str], database: &Path) -> Program {
+    Program::new(name, arguments)
+        .with("SECRETS_DATABASE_URL", &format!("sqlite://{}", database.display()))
+}
+
+fn verified(name: &str, database: &Path) -> Ended {
+    with_database(name, &["doctor", "verify"], database)
+        .with("SECRETS_ROOT_KEY", &root_key(7))
+        .run()
+}
+
+/// Value of the secret `KEY` in a service over this database.
+async fn value_in(name: &str, database: &Path, project: &str) -> serde_json::Value {
+    let mut program = Program::serve(name, database).start();
+    let alice = program.bearer(&jwt("alice"));
+    let secret = alice.get(&paths::secret(project, "development", "KEY")).await.is(200).json();
+    program.terminate(Duration::from_secs(10));
+    secret["secret"].clone()
+}
+
+async fn started(alice: &Person) -> String {
+    let project = alice.project("Backup").await;
+    alice.secret(&project, "development", "KEY", "kvc_0").await;
+    project
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_under_load_holds_what_was_acknowledged_before_it() {
+    let folder = folder("backup_load");
+    let database = folder.join("secrets.db");
+    let mut program = Program::serve("backup_load", &database).start();
+    let alice = person(&program).await;
+    let project = started(&alice).await;
+    let acknowledged = Arc::new(AtomicU64::new(1));
+    let (writer, path, counter) =
+        (alice.clone(), paths::secret(&project, "development", "KEY"), Arc::clone(&acknowledged));
+    let writing = tokio::spawn(async move {
+        loop {
+            let reply =
+                writer.put(&path, &json!({ "value": canary("backup") })).await.is(200).json();
+            counter.store(reply["secret"]["version"].as_u64().unwrap(), Ordering::SeqCst);
+        }
+    });
+
+    let mut taken = Vec::new();
+    for round in 0..ROUNDS {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let before = acknowledged.load(Ordering::SeqCst);
+        let copy = folder.join(format!("copy-{round}.db"));
+        let ended =
+            with_database("backup_copy", &["backup", copy.to_str().unwrap()], &database).run();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        taken.push((copy, before));
+    }
+    writing.abort();
+    program.terminate(Duration::from_secs(10));
+
+    for (copy, before) in taken {
+        let ended = verified("backup_verify", &copy);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        let held = value_in("backup_restored", &copy, &project).await["version"].as_u64().unwrap();
+        assert!(held >= before, "{held} of {before} acknowledged versions");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_does_not_overwrite_a_file() {
+    let folder = folder("backup_overwrite");
+    let (database, copy) = (folder.join("secrets.db"), folder.join("copy.db"));
+    Program::serve("backup_overwrite", &database).start().terminate(Duration::from_secs(10));
+    fs::write(&copy, "precious").unwrap();
+
+    let ended =
+        with_database("backup_overwrite", &["backup", copy.to_str().unwrap()], &database).run();
+
+    assert_eq!(ended.code, Some(69), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(&copy).unwrap(), "precious");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_file_alone_is_complete_after_a_stop() {
+    let folder = folder("backup_stop");
+    let database = folder.join("secrets.db");
+    let mut program = Program::serve("backup_stop", &database).start();
+    let alice = person(&program).await;
+    let project = started(&alice).await;
+    program.terminate(Duration::from_secs(10));
+
+    let copy = folder.join("copy.db");
+    fs::copy(&database, &copy).unwrap();
+
+    let ended = verified("backup_stop", &copy);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!(value_in("backup_stop", &copy, &project).await["value"], "kvc_0");
+}
+
+#[test]
+fn commands_that_only_look_create_nothing() {
+    let folder = folder("backup_nothing");
+    let database = folder.join("missing.db");
+
+    let doctor = verified("backup_nothing", &database);
+    let check = Program::configured("backup_nothing", "check", &database).run();
+    let backup = with_database("backup_nothing", &["backup", "copy.db"], &database).run();
+
+    assert_eq!((doctor.code, check.code, backup.code), (Some(69), Some(0), Some(69)));
+    assert!(doctor.stderr.contains("the database does not exist"), "{}", doctor.stderr);
+    assert!(check.stdout.contains("will create the database"), "{}", check.stdout);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    assert!(!Path::new("copy.db").exists());
+}
