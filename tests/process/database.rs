@@ -126,6 +126,27 @@ fn load(alice: &Client, key: &str) -> JoinSet<()> {
     load
 }
 
+/// Stops a program again and again until it holds the row of an environment.
+async fn stop_in_a_transaction(program: &Running, watcher: &mut PgConnection) {
+    for _ in 0..200 {
+        sleep(Duration::from_millis(20)).await;
+        signal(program, "-STOP");
+        sleep(Duration::from_millis(50)).await;
+        let is_held: bool = sqlx::query_scalar(
+            "SELECT (SELECT COUNT(*) FROM environments) >
+                 (SELECT COUNT(*) FROM (SELECT 1 FROM environments FOR UPDATE SKIP LOCKED) free)",
+        )
+        .fetch_one(&mut *watcher)
+        .await
+        .unwrap();
+        if is_held {
+            return;
+        }
+        signal(program, "-CONT");
+    }
+    panic!("the program never stopped inside a transaction");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_stalls_in_a_transaction_stops_no_other() {
     let store = TestDatabase::create().await;
@@ -136,25 +157,7 @@ async fn a_node_that_stalls_in_a_transaction_stops_no_other() {
     let mut watcher = PgConnection::connect(&store.url()).await.unwrap();
     let load = load(&owner, &key);
 
-    // Stopped anew until it holds the row of an environment.
-    let mut is_held = false;
-    for _ in 0..200 {
-        sleep(Duration::from_millis(20)).await;
-        signal(&stalled, "-STOP");
-        sleep(Duration::from_millis(50)).await;
-        is_held = sqlx::query_scalar(
-            "SELECT (SELECT COUNT(*) FROM environments) >
-                 (SELECT COUNT(*) FROM (SELECT 1 FROM environments FOR UPDATE SKIP LOCKED) free)",
-        )
-        .fetch_one(&mut watcher)
-        .await
-        .unwrap();
-        if is_held {
-            break;
-        }
-        signal(&stalled, "-CONT");
-    }
-    assert!(is_held, "the node never stopped inside a transaction");
+    stop_in_a_transaction(&stalled, &mut watcher).await;
     let stopped = Instant::now();
 
     let mut writes = JoinSet::new();

@@ -57,7 +57,7 @@ pub(super) async fn run<C: Migrate>(connection: &mut C) -> Result<(), MigrateErr
 /// migrations must exist.
 pub(super) async fn state<C: Migrate>(connection: &mut C) -> Result<SchemaState, MigrateError> {
     let applied = connection.list_applied_migrations(TABLE).await?;
-    let latest = HISTORY.len() as i64;
+    let latest = MIGRATOR.iter().map(|migration| migration.version).max().unwrap_or_default();
     Ok(match applied.iter().map(|migration| migration.version).max() {
         None => SchemaState::Empty,
         Some(version) if version > latest => {

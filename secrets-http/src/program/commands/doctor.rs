@@ -6,10 +6,10 @@ use std::sync::Arc;
 use secrets_core::audit;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
-use secrets_core::store::SchemaState;
+use secrets_core::store::{SchemaState, Store};
 
 use super::{open, say};
-use crate::program::config::{Doctor, Exit, Failure};
+use crate::program::config::{DatabaseSettings, Doctor, Exit, Failure};
 
 /// Verifies all stored records and prints the findings. Fails if a record is damaged. Changes
 /// nothing.
@@ -19,21 +19,7 @@ pub(super) async fn verify(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
     open::log(&doctor.logs, &unknown)?;
-    let problem = match open::inspect(&doctor.database).await? {
-        SchemaState::Current => None,
-        SchemaState::Missing => Some("the database does not exist"),
-        SchemaState::Empty => Some("the database is empty"),
-        SchemaState::Older { .. } => {
-            Some("an earlier version created the database: migrate it first with `migrate`")
-        }
-    };
-    if let Some(problem) = problem {
-        return Err(Failure::new(Exit::Database, problem));
-    }
-    let store = open::store(&doctor.database).await?;
-    if !open::has_keys(&store).await? {
-        return Err(Failure::new(Exit::Database, "no service has used the database yet"));
-    }
+    let store = existing_store(&doctor.database).await?;
     let root = open::root_key(doctor.root_key.into_inner());
     let ports = Ports { clock, ..Ports::new(store, root) };
     let service = open::service(ports, Options::default()).await?;
@@ -71,4 +57,23 @@ pub(super) async fn verify(
         Exit::Tampered,
         format!("{damaged} secrets, rotations or audit chains are damaged or were modified"),
     ))
+}
+
+/// Opens a database that a service of this version has used. Creates and migrates nothing.
+async fn existing_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
+    let problem = match open::inspect(database).await? {
+        SchemaState::Missing => "the database does not exist",
+        SchemaState::Empty => "the database is empty",
+        SchemaState::Older { .. } => {
+            "an earlier version created the database: migrate it first with `migrate`"
+        }
+        SchemaState::Current => {
+            let store = open::store(database).await?;
+            if open::has_keys(&store).await? {
+                return Ok(store);
+            }
+            "no service has used the database yet"
+        }
+    };
+    Err(Failure::new(Exit::Database, problem))
 }
