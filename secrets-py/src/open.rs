@@ -8,12 +8,14 @@ use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, StartError};
 use secrets_core::rotators::drivers;
 use secrets_core::runtime::{Supervisor, TokioOffload, TokioTimer};
-use secrets_core::store::{self, Location};
+use secrets_core::store::{self, Location, Store};
 use secrets_core::workers;
 
 /// A service and the supervisor of its background work.
 pub(crate) struct Opened {
     pub(crate) service: Arc<Service>,
+    /// Store of the service, to be closed after the last call.
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) background: Background,
 }
 
@@ -34,7 +36,8 @@ pub(crate) async fn open(
     egress: EgressPolicy,
 ) -> Result<Opened, StartError> {
     let gate = Arc::new(Dialer::new(egress.clone()));
-    let service = Service::builder(store::open(&location).await?)
+    let store = store::open(&location).await?;
+    let service = Service::builder(Arc::clone(&store))
         .root_key(&root)
         .rotators(drivers::direct(&gate, Arc::new(TokioTimer)))
         .offload(Arc::new(TokioOffload))
@@ -45,5 +48,5 @@ pub(crate) async fn open(
         workers::take_over(service.engine()).await?;
     }
     let background = Background(Supervisor::new(workers::all()));
-    Ok(Opened { service: Arc::new(service), background })
+    Ok(Opened { service: Arc::new(service), store, background })
 }

@@ -11,6 +11,7 @@ use secrets_core::engine::{Caller, Engine};
 use secrets_core::model::{Clock, Error, Identity, Origin, SystemClock};
 use secrets_core::store::Location;
 use secrets_core::{registry, workers};
+use tokio::time::timeout;
 use zeroize::Zeroizing;
 
 use crate::open::Opened;
@@ -72,7 +73,7 @@ impl Service {
         let process = Process::here()?;
         process.run(py, done, async move {
             let opened = open::open(location, root, egress).await;
-            if let Ok(Opened { service, background }) = &opened {
+            if let Ok(Opened { service, background, .. }) = &opened {
                 let (supervisor, engine) = (background.0.clone(), Arc::clone(service.engine()));
                 process.spawn(async move { supervisor.run(engine).await });
             }
@@ -122,17 +123,17 @@ impl Service {
     #[pyo3(signature = (*, done = None))]
     fn close(&self, py: Python<'_>, done: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         self.process.still()?;
-        let Some(Opened { service, background }) = self.slot.take() else {
+        let Some(Opened { service, store, background }) = self.slot.take() else {
             return self.process.run(py, done, async { nothing() });
         };
         self.process.run(py, done, async move {
             drop(background);
             // Errors are ignored: audit entries stay in the store, last-used times are lost.
             drop(workers::flush(service.engine()).await);
-            drop(service.engine().close().await);
             let left = Arc::downgrade(service.engine());
             drop(service);
-            drop(tokio::time::timeout(CLOSE_TIMEOUT, wait_until_unused(left)).await);
+            drop(timeout(CLOSE_TIMEOUT, wait_until_unused(left)).await);
+            drop(timeout(CLOSE_TIMEOUT, store.close()).await);
             nothing()
         })
     }

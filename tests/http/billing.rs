@@ -125,6 +125,26 @@ async fn nobody_else_changes_a_plan(kind: Kind) {
     assert_eq!(alice.get(&billing(&alice)).await.json()["plan"], "unlimited");
 }
 
+async fn an_operator_is_known_by_the_address_of_the_credential(kind: Kind) {
+    let app = operated(kind).await;
+    let alice = app.person("alice").await;
+    app.person("ops").await;
+    // The same account, whose address has changed since it was stored.
+    let claims = json!({
+        "iss": secrets_core::jwt::DEV_ISSUER,
+        "aud": secrets_core::jwt::DEV_AUDIENCE,
+        "sub": "ops@example.com",
+        "email": "former-ops@example.com",
+        "email_verified": true,
+        "exp": 1_900_000_000,
+    });
+    let former = app.bearer(&app.forged(&claims));
+
+    let refused = former.put(&billing(&alice), &json!({ "plan": "free" })).await;
+
+    refused.is(403).says("only the operator of this service may do this");
+}
+
 async fn a_plan_is_one_of_this_service(kind: Kind) {
     let app = operated(kind).await;
     let (alice, ops) = (app.person("alice").await, app.person("ops").await);
@@ -198,6 +218,7 @@ on_every_store![
     a_member_is_told_what_the_team_uses,
     who_runs_a_team_is_told_what_it_pays,
     an_operator_puts_any_team_on_another_plan,
+    an_operator_is_known_by_the_address_of_the_credential,
     nobody_else_changes_a_plan,
     a_plan_is_one_of_this_service,
     what_is_beyond_a_smaller_plan_stays,

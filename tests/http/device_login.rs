@@ -289,10 +289,19 @@ async fn the_page_takes_a_token_from_a_proxy_but_not_from_another_site(app: App)
 
     let shown = alice.get(&format!("/device?user_code={code}")).await;
     assert!(shown.is(200).text().contains("laptop"));
-    let foreign =
-        [("content-type", "application/x-www-form-urlencoded"), ("sec-fetch-site", "cross-site")];
-    let body = format!("user_code={code}&decision=approve");
-    alice.raw("POST".parse().unwrap(), "/device", &foreign, body).await.is(403);
+    let (form, body) = ("application/x-www-form-urlencoded", format!("user_code={code}"));
+    let own = format!("http://{}", app.address);
+    for (header, value, status) in [
+        ("sec-fetch-site", "cross-site", 403),
+        ("origin", "https://evil.example", 403),
+        ("origin", "null", 403),
+        ("origin", own.as_str(), 200),
+    ] {
+        let headers = [("content-type", form), (header, value)];
+        let decision = if status == 403 { "&decision=approve" } else { "" };
+        let body = format!("{body}{decision}");
+        alice.raw("POST".parse().unwrap(), "/device", &headers, body).await.is(status);
+    }
 
     poll(&app, &login).await.is(400).says("authorization_pending");
 }

@@ -177,7 +177,7 @@ async fn a_node_that_stalls_in_a_transaction_stops_no_other() {
         while let Some(write) = writes.try_join_next() {
             assert!(matches!(write.unwrap(), Some(200 | 503)));
         }
-        sleep(Duration::from_millis(50)).await;
+        sleep(Duration::from_millis(250)).await;
     }
 
     // The database has ended the transaction of the stalled node.

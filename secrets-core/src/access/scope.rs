@@ -90,11 +90,16 @@ impl<A: Access> Context<'_, A> {
         Ok(TeamScope { team: membership.team, role, plan })
     }
 
-    /// Resolves any team for an operator of this service, independent of membership.
+    /// Resolves any team for an operator of this service, independent of membership. An operator is
+    /// known by the verified address of a token of the identity provider; a CLI session, which lasts
+    /// longer than such a token, does not suffice.
     pub async fn team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
-        let caller = self.caller.person()?;
-        let is_operator = |email: &String| email.eq_ignore_ascii_case(&caller.email);
-        if !caller.email_verified || !self.options().operators.iter().any(is_operator) {
+        let caller = self.caller.as_person()?;
+        let email = caller.verified_email().filter(|_| caller.session.is_none());
+        let is_email = |operator: &String| {
+            email.as_ref().is_some_and(|email| operator.eq_ignore_ascii_case(email.as_str()))
+        };
+        if !self.options().operators.iter().any(is_email) {
             return Err(Error::Forbidden("only the operator of this service may do this"));
         }
         let unknown = || Error::NotFound(Subject::Team);

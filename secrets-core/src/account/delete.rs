@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::members::revoke_invitations;
 use crate::model::{Code, EmailAddress, Error, Result, Role, Subject, TeamId, UserId};
 use crate::store::{Membership, TeamRecord};
 
@@ -51,6 +52,7 @@ impl Operation for DeleteAccount {
                 cx.tx().delete_team(team, now).await?;
             } else {
                 cx.tx().delete_member(team, user.id).await?;
+                revoke_invitations(cx, team, user.id).await?;
             }
         }
         cx.tx().delete_cli_sessions(user.id).await?;

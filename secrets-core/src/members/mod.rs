@@ -7,8 +7,9 @@ mod update;
 pub use remove::RemoveMember;
 pub use update::{MemberChange, UpdateMember};
 
-use crate::model::{Code, Error, Result, Role, Subject, UserId};
-use crate::store::MemberRecord;
+use crate::engine::{Context, Write};
+use crate::model::{Code, Error, Result, Role, Subject, TeamId, UserId};
+use crate::store::{MemberRecord, StoreError};
 
 const OWNERS_ONLY: Error = Error::Forbidden("only an owner of the team may do this to an owner");
 
@@ -16,6 +17,28 @@ const OWNERS_ONLY: Error = Error::Forbidden("only an owner of the team may do th
 fn member(members: &[MemberRecord], user: Option<UserId>) -> Result<&MemberRecord> {
     let found = members.iter().find(|member| Some(member.user) == user);
     found.ok_or(Error::NotFound(Subject::User))
+}
+
+/// Revokes the pending invitations that a person sent for a team in which they may no longer invite.
+/// The team must be locked.
+pub(crate) async fn revoke_invitations(
+    cx: &mut Context<'_, Write>,
+    team: TeamId,
+    inviter: UserId,
+) -> Result<()> {
+    let mut invitations = cx.reads().invitations(team).await?;
+    invitations.retain(|invitation| invitation.invited_by == inviter);
+    for invitation in &invitations {
+        match cx.tx().delete_invitation(invitation).await {
+            // Accepted or revoked just before.
+            Ok(()) | Err(StoreError::Stale(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if !invitations.is_empty() {
+        cx.add_detail("invitations_revoked", invitations.len());
+    }
+    Ok(())
 }
 
 /// Returns an error if the team would lose its last owner. The team must be locked, or two owners

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{OWNERS_ONLY, ensure_owner_remains, member};
+use super::{OWNERS_ONLY, ensure_owner_remains, member, revoke_invitations};
 use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, Result, Role, Subject, TeamId, UserId};
@@ -50,6 +50,9 @@ impl Operation for UpdateMember {
 
         let changed = MemberRecord { role, updated_at: cx.now(), ..member.clone() };
         cx.tx().update_member(&changed).await.map_err(|error| error.or_not_found(Subject::User))?;
+        if role == Role::Member {
+            revoke_invitations(cx, team, member.user).await?;
+        }
         cx.set_resource("member", member.user.uuid(), member.email.as_str());
         cx.add_detail("role", role.as_str());
         cx.add_detail("previous_role", member.role.as_str());

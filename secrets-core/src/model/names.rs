@@ -121,7 +121,9 @@ impl TryFrom<String> for EmailAddress {
     type Error = Violation;
 
     fn try_from(text: String) -> Result<Self, Violation> {
-        let email = text.trim().to_lowercase();
+        // Only ASCII: Unicode maps other letters to ASCII letters, such as the Kelvin sign to `k`, and
+        // one person's address would equal another's.
+        let email = text.trim().to_ascii_lowercase();
         let parts =
             email.split_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty());
         let fits = parts.is_some_and(|(_, domain)| !domain.contains('@'))
@@ -270,16 +272,41 @@ pub(crate) fn is_summary(text: &str) -> bool {
         && !text.chars().any(|c| is_invisible(c) && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// True for control characters and characters that hide or reorder the text around them (Unicode TR
-/// 36).
+/// True for control characters, characters that are not shown, and characters that reorder the text
+/// around them (Unicode TR 36; properties `Default_Ignorable_Code_Point` and `Bidi_Control`, and the
+/// empty Braille pattern). Variation selectors of emoji are permitted.
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_no_other_in_lower_case() {
+        let address = |text: &str| EmailAddress::try_from(text.to_owned()).unwrap();
+
+        assert_eq!(address("Kate@Example.COM"), address("kate@example.com"));
+        assert_ne!(address("\u{212a}ate@example.com"), address("kate@example.com"));
+    }
+
+    #[test]
+    fn a_name_can_be_seen() {
+        for hidden in ['\u{ad}', '\u{61c}', '\u{200d}', '\u{2800}', '\u{3164}', '\u{e0041}'] {
+            for text in [hidden.to_string(), format!("Web{hidden}API")] {
+                assert!(DisplayName::try_from(text).is_err(), "{:?}", hidden.escape_unicode());
+            }
+        }
+        for text in ["Café", "日本語", "❤\u{fe0f}"] {
+            assert!(DisplayName::try_from(text.to_owned()).is_ok(), "{text}");
+        }
+    }
 
     #[test]
     fn a_key_is_usable_as_a_variable_name() {

@@ -1,17 +1,19 @@
 //! Purge: permanently deletes projects whose restore period has ended.
 
+use std::collections::BTreeSet;
+
 use chrono::TimeDelta;
 
 use crate::access::RESTORE_PERIOD;
 use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule};
-use crate::model::{Result, Time};
+use crate::model::{Error, Result, Time};
 use crate::store::{ProjectRecord, PurgeProgress};
 
 /// Safety margin added to the restore period. The clocks of nodes differ, and no node may delete a
 /// project that another can still restore.
 const MARGIN: TimeDelta = TimeDelta::hours(1);
 
-/// Maximum number of projects per call.
+/// Number of projects looked up at a time.
 const MAX_PROJECTS: u32 = 16;
 
 /// Maximum number of rows deleted per transaction.
@@ -24,19 +26,42 @@ pub const PURGE: Periodic = Periodic {
     job: |engine| Box::pin(async move { purge(&engine).await.map(drop) }),
 };
 
-/// Deletes the secrets, versions, environments and keys of projects that can no longer be
+/// Deletes the secrets, versions, environments and keys of all projects that can no longer be
 /// restored, in small transactions, so that other writers are not blocked for long. Returns the
 /// number of projects purged. A row without a name remains, so that the slug is never reused.
+///
+/// A project that cannot be purged is logged and left to the next call; it holds up no other.
 pub async fn purge(engine: &Engine) -> Result<usize> {
     let before = engine.now() - RESTORE_PERIOD - MARGIN;
-    let expired = engine.store().read().await?.purgeable_projects(before, MAX_PROJECTS).await?;
-    for project in &expired {
-        while purge_batch(engine, project, before).await? == PurgeProgress::Partial {}
+    let (mut purged, mut failed) = (0, BTreeSet::new());
+    loop {
+        let limit = MAX_PROJECTS.saturating_add(u32::try_from(failed.len()).unwrap_or(u32::MAX));
+        let mut expired = engine.store().read().await?.purgeable_projects(before, limit).await?;
+        expired.retain(|project| !failed.contains(&project.id));
+        if expired.is_empty() {
+            break;
+        }
+        for project in &expired {
+            match purge_project(engine, project, before).await {
+                Ok(()) => purged += 1,
+                Err(error @ Error::Unavailable(_)) => return Err(error),
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::error!(project = %project.id, error, "a project cannot be purged");
+                    failed.insert(project.id);
+                }
+            }
+        }
     }
-    if !expired.is_empty() {
-        tracing::info!(projects = expired.len(), "purged deleted projects");
+    if purged > 0 {
+        tracing::info!(projects = purged, "purged deleted projects");
     }
-    Ok(expired.len())
+    Ok(purged)
+}
+
+async fn purge_project(engine: &Engine, project: &ProjectRecord, before: Time) -> Result<()> {
+    while purge_batch(engine, project, before).await? == PurgeProgress::Partial {}
+    Ok(())
 }
 
 async fn purge_batch(

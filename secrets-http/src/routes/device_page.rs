@@ -10,10 +10,10 @@ use secrets_core::device_login::{
     self, DecideDeviceLogin, Decision, DeviceRequest, LookUpDeviceLogin, UserCode,
 };
 use secrets_core::engine::Caller;
-use secrets_core::model::{Error, Origin};
+use secrets_core::model::{BaseUrl, Error, Origin};
 use serde::Deserialize;
 use warp::Filter as _;
-use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ORIGIN};
 use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
@@ -21,6 +21,7 @@ use crate::serve::api::Api;
 use crate::serve::body::{Body, LIMIT, body};
 use crate::serve::fault::Fault;
 use crate::serve::gate;
+use crate::serve::links::base_url;
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
 
@@ -53,10 +54,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let send = body(LIMIT)
         .and(warp::header::headers_cloned())
         .and(warp::ext::get::<Origin>())
-        .then(move |body: Body, headers: HeaderMap, origin| {
+        .and(base_url())
+        .then(move |body: Body, headers: HeaderMap, origin, base: Result<BaseUrl, Error>| {
             let api = for_send.clone();
             async move {
-                if is_cross_site(&headers) {
+                if is_cross_site(&headers, base.ok().as_ref()) {
                     return page(
                         StatusCode::FORBIDDEN,
                         "<p>Refused: this form was submitted from another site.</p>",
@@ -74,11 +76,22 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     ]
 }
 
-/// True if the form was submitted from another site (CSRF), according to Fetch Metadata.
+/// True if the form was submitted from another site (CSRF): according to Fetch Metadata, or, of a
+/// browser that sends none, if `Origin` (RFC 6454) is not the host of this server.
 ///
 /// Behind a proxy that signs users in, the browser is authenticated for such a request too.
-fn is_cross_site(headers: &HeaderMap) -> bool {
-    headers.get("sec-fetch-site").is_some_and(|site| site != "same-origin")
+fn is_cross_site(headers: &HeaderMap, own: Option<&BaseUrl>) -> bool {
+    if let Some(site) = headers.get("sec-fetch-site") {
+        return site != "same-origin";
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return false };
+    let own = own.and_then(|own| host(own.as_str()));
+    own.is_none() || origin.to_str().ok().and_then(host) != own
+}
+
+/// Host and port of a URL.
+fn host(url: &str) -> Option<&str> {
+    url.split_once("://").and_then(|(_, rest)| rest.split('/').next())
 }
 
 async fn answer(api: &Api, form: Form, headers: &HeaderMap, origin: Origin) -> Response {

@@ -45,6 +45,29 @@ async fn an_invitation_is_used_once(app: App) {
     bob.get(&team(&alice)).await.is(403);
 }
 
+async fn an_invitation_ends_with_the_right_to_invite(app: App) {
+    let (alice, bob, zed) =
+        (app.person("alice").await, app.person("bob").await, app.person("zed").await);
+    let zeds = json!({ "email": "zed@example.com", "role": "admin" });
+    for taken_away in [None, Some(json!({ "role": "member" }))] {
+        app.join(&alice.team, &bob.id, Role::Admin).await;
+        let invitation = bob.post(&members(&alice), &zeds).await.is(201).json();
+        let own = invite(&alice, "carol").await;
+        let path = format!("{}/{}", members(&alice), bob.id);
+        match taken_away {
+            None => alice.delete(&path).await.is(204),
+            Some(role) => alice.patch(&path, &role).await.is(200),
+        };
+
+        unknown(&accept(&zed, &token(&invitation)).await);
+
+        // Other people's invitations stay.
+        let left = alice.get(&invitations(&alice)).await.is(200).json();
+        assert_eq!(left.as_array().unwrap().len(), 1);
+        alice.delete(&format!("{}/{}", invitations(&alice), own["id"].as_str().unwrap())).await;
+    }
+}
+
 async fn nobody_else_accepts_or_sees_an_invitation(app: App) {
     let (alice, eve) = (app.person("alice").await, app.person("eve").await);
     let invitation = invite(&alice, "bob").await;
@@ -130,6 +153,7 @@ async fn an_invitation_outlives_a_restart(app: App) {
 on_every_store![
     whoever_accepts_joins_in_the_role_they_were_invited_to,
     an_invitation_is_used_once,
+    an_invitation_ends_with_the_right_to_invite,
     nobody_else_accepts_or_sees_an_invitation,
     an_address_that_nobody_vouches_for_is_nobodys,
     the_address_of_the_credential_counts_and_not_that_of_an_earlier_one,
