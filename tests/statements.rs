@@ -48,7 +48,7 @@ async fn a_read_is_two_statements_at_any_depth() {
 }
 
 /// Returns the statements of one read, without those for transactions, new connections, the audit
-/// log, token uses and health checks.
+/// log and token uses.
 async fn statements_of(token: &Client, path: &str) -> Vec<String> {
     // The first read prepares the statements.
     token.get(path).await.is(200);
@@ -62,8 +62,6 @@ async fn statements_of(token: &Client, path: &str) -> Vec<String> {
             "COMMIT",
             "PRAGMA foreign_keys",
             "UPDATE tokens SET last_used_at",
-            "SELECT clock_timestamp()",
-            "SELECT (SELECT NULL",
         ]
         .iter()
         .any(|beginning| statement.starts_with(beginning))

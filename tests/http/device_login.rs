@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use secrets_core::device_login;
+use secrets_core::engine::Options;
 use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -238,6 +239,18 @@ async fn a_session_cannot_let_another_in(app: App) {
     decide(&client, "approve", &start(&app).await).await.is(403);
 }
 
+async fn a_session_makes_nobody_an_operator(kind: Kind) {
+    let options = Options { operators: vec!["ops@example.com".to_owned()], ..Options::default() };
+    let app = Build::on(kind).options(options).start().await;
+    let ops = app.person("ops").await;
+    let (client, _) = session(&app, &ops).await;
+    let (path, free) = (format!("/api/v1/teams/{}/billing", ops.team), json!({ "plan": "free" }));
+
+    let only = "only the operator of this service may do this";
+    client.put(&path, &free).await.is(403).says(only);
+    ops.put(&path, &free).await.is(200);
+}
+
 async fn a_session_and_its_person_are_counted_as_one(kind: Kind) {
     let app = Build::on(kind).rates(0, 6).start().await;
     let alice = app.person("alice").await;
@@ -337,5 +350,6 @@ on_every_store!(
     the_page_shows_who_asks_and_takes_the_decision,
     the_page_takes_a_token_from_a_proxy_but_not_from_another_site,
     the_page_does_not_help_to_guess;
+    a_session_makes_nobody_an_operator,
     a_session_and_its_person_are_counted_as_one,
 );

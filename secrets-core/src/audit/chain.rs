@@ -20,6 +20,9 @@ const MAX_BATCH: u32 = 500;
 /// Maximum number of entries pruned from an audit chain in one transaction.
 const MAX_PRUNED: u64 = 1_000;
 
+/// Maximum number of tries in a row to prune an audit chain that changes at the same time.
+const MAX_COLLISIONS: u32 = 10;
+
 /// Result of verifying all audit chains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifiedAudit {
@@ -64,31 +67,40 @@ pub const PRUNE: Periodic = Periodic {
 /// only the first succeeds; the other leaves the remaining entries to the next call.
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     let mut sealed = 0;
-    let teams = engine.store().read().await?.unsealed_teams().await?;
-    for team in teams {
-        match seal_team(engine, team, &mut sealed).await {
-            Ok(()) | Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
-            Err(error @ StoreError::Unavailable(_)) => return Err(error),
-            // An error in one audit chain must not stop the work on other chains.
-            Err(error) => tracing::error!(
-                team = team.map(tracing::field::display),
-                error = &error as &dyn std::error::Error,
-                "the audit log of a team cannot be sealed"
-            ),
+    let mut teams = engine.store().read().await?.unsealed_teams().await?;
+    // One batch per team at a time, so that a busy team does not delay others.
+    while !teams.is_empty() {
+        let mut unfinished = Vec::new();
+        for team in teams {
+            match seal_batch(engine, team).await {
+                Ok(count) => {
+                    sealed += count as u64;
+                    if count == MAX_BATCH as usize {
+                        unfinished.push(team);
+                    }
+                }
+                Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
+                Err(error @ StoreError::Unavailable(_)) => return Err(error),
+                // An error in one audit chain must not stop the work on other chains.
+                Err(error) => tracing::error!(
+                    team = team.map(tracing::field::display),
+                    error = &error as &dyn std::error::Error,
+                    "the audit log of a team cannot be sealed"
+                ),
+            }
         }
+        teams = unfinished;
     }
     Ok(sealed)
 }
 
-async fn seal_team(engine: &Engine, team: Option<TeamId>, sealed: &mut u64) -> StoreResult<()> {
-    loop {
-        let entries = engine.store().read().await?.unsealed_audit(team, MAX_BATCH).await?;
-        if entries.is_empty() {
-            return Ok(());
-        }
+/// Appends the oldest new entries of a team to its audit chain. Returns their number.
+async fn seal_batch(engine: &Engine, team: Option<TeamId>) -> StoreResult<usize> {
+    let entries = engine.store().read().await?.unsealed_audit(team, MAX_BATCH).await?;
+    if !entries.is_empty() {
         seal_entries(engine, team, &entries).await?;
-        *sealed += entries.len() as u64;
     }
+    Ok(entries.len())
 }
 
 async fn seal_entries(
@@ -134,15 +146,19 @@ fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
 /// no team are kept for a year. The remaining audit chain can still be verified.
 pub async fn prune(engine: &Engine) -> StoreResult<()> {
     let heads = engine.store().read().await?.audit_heads().await?;
-    let mut teams: Vec<Option<TeamId>> = heads.into_iter().map(|head| head.team).collect();
+    let mut teams: Vec<_> = heads.into_iter().map(|head| (head.team, MAX_COLLISIONS)).collect();
     // One small transaction per team at a time: a large log delays neither requests nor other teams.
     while !teams.is_empty() {
         let mut unfinished = Vec::new();
-        for team in teams {
+        for (team, collisions) in teams {
             match prune_chain(engine, team).await {
-                // Stale: another node sealed or pruned at the same time.
-                Ok(true) | Err(StoreError::Stale(_)) => unfinished.push(team),
-                Ok(false) => {}
+                Ok(true) => unfinished.push((team, MAX_COLLISIONS)),
+                // The chain was sealed or pruned at the same time.
+                Err(StoreError::Stale(_)) if collisions > 0 => {
+                    unfinished.push((team, collisions - 1));
+                }
+                // Another node prunes this chain, and goes on.
+                Ok(false) | Err(StoreError::Stale(_)) => {}
                 Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 Err(error) => tracing::error!(
                     team = team.map(tracing::field::display),

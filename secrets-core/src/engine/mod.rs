@@ -36,7 +36,7 @@ use self::offload::Permits;
 use self::shared::Shared;
 use crate::crypto::Keyring;
 use crate::model::{Error, Result, Time};
-use crate::store::{AuditRecord, Store, StoreResult};
+use crate::store::{AuditRecord, Store};
 
 /// Engine of a running service: its ports, options and encryption keys, and the state shared by its
 /// operations.
@@ -104,11 +104,6 @@ impl Engine {
 
     pub(crate) fn store(&self) -> &dyn Store {
         self.ports.store.as_ref()
-    }
-
-    /// Closes the store after the last use of the engine.
-    pub async fn close(&self) -> StoreResult<()> {
-        self.store().close().await
     }
 
     pub(crate) fn ports(&self) -> &Ports {

@@ -19,13 +19,13 @@ fn member(members: &[MemberRecord], user: Option<UserId>) -> Result<&MemberRecor
     found.ok_or(Error::NotFound(Subject::User))
 }
 
-/// Revokes the pending invitations that a person sent for a team in which they may no longer invite.
-/// The team must be locked.
+/// Revokes the pending invitations that a person sent for a team in which they may no longer invite,
+/// and returns their number. The team must be locked.
 pub(crate) async fn revoke_invitations(
     cx: &mut Context<'_, Write>,
     team: TeamId,
     inviter: UserId,
-) -> Result<()> {
+) -> Result<usize> {
     let mut invitations = cx.reads().invitations(team).await?;
     invitations.retain(|invitation| invitation.invited_by == inviter);
     for invitation in &invitations {
@@ -35,10 +35,7 @@ pub(crate) async fn revoke_invitations(
             Err(error) => return Err(error.into()),
         }
     }
-    if !invitations.is_empty() {
-        cx.add_detail("invitations_revoked", invitations.len());
-    }
-    Ok(())
+    Ok(invitations.len())
 }
 
 /// Returns an error if the team would lose its last owner. The team must be locked, or two owners

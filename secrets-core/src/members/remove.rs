@@ -35,9 +35,12 @@ impl Operation for RemoveMember {
 
         let gone = cx.tx().delete_member(team, member.user).await;
         gone.map_err(|error| error.or_not_found(Subject::User))?;
-        revoke_invitations(cx, team, member.user).await?;
+        let revoked = revoke_invitations(cx, team, member.user).await?;
         cx.set_resource("member", member.user.uuid(), member.email.as_str());
         cx.add_detail("role", member.role.as_str());
+        if revoked > 0 {
+            cx.add_detail("invitations_revoked", revoked);
+        }
         Ok(())
     }
 }

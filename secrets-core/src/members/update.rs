@@ -51,7 +51,10 @@ impl Operation for UpdateMember {
         let changed = MemberRecord { role, updated_at: cx.now(), ..member.clone() };
         cx.tx().update_member(&changed).await.map_err(|error| error.or_not_found(Subject::User))?;
         if role == Role::Member {
-            revoke_invitations(cx, team, member.user).await?;
+            let revoked = revoke_invitations(cx, team, member.user).await?;
+            if revoked > 0 {
+                cx.add_detail("invitations_revoked", revoked);
+            }
         }
         cx.set_resource("member", member.user.uuid(), member.email.as_str());
         cx.add_detail("role", role.as_str());

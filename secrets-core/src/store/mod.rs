@@ -80,7 +80,7 @@ pub use environments::{
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
-pub use open::{Location, SchemaState, StoreOptions, Timeouts, inspect, open, open_with};
+pub use open::{Location, SchemaState, StoreOptions, Timeouts, backup, inspect, open, open_with};
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
 pub use permissions::{PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites};
 pub use projects::{

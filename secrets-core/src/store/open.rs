@@ -1,6 +1,7 @@
 //! Opening a store by its URL.
 
 use std::fmt;
+use std::path::Path;
 #[cfg(feature = "sqlite")]
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use std::time::Duration;
 #[cfg(feature = "postgres")]
 use zeroize::Zeroizing;
 
-use super::{MemoryStore, Store, StoreResult};
+use super::{MemoryStore, Store, StoreError, StoreResult};
 
 /// Location of a store, parsed from a URL: `memory:`, `sqlite://PATH` or
 /// `postgres://USER:PASSWORD@HOST/DATABASE`.
@@ -30,8 +31,8 @@ pub enum Location {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreOptions {
     /// Maximum number of connections for requests. PostgreSQL: 12 by default, at least 2, half of them
-    /// for writes. SQLite: 4 for reads by default; all writes share one more. Another connection
-    /// serves health checks.
+    /// for writes. SQLite: 4 for reads by default; all writes share one more. Two more connections
+    /// serve health checks.
     pub connections: Option<u32>,
     /// Timeouts.
     pub timeouts: Timeouts,
@@ -87,6 +88,19 @@ pub async fn inspect(location: &Location) -> StoreResult<SchemaState> {
         Location::Sqlite(path) => super::sql::sqlite::inspect(path).await,
         #[cfg(feature = "postgres")]
         Location::Postgres(url) => super::sql::postgres::inspect(url).await,
+    }
+}
+
+/// Copies an SQLite database, which may be in use, to a file that must not exist. The copy holds
+/// everything committed before the call. Fails for other stores.
+#[cfg_attr(not(feature = "sqlite"), expect(unused_variables, reason = "no store is a file"))]
+pub async fn backup(location: &Location, copy: &Path) -> StoreResult<()> {
+    match location {
+        #[cfg(feature = "sqlite")]
+        Location::Sqlite(path) => super::sql::sqlite::backup(path, copy).await,
+        _ => Err(StoreError::Unavailable(
+            "only SQLite databases can be copied: use pg_dump for PostgreSQL".into(),
+        )),
     }
 }
 

@@ -6,6 +6,7 @@
 mod arguments;
 mod bundle;
 mod failure;
+mod hidden;
 mod known;
 mod layers;
 mod plans;
@@ -18,9 +19,10 @@ use std::ffi::OsString;
 
 pub use self::bundle::{Bundle, BundleOpening, UnlockFile};
 pub use self::failure::{Exit, Failure};
+pub use self::hidden::Hidden;
 pub use self::settings::{
-    Backup, DatabaseSettings, Dev, DevToken, Doctor, Hidden, Logs, MailSettings, Migrate,
-    ServiceSettings, Settings, TlsFiles, TokenIssuer,
+    Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, ServiceSettings,
+    Settings, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;

@@ -16,6 +16,9 @@ pub mod sqlite;
 #[cfg(all(feature = "postgres", feature = "testing"))]
 pub(crate) use migrations::fingerprint;
 
+/// Number of connections for health checks.
+const RESERVED: u32 = 2;
+
 /// Returns `text` as a search value, or `None` if it contains NUL. PostgreSQL text cannot contain
 /// NUL, so no row would match.
 fn findable(text: &str) -> Option<&str> {

@@ -6,7 +6,7 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 
-use super::{error, migrations};
+use super::{RESERVED, error, migrations};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Postgres;
@@ -15,6 +15,9 @@ type Db = sqlx::Postgres;
 type StoreGuard = ();
 
 const BEGIN: &str = "BEGIN";
+
+/// Query that checks that migrations have run.
+const HAS_TABLES: &str = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
 
 /// Statement to run before the connections are closed.
 const BEFORE_CLOSE: Option<&str> = None;
@@ -80,7 +83,8 @@ pub async fn open(url: &str, options: StoreOptions) -> StoreResult<SqlStore> {
     // Reads have connections of their own: writes wait for locks.
     let readers = pool(connections - connections / 2, timeouts.acquire);
     let writers = pool(connections / 2, timeouts.acquire);
-    Ok(SqlStore::new(readers, writers, pool(1, timeouts.ping), timeouts, ()))
+    let reserved = pool(RESERVED, timeouts.ping);
+    Ok(SqlStore::new(readers, writers, reserved, timeouts, ()))
 }
 
 /// Creates a pool that checks connections after they were idle, and replaces those that do not
@@ -120,14 +124,8 @@ pub async fn migrate(url: &str) -> StoreResult<()> {
 /// Returns the state of the tables. Changes nothing.
 pub async fn inspect(url: &str) -> StoreResult<SchemaState> {
     let opening = |error| error::not_opened(error, passes);
-    let mut connection = connect_options(url)?.connect().await.map_err(opening)?;
-    let has_tables = "SELECT to_regclass('_sqlx_migrations') IS NOT NULL";
-    if !sqlx::query_scalar(has_tables).fetch_one(&mut connection).await.map_err(opening)? {
-        return Ok(SchemaState::Empty);
-    }
-    let state = migrations::state(&mut connection).await;
-    connection.close().await.ok();
-    state.map_err(|error| error::not_migrated(error, passes))
+    let connection = connect_options(url)?.connect().await.map_err(opening)?;
+    tables::schema_state(connection).await
 }
 
 fn connect_options(url: &str) -> StoreResult<PgConnectOptions> {

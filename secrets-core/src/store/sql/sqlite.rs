@@ -8,7 +8,7 @@ use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
-use super::{error, migrations};
+use super::{RESERVED, error, migrations};
 use crate::store::{SchemaState, StoreOptions, StoreResult};
 
 type Db = sqlx::Sqlite;
@@ -19,6 +19,10 @@ type StoreGuard = File;
 /// Takes the database's write lock at the start of a transaction, so that no transaction fails
 /// later because it cannot get the lock.
 const BEGIN: &str = "BEGIN IMMEDIATE";
+
+/// Query that checks that migrations have run.
+const HAS_TABLES: &str =
+    "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = '_sqlx_migrations')";
 
 /// Statement to run before the connections are closed. It moves the content of the `-wal` file to the
 /// database file.
@@ -83,7 +87,7 @@ pub async fn open(path: &Path, options: StoreOptions) -> StoreResult<SqlStore> {
     let reading = connecting.read_only(true);
     let readers = pool(options.connections.unwrap_or(READERS), timeouts.acquire)
         .connect_lazy_with(reading.clone());
-    let reserved = pool(1, timeouts.ping).connect_lazy_with(reading);
+    let reserved = pool(RESERVED, timeouts.ping).connect_lazy_with(reading);
     Ok(SqlStore::new(readers, writers, reserved, timeouts, lock))
 }
 
@@ -95,14 +99,8 @@ pub async fn inspect(path: &Path) -> StoreResult<SchemaState> {
         return Ok(SchemaState::Missing);
     }
     let options = SqliteConnectOptions::new().filename(path).read_only(true);
-    let mut connection = options.connect().await.map_err(opening)?;
-    let has_tables = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = '_sqlx_migrations')";
-    if !sqlx::query_scalar(has_tables).fetch_one(&mut connection).await.map_err(opening)? {
-        return Ok(SchemaState::Empty);
-    }
-    let state = migrations::state(&mut connection).await;
-    connection.close().await.ok();
-    state.map_err(|error| error::not_migrated(error, passes))
+    let connection = options.connect().await.map_err(opening)?;
+    tables::schema_state(connection).await
 }
 
 /// Copies a database, which may be in use, to a file that must not exist. The copy holds everything
@@ -195,7 +193,7 @@ mod tests {
     use sqlx::{AssertSqlSafe, Row};
     use tempfile::TempDir;
 
-    use super::tables::{resolve, rotations};
+    use super::tables::{audit, resolve, rotations};
     use super::*;
     use crate::model::{Cause, Principal};
     use crate::store::{SecretRecord, Store, StoreError};
@@ -239,6 +237,22 @@ mod tests {
 
         assert!(plan[0].starts_with("SEARCH rotations USING INDEX rotations_work"), "{plan:#?}");
         assert!(!plan.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{plan:#?}");
+    }
+
+    #[tokio::test]
+    async fn teams_with_new_entries_are_found_along_their_index() {
+        let (store, _folder) = opened().await;
+
+        let text = format!("EXPLAIN QUERY PLAN {}", audit::UNSEALED_TEAMS);
+        let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(&store.readers).await.unwrap();
+        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+
+        let searches: Vec<_> = plan.iter().filter(|step| step.starts_with("SEARCH")).collect();
+        let is_short = |step: &&&String| {
+            step.contains("INDEX audit_log_unsealed") || step.contains("(team_id=? AND position=?)")
+        };
+        assert_eq!(searches.len(), 3, "{plan:#?}");
+        assert_eq!(searches.iter().filter(is_short).count(), 3, "{plan:#?}");
     }
 
     #[tokio::test]

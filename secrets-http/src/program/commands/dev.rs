@@ -57,8 +57,9 @@ pub(super) async fn run(
         })?;
     }
     let verifier = FixedVerifier::new(signer.keys(), DevKey::expectations(), Arc::clone(&clock));
+    let store = open::store(&DatabaseSettings::of(Location::Sqlite(path))).await?;
     let ports = Ports {
-        store: open::store(&DatabaseSettings::of(Location::Sqlite(path))).await?,
+        store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         root: open::root_key(root),
         identity: Some(Arc::new(verifier)),
@@ -73,7 +74,7 @@ pub(super) async fn run(
     let listener = open::listener(dev.service.listen).await?;
     let address = listener.local_addr().map_or(dev.service.listen, |address| address);
     say(&greeting(&format!("http://{address}"), &token));
-    serve::until_stopped(service, listener, None, dev.service, clock).await
+    serve::until_stopped((service, store), listener, None, dev.service, clock).await
 }
 
 /// Runs `dev token`: signs a token and prints it. The user account is created at the first sign-in.

@@ -9,6 +9,7 @@ use secrets_core::Service;
 use secrets_core::engine::Ports;
 use secrets_core::model::Clock;
 use secrets_core::runtime::TokioOffload;
+use secrets_core::store::Store;
 use secrets_core::workers;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,8 +29,9 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
     let tls = open::tls(settings.tls.as_ref())?;
+    let store = open::store(&settings.database).await?;
     let ports = Ports {
-        store: open::store(&settings.database).await?,
+        store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         root: open::root_key(settings.root_key.into_inner()),
         identity: Some(open::identity(settings.issuer, Arc::clone(&clock))?),
@@ -50,15 +52,15 @@ pub(super) async fn run(
             "credentials and secrets are sent unencrypted: use a TLS proxy, or set SECRETS_TLS_CERT"
         );
     }
-    until_stopped(service, listener, tls, settings.service, clock).await
+    until_stopped((service, store), listener, tls, settings.service, clock).await
 }
 
 /// Timeout for closing the database after the last request.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Serves requests until the process receives a signal to stop.
+/// Serves requests until the process receives a signal to stop, and then closes the store.
 pub(super) async fn until_stopped(
-    service: Arc<Service>,
+    (service, store): (Arc<Service>, Arc<dyn Store>),
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     settings: ServiceSettings,
@@ -79,13 +81,12 @@ pub(super) async fn until_stopped(
         workers: workers::all(),
     };
     let stop = stop_signal();
-    let engine = Arc::clone(server.service.engine());
     // The listener is bound, so connections from now on are accepted.
     let _ = writeln!(io::stderr(), "listening on {scheme}://{address}");
     let drained = server.run(listener, stop).await.map_err(|error| {
         Failure::new(Exit::Configuration, format!("the table of routes is invalid: {error}"))
     })?;
-    match timeout(CLOSE_TIMEOUT, engine.close()).await {
+    match timeout(CLOSE_TIMEOUT, store.close()).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => return Err(open::unusable(&error)),
         Err(_) => tracing::warn!("the database was still in use at the stop"),

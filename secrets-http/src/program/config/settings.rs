@@ -1,6 +1,5 @@
 //! Validated settings of each command.
 
-use std::fmt;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -18,6 +17,7 @@ use zeroize::Zeroizing;
 
 use super::arguments::{Given, Name};
 use super::failure::{Exit, Failure};
+use super::hidden::Hidden;
 use super::layers::{Found, Layers};
 use super::values::{self, Rule};
 use super::{Command, known};
@@ -167,31 +167,6 @@ pub struct Logs {
     pub filter: String,
     /// Log format.
     pub format: LogFormat,
-}
-
-/// Secret value, hidden from `Debug` output.
-pub struct Hidden<T>(T);
-
-impl<T> Hidden<T> {
-    pub(super) fn new(value: T) -> Self {
-        Self(value)
-    }
-
-    /// Returns a reference to the value.
-    pub fn reveal(&self) -> &T {
-        &self.0
-    }
-
-    /// Returns the value.
-    pub fn into_inner(self) -> T {
-        self.0
-    }
-}
-
-impl<T> fmt::Debug for Hidden<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[hidden]")
-    }
 }
 
 /// Builds the command with its validated settings.

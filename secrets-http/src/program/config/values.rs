@@ -14,7 +14,7 @@ use secrets_core::store::Location;
 use tracing_subscriber::EnvFilter;
 use zeroize::Zeroizing;
 
-use super::settings::Hidden;
+use super::hidden::Hidden;
 use crate::program::logs::LogFormat;
 use crate::serve::client_address::Networks;
 use crate::serve::reply::Envelope;

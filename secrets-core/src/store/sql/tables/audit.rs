@@ -16,14 +16,15 @@ const COLUMNS: &str = "id, team_id, project_id, project_name, environment_id, en
 
 const HEAD: &str = "SELECT team_id, base, base_hash, position, hash, mac FROM audit_heads";
 
-/// Each team with entries in no audit chain: a step along the index per team, not per entry.
+/// Each team with entries in no audit chain: a step along the index per team, not per entry. The order
+/// is that of the index `audit_log_unsealed`, so that no database walks through another.
 pub(in super::super) const UNSEALED_TEAMS: &str = "
     WITH RECURSIVE teams (team_id) AS (
         SELECT (SELECT team_id FROM audit_log WHERE position IS NULL AND team_id IS NOT NULL
-                ORDER BY team_id LIMIT 1)
+                ORDER BY team_id, created_at, id LIMIT 1)
         UNION ALL
         SELECT (SELECT a.team_id FROM audit_log a WHERE a.position IS NULL AND a.team_id > t.team_id
-                ORDER BY a.team_id LIMIT 1)
+                ORDER BY a.team_id, a.created_at, a.id LIMIT 1)
         FROM teams t WHERE t.team_id IS NOT NULL
     )
     SELECT team_id FROM teams WHERE team_id IS NOT NULL

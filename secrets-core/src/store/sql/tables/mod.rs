@@ -4,14 +4,15 @@ use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use sqlx::pool::Pool;
 use sqlx::query::Query;
-use sqlx::{ColumnIndex, Database, Decode, QueryBuilder, Row as _, Type};
+use sqlx::{ColumnIndex, Connection as _, Database, Decode, QueryBuilder, Row as _, Type};
 use uuid::Uuid;
 
-use self::lease::{Connected, Lease, Reader, Transaction};
+use self::pooled::{Connected, Pooled, Reader, Transaction};
 use super::super::error::{self, broken};
-use super::{BEFORE_CLOSE, BEGIN, CLOCK, Db, StoreGuard, passes};
+use super::super::migrations;
+use super::{BEFORE_CLOSE, BEGIN, CLOCK, Db, HAS_TABLES, StoreGuard, passes};
 use crate::model::{Principal, Subject, Time};
-use crate::store::{Reads, Store, StoreError, StoreResult, Timeouts, Tx};
+use crate::store::{Reads, SchemaState, Store, StoreError, StoreResult, Timeouts, Tx};
 
 /// Columns of each record. A macro, because statements are string literals.
 macro_rules! columns {
@@ -114,14 +115,15 @@ macro_rules! relation {
 }
 
 mod attempts;
-mod audit;
+pub(super) mod audit;
 mod device_logins;
 mod environments;
 mod instance;
 mod invitations;
-mod lease;
+
 mod outbox;
 mod permissions;
+mod pooled;
 mod projects;
 pub(super) mod resolve;
 pub(super) mod rotations;
@@ -164,20 +166,20 @@ impl SqlStore {
 #[async_trait]
 impl Store for SqlStore {
     async fn read(&self) -> StoreResult<Box<dyn Reads>> {
-        Ok(Box::new(Session(Reader(Lease::acquire(&self.readers, self.timeouts.read).await?))))
+        Ok(Box::new(Session(Reader(Pooled::acquire(&self.readers, self.timeouts.read).await?))))
     }
 
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        let lease = Lease::acquire(&self.writers, self.timeouts.write).await?;
-        Ok(Box::new(Session(Transaction::begin(lease).await?)))
+        let pooled = Pooled::acquire(&self.writers, self.timeouts.write).await?;
+        Ok(Box::new(Session(Transaction::begin(pooled).await?)))
     }
 
     async fn close(&self) -> StoreResult<()> {
         self.readers.close().await;
         self.reserved.close().await;
         if let Some(statement) = BEFORE_CLOSE {
-            let mut lease = Lease::acquire(&self.writers, self.timeouts.write).await?;
-            let (connection, limit) = lease.parts();
+            let mut pooled = Pooled::acquire(&self.writers, self.timeouts.write).await?;
+            let (connection, limit) = pooled.parts();
             let statement = sqlx::query(statement);
             limit.apply(async { statement.execute(connection).await.map_err(failed) }).await?;
         }
@@ -186,11 +188,22 @@ impl Store for SqlStore {
     }
 
     async fn ping(&self) -> StoreResult<Option<Time>> {
-        let mut lease = Lease::acquire(&self.reserved, self.timeouts.ping).await?;
-        let (connection, limit) = lease.parts();
+        let mut pooled = Pooled::acquire(&self.reserved, self.timeouts.ping).await?;
+        let (connection, limit) = pooled.parts();
         let clock = sqlx::query_scalar(CLOCK);
         limit.apply(async { clock.fetch_one(connection).await.map_err(failed) }).await
     }
+}
+
+/// Returns the state of the tables. Changes nothing.
+pub(super) async fn schema_state(mut connection: Connection) -> StoreResult<SchemaState> {
+    let has_tables = sqlx::query_scalar(HAS_TABLES).fetch_one(&mut connection).await;
+    if !has_tables.map_err(failed)? {
+        return Ok(SchemaState::Empty);
+    }
+    let state = migrations::state(&mut connection).await;
+    connection.close().await.ok();
+    state.map_err(|error| error::not_migrated(error, passes))
 }
 
 /// A connection, with or without a transaction, that implements the methods of every table.
@@ -211,7 +224,7 @@ impl<C: Connected> Session<C> {
         statement: Statement<'_>,
         read: fn(&Row<'_>) -> StoreResult<T>,
     ) -> StoreResult<Option<T>> {
-        let (connection, limit) = self.0.lease().parts();
+        let (connection, limit) = self.0.pooled().parts();
         let row = async { statement.fetch_optional(connection).await.map_err(failed) };
         let row = limit.apply(row).await?;
         row.map(|row| read(&Row { table, row: &row })).transpose()
@@ -240,7 +253,7 @@ impl<C: Connected> Session<C> {
         statement: Statement<'_>,
         mut take: impl FnMut(&Row<'_>) -> StoreResult<()> + Send,
     ) -> StoreResult<()> {
-        let (connection, limit) = self.0.lease().parts();
+        let (connection, limit) = self.0.pooled().parts();
         limit
             .apply(async {
                 let mut rows = statement.fetch(connection);
@@ -262,7 +275,7 @@ impl<C: Connected> Session<C> {
 impl Session<Transaction> {
     /// Runs a statement and returns the number of rows written.
     async fn write(&mut self, statement: Statement<'_>) -> StoreResult<u64> {
-        let (connection, limit) = self.0.lease().parts();
+        let (connection, limit) = self.0.pooled().parts();
         let done = async { statement.execute(connection).await.map_err(failed) };
         Ok(limit.apply(done).await?.rows_affected())
     }

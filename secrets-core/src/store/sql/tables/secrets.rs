@@ -69,7 +69,7 @@ impl SecretWrites for Session<Transaction> {
             return self.insert(Subject::Secret, insertion(secrets).build()).await;
         }
         // A savepoint: if one key is taken, the secrets inserted so far are rolled back.
-        let (connection, limit) = self.0.lease().parts();
+        let (connection, limit) = self.0.pooled().parts();
         let insertions = async {
             let mut savepoint = connection.begin().await.map_err(failed)?;
             for secrets in secrets.chunks(BATCH) {

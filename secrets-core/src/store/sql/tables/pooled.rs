@@ -21,49 +21,49 @@ const RETURN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Dropping it returns the connection to the pool. If a statement was cancelled or reached its timeout,
 /// the connection is closed instead, because its state is unknown: a connection that silently died
 /// would block the next caller too.
-pub(super) struct Lease {
+pub(super) struct Pooled {
     /// Absent only while the value is being dropped.
     connection: Option<PoolConnection<Db>>,
-    limit: Limit,
+    limit: StatementLimit,
 }
 
-/// Timeout of the statements of a connection.
-pub(super) struct Limit {
+/// Limit of the statements of a connection.
+pub(super) struct StatementLimit {
     timeout: Duration,
     /// True while a statement runs, and after a statement that did not end.
     is_busy: bool,
 }
 
-/// Access to the lease of a session, so that read methods are written once.
+/// Access to the connection of a session, so that read methods are written once.
 pub(super) trait Connected: Send {
-    fn lease(&mut self) -> &mut Lease;
+    fn pooled(&mut self) -> &mut Pooled;
 }
 
 /// A connection that only reads.
-pub(super) struct Reader(pub(super) Lease);
+pub(super) struct Reader(pub(super) Pooled);
 
 /// A connection with an open transaction, which is rolled back when dropped.
 pub(super) struct Transaction {
-    lease: Lease,
+    pooled: Pooled,
     is_open: bool,
 }
 
-impl Lease {
+impl Pooled {
     /// Acquires a connection whose statements have this timeout.
     pub(super) async fn acquire(pool: &Pool<Db>, timeout: Duration) -> StoreResult<Self> {
         let connection = pool.acquire().await.map_err(failed)?;
-        Ok(Self { connection: Some(connection), limit: Limit { timeout, is_busy: false } })
+        Ok(Self { connection: Some(connection), limit: StatementLimit { timeout, is_busy: false } })
     }
 
     /// Returns the connection, and the limit that every use of it must be given to.
     #[expect(clippy::expect_used, reason = "see the field")]
-    pub(super) fn parts(&mut self) -> (&mut Connection, &mut Limit) {
+    pub(super) fn parts(&mut self) -> (&mut Connection, &mut StatementLimit) {
         let connection = self.connection.as_mut().expect("the value is not being dropped");
         (connection, &mut self.limit)
     }
 }
 
-impl Limit {
+impl StatementLimit {
     /// Runs a statement until the timeout.
     pub(super) async fn apply<T>(
         &mut self,
@@ -78,7 +78,7 @@ impl Limit {
     }
 }
 
-impl Drop for Lease {
+impl Drop for Pooled {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
         if self.limit.is_busy {
@@ -95,23 +95,23 @@ impl Drop for Lease {
 }
 
 impl Connected for Reader {
-    fn lease(&mut self) -> &mut Lease {
+    fn pooled(&mut self) -> &mut Pooled {
         &mut self.0
     }
 }
 
 impl Connected for Transaction {
-    fn lease(&mut self) -> &mut Lease {
-        &mut self.lease
+    fn pooled(&mut self) -> &mut Pooled {
+        &mut self.pooled
     }
 }
 
 impl Transaction {
     /// Begins a transaction.
-    pub(super) async fn begin(lease: Lease) -> StoreResult<Self> {
+    pub(super) async fn begin(pooled: Pooled) -> StoreResult<Self> {
         // Open already, so that a transaction whose beginning was cancelled is rolled back.
-        let mut transaction = Self { lease, is_open: true };
-        let (connection, limit) = transaction.lease.parts();
+        let mut transaction = Self { pooled, is_open: true };
+        let (connection, limit) = transaction.pooled.parts();
         let begin = Manager::begin(connection, Some(BEGIN.into_sql_str()));
         limit.apply(async { begin.await.map_err(failed) }).await?;
         Ok(transaction)
@@ -119,7 +119,7 @@ impl Transaction {
 
     /// Commits the transaction.
     pub(super) async fn commit(mut self) -> StoreResult<()> {
-        let (connection, limit) = self.lease.parts();
+        let (connection, limit) = self.pooled.parts();
         limit.apply(async { Manager::commit(connection).await.map_err(failed) }).await?;
         self.is_open = false;
         Ok(())
@@ -128,8 +128,8 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        if self.is_open && !self.lease.limit.is_busy {
-            Manager::start_rollback(self.lease.parts().0);
+        if self.is_open && !self.pooled.limit.is_busy {
+            Manager::start_rollback(self.pooled.parts().0);
         }
     }
 }
