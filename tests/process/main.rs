@@ -5,6 +5,7 @@ mod backup;
 mod bundle;
 mod database;
 mod doctor;
+mod fairness;
 mod kill;
 mod mail;
 mod mail_server;

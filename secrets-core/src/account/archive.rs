@@ -95,6 +95,7 @@ impl NewArchive {
 impl Task for ExportAccountSecrets {
     const NAME: &'static str = <SealArchive as Operation>::NAME;
     const CALLERS: Callers = <SealArchive as Operation>::CALLERS;
+    const HAS_LARGE_OUTPUT: bool = true;
     type Output = AccountArchive;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<AccountArchive> {

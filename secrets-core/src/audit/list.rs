@@ -5,8 +5,17 @@ use serde::Serialize;
 use super::query::{AuditQuery, cursor};
 use super::{AuditEntry, AuditFormat};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
-use crate::model::{Error, Permission, Result, TeamId};
-use crate::store::AuditScope;
+use crate::model::{AuditId, Error, Permission, Result, TeamId, Time};
+use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope};
+
+/// Maximum number of teams in one query.
+const MAX_TEAMS: usize = 100;
+
+/// Number of entries that a query with conditions reads for one page, over all teams; at least
+/// [`MIN_READ`] of each team. A page can therefore hold fewer entries than match, or none, and still have
+/// a cursor.
+const MAX_READ: u32 = 5_000;
+const MIN_READ: u32 = 1_000;
 
 /// Reads a page of the audit log of one team, or of all teams the caller manages.
 #[derive(Debug)]
@@ -33,7 +42,8 @@ pub enum AuditTeams {
 pub struct AuditPage {
     /// Entries in the requested order.
     pub logs: Vec<AuditEntry>,
-    /// Cursor of the next page; absent on the last page.
+    /// Cursor of the next page; absent on the last page. A page with a cursor can hold fewer entries
+    /// than the limit, or none: each page covers a limited part of the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Maximum number of entries per page.
@@ -47,25 +57,57 @@ impl Operation for ListAudit {
     const NAME: &'static str = "audit.list";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Nothing;
+    const HAS_LARGE_OUTPUT: bool = true;
     type Access = Read;
     type Output = AuditPage;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<AuditPage> {
         let (limit, format) = (self.query.page()?, self.query.format()?);
-        let mut wanted = self.query.filter(AuditScope::Teams(Vec::new()), cx.now())?;
-        wanted.scope = AuditScope::Teams(self.whose.teams(cx).await?);
-
-        let mut found = cx.reads().audit_entries(&wanted).await?;
+        let teams = self.whose.teams(cx).await?;
+        let (mut found, end) = read(cx, &self.query, &teams).await?;
         let is_more = found.len() > limit as usize;
         found.truncate(limit as usize);
-        let last = found.last().map(|entry| (entry.created_at, entry.id));
+        let last = found.last().map(place).filter(|_| is_more);
         Ok(AuditPage {
             logs: found.into_iter().map(Into::into).collect(),
-            next_cursor: last.filter(|_| is_more).map(cursor),
+            next_cursor: last.or(end).map(cursor),
             limit,
             format,
         })
     }
+}
+
+/// Reads the next entries of some teams, and returns them with the end of the part of the log that was
+/// read. The end is `None` if all of it was read.
+async fn read(
+    cx: &mut Context<'_, Read>,
+    query: &AuditQuery,
+    teams: &[TeamId],
+) -> Result<(Vec<AuditRecord>, Option<(Time, AuditId)>)> {
+    let share = MAX_READ / u32::try_from(teams.len()).unwrap_or(u32::MAX).max(1);
+    let (mut found, mut end): (Vec<AuditRecord>, Option<_>) = (Vec::new(), None);
+    for team in teams {
+        let wanted = query.filter(AuditScope::Team(*team), cx.now())?;
+        let mut wanted = AuditFilter { until: end, ..wanted };
+        if wanted.is_selective() {
+            let own_end = cx.reads().audit_entry_at(&wanted, share.max(MIN_READ)).await?;
+            wanted.until = own_end.or(end);
+        }
+        found.extend(cx.reads().audit_entries(&wanted).await?);
+        end = wanted.until;
+    }
+    let order = query.order()?;
+    let compare = |one: (Time, AuditId), other| match order {
+        AuditOrder::Newest => one.cmp(&other).reverse(),
+        AuditOrder::Oldest => one.cmp(&other),
+    };
+    found.retain(|entry| end.is_none_or(|end| compare(place(entry), end).is_le()));
+    found.sort_unstable_by(|one, other| compare(place(one), place(other)));
+    Ok((found, end))
+}
+
+fn place(entry: &AuditRecord) -> (Time, AuditId) {
+    (entry.created_at, entry.id)
 }
 
 impl AuditTeams {
@@ -81,6 +123,10 @@ impl AuditTeams {
                 let teams = cx.managed_teams().await?;
                 if teams.is_empty() {
                     return Err(Error::Forbidden("only an owner or admin of a team may do this"));
+                }
+                if teams.len() > MAX_TEAMS {
+                    let rule = "must be given by those who manage more than 100 teams";
+                    return Err(Error::invalid("team_id", rule));
                 }
                 Ok(teams)
             }

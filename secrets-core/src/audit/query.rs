@@ -93,12 +93,17 @@ impl AuditQuery {
             time("from", self.from.as_deref())?.or(Some(now - TimeDelta::days(DEFAULT_DAYS)));
         wanted.to = time("to", self.to.as_deref())?;
         wanted.behind = self.cursor.as_deref().map(parse_cursor).transpose()?;
-        let order =
-            one_of("order", self.order.as_deref(), &["asc", "desc"], "must be asc or desc")?;
-        if order.as_deref() == Some("asc") {
-            wanted.order = AuditOrder::Oldest;
-        }
+        wanted.order = self.order()?;
         Ok(wanted)
+    }
+
+    /// Returns the order of the entries.
+    pub(super) fn order(&self) -> Result<AuditOrder> {
+        match self.order.as_deref() {
+            None | Some("desc") => Ok(AuditOrder::Newest),
+            Some("asc") => Ok(AuditOrder::Oldest),
+            Some(_) => Err(Error::invalid("order", "must be asc or desc")),
+        }
     }
 
     /// Returns the maximum number of entries per page.

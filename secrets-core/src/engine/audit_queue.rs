@@ -88,7 +88,7 @@ fn outcome(stored: bool) -> Result<(), NotRecorded> {
 }
 
 async fn insert(store: &dyn Store, batch: &[AuditRecord]) -> StoreResult<()> {
-    let mut tx = store.begin().await?;
+    let mut tx = store.begin_prioritized().await?;
     tx.insert_audit(batch).await?;
     tx.commit().await
 }

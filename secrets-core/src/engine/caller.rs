@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::model::{CliSessionId, EmailAddress, Error, Identity, Origin, Principal, Result};
+use crate::model::{
+    CliSessionId, EmailAddress, Error, Identity, Origin, Principal, Result, UserId,
+};
 use crate::store::{TokenRecord, UserRecord};
 
 /// The caller of an operation: who calls, as authenticated, and the network origin of the request.
@@ -94,6 +96,17 @@ impl Caller {
         match &self.who {
             Who::Person(person) => Some(person.user.id.uuid()),
             Who::Token(token) => Some(token.id.uuid()),
+            Who::Unsynced(_) | Who::Anonymous | Who::System => None,
+        }
+    }
+
+    /// Returns the account that the caller's work is counted for: the user, or the user who created
+    /// the service token.
+    #[must_use]
+    pub fn account(&self) -> Option<UserId> {
+        match &self.who {
+            Who::Person(person) => Some(person.user.id),
+            Who::Token(token) => Some(token.created_by),
             Who::Unsynced(_) | Who::Anonymous | Who::System => None,
         }
     }

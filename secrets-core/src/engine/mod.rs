@@ -5,6 +5,7 @@
 //! transaction, runs the operation, writes the audit entry and commits. The engine does not depend
 //! on any particular operation.
 
+mod admission;
 mod audit_context;
 pub(crate) mod audit_queue;
 mod caller;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
+use self::admission::Admission;
 use self::audit_queue::AuditQueue;
 use self::offload::Permits;
 use self::shared::Shared;
@@ -47,6 +49,7 @@ pub struct Engine {
     audit: AuditQueue,
     shared: Shared,
     permits: Permits,
+    admission: Admission,
 }
 
 impl Engine {
@@ -56,14 +59,15 @@ impl Engine {
     /// Fails, without writing anything, if the encryption keys do not match the stored data.
     pub async fn open(ports: Ports, options: Options) -> std::result::Result<Self, StartError> {
         let keyring = start::keyring(&ports).await?;
-        let (audit, shared, permits) = Default::default();
-        Ok(Self { ports, options, keyring, audit, shared, permits })
+        let (audit, shared, permits, admission) = Default::default();
+        Ok(Self { ports, options, keyring, audit, shared, permits, admission })
     }
 
     /// Performs an operation: authorizes the caller, runs the operation and records it in the audit
     /// log. If it fails, nothing is changed.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         O::CALLERS.admit(caller)?;
+        let _admitted = self.admission.admit(caller, O::Access::IS_WRITE).await?;
         let mut cx = Context::<O::Access>::open(self, caller).await?;
         let output = operation.run(&mut cx).await?;
         let (mut session, note, now) = cx.into_parts();

@@ -18,6 +18,9 @@ pub trait Operation: Send + Sized {
     const CALLERS: Callers;
     /// Audit log behaviour.
     const AUDIT: Audit;
+    /// True if the output can be many megabytes long, such as all secrets of an environment. A host
+    /// application should limit how many such outputs it holds.
+    const HAS_LARGE_OUTPUT: bool = false;
     /// Store access: [`Read`] or [`Write`]. An operation with read access that writes does not
     /// compile.
     type Access: Access;
@@ -47,6 +50,8 @@ pub enum Audit {
 
 /// Kind of store access of an operation. Implemented by [`Read`] and [`Write`] only.
 pub trait Access: Send + 'static {
+    /// True if the handle can write.
+    const IS_WRITE: bool;
     /// Store handle: a reader or a transaction.
     type Session: ?Sized + Send;
 
@@ -75,6 +80,7 @@ pub enum Read {}
 pub enum Write {}
 
 impl Access for Read {
+    const IS_WRITE: bool = false;
     type Session = dyn Reads;
 
     async fn open(store: &dyn Store) -> StoreResult<Box<dyn Reads>> {
@@ -95,6 +101,7 @@ impl Access for Read {
 }
 
 impl Access for Write {
+    const IS_WRITE: bool = true;
     type Session = dyn Tx;
 
     async fn open(store: &dyn Store) -> StoreResult<Box<dyn Tx>> {

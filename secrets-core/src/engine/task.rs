@@ -15,6 +15,8 @@ pub trait Task: Send + Sized + 'static {
     const NAME: &'static str;
     /// Kinds of caller allowed. Checked before anything else.
     const CALLERS: Callers;
+    /// See [`Operation::HAS_LARGE_OUTPUT`].
+    const HAS_LARGE_OUTPUT: bool = false;
     /// Result of a successful run.
     type Output: Serialize + Send + 'static;
 
@@ -30,6 +32,7 @@ pub trait Task: Send + Sized + 'static {
 impl<O: Operation<Output: 'static> + 'static> Task for O {
     const NAME: &'static str = <O as Operation>::NAME;
     const CALLERS: Callers = <O as Operation>::CALLERS;
+    const HAS_LARGE_OUTPUT: bool = <O as Operation>::HAS_LARGE_OUTPUT;
     type Output = <O as Operation>::Output;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<Self::Output> {

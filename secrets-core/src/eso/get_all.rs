@@ -32,6 +32,7 @@ impl Operation for GetEsoSecrets {
     const NAME: &'static str = "eso.secrets";
     const CALLERS: Callers = Callers::Tokens;
     const AUDIT: Audit = Audit::Export("eso.secrets_read");
+    const HAS_LARGE_OUTPUT: bool = true;
     type Access = Read;
     type Output = WithETag<EsoSecrets>;
 

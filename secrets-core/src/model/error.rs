@@ -121,6 +121,8 @@ pub enum Subject {
 pub enum Code {
     /// Name already taken.
     AlreadyExists,
+    /// Output larger than the service returns at once.
+    AnswerTooLarge,
     /// Inheritance cycle between environments.
     CircularInheritance,
     /// Attempt to delete or rename a default environment.
@@ -165,6 +167,7 @@ impl Code {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AlreadyExists => "already_exists",
+            Self::AnswerTooLarge => "answer_too_large",
             Self::CircularInheritance => "circular_inheritance",
             Self::DefaultEnvironment => "default_environment",
             Self::EnvironmentInUse => "environment_in_use",

@@ -118,6 +118,7 @@ impl NewBundle {
 impl Task for ExportBundle {
     const NAME: &'static str = <SealBundle as Operation>::NAME;
     const CALLERS: Callers = <SealBundle as Operation>::CALLERS;
+    const HAS_LARGE_OUTPUT: bool = true;
     type Output = SealedBundle;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<SealedBundle> {

@@ -54,6 +54,7 @@ impl Operation for ExportSecrets {
     const NAME: &'static str = "secret.export";
     const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Export("secrets.exported");
+    const HAS_LARGE_OUTPUT: bool = true;
     type Access = Read;
     type Output = WithETag<Export>;
 

@@ -71,6 +71,7 @@ impl Operation for ReadHistory {
     const NAME: &'static str = "secret.history";
     const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Read("secret.read");
+    const HAS_LARGE_OUTPUT: bool = true;
     type Access = Read;
     type Output = Vec<HistoryEntry>;
 

@@ -20,6 +20,7 @@ impl Operation for ListSecrets {
     const NAME: &'static str = "secret.list";
     const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Nothing;
+    const HAS_LARGE_OUTPUT: bool = true;
     type Access = Read;
     type Output = WithETag<Vec<Secret>>;
 

@@ -88,10 +88,10 @@ pub struct AuditHead {
 }
 
 /// Selection of audit entries by team or by actor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditScope {
-    /// Entries of these teams.
-    Teams(Vec<TeamId>),
+    /// Entries of this team.
+    Team(TeamId),
     /// Entries with this user or service token as the actor.
     Actor(Uuid),
 }
@@ -115,10 +115,10 @@ pub enum AuditOrder {
     Oldest,
 }
 
-/// Filter, sort order and page of an audit query. `None` or an empty list means no restriction.
+/// Filter, sort order and range of an audit query. `None` or an empty list means no restriction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Teams or actor whose entries are returned.
+    /// Team or actor whose entries are returned.
     pub scope: AuditScope,
     /// Action filters; an entry must match at least one of them.
     pub actions: Vec<ActionFilter>,
@@ -146,6 +146,8 @@ pub struct AuditFilter {
     pub to: Option<Time>,
     /// Cursor: only entries after this entry in the sort order are returned.
     pub behind: Option<(Time, AuditId)>,
+    /// Last entry in the sort order that may be returned.
+    pub until: Option<(Time, AuditId)>,
     /// Sort order.
     pub order: AuditOrder,
     /// Maximum number of entries.
@@ -153,6 +155,21 @@ pub struct AuditFilter {
 }
 
 impl AuditFilter {
+    /// True if the filter has conditions other than scope and times, so that a page can require
+    /// reading many more entries than it holds.
+    #[must_use]
+    pub fn is_selective(&self) -> bool {
+        let everything = Self {
+            from: self.from,
+            to: self.to,
+            behind: self.behind,
+            until: self.until,
+            order: self.order,
+            ..Self::newest(self.scope, self.limit)
+        };
+        *self != everything
+    }
+
     /// Creates a filter for the newest entries of a scope.
     #[must_use]
     pub fn newest(scope: impl Into<AuditScope>, limit: u32) -> Self {
@@ -171,6 +188,7 @@ impl AuditFilter {
             from: None,
             to: None,
             behind: None,
+            until: None,
             order: AuditOrder::Newest,
             limit,
         }
@@ -179,7 +197,7 @@ impl AuditFilter {
 
 impl From<TeamId> for AuditScope {
     fn from(team: TeamId) -> Self {
-        Self::Teams(vec![team])
+        Self::Team(team)
     }
 }
 
@@ -188,6 +206,14 @@ impl From<TeamId> for AuditScope {
 pub trait AuditReads: Send {
     /// Lists the entries that match the filter, ordered by time and, within a microsecond, by ID.
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>>;
+
+    /// Returns the last of the first `count` entries in the range of the filter, of which only scope,
+    /// times, cursor and order are used. `None` if there are fewer entries.
+    async fn audit_entry_at(
+        &mut self,
+        filter: &AuditFilter,
+        count: u32,
+    ) -> StoreResult<Option<(Time, AuditId)>>;
 
     /// Lists the teams with entries that are not yet in an audit chain; `None` stands for the entries
     /// that belong to no team.

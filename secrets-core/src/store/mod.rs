@@ -43,7 +43,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::model::{Cause, Error, Subject, Time};
+use crate::model::{Cause, Code, Error, Subject, Time};
 
 mod audit;
 mod device_logins;
@@ -111,6 +111,12 @@ pub trait Store: Send + Sync {
 
     /// Begins a transaction. Dropping it without a commit rolls it back.
     async fn begin(&self) -> StoreResult<Box<dyn Tx>>;
+
+    /// Begins a transaction before those that wait in [`begin`](Self::begin). For the audit entries of
+    /// reads, so that reads do not wait for the writes of others.
+    async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
+        self.begin().await
+    }
 
     /// Closes the store after the last use. Of an SQLite database, the file alone is complete
     /// afterwards.
@@ -195,6 +201,8 @@ pub enum StoreError {
     Duplicate(Subject),
     /// The record was deleted, or has changed since it was read.
     Stale(Subject),
+    /// The result is larger than the store returns at once.
+    TooLarge(&'static str),
     /// The store cannot be reached, or is out of space; a retry may succeed.
     Unavailable(Cause),
     /// The store returned or refused data unexpectedly: a record cannot be decoded, or a statement
@@ -226,6 +234,7 @@ impl fmt::Display for StoreError {
         match self {
             Self::Duplicate(subject) => write!(f, "this {subject} exists already"),
             Self::Stale(subject) => write!(f, "this {subject} changed since it was read"),
+            Self::TooLarge(reason) => f.write_str(reason),
             Self::Unavailable(_) => f.write_str("the store cannot be reached"),
             Self::Corrupt(_) => f.write_str("the store failed"),
         }
@@ -236,7 +245,7 @@ impl std::error::Error for StoreError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Unavailable(cause) | Self::Corrupt(cause) => Some(cause.as_ref()),
-            Self::Duplicate(_) | Self::Stale(_) => None,
+            Self::Duplicate(_) | Self::Stale(_) | Self::TooLarge(_) => None,
         }
     }
 }
@@ -246,6 +255,9 @@ impl From<StoreError> for Error {
         match error {
             StoreError::Duplicate(subject) => Self::Conflict(subject),
             StoreError::Stale(subject) => Self::Stale(subject),
+            StoreError::TooLarge(reason) => {
+                Self::Refused { code: Code::AnswerTooLarge, reason: reason.into() }
+            }
             StoreError::Unavailable(cause) => Self::Unavailable(cause),
             StoreError::Corrupt(cause) => Self::Internal(cause),
         }

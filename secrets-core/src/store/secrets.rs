@@ -42,6 +42,15 @@ pub struct SecretRecord {
     pub updated_at: Time,
 }
 
+impl SecretRecord {
+    /// Returns the size of the encrypted value and description, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let description = self.description.as_ref().map_or(0, |sealed| sealed.as_bytes().len());
+        self.sealed.as_bytes().len() + description
+    }
+}
+
 /// A previous version of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretVersion {

@@ -61,7 +61,7 @@ fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Va
     if let Some(kinds) = describe_callers(route.callers) {
         operation["description"] = json!(kinds);
     }
-    if !route.doc.bodies.is_empty() {
+    if !route.doc.bodies.is_empty() || route.has_large_output {
         operation["requestBody"] = json!({ "required": !route.doc.is_body_optional, "content": contents(&route.doc.bodies, named) });
     }
     operation
@@ -165,7 +165,7 @@ fn describe_status(status: u16) -> &'static str {
         403 => "The caller does not have the required permission",
         404 => "Resource not found",
         409 => "Conflict: the resource already exists, or has another version than expected",
-        413 => "Request body too large",
+        413 => "Request body or response too large",
         429 => "Rate limit or plan limit exceeded",
         500 => "Internal error, for example a record that cannot be decrypted",
         503 => "Service unavailable; try again later",

@@ -60,6 +60,7 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
             operation: WatchEnvironment::NAME,
             callers: Some(WatchEnvironment::CALLERS),
             doc: Doc::default(),
+            has_large_output: false,
             is_path_shared: false,
             filter: filter.boxed(),
         }

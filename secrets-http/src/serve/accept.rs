@@ -59,6 +59,8 @@ pub struct AcceptOptions {
     /// Maximum number of connections per IP address (IPv6: per /64 network). Further connections
     /// are closed.
     pub connections_per_address: usize,
+    /// Memory for large responses, in bytes. One account may use a quarter of it.
+    pub memory_budget: u64,
     /// Networks exempt from the limit per address.
     pub uncounted: Networks,
 }
@@ -75,6 +77,7 @@ impl Default for AcceptOptions {
             head_bytes: 32 * 1024,
             connections: 8_192,
             connections_per_address: 1_024,
+            memory_budget: 256 * 1024 * 1024,
             uncounted: Networks::loopback(),
         }
     }

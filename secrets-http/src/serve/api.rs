@@ -49,6 +49,7 @@ impl Api {
             template,
             operation: T::NAME,
             callers: Some(T::CALLERS),
+            has_large_output: T::HAS_LARGE_OUTPUT,
             doc: Doc::of(shape.answers()),
             is_path_shared: false,
             filter: self.answer(shape, request, warp::ext::get::<Caller>()),

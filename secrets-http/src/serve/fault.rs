@@ -74,6 +74,7 @@ impl From<Error> for Fault {
 #[deny(clippy::wildcard_enum_match_arm)]
 fn status(error: &Error) -> StatusCode {
     match error {
+        Error::Refused { code: Code::AnswerTooLarge, .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Error::Invalid(_) | Error::Refused { .. } => StatusCode::BAD_REQUEST,
         Error::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
         Error::AddressNotAllowed(_) | Error::Forbidden(_) => StatusCode::FORBIDDEN,

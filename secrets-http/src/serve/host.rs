@@ -8,15 +8,18 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use futures_util::FutureExt as _;
+use hyper::body::Body;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::Window;
-use secrets_core::model::{Clock, Code, Error, Origin, RequestId, Subject};
+use secrets_core::model::{Cause, Clock, Code, Error, Origin, RequestId, Subject};
 use tower_service::Service as _;
 use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{HeaderValue, Method, Request, StatusCode};
 use warp::reply::Response;
 
+use crate::serve::answers::{Answers, LargeAnswer, Parts};
 use crate::serve::client_address::{self, Networks};
 use crate::serve::fault::{Fault, Logged};
 use crate::serve::gate::{Authenticator, within};
@@ -32,6 +35,7 @@ pub struct Host {
     clock: Arc<dyn Clock>,
     proxies: Networks,
     links: Links,
+    answers: Arc<Answers>,
 }
 
 /// Request data for the log: the template of its route and the caller. Never the path of the
@@ -39,6 +43,8 @@ pub struct Host {
 struct Logging {
     template: &'static str,
     caller: Option<Caller>,
+    /// Permission for a large response.
+    answer: Option<LargeAnswer>,
 }
 
 const HEALTH: &str = "/health";
@@ -60,9 +66,9 @@ impl Host {
         gate: Authenticator,
         clock: Arc<dyn Clock>,
         proxies: Networks,
-        links: Links,
+        (links, answers): (Links, Answers),
     ) -> Self {
-        Self { router, gate, clock, proxies, links }
+        Self { router, gate, clock, proxies, links, answers: Arc::new(answers) }
     }
 
     /// Returns the table of routes.
@@ -72,15 +78,19 @@ impl Host {
     }
 
     /// Handles a request received from `peer`, which is the client or a trusted proxy.
-    pub async fn answer<B>(&self, request: Request<B>, peer: IpAddr) -> Response
+    pub async fn answer<B>(
+        &self,
+        request: Request<B>,
+        peer: IpAddr,
+    ) -> warp::http::Response<impl Body<Data = Bytes, Error: Into<Cause>> + Send + use<B>>
     where
-        B: hyper::body::Body + Send + Sync + 'static,
+        B: Body + Send + Sync + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (began, id) = (Instant::now(), RequestId::draw(self.clock.now()));
         let method = request.method().clone();
-        let mut logging = Logging { template: "", caller: None };
+        let mut logging = Logging { template: "", caller: None, answer: None };
         let answer = AssertUnwindSafe(self.route(request, peer, id, &mut logging));
         let (mut response, window) = answer.catch_unwind().await.unwrap_or_else(|_| {
             let fault = Fault::Operation(Error::internal("a request panicked"));
@@ -88,7 +98,7 @@ impl Host {
         });
         self.add_headers(&mut response, id, window);
         log(&method, &logging, &response, began, id);
-        response
+        response.map(|body| Parts::new(body, logging.answer))
     }
 
     async fn route<B>(
@@ -99,7 +109,7 @@ impl Host {
         logging: &mut Logging,
     ) -> (Response, Option<Window>)
     where
-        B: hyper::body::Body + Send + Sync + 'static,
+        B: Body + Send + Sync + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
@@ -139,10 +149,26 @@ impl Host {
                 logging.template = route.template;
                 logging.caller = Some(caller.clone());
                 let target = Target::new(parameters, request.uri().query());
-                Ok(call_route(route, request, target, Some(caller)).await)
+                match self.prepare(route, &caller).await {
+                    Ok(answer) => {
+                        logging.answer = answer;
+                        Ok(call_route(route, request, target, Some(caller)).await)
+                    }
+                    Err(error) => Err(error.into()),
+                }
             }
         };
         (answer.unwrap_or_else(|fault| fault.into_response(self.clock.now())), window)
+    }
+
+    /// Waits for the memory of a large response.
+    async fn prepare(&self, route: &Route, caller: &Caller) -> Result<Option<LargeAnswer>, Error> {
+        match caller.account() {
+            Some(account) if route.has_large_output => {
+                self.answers.prepare(account).await.map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Handles a request to a public endpoint, counted by IP address. `/health` is counted but
@@ -155,7 +181,7 @@ impl Host {
         origin: Origin,
     ) -> (Response, Option<Window>)
     where
-        B: hyper::body::Body + Send + Sync + 'static,
+        B: Body + Send + Sync + 'static,
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
@@ -211,7 +237,7 @@ async fn call_route<B>(
     caller: Option<Caller>,
 ) -> Response
 where
-    B: hyper::body::Body + Send + Sync + 'static,
+    B: Body + Send + Sync + 'static,
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {

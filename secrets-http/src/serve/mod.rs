@@ -1,6 +1,7 @@
 //! The HTTP server: from a connection to a route and back.
 
 pub mod accept;
+pub mod answers;
 pub mod api;
 pub mod body;
 pub mod client_address;

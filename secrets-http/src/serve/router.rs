@@ -21,6 +21,8 @@ pub struct Route {
     pub operation: &'static str,
     /// Permitted kinds of callers; `None` for a public endpoint.
     pub callers: Option<Callers>,
+    /// True if the response can be many megabytes long.
+    pub has_large_output: bool,
     /// Documentation for the OpenAPI document.
     pub(crate) doc: Doc,
     /// True if the fallback route, whose last segment is a parameter, handles the other methods of
@@ -37,8 +39,16 @@ impl Route {
         operation: &'static str,
         filter: BoxedFilter<(Response,)>,
     ) -> Self {
-        let (doc, is_path_shared) = (Doc::default(), false);
-        Self { method, template, operation, callers: None, doc, is_path_shared, filter }
+        Self {
+            method,
+            template,
+            operation,
+            callers: None,
+            has_large_output: false,
+            doc: Doc::default(),
+            is_path_shared: false,
+            filter,
+        }
     }
 
     /// Lets the fallback route, whose last segment is a parameter, handle the other methods of this

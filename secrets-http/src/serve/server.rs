@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::routes;
 use crate::serve::accept::{self, AcceptOptions, Drained};
+use crate::serve::answers::Answers;
 use crate::serve::api::Api;
 use crate::serve::client_address::Networks;
 use crate::serve::gate::{Authenticator, Rates};
@@ -69,7 +70,8 @@ impl Server {
         let gate =
             Authenticator::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);
         let links = Links { configured: self.public_url, is_tls: self.tls.is_some() };
-        let host = Host::new(router, gate, self.clock, self.proxies, links);
+        let answers = Answers::new(self.options.memory_budget);
+        let host = Host::new(router, gate, self.clock, self.proxies, (links, answers));
         let host = Arc::new(host);
 
         let stopping = supervisor.clone();

@@ -4,10 +4,11 @@ use secrets_core::audit;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use secrets_core::model::{AuditId, TeamId, ids};
-use secrets_core::store::{AuditFilter, AuditRecord};
+use secrets_core::store::AuditFilter;
 use secrets_tests::{App, Build, Kind, Person, on_every_store, on_sql_stores, paths};
 use tokio::task::JoinSet;
+
+use super::{repeat_newest, team};
 
 /// Creates some entries in Alice's log and seals them.
 async fn sealed(app: &App) -> Person {
@@ -132,7 +133,7 @@ async fn a_chain_whose_end_was_changed_is_not_made_good_by_going_on(app: App) {
 async fn a_broken_chain_holds_up_no_other(app: App) {
     let alice = sealed(&app).await;
     app.sql("UPDATE audit_heads SET hash = mac").await;
-    repeat_newest(&app, &alice, 600).await;
+    repeat_newest(&app, team(&alice), 600).await;
     let bob = app.person("bob").await;
 
     audit::seal(app.service.engine()).await.unwrap();
@@ -153,7 +154,7 @@ async fn names_of_actors_may_be_erased(app: App) {
 async fn everything_past_retention_goes_in_one_round(kind: Kind) {
     let app = Build::on(kind).plan("free").without_workers().start().await;
     let alice = sealed(&app).await;
-    repeat_newest(&app, &alice, 2_500).await;
+    repeat_newest(&app, team(&alice), 2_500).await;
     audit::seal(app.service.engine()).await.unwrap();
     app.wait(TimeDelta::days(8));
     app.person("alice").await;
@@ -163,20 +164,6 @@ async fn everything_past_retention_goes_in_one_round(kind: Kind) {
 
     let verified = audit::verify(app.service.engine()).await.unwrap();
     assert_eq!((verified.entries, verified.broken.len()), (1, 0));
-}
-
-/// Writes further entries like the newest entry of a person's team.
-async fn repeat_newest(app: &App, person: &Person, count: usize) {
-    let newest = AuditFilter::newest(team(person), 1);
-    let mut tx = app.store.begin().await.unwrap();
-    let entry = tx.audit_entries(&newest).await.unwrap().pop().unwrap();
-    let copy = |_| AuditRecord { id: AuditId::draw(entry.created_at), seal: None, ..entry.clone() };
-    tx.insert_audit(&(0..count).map(copy).collect::<Vec<_>>()).await.unwrap();
-    tx.commit().await.unwrap();
-}
-
-fn team(person: &Person) -> TeamId {
-    ids::parse(&person.team).unwrap().into()
 }
 
 async fn entries_go_when_the_plan_keeps_them_no_longer(kind: Kind) {

@@ -2,9 +2,11 @@
 
 use chrono::TimeDelta;
 use secrets_core::audit;
-use secrets_core::model::Role;
+use secrets_core::model::{Role, TeamId, ids};
 use secrets_tests::{App, Client, Person, on_every_store, paths};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use super::{repeat_newest, team};
 
 async fn world(app: &App) -> (Person, String) {
     let alice = app.person("alice").await;
@@ -101,6 +103,44 @@ async fn pages_miss_nothing_that_is_a_microsecond_apart(app: App) {
         }
         assert_eq!(seen, all, "{order}");
     }
+}
+
+async fn a_page_covers_a_part_of_the_log_and_its_cursor_goes_on(app: App) {
+    let (alice, _) = world(&app).await;
+    let ops = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).json();
+    let ops: TeamId = ids::parse(ops["id"].as_str().unwrap()).unwrap().into();
+    for (team, count) in [(team(&alice), 7_000), (ops, 4_000)] {
+        repeat_newest(&app, team, count).await;
+    }
+    alice.secret(&alice.project("Api").await, "production", "ONE", "kvc_value").await;
+
+    for (order, expected) in [("desc", ["Api", "Web"]), ("asc", ["Web", "Api"])] {
+        let (mut pages, mut found) = (0, Vec::new());
+        let mut query = format!("?key=ONE&order={order}");
+        loop {
+            let page = page(&alice, &query).await;
+            (pages, found) = (pages + 1, [found, texts(&page, "project_name")].concat());
+            let Some(cursor) = page["next_cursor"].as_str() else { break };
+            query = format!("?key=ONE&order={order}&cursor={cursor}");
+        }
+        assert_eq!(found, expected, "{order}");
+        // 11,000 entries, at most 5,000 per page.
+        assert!((3..=6).contains(&pages), "{pages} pages");
+    }
+}
+
+async fn more_than_a_hundred_teams_are_not_read_at_once(app: App) {
+    let alice = app.person("alice").await;
+    for number in 1..=100 {
+        let name = format!("Team {number}");
+        alice.post("/api/v1/teams", &json!({ "name": name })).await.is(201);
+    }
+
+    let refused = alice.get("/api/v1/audit").await.is(400).json();
+
+    assert_eq!(refused["details"]["fields"][0]["field"], "team_id");
+    let one = format!("?team_id={}", alice.team);
+    assert_eq!(texts(&page(&alice, &one).await, "action"), ["user.created"]);
 }
 
 async fn the_oldest_come_first_where_that_is_asked(app: App) {
@@ -239,6 +279,8 @@ on_every_store!(
     signing_in_is_told_in_the_log_of_ones_own_team,
     pages_lead_to_each_other_though_entries_come_meanwhile,
     pages_miss_nothing_that_is_a_microsecond_apart,
+    a_page_covers_a_part_of_the_log_and_its_cursor_goes_on,
+    more_than_a_hundred_teams_are_not_read_at_once,
     the_oldest_come_first_where_that_is_asked,
     what_is_asked_for_comes,
     a_page_goes_back_thirty_days_where_nothing_is_said,

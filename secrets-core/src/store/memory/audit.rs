@@ -2,10 +2,9 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use imbl::OrdMap;
 use uuid::Uuid;
 
-use super::state::{Table, owned};
+use super::state::{State, Table, owned};
 use super::{Pending, Session, Snapshot};
 use crate::model::{AuditId, Subject, TeamId, Time};
 use crate::store::{
@@ -13,47 +12,27 @@ use crate::store::{
     AuditSeal, AuditWrites, StoreError, StoreResult,
 };
 
+type Entries = Table<(Time, AuditId), AuditRecord>;
+
 const STALE: StoreError = StoreError::Stale(Subject::Audit);
 
 #[async_trait]
 impl<S: Snapshot> AuditReads for Session<S> {
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
-        let state = self.state();
-        let mut found: Table<(Time, AuditId), AuditRecord> = OrdMap::new();
-        for (team, entries) in &state.audit {
-            let is_of_scope = match &filter.scope {
-                AuditScope::Teams(teams) => team.is_some_and(|team| teams.contains(&team)),
-                AuditScope::Actor(_) => true,
-            };
-            if is_of_scope {
-                found.extend(
-                    entries
-                        .iter()
-                        .filter(|(_, entry)| matches_filter(filter, entry))
-                        .map(|(place, entry)| (*place, entry.clone())),
-                );
-            }
-        }
-        let limit = filter.limit as usize;
-        Ok(match filter.order {
-            AuditOrder::Newest => {
-                let behind = filter.behind.map_or(Unbounded, Excluded);
-                found
-                    .range((Unbounded, behind))
-                    .rev()
-                    .take(limit)
-                    .map(|(_, entry)| owned(entry))
-                    .collect()
-            }
-            AuditOrder::Oldest => {
-                let behind = filter.behind.map_or(Unbounded, Excluded);
-                found
-                    .range((behind, Unbounded))
-                    .take(limit)
-                    .map(|(_, entry)| owned(entry))
-                    .collect()
-            }
-        })
+        let (entries, limit) = (of_scope(&self.state(), filter.scope), filter.limit as usize);
+        let found = in_range(&entries, filter).filter(|entry| is_match(filter, entry));
+        Ok(found.take(limit).map(owned).collect())
+    }
+
+    async fn audit_entry_at(
+        &mut self,
+        filter: &AuditFilter,
+        count: u32,
+    ) -> StoreResult<Option<(Time, AuditId)>> {
+        let Some(before) = count.checked_sub(1) else { return Ok(None) };
+        let entries = of_scope(&self.state(), filter.scope);
+        let entry = in_range(&entries, filter).nth(before as usize);
+        Ok(entry.map(|entry| (entry.created_at, entry.id)))
     }
 
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
@@ -114,8 +93,45 @@ fn is_by(entry: &AuditRecord, user: Uuid) -> bool {
     entry.actor_id == Some(user) && entry.actor_type == "user"
 }
 
-/// Returns true if an entry matches the filter, apart from its team and the cursor.
-fn matches_filter(filter: &AuditFilter, entry: &AuditRecord) -> bool {
+/// Returns the entries of a scope.
+fn of_scope(state: &State, scope: AuditScope) -> Entries {
+    match scope {
+        AuditScope::Team(team) => state.audit.get(&Some(team)).cloned().unwrap_or_default(),
+        AuditScope::Actor(actor) => {
+            let all = state.audit.values().flat_map(|entries| entries.iter());
+            let theirs = all.filter(|(_, entry)| entry.actor_id == Some(actor));
+            theirs.map(|(place, entry)| (*place, Arc::clone(entry))).collect()
+        }
+    }
+}
+
+/// Returns the entries in the range of a filter: its times and cursor, in its order.
+fn in_range<'a>(
+    entries: &'a Entries,
+    filter: &'a AuditFilter,
+) -> Box<dyn Iterator<Item = &'a Arc<AuditRecord>> + 'a> {
+    let behind = filter.behind.map_or(Unbounded, Excluded);
+    let is_in_time = |entry: &&Arc<AuditRecord>| {
+        filter.from.is_none_or(|from| entry.created_at >= from)
+            && filter.to.is_none_or(|to| entry.created_at < to)
+    };
+    let until = filter.until;
+    match filter.order {
+        AuditOrder::Newest => {
+            let found = entries.range((Unbounded, behind)).rev();
+            let found = found.take_while(move |(place, _)| until.is_none_or(|end| **place >= end));
+            Box::new(found.map(|(_, entry)| entry).filter(is_in_time))
+        }
+        AuditOrder::Oldest => {
+            let found = entries.range((behind, Unbounded));
+            let found = found.take_while(move |(place, _)| until.is_none_or(|end| **place <= end));
+            Box::new(found.map(|(_, entry)| entry).filter(is_in_time))
+        }
+    }
+}
+
+/// Returns true if an entry matches the conditions of the filter other than its range.
+fn is_match(filter: &AuditFilter, entry: &AuditRecord) -> bool {
     fn same<T: PartialEq>(expected: Option<&T>, actual: Option<&T>) -> bool {
         expected.is_none() || expected == actual
     }
@@ -124,12 +140,7 @@ fn matches_filter(filter: &AuditFilter, entry: &AuditRecord) -> bool {
             ActionFilter::Exactly(action) => entry.action == *action,
             ActionFilter::Prefix(start) => entry.action.starts_with(start.as_str()),
         });
-    let is_by_actor = match filter.scope {
-        AuditScope::Actor(actor) => entry.actor_id == Some(actor),
-        AuditScope::Teams(_) => true,
-    };
     is_of_action
-        && is_by_actor
         && same(filter.actor.as_ref(), entry.actor_id.as_ref())
         && same(filter.actor_type.as_ref(), Some(&entry.actor_type))
         && same(filter.project.as_ref(), entry.project.as_ref())
@@ -139,8 +150,6 @@ fn matches_filter(filter: &AuditFilter, entry: &AuditRecord) -> bool {
         && same(filter.resource_name.as_ref(), entry.resource_name.as_ref())
         && same(filter.outcome.as_ref(), Some(&entry.outcome))
         && same(filter.address.as_ref(), entry.address.as_ref())
-        && filter.from.is_none_or(|from| entry.created_at >= from)
-        && filter.to.is_none_or(|to| entry.created_at < to)
 }
 
 #[async_trait]

@@ -29,6 +29,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("token use", include_str!("../../../migrations/0013_token_use.sql")),
     ("rotations", include_str!("../../../migrations/0014_rotations.sql")),
     ("unsealed teams", include_str!("../../../migrations/0015_unsealed_teams.sql")),
+    ("audit order", include_str!("../../../migrations/0016_audit_order.sql")),
 ];
 
 /// Table of the migrations that have run.

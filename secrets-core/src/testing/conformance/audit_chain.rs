@@ -276,15 +276,44 @@ pub async fn what_is_asked_for_comes(store: &dyn Store) {
     assert_eq!(actions(&reads.audit_entries(&before).await.unwrap()), ["secrets_x"]);
 }
 
-/// A query for no teams returns no entries; a query for two teams returns the entries of both.
-pub async fn the_teams_asked_for_are_meant(store: &dyn Store) {
+/// A query for a team returns no entries of other teams.
+pub async fn the_team_asked_for_is_meant(store: &dyn Store) {
     let world = World::build(store).await;
     let entries = [entry(&world.team, "ours", at(1)), entry(&world.other_team, "theirs", at(2))];
     add(store, &entries).await;
     let mut reads = read(store).await;
 
-    let of = |teams| AuditFilter::newest(AuditScope::Teams(teams), 10);
-    assert_eq!(reads.audit_entries(&of(Vec::new())).await.unwrap(), []);
-    let both = of(vec![world.team.id, world.other_team.id]);
-    assert_eq!(actions(&reads.audit_entries(&both).await.unwrap()), ["theirs", "ours"]);
+    for (team, action) in [(&world.team, "ours"), (&world.other_team, "theirs")] {
+        let found = reads.audit_entries(&AuditFilter::newest(team.id, 10)).await.unwrap();
+        assert_eq!(actions(&found), [action]);
+    }
+}
+
+/// The entry at a count ends a range with exactly this number of entries, in both orders; conditions
+/// other than the range do not change it.
+pub async fn a_range_ends_at_the_entry_counted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let times = [1, 2, 2, 3, 4, 5];
+    let entries = times.map(|seconds| entry(&world.team, "secret.read", at(seconds)));
+    add(store, &entries).await;
+    add(store, &[entry(&world.other_team, "secret.read", at(2))]).await;
+    let mut reads = read(store).await;
+
+    for order in [AuditOrder::Oldest, AuditOrder::Newest] {
+        let all =
+            AuditFilter { order, from: Some(at(2)), ..AuditFilter::newest(world.team.id, 10) };
+        let all = AuditFilter { actor_type: Some("nobody".into()), ..all };
+        let everything = AuditFilter { actor_type: None, ..all.clone() };
+        let listed = reads.audit_entries(&everything).await.unwrap();
+        for (count, last) in (1..).zip(&listed) {
+            let end = reads.audit_entry_at(&all, count).await.unwrap();
+            assert_eq!(end, Some((last.created_at, last.id)), "{order:?} {count}");
+            let range = AuditFilter { until: end, ..everything.clone() };
+            let found = reads.audit_entries(&range).await.unwrap();
+            assert_eq!(found, listed[..count as usize], "{order:?} {count}");
+        }
+        assert_eq!(listed.len(), 5);
+        assert_eq!(reads.audit_entry_at(&all, 6).await.unwrap(), None);
+        assert_eq!(reads.audit_entry_at(&all, 0).await.unwrap(), None);
+    }
 }

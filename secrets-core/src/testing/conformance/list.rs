@@ -257,7 +257,8 @@ macro_rules! store_conformance {
             the_first_young_entry_is_found
             pages_follow_each_other
             what_is_asked_for_comes
-            the_teams_asked_for_are_meant
+            the_team_asked_for_is_meant
+            a_range_ends_at_the_entry_counted
         }
         device_logins() {
             a_login_is_found_by_either_code

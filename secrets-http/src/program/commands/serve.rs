@@ -76,7 +76,11 @@ pub(super) async fn until_stopped(
         proxies: settings.trusted_proxies,
         public_url: settings.public_url,
         envelope: settings.envelope,
-        options: AcceptOptions { uncounted, ..AcceptOptions::default() },
+        options: AcceptOptions {
+            uncounted,
+            memory_budget: settings.memory_budget,
+            ..AcceptOptions::default()
+        },
         tls,
         workers: workers::all(),
     };

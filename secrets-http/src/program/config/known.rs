@@ -109,6 +109,13 @@ pub(super) static ALL: &[Known] = &[
         "Maximum connections to the database for requests, 2 to 1000 [default: 12, half of them for writes; on SQLite: 4, for reads]",
     ),
     known(
+        "memory_budget",
+        "MEBIBYTES",
+        Service,
+        Plain,
+        "Memory for large responses until they are read, 16 to 65536 MiB [default: 256, a quarter of it for one account]",
+    ),
+    known(
         "root_key",
         "KEY",
         Key,

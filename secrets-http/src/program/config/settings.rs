@@ -119,6 +119,8 @@ pub struct ServiceSettings {
     pub listen: SocketAddr,
     /// Rate limits.
     pub rates: Rates,
+    /// Memory for large responses, in bytes.
+    pub memory_budget: u64,
     /// Networks of proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Networks,
     /// Base URL of links. If `None`, the scheme and host of the request.
@@ -238,6 +240,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
     Ok(ServiceSettings {
         listen: optional(layers, "listen", values::listen)?.unwrap_or(default),
         rates,
+        memory_budget: optional(layers, "memory_budget", values::mebibytes)?.unwrap_or(256 << 20),
         trusted_proxies: optional(layers, "trusted_proxies", values::networks)?.unwrap_or_default(),
         mail: mail(layers, public_url.clone())?,
         public_url,

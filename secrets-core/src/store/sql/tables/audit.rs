@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use sqlx::QueryBuilder;
 use uuid::Uuid;
 
-use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
+use super::{BATCH, Connected, Db, Row, Session, Transaction};
 use crate::model::{AuditId, EnvironmentId, ProjectId, Subject, TeamId, Time};
 use crate::store::{
     ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
@@ -34,11 +34,26 @@ pub(in super::super) const UNSEALED_TEAMS: &str = "
 #[async_trait]
 impl<C: Connected> AuditReads for Session<C> {
     async fn audit_entries(&mut self, filter: &AuditFilter) -> StoreResult<Vec<AuditRecord>> {
-        if matches!(&filter.scope, AuditScope::Teams(teams) if teams.is_empty()) {
-            return Ok(Vec::new());
-        }
-        let mut statement = filtered(filter);
+        let mut statement = select();
+        push_range(&mut statement, filter);
+        push_conditions(&mut statement, filter);
+        push_order(&mut statement, filter.order);
+        statement.push(format!(" LIMIT {}", filter.limit));
         self.all("audit_log", statement.build().persistent(false), record).await
+    }
+
+    async fn audit_entry_at(
+        &mut self,
+        filter: &AuditFilter,
+        count: u32,
+    ) -> StoreResult<Option<(Time, AuditId)>> {
+        let Some(before) = count.checked_sub(1) else { return Ok(None) };
+        let mut statement = QueryBuilder::new("SELECT created_at, id FROM audit_log WHERE ");
+        push_range(&mut statement, filter);
+        push_order(&mut statement, filter.order);
+        statement.push(format!(" LIMIT 1 OFFSET {before}"));
+        let statement = statement.build().persistent(false);
+        self.one("audit_log", statement, |row| Ok((row.get("created_at")?, row.id("id")?))).await
     }
 
     async fn unsealed_teams(&mut self) -> StoreResult<Vec<Option<TeamId>>> {
@@ -238,17 +253,39 @@ fn push_team(statement: &mut QueryBuilder<Db>, team: Option<TeamId>) {
     };
 }
 
-fn filtered(filter: &AuditFilter) -> QueryBuilder<Db> {
-    let mut statement = select();
-    match &filter.scope {
-        AuditScope::Teams(teams) => {
-            statement.push("team_id IN ");
-            push_ids(&mut statement, teams.iter().map(|team| team.uuid()));
-        }
-        AuditScope::Actor(actor) => {
-            statement.push("actor_id = ").push_bind(*actor);
+/// Adds the range of a filter: its scope, times and cursor. They are the columns of one index.
+fn push_range(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
+    match filter.scope {
+        AuditScope::Team(team) => statement.push("team_id = ").push_bind(team.uuid()),
+        AuditScope::Actor(actor) => statement.push("actor_id = ").push_bind(actor),
+    };
+    if let Some(from) = filter.from {
+        statement.push(" AND created_at >= ").push_bind(from);
+    }
+    if let Some(to) = filter.to {
+        statement.push(" AND created_at < ").push_bind(to);
+    }
+    let (after, up_to) = match filter.order {
+        AuditOrder::Newest => ("<", ">="),
+        AuditOrder::Oldest => (">", "<="),
+    };
+    for (sign, entry) in [(after, filter.behind), (up_to, filter.until)] {
+        if let Some((time, id)) = entry {
+            statement.push(format!(" AND (created_at, id) {sign} (")).push_bind(time);
+            statement.push(", ").push_bind(id.uuid()).push(")");
         }
     }
+}
+
+fn push_order(statement: &mut QueryBuilder<Db>, order: AuditOrder) {
+    statement.push(match order {
+        AuditOrder::Newest => " ORDER BY created_at DESC, id DESC",
+        AuditOrder::Oldest => " ORDER BY created_at, id",
+    });
+}
+
+/// Adds all conditions of a filter besides its range.
+fn push_conditions(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
     let ids = [
         (" AND actor_id = ", filter.actor),
         (" AND project_id = ", filter.project.map(ProjectId::uuid)),
@@ -270,9 +307,7 @@ fn filtered(filter: &AuditFilter) -> QueryBuilder<Db> {
     {
         statement.push(condition).push_bind(text);
     }
-    push_actions(&mut statement, &filter.actions);
-    push_times(&mut statement, filter);
-    statement
+    push_actions(statement, &filter.actions);
 }
 
 fn push_actions(statement: &mut QueryBuilder<Db>, actions: &[ActionFilter]) {
@@ -292,25 +327,6 @@ fn push_actions(statement: &mut QueryBuilder<Db>, actions: &[ActionFilter]) {
     if !actions.is_empty() {
         statement.push(")");
     }
-}
-
-fn push_times(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
-    if let Some(from) = filter.from {
-        statement.push(" AND created_at >= ").push_bind(from);
-    }
-    if let Some(to) = filter.to {
-        statement.push(" AND created_at < ").push_bind(to);
-    }
-    let (sign, order) = match filter.order {
-        AuditOrder::Newest => ("<", " DESC"),
-        AuditOrder::Oldest => (">", ""),
-    };
-    if let Some((time, id)) = filter.behind {
-        statement.push(format!(" AND (created_at, id) {sign} (")).push_bind(time);
-        statement.push(", ").push_bind(id.uuid()).push(")");
-    }
-    statement.push(format!(" ORDER BY created_at{order}, id{order} LIMIT "));
-    statement.push_bind(i64::from(filter.limit));
 }
 
 fn number(position: u64) -> StoreResult<i64> {

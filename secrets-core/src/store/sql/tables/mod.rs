@@ -1,10 +1,14 @@
 //! Table code for both databases. The module that includes this one defines the type `Db`.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use sqlx::pool::Pool;
 use sqlx::query::Query;
 use sqlx::{ColumnIndex, Connection as _, Database, Decode, QueryBuilder, Row as _, Type};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use self::pooled::{Connected, Pooled, Reader, Transaction};
@@ -144,6 +148,9 @@ type Statement<'q> = Query<'q, Db, <Db as Database>::Arguments>;
 pub struct SqlStore {
     pub(super) readers: Pool<Db>,
     pub(super) writers: Pool<Db>,
+    /// Permits for the transactions of [`Store::begin`]. Those of [`Store::begin_prioritized`] wait for a
+    /// connection only.
+    turns: Arc<Semaphore>,
     /// For [`Store::ping`], which must not wait for requests.
     reserved: Pool<Db>,
     timeouts: Timeouts,
@@ -159,7 +166,9 @@ impl SqlStore {
         timeouts: Timeouts,
         held: StoreGuard,
     ) -> Self {
-        Self { readers, writers, reserved, timeouts, _held: held }
+        let turns = writers.options().get_max_connections().saturating_sub(1).max(1);
+        let turns = Arc::new(Semaphore::new(turns as usize));
+        Self { readers, writers, turns, reserved, timeouts, _held: held }
     }
 }
 
@@ -170,6 +179,14 @@ impl Store for SqlStore {
     }
 
     async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
+        let turn = timeout(self.timeouts.acquire, Arc::clone(&self.turns).acquire_owned());
+        let turn = turn.await.ok().and_then(Result::ok);
+        let turn = turn.ok_or_else(|| error::unavailable("too many writes are waiting"))?;
+        let pooled = Pooled::acquire_in_turn(&self.writers, self.timeouts.write, turn).await?;
+        Ok(Box::new(Session(Transaction::begin(pooled).await?)))
+    }
+
+    async fn begin_prioritized(&self) -> StoreResult<Box<dyn Tx>> {
         let pooled = Pooled::acquire(&self.writers, self.timeouts.write).await?;
         Ok(Box::new(Session(Transaction::begin(pooled).await?)))
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use sqlx::pool::{Pool, PoolConnection};
 use sqlx::{Database, SqlSafeStr as _};
 use sqlx_core::transaction::TransactionManager as _;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::{BEGIN, Connection, Db, error, failed};
@@ -25,6 +26,8 @@ pub(super) struct Pooled {
     /// Absent only while the value is being dropped.
     connection: Option<PoolConnection<Db>>,
     limit: StatementLimit,
+    /// Released with the connection.
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 /// Limit of the statements of a connection.
@@ -51,8 +54,20 @@ pub(super) struct Transaction {
 impl Pooled {
     /// Acquires a connection whose statements have this timeout.
     pub(super) async fn acquire(pool: &Pool<Db>, timeout: Duration) -> StoreResult<Self> {
-        let connection = pool.acquire().await.map_err(failed)?;
-        Ok(Self { connection: Some(connection), limit: StatementLimit { timeout, is_busy: false } })
+        let connection = Some(pool.acquire().await.map_err(failed)?);
+        let limit = StatementLimit { timeout, is_busy: false };
+        Ok(Self { connection, limit, turn: None })
+    }
+
+    /// Like [`acquire`](Self::acquire), and holds a permit as long as the connection.
+    pub(super) async fn acquire_in_turn(
+        pool: &Pool<Db>,
+        timeout: Duration,
+        turn: OwnedSemaphorePermit,
+    ) -> StoreResult<Self> {
+        let mut pooled = Self::acquire(pool, timeout).await?;
+        pooled.turn = Some(turn);
+        Ok(pooled)
     }
 
     /// Returns the connection, and the limit that every use of it must be given to.

@@ -143,6 +143,8 @@ struct Rows {
     head: Option<Head>,
     links: Vec<(usize, ChainLink)>,
     secrets: Vec<(usize, SecretRecord)>,
+    /// Size of the encrypted secrets.
+    bytes: usize,
 }
 
 struct Head {
@@ -158,7 +160,14 @@ impl Rows {
         match row.get("kind")? {
             PROJECT => self.head = Some(head(row)?),
             LINK => self.links.push((depth, link(row)?)),
-            _ => self.secrets.push((depth, secrets::record(&Row { table: "secrets", ..*row })?)),
+            _ => {
+                let secret = secrets::record(&Row { table: "secrets", ..*row })?;
+                self.bytes += secret.size();
+                if self.bytes > ResolvedEnvironment::MAX_BYTES {
+                    return Err(ResolvedEnvironment::TOO_LARGE);
+                }
+                self.secrets.push((depth, secret));
+            }
         }
         Ok(())
     }

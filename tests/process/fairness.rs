@@ -1,0 +1,133 @@
+//! One account that does the worst its limits allow: the requests of others are answered.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use secrets_core::testing::postgres::TestDatabase;
+use secrets_tests::{Client, Person, paths};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::program::{Program, Running, folder, jwt};
+
+/// Bound of the resident memory, in KiB.
+const MAX_MEMORY: u64 = 600 * 1024;
+
+/// Signs a person in and creates a project with a secret. Returns the project and the secret's path.
+async fn tenant(program: &Running, name: &str) -> (Person, String, String) {
+    let client = program.bearer(&jwt(name));
+    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+    let person = Person::new(client, &user);
+    let project = person.project("Web").await;
+    person.secret(&project, "production", "KEY", "kvc_value").await;
+    let key = paths::secret(&project, "production", "KEY");
+    (person, project, key)
+}
+
+/// Returns an import of a hundred secrets of this size.
+fn import(prefix: &str, size: usize) -> Value {
+    let value = "x".repeat(size);
+    let secrets =
+        (0..100).map(|number| json!({ "key": format!("{prefix}_{number}"), "value": value }));
+    json!({ "secrets": secrets.collect::<Vec<_>>(), "overwrite": true })
+}
+
+fn memory(program: &Running) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", program.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn exports_that_nobody_reads_hold_bounded_memory() {
+    let file = folder("unread_exports").join("secrets.db");
+    let program = Program::serve("unread_exports", &file).start();
+    let (alice, project, _) = tenant(&program, "alice").await;
+    let (bob, _, key) = tenant(&program, "bob").await;
+    let secrets = paths::secrets(&project, "production");
+    for prefix in ["A", "B"] {
+        alice.post(&format!("{secrets}/bulk"), &import(prefix, 65_536)).await.is(200);
+    }
+    let export = format!("{secrets}/export");
+    let request = format!(
+        "GET {export} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
+        jwt("alice")
+    );
+
+    let mut unread = Vec::new();
+    for _ in 0..35 {
+        let mut socket = TcpStream::connect(program.address).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        unread.push(socket);
+    }
+
+    // Longer than a request waits for memory.
+    let (begun, mut most) = (Instant::now(), 0);
+    while begun.elapsed() < Duration::from_secs(5) {
+        bob.get(&key).await.is(200);
+        bob.get("/health").await.is(200);
+        most = most.max(memory(&program));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    println!("at most {} MiB resident", most / 1024);
+    assert!(most < MAX_MEMORY, "{most} KiB");
+    bob.get(&export.replace(&project, &bob.project("Api").await)).await.is(200);
+    alice.get(&export).await.is(503);
+
+    drop(unread);
+    let exported = crate::rotations::world::until("the memory is released", async || {
+        alice.get(&export).await.status == 200
+    });
+    exported.await;
+}
+
+/// Imports with many tokens of one account, while another account reads.
+async fn reads_beside_imports(program: Running) {
+    let (alice, project, _) = tenant(&program, "alice").await;
+    let (bob, _, key) = tenant(&program, "bob").await;
+    let bulk = format!("{}/bulk", paths::secrets(&project, "production"));
+    let mut tokens = Vec::new();
+    for _ in 0..20 {
+        let token = json!({ "permissions": ["read", "write"], "all_projects": true });
+        tokens.push(program.bearer(&alice.token(&token).await));
+    }
+
+    let mut imports = JoinSet::new();
+    for number in 0..100 {
+        let (token, bulk) = (tokens[number % 20].clone(), bulk.clone());
+        imports.spawn(async move {
+            let import = import(&format!("K{}", number % 5), 16_384);
+            token.post(&bulk, &import).await.status
+        });
+    }
+    let mut times = Vec::new();
+    while !imports.is_empty() {
+        let begun = Instant::now();
+        bob.get(&key).await.is(200);
+        times.push(begun.elapsed());
+        bob.get("/health").await.is(200);
+        while let Some(status) = imports.try_join_next() {
+            assert!(matches!(status.unwrap(), 200 | 503));
+        }
+    }
+
+    times.sort();
+    println!("{} reads, median {:?}, last {:?}", times.len(), times[times.len() / 2], times.last());
+    assert!(times.len() > 5, "the imports ended too soon");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn imports_of_one_account_stop_no_reads_of_another_on_sqlite() {
+    let file = folder("imports_sqlite").join("secrets.db");
+    reads_beside_imports(Program::serve("imports_sqlite", &file).start()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn imports_of_one_account_stop_no_reads_of_another_on_postgres() {
+    let store = TestDatabase::create().await;
+    let program = Program::serve("imports_postgres", "unused".as_ref())
+        .with("SECRETS_DATABASE_URL", &store.url());
+    reads_beside_imports(program.start()).await;
+}
