@@ -75,10 +75,33 @@ fn a_context_and_an_engine_have_their_methods_in_few_files() {
     };
 
     let context = methods(" Context<");
-    assert_eq!(context.keys().collect::<Vec<_>>(), ["access/scope.rs", "engine/context.rs"]);
+    let files = ["access/locked.rs", "access/scope.rs", "engine/context.rs"];
+    assert_eq!(context.keys().collect::<Vec<_>>(), files);
     assert!(context.values().sum::<usize>() <= 45, "{context:?}");
     let engine = methods("Engine ");
     assert_eq!(engine.keys().collect::<Vec<_>>(), ["engine/mod.rs", "engine/offload.rs"]);
+}
+
+/// The context keeps the order of the locks and reads the clock after each. Workers lock rows of
+/// rotations without a context.
+#[test]
+fn operations_lock_rows_through_the_context() {
+    let locks = [
+        "lock_user",
+        "lock_team",
+        "lock_project",
+        "lock_environment",
+        "touch_environment",
+        "lock_rotation",
+    ];
+    let allowed =
+        ["store/", "engine/context.rs", "rotations/machine/", "rotations/webhooks/deliver.rs"];
+    let locking = sources().into_iter().filter(|(file, source)| {
+        let is_allowed = allowed.iter().any(|place| file.starts_with(place));
+        !is_allowed && locks.iter().any(|lock| source.contains(&format!(".{lock}(")))
+    });
+
+    assert_eq!(locking.map(|(file, _)| file).collect::<Vec<_>>(), Vec::<String>::new());
 }
 
 impl Layers {

@@ -7,6 +7,7 @@ mod order;
 mod policy;
 mod principals;
 mod requests;
+mod revoked;
 mod world;
 
 use secrets_tests::{App, Dump};

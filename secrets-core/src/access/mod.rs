@@ -4,12 +4,14 @@
 //! [`ProjectScope`], [`EnvironmentScope`], [`View`]), and a scope is only created for a caller who
 //! has permission. Levels are checked from the outside in (project unknown, project forbidden,
 //! environment unknown, environment forbidden). If a level is refused, the error reveals nothing
-//! about the levels below.
+//! about the levels below. Operations that change something get a scope only under a lock.
 
+mod locked;
 mod scope;
 
 use chrono::TimeDelta;
 
+pub use locked::LockedRow;
 pub(crate) use scope::{CHAIN_TOO_LONG, NOT_A_MEMBER};
 pub use scope::{EnvironmentScope, MAX_CHAIN_LENGTH, ProjectScope, TeamScope, View};
 

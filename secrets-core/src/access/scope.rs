@@ -2,18 +2,18 @@
 //! creates them.
 
 use std::collections::BTreeSet;
+use std::mem;
 use std::sync::Arc;
 
-use crate::access::RESTORE_PERIOD;
 use crate::crypto::ProjectKey;
-use crate::engine::{Access, Context, Who, Write};
+use crate::engine::{Access, Context, Read, Who};
 use crate::model::{
     Code, EnvironmentPath, Error, MemberAccess, Permission, Plan, ProjectRef, Result, Role,
     Subject, TeamId,
 };
 use crate::store::{
-    ChainLink, EnvironmentRecord, ProjectRecord, Relation, ResolvedEnvironment, RotationLocation,
-    Selection, TeamRecord,
+    ChainLink, EnvironmentRecord, ProjectRecord, ProjectRelation, Relation, ResolvedEnvironment,
+    RotationLocation, Selection, TeamRecord,
 };
 
 /// Maximum length of an inheritance chain, including the environment itself.
@@ -50,7 +50,9 @@ pub struct EnvironmentScope {
     pub plan: Arc<Plan>,
     /// Environment.
     pub environment: EnvironmentRecord,
-    /// True if the caller may also change secrets.
+    /// True if the caller may read secrets.
+    pub may_read: bool,
+    /// True if the caller may change secrets.
     pub may_write: bool,
     key: ProjectKey,
 }
@@ -70,7 +72,7 @@ pub struct View {
     pub chain: Vec<ChainLink>,
 }
 
-impl<A: Access> Context<'_, A> {
+impl Context<'_, Read> {
     /// Resolves a team by ID and authorizes the caller. `unknown` is the error for an unknown team:
     /// 404 if the path names the team, 403 otherwise.
     pub async fn team(
@@ -79,35 +81,42 @@ impl<A: Access> Context<'_, A> {
         wanted: Permission,
         unknown: Error,
     ) -> Result<TeamScope> {
+        self.resolve_team(team, wanted, unknown).await
+    }
+
+    /// Resolves a project and authorizes the caller.
+    pub async fn project(&mut self, path: &ProjectRef, wanted: Permission) -> Result<ProjectScope> {
+        self.resolve_project(path, wanted).await
+    }
+
+    /// Resolves an environment and authorizes the caller.
+    pub async fn environment(
+        &mut self,
+        path: &EnvironmentPath,
+        wanted: Permission,
+    ) -> Result<EnvironmentScope> {
+        Ok(self.resolve(path, wanted, Selection::None).await?.0.scope)
+    }
+
+    /// Resolves an environment for reading, with the selected secrets of the environment and its
+    /// ancestors.
+    pub async fn view(&mut self, path: &EnvironmentPath, wanted: Selection<'_>) -> Result<View> {
+        let (view, _) = self.resolve(path, Permission::Read, wanted).await?;
+        check_chain(&view.chain)?;
+        Ok(view)
+    }
+
+    /// Loads the teams in which the caller is an owner or admin.
+    pub async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
         let user = self.caller.person()?.id;
-        let membership = self.reads().membership(team, user).await?.ok_or(unknown)?;
-        let role = membership.role.ok_or(NOT_A_MEMBER)?;
-        if wanted == Permission::Manage && !role.manages() {
-            return Err(MANAGERS_ONLY);
-        }
-        self.audit.team = Some(team);
-        let plan = self.options().plans.of_team(&membership.team.plan);
-        Ok(TeamScope { team: membership.team, role, plan })
+        let memberships = self.reads().memberships(user).await?;
+        let managed =
+            memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages));
+        Ok(managed.map(|membership| membership.team.id).collect())
     }
+}
 
-    /// Resolves any team for an operator of this service, independent of membership. An operator is
-    /// known by the verified address of a token of the identity provider; a CLI session, which lasts
-    /// longer than such a token, does not suffice.
-    pub async fn team_as_operator(&mut self, team: Option<TeamId>) -> Result<TeamRecord> {
-        let caller = self.caller.as_person()?;
-        let email = caller.verified_email().filter(|_| caller.session.is_none());
-        let is_email = |operator: &String| {
-            email.as_ref().is_some_and(|email| operator.eq_ignore_ascii_case(email.as_str()))
-        };
-        if !self.options().operators.iter().any(is_email) {
-            return Err(Error::Forbidden("only the operator of this service may do this"));
-        }
-        let unknown = || Error::NotFound(Subject::Team);
-        let found = self.reads().team(team.ok_or_else(unknown)?).await?.ok_or_else(unknown)?;
-        self.audit.team = Some(found.id);
-        Ok(found)
-    }
-
+impl<A: Access> Context<'_, A> {
     /// Resolves the default team, used if a request names none: the caller's only team, or their
     /// personal team.
     pub async fn default_team(&mut self) -> Result<TeamId> {
@@ -128,19 +137,53 @@ impl<A: Access> Context<'_, A> {
         Ok(memberships.iter().find(|own| own.is_personal_of(user)).map(|own| own.team.id))
     }
 
-    /// Loads the teams in which the caller is an owner or admin.
-    pub async fn managed_teams(&mut self) -> Result<Vec<TeamId>> {
-        let user = self.caller.person()?.id;
-        let memberships = self.reads().memberships(user).await?;
-        let managed =
-            memberships.iter().filter(|membership| membership.role.is_some_and(Role::manages));
-        Ok(managed.map(|membership| membership.team.id).collect())
+    /// True if the caller may read the secrets of this environment. The audit entry does not change.
+    pub(crate) async fn may_read(&mut self, path: &EnvironmentPath) -> Result<bool> {
+        let note = mem::take(&mut self.audit);
+        let resolved = self.resolve(path, Permission::Read, Selection::None).await;
+        self.audit = note;
+        match resolved {
+            Ok(_) => Ok(true),
+            Err(Error::Forbidden(_) | Error::NotFound(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Resolves a project and authorizes the caller.
-    pub async fn project(&mut self, path: &ProjectRef, wanted: Permission) -> Result<ProjectScope> {
+    /// Resolves a team and authorizes the caller, without a lock.
+    pub(super) async fn resolve_team(
+        &mut self,
+        team: TeamId,
+        wanted: Permission,
+        unknown: Error,
+    ) -> Result<TeamScope> {
+        let user = self.caller.person()?.id;
+        let membership = self.reads().membership(team, user).await?.ok_or(unknown)?;
+        let role = membership.role.ok_or(NOT_A_MEMBER)?;
+        if wanted == Permission::Manage && !role.manages() {
+            return Err(MANAGERS_ONLY);
+        }
+        self.audit.team = Some(team);
+        let plan = self.options().plans.of_team(&membership.team.plan);
+        Ok(TeamScope { team: membership.team, role, plan })
+    }
+
+    /// Resolves a project and authorizes the caller, without a lock.
+    pub(super) async fn resolve_project(
+        &mut self,
+        path: &ProjectRef,
+        wanted: Permission,
+    ) -> Result<ProjectScope> {
         let principal = self.caller.principal()?;
         let found = self.reads().project(path, principal).await?;
+        self.project_scope(found, wanted)
+    }
+
+    /// Authorizes the caller for a project that was looked up.
+    pub(super) fn project_scope(
+        &mut self,
+        found: Option<ProjectRelation>,
+        wanted: Permission,
+    ) -> Result<ProjectScope> {
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
         self.allow(found.relation, wanted)?;
         self.set_audit_project(&found.project);
@@ -148,49 +191,8 @@ impl<A: Access> Context<'_, A> {
         Ok(ProjectScope { project: found.project, plan, relation: found.relation })
     }
 
-    /// Resolves a deleted project by ID, if it can still be restored, and authorizes the caller.
-    pub async fn deleted_project(&mut self, path: &ProjectRef) -> Result<ProjectScope> {
-        let unknown = Error::NotFound(Subject::Project);
-        let Some(id) = path.id() else { return Err(unknown) };
-        let principal = self.caller.principal()?;
-        let since = self.now() - RESTORE_PERIOD;
-        let found = self.reads().deleted_project(id, since, principal).await?.ok_or(unknown)?;
-        self.allow(found.relation, Permission::Manage)?;
-        self.set_audit_project(&found.project);
-        let plan = self.options().plans.of_team(&found.plan);
-        Ok(ProjectScope { project: found.project, plan, relation: found.relation })
-    }
-
-    /// Resolves an environment and authorizes the caller.
-    pub async fn environment(
-        &mut self,
-        path: &EnvironmentPath,
-        wanted: Permission,
-    ) -> Result<EnvironmentScope> {
-        Ok(self.resolve(path, wanted, Selection::None).await?.0.scope)
-    }
-
-    /// Resolves an environment for reading, with the selected secrets of the environment and its
-    /// ancestors.
-    pub async fn view(&mut self, path: &EnvironmentPath, wanted: Selection<'_>) -> Result<View> {
-        let (view, _) = self.resolve(path, Permission::Read, wanted).await?;
-        check_chain(&view.chain)?;
-        Ok(view)
-    }
-
-    /// Resolves an environment that is to become the parent of another environment. The caller must
-    /// be able to read it and all its ancestors, because readers of the child can then read their
-    /// values.
-    pub async fn inheritable_chain(&mut self, path: &EnvironmentPath) -> Result<View> {
-        let (view, relation) = self.resolve(path, Permission::Read, Selection::None).await?;
-        check_chain(&view.chain)?;
-        for ancestor in &view.chain {
-            self.allow_in(ancestor, relation, Permission::Read)?;
-        }
-        Ok(view)
-    }
-
-    async fn resolve(
+    /// Resolves an environment and authorizes the caller, without a lock. The chain is not checked.
+    pub(super) async fn resolve(
         &mut self,
         path: &EnvironmentPath,
         permission: Permission,
@@ -206,6 +208,7 @@ impl<A: Access> Context<'_, A> {
             return Err(OUT_OF_SCOPE);
         }
         self.allow_in(first, relation, permission)?;
+        let may_read = self.allow_in(first, relation, Permission::Read).is_ok();
         let may_write = self.allow_in(first, relation, Permission::Write).is_ok();
 
         let environment = first.environment.clone();
@@ -213,7 +216,7 @@ impl<A: Access> Context<'_, A> {
         self.audit.environment = Some((environment.id, environment.name.to_string()));
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
         let plan = self.options().plans.of_team(&plan);
-        let scope = EnvironmentScope { project, plan, environment, may_write, key };
+        let scope = EnvironmentScope { project, plan, environment, may_read, may_write, key };
         Ok((View { scope, chain }, relation))
     }
 
@@ -224,7 +227,12 @@ impl<A: Access> Context<'_, A> {
 
     /// Checks the caller's permission in one environment, including access granted in that
     /// environment.
-    fn allow_in(&self, link: &ChainLink, relation: Relation, wanted: Permission) -> Result<()> {
+    pub(super) fn allow_in(
+        &self,
+        link: &ChainLink,
+        relation: Relation,
+        wanted: Permission,
+    ) -> Result<()> {
         let Relation::Member(role) = relation else { return self.allow(relation, wanted) };
         let otherwise = self.options().member_access;
         if role.manages() || MemberAccess::of(role, link.granted, otherwise).allows(wanted) {
@@ -273,23 +281,8 @@ impl<A: Access> Context<'_, A> {
         let key = self.keyring().project_key(&place.key).map_err(Error::internal)?;
         let plan = self.options().plans.of_team(&place.plan);
         let RotationLocation { project, environment, .. } = place;
-        Ok(EnvironmentScope { project, plan, environment, may_write: true, key })
-    }
-}
-
-impl Context<'_, Write> {
-    /// Like [`team`](Self::team), but locks the team's row until the end of the transaction. The
-    /// permission is checked again under the lock, so that a right that was just revoked cannot be
-    /// used.
-    pub async fn locked_team(
-        &mut self,
-        team: TeamId,
-        wanted: Permission,
-        unknown: Error,
-    ) -> Result<TeamScope> {
-        self.team(team, wanted, unknown).await?;
-        self.tx().lock_team(team).await.map_err(|error| error.or_not_found(Subject::Team))?;
-        self.team(team, wanted, Error::NotFound(Subject::Team)).await
+        let (may_read, may_write) = (true, true);
+        Ok(EnvironmentScope { project, plan, environment, may_read, may_write, key })
     }
 }
 
@@ -303,7 +296,7 @@ const OUT_OF_SCOPE: Error = Error::Forbidden("outside of this token's scope");
 
 /// Fails if the inheritance chain is circular or too long. The service never stores such a chain,
 /// but a database edited by hand may hold it.
-fn check_chain(chain: &[ChainLink]) -> Result<()> {
+pub(super) fn check_chain(chain: &[ChainLink]) -> Result<()> {
     let distinct: BTreeSet<_> = chain.iter().map(|link| link.environment.id).collect();
     if distinct.len() < chain.len() {
         return Err(Error::Refused {

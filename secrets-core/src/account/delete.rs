@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
 use crate::members::revoke_invitations;
 use crate::model::{Code, EmailAddress, Error, Result, Role, Subject, TeamId, UserId};
 use crate::store::{Membership, TeamRecord};
@@ -43,7 +43,7 @@ impl Operation for DeleteAccount {
         }
         // Lock the user first, so that they join no team concurrently, then the teams in order of
         // ID to avoid deadlocks.
-        cx.tx().lock_user(user.id).await.map_err(|error| error.or_not_found(Subject::User))?;
+        cx.lock(Lock::User(user.id)).await.map_err(|error| error.or_not_found(Subject::User))?;
         let left = teams_to_leave(cx, user.id).await?;
 
         let now = cx.now();
@@ -71,7 +71,7 @@ async fn teams_to_leave(cx: &mut Context<'_, Write>, user: UserId) -> Result<Vec
     memberships.sort_by_key(|membership| membership.team.id);
     let (mut left, mut orphaned) = (Vec::new(), Vec::new());
     for Membership { team, .. } in memberships {
-        cx.tx().lock_team(team.id).await?;
+        cx.lock(Lock::Team(team.id)).await?;
         let members = cx.reads().members(&[team.id]).await?;
         // The user was removed from this team just before it was locked.
         let Some(own) = members.iter().find(|member| member.user == user) else { continue };

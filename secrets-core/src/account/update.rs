@@ -34,8 +34,8 @@ impl Operation for UpdateAccount {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Account> {
         let name = self.change.name.ok_or_else(|| Error::invalid("body", "must give a name"))?;
-        let now = cx.now();
         let known = locked_user(cx, cx.caller.person()?.id).await?;
+        let now = cx.now();
         let user = UserRecord { name: name.into(), is_name_chosen: true, updated_at: now, ..known };
         cx.tx().update_user(&user).await?;
         cx.audit.resource = Some(("user", Some(user.id.uuid()), None));

@@ -36,7 +36,7 @@ impl Operation for SetPlan {
     type Output = Billing;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Billing> {
-        let team = cx.team_as_operator(self.team).await?;
+        let team = cx.locked_team_as_operator(self.team).await?;
         let plan = cx.options().plans.find(self.plan.plan.as_str()).map(Arc::clone);
         let plan =
             plan.ok_or_else(|| Error::invalid("plan", "must name a plan of this service"))?;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::login_of;
 use super::{UNKNOWN, UserCode};
 use crate::engine::Engine;
-use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
-use crate::model::{Error, Result};
+use crate::engine::{Audit, Caller, Callers, Context, Lock, Operation, Task, Write};
+use crate::model::{Error, Result, Subject};
 use crate::store::{DeviceLoginRecord, DeviceStatus, StoreError};
 
 /// Approves or denies the login with this user code. A login can be decided only once.
@@ -89,6 +89,9 @@ impl Operation for DecideDeviceLogin {
         }
         let user = cx.caller.person()?.id;
         let login = login_of(cx, &self.code).await?;
+        // Lock the user, so that a concurrent account deletion leaves no decision behind.
+        let held = cx.lock(Lock::User(user)).await;
+        held.map_err(|error| error.or_not_found(Subject::User))?;
         let status = match self.decision {
             Decision::Approve => DeviceStatus::Approved,
             Decision::Deny => DeviceStatus::Denied,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::{POLL_SECONDS, SESSION_DAYS, session_span};
 use crate::crypto::{TokenMac, TokenText};
-use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{CliSessionId, Result, Subject, UserId};
+use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
+use crate::model::{CliSessionId, Error, Result, Subject, UserId};
 use crate::store::{CliSessionRecord, DeviceLoginRecord, DeviceStatus, StoreError};
 
 /// Client ID of the only registered client.
@@ -198,15 +198,19 @@ async fn wait(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Resu
 
 /// Creates the session and marks the login as redeemed, so that it can be used only once.
 async fn redeem(cx: &mut Context<'_, Write>, mut login: DeviceLoginRecord) -> Result<PollOutcome> {
+    let user = login.user.ok_or_else(|| Error::internal("an approved login has no user"))?;
     login.status = DeviceStatus::Redeemed;
-    match cx.tx().update_device_login(&login, DeviceStatus::Approved).await {
+    // Lock the user, so that a concurrent account deletion leaves no session behind.
+    let redeemed = match cx.lock(Lock::User(user)).await {
+        Ok(()) => cx.tx().update_device_login(&login, DeviceStatus::Approved).await,
+        Err(error) => Err(error),
+    };
+    match redeemed {
         Ok(()) => {}
         Err(StoreError::Stale(_)) => return Ok(PollOutcome::Refused(PollError::InvalidGrant)),
         Err(error) => return Err(error.into()),
     }
-    let user =
-        login.user.ok_or_else(|| crate::model::Error::internal("an approved login has no user"))?;
-    let user = cx.reads().user(user).await?.ok_or(crate::model::Error::NotFound(Subject::User))?;
+    let user = cx.reads().user(user).await?.ok_or(Error::NotFound(Subject::User))?;
     let token = TokenText::draw_cli();
     let session = CliSessionRecord {
         id: CliSessionId::draw(cx.now()),

@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use super::{Access, AuditContext, Caller, Engine, Options, Ports, Write};
 use crate::crypto::Keyring;
-use crate::model::{Result, Time};
-use crate::store::{Reads, Tx};
+use crate::model::{EnvironmentId, ProjectId, Result, RotationId, TeamId, Time, UserId};
+use crate::store::{Reads, StoreResult, Tx};
 
-/// Context that an operation runs in: the caller, the start time, the store and the audit entry.
+/// Context that an operation runs in: the caller, the time, the store and the audit entry.
 ///
 /// Its methods are defined here and in [`access`](crate::access), which resolves paths and
 /// authorizes the caller. With the access [`Read`](super::Read), there is no method that writes.
@@ -20,16 +20,36 @@ pub struct Context<'a, A: Access> {
     now: Time,
     engine: &'a Engine,
     session: Box<A::Session>,
+    last_lock: Option<Lock>,
+}
+
+/// Row that a transaction locks until its end. Rows are locked in the order of this type, so that
+/// transactions do not wait for each other in a circle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lock {
+    /// User who has not deleted their account.
+    User(UserId),
+    /// Team.
+    Team(TeamId),
+    /// Project that is not deleted.
+    Project(ProjectId),
+    /// Environment of a project that is not deleted.
+    Environment(EnvironmentId),
+    /// Like `Environment`, and the environment's revision is incremented.
+    Secrets(EnvironmentId),
+    /// Rotation.
+    Rotation(RotationId),
 }
 
 impl<'a, A: Access> Context<'a, A> {
     /// Creates the context of an operation and opens its reader or transaction.
     pub(crate) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
         let session = A::open(engine.store()).await?;
-        Ok(Self { caller, audit: AuditContext::default(), now: engine.now(), engine, session })
+        let (audit, now) = (AuditContext::default(), engine.now());
+        Ok(Self { caller, audit, now, engine, session, last_lock: None })
     }
 
-    /// Returns the start time of the operation.
+    /// Returns the time of the operation: the time it began, or took its last lock.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
@@ -78,7 +98,7 @@ impl<'a, A: Access> Context<'a, A> {
         self.session
     }
 
-    /// Splits the context, after the operation has run, into session, audit context and start time.
+    /// Splits the context, after the operation has run, into session, audit context and time.
     pub(super) fn into_parts(self) -> (Box<A::Session>, AuditContext, Time) {
         (self.session, self.audit, self.now)
     }
@@ -88,5 +108,24 @@ impl Context<'_, Write> {
     /// Returns the transaction.
     pub fn tx(&mut self) -> &mut dyn Tx {
         self.session.as_mut()
+    }
+
+    /// Locks a row until the end of the transaction, then reads the clock again, so that changes
+    /// that waited for each other are recorded in the order in which they happened. Fails with
+    /// `Stale` if the row does not exist.
+    pub(crate) async fn lock(&mut self, row: Lock) -> StoreResult<()> {
+        debug_assert!(self.last_lock < Some(row), "locked out of order, or twice: {row:?}");
+        self.last_lock = Some(row);
+        let tx = self.tx();
+        match row {
+            Lock::User(user) => tx.lock_user(user).await?,
+            Lock::Team(team) => tx.lock_team(team).await?,
+            Lock::Project(project) => tx.lock_project(project).await?,
+            Lock::Environment(environment) => tx.lock_environment(environment).await?,
+            Lock::Secrets(environment) => drop(tx.touch_environment(environment).await?),
+            Lock::Rotation(rotation) => tx.lock_rotation(rotation).await?,
+        }
+        self.now = self.engine.now();
+        Ok(())
     }
 }

@@ -22,6 +22,7 @@ mod worker;
 pub(crate) use audit_context::AuditContext;
 pub use caller::{Caller, Callers, Person, Who};
 pub use context::Context;
+pub(crate) use context::Lock;
 pub use operation::{Access, Audit, Operation, Read, Write};
 pub use options::{Options, Ports};
 pub use start::StartError;

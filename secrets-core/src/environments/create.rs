@@ -41,14 +41,9 @@ impl Operation for CreateEnvironment {
     type Output = Environment;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
+        // The lock keeps the checked inheritance chain and the count valid until the commit.
         let ProjectScope { project, plan, .. } =
-            cx.project(&self.project, Permission::Contribute).await?;
-        // Lock the project, so that the checked inheritance chain and the count stay valid
-        // until the commit.
-        cx.tx()
-            .lock_project(project.id)
-            .await
-            .map_err(|error| error.or_not_found(Subject::Project))?;
+            cx.locked_project(&self.project, Permission::Contribute).await?;
         let NewEnvironment { name, inherits_from, description } = self.environment;
         let parent = match inherits_from {
             Some(parent) => parent_of(cx, &self.project, parent).await?.into_iter().next(),

@@ -1,5 +1,6 @@
 //! Deleting an environment.
 
+use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Code, EnvironmentName, EnvironmentPath, Error, Permission, Result, Subject};
 
@@ -20,7 +21,9 @@ impl Operation for DeleteEnvironment {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
-        let scope = cx.environment(&self.at, Permission::Manage).await?;
+        // The lock on the project keeps others from adding a child environment.
+        let rows = &[LockedRow::Project, LockedRow::Environment];
+        let scope = cx.locked_environment(&self.at, Permission::Manage, rows).await?;
         let environment = scope.environment;
         if environment.is_default {
             return Err(Error::Refused {
@@ -30,11 +33,6 @@ impl Operation for DeleteEnvironment {
                         .into(),
             });
         }
-        // Lock the project, so that no child environment is added concurrently.
-        cx.tx()
-            .lock_project(scope.project.id)
-            .await
-            .map_err(|error| error.or_not_found(Subject::Environment))?;
         let children = cx.tx().child_environments(environment.id).await?;
         if !children.is_empty() {
             let names: Vec<_> = children.iter().map(EnvironmentName::as_str).collect();

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 
 use super::{Environment, parent_of};
-use crate::access::{CHAIN_TOO_LONG, MAX_CHAIN_LENGTH};
+use crate::access::{CHAIN_TOO_LONG, LockedRow, MAX_CHAIN_LENGTH};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
     Code, EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Error, Permission,
-    Result, Subject, Summary,
+    Result, Summary,
 };
 use crate::store::EnvironmentRecord;
 
@@ -60,13 +60,10 @@ impl Operation for UpdateEnvironment {
     type Output = Environment;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Environment> {
-        let project = cx.project(&self.at.project, Permission::See).await?.project;
-        // Lock the project, so that no inheritance chain changes while it is checked.
-        cx.tx()
-            .lock_project(project.id)
-            .await
-            .map_err(|error| error.or_not_found(Subject::Project))?;
-        let mut environment = cx.environment(&self.at, Permission::Manage).await?.environment;
+        // The lock on the project keeps every inheritance chain as it was checked.
+        let rows = &[LockedRow::Project, LockedRow::Environment];
+        let scope = cx.locked_environment(&self.at, Permission::Manage, rows).await?;
+        let mut environment = scope.environment;
         let EnvironmentChange { name, inherits_from, description } = self.change;
         if name.is_none() && inherits_from == Parent::Same && description.is_none() {
             return Err(Error::invalid("name", "or inherits_from or description must be given"));

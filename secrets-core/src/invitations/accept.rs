@@ -3,7 +3,7 @@
 use super::UNKNOWN;
 use super::invitation_of_caller;
 use crate::crypto::InvitationToken;
-use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
 use crate::model::{Result, Subject};
 use crate::store::{MemberRecord, StoreError};
 use crate::teams::Team;
@@ -24,25 +24,32 @@ impl Operation for AcceptInvitation {
     type Output = Team;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Team> {
-        let invitation = invitation_of_caller(cx, &self.token).await?;
-        // Lock the user, so that a concurrent account deletion cannot leave a membership behind.
         let person = cx.caller.person()?.clone();
-        cx.tx().lock_user(person.id).await.map_err(|error| error.or_not_found(Subject::User))?;
-        let held = cx.tx().lock_team(invitation.team).await;
+        let team = invitation_of_caller(cx, &self.token).await?.team;
+        // Lock the user, so that a concurrent account deletion cannot leave a membership behind.
+        let held = cx.lock(Lock::User(person.id)).await;
+        held.map_err(|error| error.or_not_found(Subject::User))?;
+        let held = cx.lock(Lock::Team(team)).await;
         held.map_err(|error| error.or_not_found(Subject::Invitation))?;
-        // Only the caller that deletes the invitation has accepted it; concurrent callers fail.
+        let invitation = invitation_of_caller(cx, &self.token).await?;
         let used = cx.tx().delete_invitation(&invitation).await;
         used.map_err(|error| error.or_not_found(Subject::Invitation))?;
-        let member = MemberRecord::new(invitation.team, &person, invitation.role, cx.now());
-        match cx.tx().insert_member(&member).await {
-            Ok(()) | Err(StoreError::Duplicate(_)) => {}
+        let member = MemberRecord::new(team, &person, invitation.role, cx.now());
+        let role = match cx.tx().insert_member(&member).await {
+            Ok(()) => invitation.role,
+            // The role of the earlier membership stays.
+            Err(StoreError::Duplicate(_)) => {
+                let members = cx.reads().members(&[team]).await?;
+                let known = members.iter().find(|known| known.user == person.id);
+                known.map_or(invitation.role, |known| known.role)
+            }
             Err(error) => return Err(error.into()),
-        }
+        };
 
-        let team = cx.reads().team(invitation.team).await?.ok_or(UNKNOWN)?;
+        let team = cx.reads().team(team).await?.ok_or(UNKNOWN)?;
         cx.audit.team = Some(team.id);
         cx.set_resource("invitation", invitation.id.uuid(), invitation.email.as_str());
-        cx.add_detail("role", invitation.role.as_str());
+        cx.add_detail("role", role.as_str());
         Ok(team.into())
     }
 }

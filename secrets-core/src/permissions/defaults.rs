@@ -83,17 +83,13 @@ impl Operation for PutPermissionDefault {
     type Output = ProjectPermission;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<ProjectPermission> {
-        let project = cx.project(&self.project, Permission::Manage).await?.project;
+        let project = cx.locked_project(&self.project, Permission::Manage).await?.project;
         let record = PermissionDefault {
             project: project.id,
             access: self.permission.role,
             set_by: cx.caller.actor(),
             updated_at: cx.now(),
         };
-        cx.tx()
-            .lock_project(project.id)
-            .await
-            .map_err(|error| error.or_not_found(Subject::Project))?;
         cx.tx().put_permission_default(&record).await?;
         cx.set_resource("permission_defaults", project.id.uuid(), project.name.as_str());
         cx.add_detail("role", record.access.as_str());
@@ -109,7 +105,7 @@ impl Operation for DeletePermissionDefault {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
-        let project = cx.project(&self.project, Permission::Manage).await?.project;
+        let project = cx.locked_project(&self.project, Permission::Manage).await?.project;
         cx.tx()
             .delete_permission_default(project.id)
             .await

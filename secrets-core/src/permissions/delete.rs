@@ -26,7 +26,7 @@ impl Operation for DeletePermission {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
-        let scope = cx.environment(&self.at, Permission::Grant).await?;
+        let scope = cx.locked_environment(&self.at, Permission::Grant, &super::LOCKED).await?;
         let user = self.user.ok_or(Error::NotFound(Subject::Permission))?;
         if user == cx.caller.person()?.id {
             return Err(NOT_ONES_OWN);

@@ -18,6 +18,7 @@ pub use list::ListPermissions;
 pub use mine::{GetMyPermissions, MyPermissions};
 pub use put::{Granted, NewPermission, NewPermissions, PutPermission, PutPermissions};
 
+use crate::access::LockedRow;
 use crate::model::{EnvironmentId, EnvironmentName, MemberAccess, Time, UserId};
 use crate::store::{EnvironmentRecord, PermissionRecord};
 
@@ -56,6 +57,11 @@ pub struct EnvironmentPermission {
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub updated_at: Time,
 }
+
+/// Rows that a change of permissions locks, so that neither the members of the team nor the
+/// environment are deleted before the transaction ends. The environment's own row is not among them:
+/// revoking access must not wait for the writes of the user who loses access.
+const LOCKED: [LockedRow; 2] = [LockedRow::Team, LockedRow::Project];
 
 /// ID, e-mail address and name of a user.
 type UserSummary<'a> = (UserId, &'a str, &'a str);

@@ -76,7 +76,7 @@ impl Operation for PutPermission {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<EnvironmentPermission> {
         let unknown = || Error::NotFound(Subject::User);
-        let scope = cx.environment(&self.at, Permission::Grant).await?;
+        let scope = cx.locked_environment(&self.at, Permission::Grant, &super::LOCKED).await?;
         let user_id = self.user.ok_or_else(unknown)?;
         let granted = Granted { user_id, role: self.permission.role };
         let permission = grant(cx, &scope, &[granted]).await?.pop().ok_or_else(unknown)?;
@@ -93,7 +93,7 @@ impl Operation for PutPermissions {
     type Output = Vec<EnvironmentPermission>;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Vec<EnvironmentPermission>> {
-        let scope = cx.environment(&self.at, Permission::Grant).await?;
+        let scope = cx.locked_environment(&self.at, Permission::Grant, &super::LOCKED).await?;
         let wanted = self.permissions.permissions;
         if wanted.is_empty() || wanted.len() > LIMIT {
             return Err(Error::invalid("permissions", "must be 1 to 100 permissions"));
@@ -120,7 +120,7 @@ async fn grant(
     if wanted.iter().any(|granted| granted.user_id == caller) {
         return Err(super::delete::NOT_ONES_OWN);
     }
-    let members = held_members(cx, scope).await?;
+    let members = members(cx, scope).await?;
     let mut permissions = Vec::new();
     let mut details = Vec::new();
     for granted in wanted {
@@ -155,20 +155,11 @@ async fn grant(
     Ok(permissions)
 }
 
-/// Loads the members of the team. Team and project are locked, so that neither the members nor the
-/// environment are deleted before the transaction ends.
-async fn held_members(
+/// Loads the members of the team.
+async fn members(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,
 ) -> Result<HashMap<UserId, MemberRecord>> {
-    let (team, project) = (scope.project.team, scope.project.id);
-    cx.tx().lock_team(team).await.map_err(|error| error.or_not_found(Subject::Project))?;
-    cx.tx().lock_project(project).await.map_err(|error| error.or_not_found(Subject::Project))?;
-    let principal = cx.caller.principal()?;
-    let environments = cx.reads().environments(project, principal).await?;
-    if !environments.iter().any(|environment| environment.id == scope.environment.id) {
-        return Err(Error::NotFound(Subject::Environment));
-    }
-    let members = cx.reads().members(&[team]).await?;
+    let members = cx.reads().members(&[scope.project.team]).await?;
     Ok(members.into_iter().map(|member| (member.user, member)).collect())
 }

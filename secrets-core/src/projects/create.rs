@@ -59,9 +59,8 @@ impl Operation for CreateProject {
             None => cx.default_team().await?,
         };
         let unknown = Error::Forbidden("you are not a member of this team");
-        let scope = cx.team(team, Permission::Contribute, unknown).await?;
+        let scope = cx.locked_team(team, Permission::Contribute, unknown).await?;
         if scope.plan.limit(Quota::Projects).is_some() {
-            cx.tx().lock_team(team).await?;
             let current = cx.tx().count_projects(team).await?;
             scope.plan.admit(Quota::Projects, current, 1)?;
         }

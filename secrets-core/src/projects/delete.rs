@@ -23,7 +23,7 @@ impl Operation for DeleteProject {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
-        let project = cx.project(&self.project, Permission::Manage).await?.project;
+        let project = cx.locked_project(&self.project, Permission::Manage).await?.project;
         let now = cx.now();
         cx.tx()
             .delete_project(project.id, now)

@@ -21,10 +21,9 @@ impl Operation for RestoreProject {
     type Output = Project;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Project> {
-        let scope = cx.deleted_project(&self.project).await?;
+        let scope = cx.locked_deleted_project(&self.project).await?;
         let mut project = scope.project;
         if scope.plan.limit(Quota::Projects).is_some() {
-            cx.tx().lock_team(project.team).await?;
             let current = cx.tx().count_projects(project.team).await?;
             scope.plan.admit(Quota::Projects, current, 1)?;
         }

@@ -33,7 +33,7 @@ impl Operation for UpdateProject {
     type Output = Project;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Project> {
-        let mut project = cx.project(&self.project, Permission::Manage).await?.project;
+        let mut project = cx.locked_project(&self.project, Permission::Manage).await?.project;
         let ProjectChange { name, description } = self.change;
         if name.is_none() && description.is_none() {
             return Err(Error::invalid("name", "or description must be given"));

@@ -7,7 +7,7 @@ use super::connection::{self, Connection, ProxyConnection};
 use super::keys::{InjectedKeys, SecretMapping};
 use super::schedule::work_at;
 use super::sealing::Sealer;
-use crate::access::EnvironmentScope;
+use crate::access::{EnvironmentScope, LockedRow};
 use crate::crypto::Sealed;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::{ConnectionMethod, Integration, PermissionLevel, RotationStatus};
@@ -15,7 +15,6 @@ use crate::model::{
     Code, EnvironmentId, EnvironmentPath, Error, Permission, Quota, Result, RotationId,
     RotationName, Subject, Time,
 };
-use crate::secrets::writing::lock_environment;
 use crate::store::{RotationRecord, StoreError};
 
 /// A rotation to create.
@@ -77,7 +76,9 @@ impl Operation for CreateRotation {
     type Output = Rotation;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Rotation> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
+        // The lock on the team keeps the count of its rotations valid.
+        let rows = &[LockedRow::Team, LockedRow::Secrets];
+        let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
         let NewRotation { name, integration_type, connection_method, connection, .. } =
             self.rotation;
         let interval_days = self.rotation.rotation_interval_days;
@@ -87,7 +88,6 @@ impl Operation for CreateRotation {
         let target =
             connection::target(policy, integration_type, connection_method, connection, proxy)?;
         check_rotation_quota(cx, &scope).await?;
-        lock_environment(cx, &scope).await?;
 
         let (id, now) = (RotationId::draw(cx.now()), cx.now());
         let (connection, proxy) = connection::seal(&Sealer::of(cx, &scope), id, &target)?;
@@ -119,7 +119,6 @@ async fn check_rotation_quota(cx: &mut Context<'_, Write>, scope: &EnvironmentSc
         return Ok(());
     }
     let team = scope.project.team;
-    cx.tx().lock_team(team).await.map_err(|error| error.or_not_found(Subject::Team))?;
     let current = cx.reads().count_rotations(team).await?;
     scope.plan.admit(Quota::Rotations, current, 1)
 }

@@ -3,15 +3,15 @@
 use serde::Serialize;
 
 use super::keys::InjectedKeys;
-use super::list::named_rotation;
+use super::list::locked_rotation;
 use super::machine::lock_users;
 use super::rotate::no_rotators;
 use super::slot_user;
+use crate::access::LockedRow;
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
 use crate::model::rotations::{RotationStatus, Slot};
-use crate::model::{EnvironmentPath, Permission, Result, RotationId, Subject};
-use crate::secrets::writing::lock_environment;
+use crate::model::{EnvironmentPath, Result, RotationId, Subject};
 
 /// Deletes a rotation with its history and webhooks. The users in the database remain, and the
 /// secrets remain as ordinary secrets.
@@ -66,9 +66,8 @@ impl Operation for ConcludeDeletion {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
-        lock_environment(cx, &scope).await?;
-        let rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
+        let row = LockedRow::Secrets;
+        let (_, rotation) = locked_rotation(cx, &self.at, &self.name, row).await?;
         let gone = |error: crate::store::StoreError| error.or_not_found(Subject::Rotation);
         cx.tx().delete_rotation(rotation.id).await.map_err(gone)?;
         cx.set_resource("rotation", rotation.id.uuid(), rotation.name.as_str());
@@ -88,11 +87,9 @@ impl Operation for PlanRevocation {
     type Output = PlannedRevocation;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<PlannedRevocation> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
-        lock_environment(cx, &scope).await?;
-        let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
-        cx.tx().lock_rotation(id).await.map_err(|error| error.or_not_found(Subject::Rotation))?;
-        let mut rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
+        let row = LockedRow::Secrets;
+        let (scope, mut rotation) = locked_rotation(cx, &self.at, &self.name, row).await?;
+        let id = rotation.id;
         let keys = InjectedKeys::from_text(&rotation.keys)?.all();
         if rotation.active_slot.is_some() {
             for secret in cx.reads().secrets(scope.environment.id, &keys).await? {

@@ -1,7 +1,8 @@
 //! Reading rotations and their history.
 
 use super::{ConcludedAttempt, Rotation};
-use crate::engine::{Access, Audit, Callers, Context, Operation, Read};
+use crate::access::{EnvironmentScope, LockedRow};
+use crate::engine::{Access, Audit, Callers, Context, Lock, Operation, Read, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::RotationRecord;
 
@@ -84,4 +85,21 @@ pub(super) async fn named_rotation<A: Access>(
     let unknown = || Error::NotFound(Subject::Rotation);
     let name = name.parse().map_err(|_| unknown())?;
     cx.reads().rotation_by_name(environment, &name).await?.ok_or_else(unknown)
+}
+
+/// Locks a rotation and its environment, authorizes the caller to change them, and loads the
+/// rotation.
+pub(super) async fn locked_rotation(
+    cx: &mut Context<'_, Write>,
+    at: &EnvironmentPath,
+    name: &str,
+    row: LockedRow,
+) -> Result<(EnvironmentScope, RotationRecord)> {
+    let scope = cx.locked_environment(at, Permission::Write, &[row]).await?;
+    let id = named_rotation(cx, scope.environment.id, name).await?.id;
+    // Requests lock the environment first, so only a worker can hold this row, and only briefly.
+    let held = cx.lock(Lock::Rotation(id)).await;
+    held.map_err(|error| error.or_not_found(Subject::Rotation))?;
+    let rotation = named_rotation(cx, scope.environment.id, name).await?;
+    Ok((scope, rotation))
 }

@@ -6,14 +6,15 @@ use futures_util::future::{Either, select};
 use serde::Serialize;
 
 use super::ConcludedAttempt;
-use super::list::named_rotation;
+use super::list::locked_rotation;
 use super::machine::{PermitKind, plan};
 use super::machine::{claim_rotation, time_out, work};
 use super::sealing::RotationContext;
+use crate::access::LockedRow;
 use crate::engine::Engine;
 use crate::engine::{Audit, Caller, Callers, Context, Operation, Task, Write};
 use crate::model::rotations::{RotationStatus, TriggerType};
-use crate::model::{AttemptId, EnvironmentPath, Error, Permission, Result, RotationId, Subject};
+use crate::model::{AttemptId, EnvironmentPath, Error, Result, RotationId, Subject};
 
 /// Poll interval while another worker is working on the attempt.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -55,10 +56,9 @@ impl Operation for PlanRotation {
     type Output = PlannedRotation;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<PlannedRotation> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
-        let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
-        cx.tx().lock_rotation(id).await.map_err(|error| error.or_not_found(Subject::Rotation))?;
-        let mut rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
+        let row = LockedRow::Environment;
+        let (_, mut rotation) = locked_rotation(cx, &self.at, &self.name, row).await?;
+        let id = rotation.id;
         cx.set_resource("rotation", id.uuid(), rotation.name.as_str());
         if rotation.status == RotationStatus::Disabled {
             return Err(Error::Forbidden("this rotation is disabled: set its status to active"));

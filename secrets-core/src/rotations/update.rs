@@ -5,13 +5,12 @@ use serde::Deserialize;
 
 use super::Rotation;
 use super::create::check_interval;
-use super::list::named_rotation;
+use super::list::locked_rotation;
 use super::schedule::work_at;
+use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::RotationStatus;
-use crate::model::{
-    EnvironmentPath, Error, Permission, Result, Subject, ValidationRule, Violation,
-};
+use crate::model::{EnvironmentPath, Error, Result, Subject, ValidationRule, Violation};
 use crate::store::RotationRecord;
 
 /// A change to a rotation. At least one field is required.
@@ -70,16 +69,14 @@ impl Operation for UpdateRotation {
     type Output = Rotation;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Rotation> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
-        let id = named_rotation(cx, scope.environment.id, &self.name).await?.id;
+        let row = LockedRow::Environment;
+        let (_, mut rotation) = locked_rotation(cx, &self.at, &self.name, row).await?;
+        let id = rotation.id;
         let RotationChange { rotation_interval_days, status } = self.change;
         if rotation_interval_days.is_none() && status.is_none() {
             return Err(Error::invalid("status", "or rotation_interval_days must be given"));
         }
         rotation_interval_days.map_or(Ok(()), check_interval)?;
-        cx.tx().lock_rotation(id).await.map_err(|error| error.or_not_found(Subject::Rotation))?;
-        // Load the rotation again, now that its row is locked.
-        let mut rotation = named_rotation(cx, scope.environment.id, &self.name).await?;
         if let Some(days) = rotation_interval_days {
             set_interval(cx, &mut rotation, days);
         }

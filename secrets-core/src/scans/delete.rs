@@ -1,6 +1,6 @@
 //! Deleting a scan.
 
-use super::scope::scan;
+use super::scope::locked_scan;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Permission, Result, ScanId, Subject};
 
@@ -24,7 +24,7 @@ impl Operation for DeleteScan {
         let wanted = |scan: &crate::store::ScanRecord| {
             if scan.created_by == caller { Permission::See } else { Permission::Manage }
         };
-        let scan = scan(cx, self.scan, wanted).await?;
+        let scan = locked_scan(cx, self.scan, wanted).await?;
         cx.tx().delete_scan(scan.id).await.map_err(|error| error.or_not_found(Subject::Scan))
     }
 }

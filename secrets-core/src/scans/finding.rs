@@ -1,7 +1,6 @@
 //! Findings of a scan, as shown to the caller.
 
 use std::collections::BTreeMap;
-use std::mem;
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -9,8 +8,7 @@ use uuid::Uuid;
 use crate::engine::{Access, Context};
 use crate::model::scans::{FindingStatus, Severity};
 use crate::model::{
-    EnvironmentId, EnvironmentPath, Error, FindingId, Permission, ProjectId, ProjectRef, Result,
-    ScanId, Time,
+    EnvironmentId, EnvironmentPath, FindingId, ProjectId, ProjectRef, Result, ScanId, Time,
 };
 use crate::store::{FindingRecord, SecretLocation};
 
@@ -114,8 +112,6 @@ pub(super) async fn shown<A: Access>(
     cx: &mut Context<'_, A>,
     findings: Vec<FindingRecord>,
 ) -> Result<Vec<Finding>> {
-    // Checking these permissions must not overwrite the audit context of the operation.
-    let note = mem::take(&mut cx.audit);
     let mut readable = BTreeMap::new();
     let mut shown = Vec::with_capacity(findings.len());
     for mut finding in findings {
@@ -123,7 +119,10 @@ pub(super) async fn shown<A: Access>(
             Some(secret) => {
                 let may_read = match readable.get(&secret.environment) {
                     Some(may_read) => *may_read,
-                    None => may_read(cx, &secret).await?,
+                    None => {
+                        let project = ProjectRef::Id(secret.project);
+                        cx.may_read(&EnvironmentPath::new(project, secret.environment)).await?
+                    }
                 };
                 readable.insert(secret.environment, may_read);
                 may_read.then_some(secret)
@@ -132,15 +131,5 @@ pub(super) async fn shown<A: Access>(
         };
         shown.push(Finding::new(finding, secret));
     }
-    cx.audit = note;
     Ok(shown)
-}
-
-async fn may_read<A: Access>(cx: &mut Context<'_, A>, secret: &SecretLocation) -> Result<bool> {
-    let path = EnvironmentPath::new(ProjectRef::Id(secret.project), secret.environment);
-    match cx.environment(&path, Permission::Read).await {
-        Ok(_) => Ok(true),
-        Err(Error::Forbidden(_) | Error::NotFound(_)) => Ok(false),
-        Err(error) => Err(error),
-    }
 }

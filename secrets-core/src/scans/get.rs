@@ -4,7 +4,7 @@ use super::ScanWithFindings;
 use super::finding::shown;
 use super::scope::scan;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
-use crate::model::{Permission, Result, ScanId};
+use crate::model::{Result, ScanId};
 
 /// Returns a scan with its findings.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl Operation for GetScan {
     type Output = ScanWithFindings;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<ScanWithFindings> {
-        let scan = scan(cx, self.scan, |_| Permission::See).await?;
+        let scan = scan(cx, self.scan).await?;
         let findings = cx.reads().findings(scan.id).await?;
         let findings = shown(cx, findings).await?;
         Ok(ScanWithFindings { scan: scan.into(), findings })

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::finding::shown;
-use super::scope::place;
+use super::scope::lock_place;
 use super::work::{FinishedScan, Found};
 use super::{Scan, ScanWithFindings};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::scans::{FindingStatus, Severity};
-use crate::model::{FindingId, ProjectRef, Result};
+use crate::model::{FindingId, Result};
 use crate::store::{FindingRecord, ScanRecord};
 
 /// Stores a finished scan. A finding that the team marked as false positive or ignored in an
@@ -29,8 +29,7 @@ impl Operation for ConcludeScan {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<ScanWithFindings> {
         let FinishedScan { team, project, .. } = self.scan;
         // Authorize again: the scan may have taken a long time.
-        let project_ref = project.map(ProjectRef::Id);
-        place(cx, Some(team), project_ref.as_ref()).await?;
+        lock_place(cx, team, project).await?;
         let scan = scan_record(cx, &self.scan)?;
         let findings = finding_records(cx, self.scan).await?;
         cx.tx().insert_scan(&scan, &findings).await?;

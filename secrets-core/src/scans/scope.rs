@@ -1,14 +1,14 @@
 //! Team and project of a scan, and authorization of the caller.
 
-use crate::engine::{Access, Context};
+use crate::engine::{Access, Context, Read, Write};
 use crate::model::{Error, Permission, ProjectId, ProjectRef, Result, ScanId, Subject, TeamId};
 use crate::store::ScanRecord;
 
 const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
 
 /// Resolves the team and the project of a scan and checks that the caller is a member.
-pub(super) async fn place<A: Access>(
-    cx: &mut Context<'_, A>,
+pub(super) async fn place(
+    cx: &mut Context<'_, Read>,
     team: Option<TeamId>,
     project: Option<&ProjectRef>,
 ) -> Result<(TeamId, Option<ProjectId>)> {
@@ -27,19 +27,51 @@ pub(super) async fn place<A: Access>(
     Ok((team, None))
 }
 
-/// Loads a scan, if the caller has the required permission in its team and access to its project.
-pub(super) async fn scan<A: Access>(
-    cx: &mut Context<'_, A>,
-    scan: Option<ScanId>,
-    wanted: impl FnOnce(&ScanRecord) -> Permission,
-) -> Result<ScanRecord> {
-    let unknown = || Error::NotFound(Subject::Scan);
-    let scan = scan.ok_or_else(unknown)?;
-    let scan = cx.reads().scan(scan).await?.ok_or_else(unknown)?;
-    cx.team(scan.team, wanted(&scan), unknown()).await?;
+/// Locks the project of a scan, or the team of a scan without a project, and checks that the caller
+/// is a member.
+pub(super) async fn lock_place(
+    cx: &mut Context<'_, Write>,
+    team: TeamId,
+    project: Option<ProjectId>,
+) -> Result<()> {
+    match project {
+        Some(project) => {
+            cx.locked_project(&ProjectRef::Id(project), Permission::See).await.map(drop)
+        }
+        None => cx.locked_team(team, Permission::See, NOT_A_MEMBER).await.map(drop),
+    }
+}
+
+/// Loads a scan, if the caller is a member of its team and has access to its project.
+pub(super) async fn scan(cx: &mut Context<'_, Read>, scan: Option<ScanId>) -> Result<ScanRecord> {
+    let scan = known(cx, scan).await?;
+    cx.team(scan.team, Permission::See, UNKNOWN).await?;
     if let Some(project) = scan.project {
         cx.project(&ProjectRef::Id(project), Permission::See).await?;
     }
+    Ok(scan)
+}
+
+/// Locks the team and the project of a scan, and loads the scan, if the caller has the required
+/// permission in its team and access to its project.
+pub(super) async fn locked_scan(
+    cx: &mut Context<'_, Write>,
+    scan: Option<ScanId>,
+    wanted: impl FnOnce(&ScanRecord) -> Permission,
+) -> Result<ScanRecord> {
+    let scan = known(cx, scan).await?;
+    cx.locked_team(scan.team, wanted(&scan), UNKNOWN).await?;
+    if let Some(project) = scan.project {
+        cx.locked_project(&ProjectRef::Id(project), Permission::See).await?;
+    }
+    Ok(scan)
+}
+
+/// Error for an unknown scan.
+const UNKNOWN: Error = Error::NotFound(Subject::Scan);
+
+async fn known<A: Access>(cx: &mut Context<'_, A>, scan: Option<ScanId>) -> Result<ScanRecord> {
+    let scan = cx.reads().scan(scan.ok_or(UNKNOWN)?).await?.ok_or(UNKNOWN)?;
     cx.set_resource("scan", scan.id.uuid(), scan.source_name.clone().unwrap_or_default());
     Ok(scan)
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::finding::{Finding, shown};
-use super::scope::scan;
+use super::scope::locked_scan;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::scans::FindingStatus;
 use crate::model::{Error, FindingId, Permission, Result, ScanId, Subject, Summary};
@@ -41,7 +41,7 @@ impl Operation for UpdateFinding {
     type Output = Finding;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Finding> {
-        let scan = scan(cx, self.scan, |_| Permission::See).await?;
+        let scan = locked_scan(cx, self.scan, |_| Permission::See).await?;
         let unknown = || Error::NotFound(Subject::Finding);
         let finding = self.finding.ok_or_else(unknown)?;
         let finding = cx.reads().finding(scan.id, finding).await?.ok_or_else(unknown)?;

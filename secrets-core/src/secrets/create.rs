@@ -4,7 +4,8 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::Secret;
 use super::change::Content;
-use super::writing::{check_secret_quota, first_version, lock_environment};
+use super::writing::{check_secret_quota, first_version};
+use crate::access::LockedRow;
 use crate::crypto::{Description, Plaintext};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, SecretKey, Subject};
@@ -50,11 +51,11 @@ impl Operation for CreateSecret {
     type Output = Secret;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
+        let rows = &[LockedRow::Secrets];
+        let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
         let NewSecret { key, value, description, hidden } = self.secret;
         let content =
             Content::of(value, hidden)?.ok_or_else(|| Error::invalid("value", "is required"))?;
-        lock_environment(cx, &scope).await?;
         let keys = std::slice::from_ref(&key);
         if !cx.reads().managed_keys(scope.environment.id, keys).await?.is_empty() {
             return Err(Error::Conflict(Subject::Rotation));

@@ -1,8 +1,9 @@
 //! Deleting a secret.
 
 use super::reading::direct_secret;
-use super::writing::{lock_environment, reject_managed};
+use super::writing::reject_managed;
 use super::{KeyRef, check_version};
+use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Permission, Result};
 
@@ -26,8 +27,8 @@ impl Operation for DeleteSecret {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
-        lock_environment(cx, &scope).await?;
+        let rows = &[LockedRow::Secrets];
+        let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
         let secret = direct_secret(cx, &scope, &self.key).await?;
         check_version(&secret, self.expected_version)?;
         reject_managed(cx, &scope, &secret.key).await?;

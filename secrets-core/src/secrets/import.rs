@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::SubmittedImport;
 use super::change::Content;
 use super::sealing::seal_description;
-use super::writing::{check_secret_quota, first_version, lock_environment, replace};
-use crate::access::EnvironmentScope;
+use super::writing::{check_secret_quota, first_version, replace};
+use crate::access::{EnvironmentScope, LockedRow};
 use crate::crypto::{Description, Plaintext};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{Code, EnvironmentPath, Error, FieldError, Permission, Result, SecretKey};
@@ -67,10 +67,10 @@ impl Operation for ImportSecrets {
     type Output = ImportResult;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<ImportResult> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
+        let rows = &[LockedRow::Secrets];
+        let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
         let Import { secrets, overwrite } = self.import;
         check(&secrets)?;
-        lock_environment(cx, &scope).await?;
         let keys: Vec<_> = secrets.iter().map(|secret| secret.key.clone()).collect();
         let known = cx.reads().secrets(scope.environment.id, &keys).await?;
         let known: BTreeMap<_, _> =

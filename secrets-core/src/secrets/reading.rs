@@ -4,13 +4,13 @@ use super::sealing::{SECRET_NOT_FOUND, open_value};
 use super::{KeyRef, Visible, visible};
 use crate::access::{EnvironmentScope, View};
 use crate::crypto::Plaintext;
-use crate::engine::{Access, Context};
+use crate::engine::{Access, Context, Read};
 use crate::model::{EnvironmentPath, Result, SecretKey};
 use crate::store::{SecretRecord, Selection};
 
 /// Finds the effective secret with this key in an environment. A hidden secret counts as not found.
-pub(crate) async fn effective_secret<A: Access>(
-    cx: &mut Context<'_, A>,
+pub(crate) async fn effective_secret(
+    cx: &mut Context<'_, Read>,
     at: &EnvironmentPath,
     key: &KeyRef,
 ) -> Result<(EnvironmentScope, Visible)> {

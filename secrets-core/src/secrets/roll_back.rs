@@ -6,8 +6,9 @@ use super::change::Content;
 use super::history::open_version;
 use super::reading::direct_secret;
 use super::sealing::describe;
-use super::writing::{lock_environment, reject_managed, replace};
+use super::writing::{reject_managed, replace};
 use super::{KeyRef, Secret, check_version};
+use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
 use crate::store::Change;
@@ -42,8 +43,8 @@ impl Operation for RollBackSecret {
     type Output = Secret;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
-        lock_environment(cx, &scope).await?;
+        let rows = &[LockedRow::Secrets];
+        let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
         let known = direct_secret(cx, &scope, &self.key).await?;
         let Rollback { version, expected_version } = self.rollback;
         let just_after = version.saturating_add(1);

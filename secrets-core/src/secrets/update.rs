@@ -3,8 +3,9 @@
 use super::change::Content;
 use super::reading::direct_secret;
 use super::sealing::{describe, seal_description};
-use super::writing::{lock_environment, reject_managed, replace};
+use super::writing::{reject_managed, replace};
 use super::{KeyRef, Secret, SecretChange, check_version};
+use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{EnvironmentPath, Error, Permission, Result};
 use crate::store::SecretRecord;
@@ -29,8 +30,8 @@ impl Operation for UpdateSecret {
     type Output = Secret;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Secret> {
-        let scope = cx.environment(&self.at, Permission::Write).await?;
-        lock_environment(cx, &scope).await?;
+        let rows = &[LockedRow::Secrets];
+        let scope = cx.locked_environment(&self.at, Permission::Write, rows).await?;
         let known = direct_secret(cx, &scope, &self.key).await?;
         let SecretChange { value, description, hidden, expected_version } = self.change;
         let content = Content::of(value, hidden)?;

@@ -8,21 +8,8 @@ use crate::engine::{Context, Write};
 use crate::model::{Code, Error, Quota, Result, SecretId, SecretKey, Subject};
 use crate::store::{Change, SecretRecord};
 
-/// Locks the environment's row and increments its revision. Must be the first step of every write
-/// to the environment's secrets.
-pub(crate) async fn lock_environment(
-    cx: &mut Context<'_, Write>,
-    scope: &EnvironmentScope,
-) -> Result<u64> {
-    let environment = scope.environment.id;
-    cx.tx()
-        .touch_environment(environment)
-        .await
-        .map_err(|error| error.or_not_found(Subject::Environment))
-}
-
 /// Returns an error if `more` additional secrets exceed the plan's limit. The environment must
-/// be locked with [`lock_environment`](Self::lock_environment), so that the count stays valid.
+/// be locked, so that the count stays valid.
 pub(crate) async fn check_secret_quota(
     cx: &mut Context<'_, Write>,
     scope: &EnvironmentScope,

@@ -144,6 +144,10 @@ pub trait EnvironmentWrites: Send {
     /// from the scope of every token. Fails with `Stale` if it does not exist.
     async fn delete_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
 
+    /// Locks the environment's row until the end of the transaction. Fails with `Stale` if the
+    /// environment does not exist or its project is deleted.
+    async fn lock_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
+
     /// Increments the environment's revision and locks its row until the end of the transaction.
     /// Every transaction that writes secrets calls this first. Returns the new revision; fails with
     /// `Stale` if the environment does not exist or its project is deleted.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::Team;
-use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
 use crate::model::{DisplayName, Result, Role, Slug, Subject, TeamId};
 use crate::store::{MemberRecord, TeamRecord};
 
@@ -31,6 +31,11 @@ impl Operation for CreateTeam {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Team> {
         let owner = cx.caller.person()?.clone();
+        // Lock the user, so that a concurrent account deletion cannot leave the team without its
+        // owner.
+        let held = cx.lock(Lock::User(owner.id)).await;
+        held.map_err(|error| error.or_not_found(Subject::User))?;
+
         let name = self.team.name;
         let team = TeamRecord {
             id: TeamId::draw(cx.now()),
@@ -42,10 +47,6 @@ impl Operation for CreateTeam {
             created_at: cx.now(),
             updated_at: cx.now(),
         };
-
-        // Lock the user, so that a concurrent account deletion cannot leave the team without its
-        // owner.
-        cx.tx().lock_user(owner.id).await.map_err(|error| error.or_not_found(Subject::User))?;
         let team = super::insert(cx, team).await?;
         let member = MemberRecord::new(team.id, &owner, Role::Owner, cx.now());
         cx.tx().insert_member(&member).await?;

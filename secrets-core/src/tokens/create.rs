@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::ServiceToken;
 use crate::crypto::{TokenMac, TokenText};
-use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
 use crate::model::{
     DisplayName, EnvironmentId, EnvironmentRef, Error, Permission, ProjectId, ProjectRef, Quota,
     Result, TeamId, Time, TokenId, ValidationRule, Violation,
@@ -136,18 +136,14 @@ impl Operation for CreateToken {
             None => cx.default_team().await?,
         };
         let unknown = Error::Forbidden("you are not a member of this team");
-        let plan = cx.team(team, Permission::Manage, unknown).await?.plan;
+        let plan = cx.locked_team(team, Permission::Manage, unknown).await?.plan;
         let (can_read, can_write) = allowed(new.permissions.as_deref(), new.scopes.as_deref())?;
         let networks = networks(new.ip_allowlist)?;
         let expires_at = expiry(new.expires_in_days, new.expires_at, cx.now())?;
         let all_projects = new.all_projects.unwrap_or_default();
         let all_environments = new.environments.is_none();
-        let is_counted = plan.limit(Quota::ServiceTokens).is_some();
-        if is_counted {
-            cx.tx().lock_team(team).await?;
-        }
         let scope = token_scope(cx, team, all_projects, new.project_ids, new.environments).await?;
-        if is_counted {
+        if plan.limit(Quota::ServiceTokens).is_some() {
             let current = cx.tx().count_tokens(team).await?;
             plan.admit(Quota::ServiceTokens, current, 1)?;
         }
@@ -214,7 +210,7 @@ async fn projects_of_scope(
     // concurrently.
     let mut environments = Vec::new();
     for (project, place) in &places {
-        let held = cx.tx().lock_project(*project).await;
+        let held = cx.lock(Lock::Project(*project)).await;
         held.map_err(|error| match error {
             StoreError::Stale(_) => not_of_the_team(*place),
             other => other.into(),

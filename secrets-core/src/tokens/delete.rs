@@ -1,7 +1,8 @@
 //! Deleting a service token.
 
+use super::locked_token;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{Error, Permission, Result, Subject, TokenId};
+use crate::model::{Result, Subject, TokenId};
 
 /// Deletes a service token. Requests that begin after the response are refused on every node.
 #[derive(Debug)]
@@ -18,10 +19,7 @@ impl Operation for DeleteToken {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
-        let unknown = || Error::NotFound(Subject::Token);
-        let token = self.token.ok_or_else(unknown)?;
-        let token = cx.reads().token(token).await?.ok_or_else(unknown)?;
-        cx.team(token.team, Permission::Manage, unknown()).await?;
+        let token = locked_token(cx, self.token).await?;
         cx.tx().delete_token(token.id).await.map_err(|error| error.or_not_found(Subject::Token))?;
         cx.set_resource("service_token", token.id.uuid(), token.name.as_str());
         Ok(())

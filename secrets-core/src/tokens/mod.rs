@@ -17,7 +17,11 @@ pub use rotate::{GracePeriod, RotateToken, TokenRotation};
 pub use uses::{TOKEN_USES, write_uses};
 
 use crate::crypto::TokenText;
-use crate::model::{DisplayName, EnvironmentId, ProjectId, TeamId, Time, TokenId, UserId};
+use crate::engine::{Context, Write};
+use crate::model::{
+    DisplayName, EnvironmentId, Error, Permission, ProjectId, Result, Subject, TeamId, Time,
+    TokenId, UserId,
+};
 use crate::store::{TokenRecord, TokenScope};
 
 /// A service token. The token text is included only in the response that creates or rotates the
@@ -151,6 +155,15 @@ impl TokenSelf {
     }
 }
 
+/// Locks the team of a token, authorizes the caller to manage the team, and loads the token.
+async fn locked_token(cx: &mut Context<'_, Write>, token: Option<TokenId>) -> Result<TokenRecord> {
+    let unknown = || Error::NotFound(Subject::Token);
+    let token = token.ok_or_else(unknown)?;
+    let team = cx.reads().token(token).await?.ok_or_else(unknown)?.team;
+    cx.locked_team(team, Permission::Manage, unknown()).await?;
+    cx.reads().token(token).await?.ok_or_else(unknown)
+}
+
 fn permissions(token: &TokenRecord) -> Vec<&'static str> {
     let (read, write) = (token.can_read.then_some("read"), token.can_write.then_some("write"));
     read.into_iter().chain(write).collect()
@@ -160,6 +173,6 @@ fn permissions(token: &TokenRecord) -> Vec<&'static str> {
 fn revealed<S: serde::Serializer>(
     token: &Option<TokenText>,
     serializer: S,
-) -> Result<S::Ok, S::Error> {
+) -> std::result::Result<S::Ok, S::Error> {
     serializer.serialize_some(&token.as_ref().map(TokenText::reveal))
 }

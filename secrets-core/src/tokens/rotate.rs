@@ -3,10 +3,10 @@
 use chrono::TimeDelta;
 use serde::Deserialize;
 
-use super::ServiceToken;
+use super::{ServiceToken, locked_token};
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{Code, Error, Permission, Result, Subject, TokenId, ValidationRule, Violation};
+use crate::model::{Code, Error, Result, Subject, TokenId, ValidationRule, Violation};
 use crate::store::NewCredential;
 
 /// Options for the rotation of a service token.
@@ -56,9 +56,7 @@ impl Operation for RotateToken {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<ServiceToken> {
         let unknown = || Error::NotFound(Subject::Token);
-        let token = self.token.ok_or_else(unknown)?;
-        let token = cx.reads().token(token).await?.ok_or_else(unknown)?;
-        cx.team(token.team, Permission::Manage, unknown()).await?;
+        let token = locked_token(cx, self.token).await?;
         if token.expires_at.is_some_and(|end| end <= cx.now()) {
             return Err(Error::Refused {
                 code: Code::InvalidRequest,

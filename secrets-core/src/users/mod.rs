@@ -8,7 +8,7 @@ use serde::Serialize;
 pub use me::{Me, ReadMe};
 pub use sync::SyncUser;
 
-use crate::engine::{Context, Write};
+use crate::engine::{Context, Lock, Write};
 use crate::model::{DisplayName, Error, Result, Role, Slug, Subject, TeamId, Time, UserId};
 use crate::store::{Membership, UserRecord};
 
@@ -77,7 +77,7 @@ pub struct TeamName {
 /// Locks a user until the end of the transaction and loads the current record. Updates must be
 /// based on this record, not on one read before the lock, which may be out of date.
 pub(crate) async fn locked_user(cx: &mut Context<'_, Write>, user: UserId) -> Result<UserRecord> {
-    cx.tx().lock_user(user).await.map_err(|error| error.or_not_found(Subject::User))?;
+    cx.lock(Lock::User(user)).await.map_err(|error| error.or_not_found(Subject::User))?;
     let known = cx.reads().user(user).await?;
     known.ok_or(Error::NotFound(Subject::User))
 }

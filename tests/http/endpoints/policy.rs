@@ -126,7 +126,7 @@ const INVITATIONS: &str = "/api/v1/teams/{teamId}/invitations";
 const INVITATION: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}";
 const RESEND: &str = "/api/v1/teams/{teamId}/invitations/{invitationId}/resend";
 const PROJECT: &str = "/api/v1/projects/{projectId}";
-const RESTORE: &str = "/api/v1/projects/{projectId}/restore";
+pub(super) const RESTORE: &str = "/api/v1/projects/{projectId}/restore";
 const ENVIRONMENTS: &str = "/api/v1/projects/{projectId}/environments";
 const ENVIRONMENT: &str = "/api/v1/projects/{projectId}/environments/{environmentId}";
 const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
@@ -139,13 +139,15 @@ const HISTORY: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/history";
 const ROLLBACK: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/secrets/{key}/rollback";
-const ROTATIONS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations";
-const CONNECTION: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/test";
+pub(super) const ROTATIONS: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/rotations";
+pub(super) const CONNECTION: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/test";
 const ROTATION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}";
 const ROTATE: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/rotate";
-const TEST: &str =
+pub(super) const TEST: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/test";
 const ATTEMPTS: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/history";
@@ -156,7 +158,8 @@ const WEBHOOK: &str = "/api/v1/projects/{projectId}/environments/{environmentId}
 const WEBHOOK_TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/test";
 const DELIVERIES: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries";
 const REDELIVER: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver";
-const PERMISSIONS: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions";
+pub(super) const PERMISSIONS: &str =
+    "/api/v1/projects/{projectId}/environments/{environmentId}/permissions";
 const PERMISSION: &str =
     "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 

@@ -10,7 +10,7 @@ use super::super::schedule::{span, work_at};
 use super::attempt::Attempt;
 use super::policy::{Effect, Reason};
 use super::work::{WorkError, WorkResult};
-use crate::engine::{Caller, Context, Write};
+use crate::engine::{Caller, Context, Lock, Write};
 use crate::failpoint;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
 use crate::model::{Error, Subject};
@@ -53,14 +53,15 @@ impl Attempt<'_, '_> {
     }
 
     async fn serve(&mut self, cx: &mut Context<'_, Write>) -> Result<(), SwapError> {
-        let (environment, now) = (self.work.rotation.environment, cx.now());
+        let environment = self.work.rotation.environment;
         // Lock order used everywhere: environment, then rotation.
         let gone = || SwapError::ByRule(Reason::gone());
-        cx.tx().touch_environment(environment).await.map_err(|error| match error {
+        cx.lock(Lock::Secrets(environment)).await.map_err(|error| match error {
             crate::store::StoreError::Stale(_) => gone(),
             other => SwapError::WorkError(other.into()),
         })?;
         self.work.lock_row(cx.tx()).await.map_err(SwapError::WorkError)?;
+        let now = cx.now();
         let place = cx.tx().rotation_location(self.record.rotation).await.map_err(halt)?;
         let place = place.filter(|place| !place.is_deleted).ok_or_else(gone)?;
 

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::Webhook;
+use super::locked_webhook_rotation;
 use super::sealing::Receiver;
-use super::webhook_rotation;
 use crate::crypto::WebhookSecret;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::WebhookEvent;
-use crate::model::{Code, EnvironmentPath, Error, Permission, Result, Subject, WebhookId};
+use crate::model::{Code, EnvironmentPath, Error, Result, Subject, WebhookId};
 use crate::ports::webhook_url::WebhookUrl;
 use crate::rotations::sealing::Sealer;
 use crate::store::WebhookRecord;
@@ -54,12 +54,9 @@ impl Operation for CreateWebhook {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Webhook> {
         let NewWebhook { url, events } = self.webhook;
-        let (scope, rotation) =
-            webhook_rotation(cx, &self.at, self.rotation, Permission::Write).await?;
+        let (scope, rotation) = locked_webhook_rotation(cx, &self.at, &self.rotation).await?;
         check_events(&events)?;
         url.check(&cx.options().egress)?;
-        let held = cx.tx().lock_rotation(rotation.id).await;
-        held.map_err(|error| error.or_not_found(Subject::Rotation))?;
         if cx.tx().webhooks(rotation.id).await?.len() >= MAX_WEBHOOKS {
             let reason = "a rotation has at most 10 webhooks".into();
             return Err(Error::Refused { code: Code::InvalidRequest, reason });

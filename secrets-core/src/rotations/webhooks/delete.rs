@@ -1,8 +1,8 @@
 //! Deletion of webhooks.
 
-use super::{rotation_webhook, webhook_rotation};
+use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{EnvironmentPath, Permission, Result, Subject, WebhookId};
+use crate::model::{EnvironmentPath, Result, Subject, WebhookId};
 
 /// Deletes a webhook. Pending deliveries are not sent.
 #[derive(Debug)]
@@ -24,11 +24,8 @@ impl Operation for DeleteWebhook {
     type Output = ();
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
-        let (_, rotation) =
-            webhook_rotation(cx, &self.at, self.rotation, Permission::Write).await?;
+        let (_, rotation) = locked_webhook_rotation(cx, &self.at, &self.rotation).await?;
         let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
-        let held = cx.tx().lock_rotation(rotation.id).await;
-        held.map_err(|error| error.or_not_found(Subject::Rotation))?;
         let deleted = cx.tx().delete_webhook(webhook.id).await;
         deleted.map_err(|error| error.or_not_found(Subject::Webhook))
     }

@@ -6,7 +6,7 @@ use super::event::TEST;
 use super::{rotation_webhook, webhook_rotation};
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::rotations::DeliveryStatus;
-use crate::model::{EnvironmentPath, Permission, Result, Time, WebhookDeliveryId, WebhookId};
+use crate::model::{EnvironmentPath, Result, Time, WebhookDeliveryId, WebhookId};
 use crate::store::WebhookDeliveryRecord;
 
 /// Lists a webhook's deliveries, newest first: at most 100, from the last 30 days.
@@ -53,7 +53,7 @@ impl Operation for ListDeliveries {
     type Output = Vec<WebhookDelivery>;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<WebhookDelivery>> {
-        let (_, rotation) = webhook_rotation(cx, &self.at, self.rotation, Permission::Read).await?;
+        let (_, rotation) = webhook_rotation(cx, &self.at, &self.rotation).await?;
         let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
         let deliveries = cx.reads().webhook_deliveries(webhook.id, MAX_DELIVERIES).await?;
         Ok(deliveries.into_iter().map(Into::into).collect())

@@ -4,7 +4,7 @@ use super::Webhook;
 use super::sealing::Receiver;
 use super::webhook_rotation;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
-use crate::model::{EnvironmentPath, Permission, Result};
+use crate::model::{EnvironmentPath, Result};
 use crate::rotations::sealing::Sealer;
 
 /// Lists a rotation's webhooks, oldest first.
@@ -24,8 +24,7 @@ impl Operation for ListWebhooks {
     type Output = Vec<Webhook>;
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<Webhook>> {
-        let (scope, rotation) =
-            webhook_rotation(cx, &self.at, self.rotation, Permission::Read).await?;
+        let (scope, rotation) = webhook_rotation(cx, &self.at, &self.rotation).await?;
         let sealer = Sealer::of(cx, &scope);
         let mut webhooks = Vec::new();
         for record in cx.reads().webhooks(rotation.id).await? {

@@ -31,13 +31,13 @@ pub use list::ListWebhooks;
 pub use redeliver::Redeliver;
 pub use test::TestWebhook;
 
-use crate::access::EnvironmentScope;
+use super::list::{locked_rotation, named_rotation};
+use crate::access::{EnvironmentScope, LockedRow};
 use crate::crypto::WebhookSecret;
-use crate::engine::{Access, Context};
+use crate::engine::{Access, Context, Read, Write};
 use crate::model::rotations::WebhookEvent;
 use crate::model::{
-    Code, EnvironmentPath, Error, Permission, Result, RotationId, RotationName, Subject, Time,
-    WebhookId,
+    Code, EnvironmentPath, Error, Permission, Result, RotationId, Subject, Time, WebhookId,
 };
 use crate::ports::webhook_url::WebhookUrl;
 use crate::store::{RotationRecord, WebhookRecord};
@@ -90,18 +90,24 @@ const DISABLED: Error = Error::Refused {
     ),
 };
 
-/// Resolves a rotation by name and authorizes the caller in its environment.
-async fn webhook_rotation<A: Access>(
-    cx: &mut Context<'_, A>,
+/// Resolves a rotation by name and authorizes the caller to read its environment.
+async fn webhook_rotation(
+    cx: &mut Context<'_, Read>,
     at: &EnvironmentPath,
-    name: String,
-    wanted: Permission,
+    name: &str,
 ) -> Result<(EnvironmentScope, RotationRecord)> {
-    let scope = cx.environment(at, wanted).await?;
-    let unknown = || Error::NotFound(Subject::Rotation);
-    let name = RotationName::try_from(name).map_err(|_| unknown())?;
-    let found = cx.reads().rotation_by_name(scope.environment.id, &name).await?;
-    Ok((scope, found.ok_or_else(unknown)?))
+    let scope = cx.environment(at, Permission::Read).await?;
+    let rotation = named_rotation(cx, scope.environment.id, name).await?;
+    Ok((scope, rotation))
+}
+
+/// Locks a rotation, for a change to its webhooks.
+async fn locked_webhook_rotation(
+    cx: &mut Context<'_, Write>,
+    at: &EnvironmentPath,
+    name: &str,
+) -> Result<(EnvironmentScope, RotationRecord)> {
+    locked_rotation(cx, at, name, LockedRow::Environment).await
 }
 
 /// Loads a webhook of the rotation.

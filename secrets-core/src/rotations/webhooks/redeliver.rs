@@ -2,12 +2,10 @@
 
 use super::event::enqueue;
 use super::{DISABLED, WebhookDelivery};
-use super::{rotation_webhook, webhook_rotation};
+use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::DeliveryStatus;
-use crate::model::{
-    Code, EnvironmentPath, Error, Permission, Result, Subject, WebhookDeliveryId, WebhookId,
-};
+use crate::model::{Code, EnvironmentPath, Error, Result, Subject, WebhookDeliveryId, WebhookId};
 use crate::store::WebhookDeliveryRecord;
 
 /// Sends a finished (delivered or failed) delivery again: the same message with the same ID.
@@ -33,10 +31,7 @@ impl Operation for Redeliver {
     type Output = WebhookDelivery;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<WebhookDelivery> {
-        let (_, rotation) =
-            webhook_rotation(cx, &self.at, self.rotation, Permission::Write).await?;
-        let held = cx.tx().lock_rotation(rotation.id).await;
-        held.map_err(|error| error.or_not_found(Subject::Rotation))?;
+        let (_, rotation) = locked_webhook_rotation(cx, &self.at, &self.rotation).await?;
         let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
         let unknown = || Error::NotFound(Subject::WebhookDelivery);
         let found = cx.reads().webhook_delivery(self.delivery.ok_or_else(unknown)?).await?;

@@ -4,9 +4,9 @@ use chrono::TimeDelta;
 
 use super::event::{EventPlace, enqueue_test_event};
 use super::{DISABLED, WebhookDelivery};
-use super::{rotation_webhook, webhook_rotation};
+use super::{locked_webhook_rotation, rotation_webhook};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, WebhookId};
+use crate::model::{EnvironmentPath, Error, Result, Subject, WebhookId};
 
 /// Sends a test event (`webhook.test`) to a webhook, through the same queue as all events. The call
 /// returns before the event is delivered; the list of deliveries shows the result.
@@ -36,10 +36,7 @@ impl Operation for TestWebhook {
     type Output = WebhookDelivery;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<WebhookDelivery> {
-        let (_, rotation) =
-            webhook_rotation(cx, &self.at, self.rotation, Permission::Write).await?;
-        let held = cx.tx().lock_rotation(rotation.id).await;
-        held.map_err(|error| error.or_not_found(Subject::Rotation))?;
+        let (_, rotation) = locked_webhook_rotation(cx, &self.at, &self.rotation).await?;
         let webhook = rotation_webhook(cx, &rotation, self.webhook).await?;
         if !webhook.enabled {
             return Err(DISABLED);

@@ -144,6 +144,14 @@ impl EnvironmentWrites for Session<Pending> {
         Ok(())
     }
 
+    async fn lock_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
+        // The transaction has locked the whole store already.
+        let state = self.state();
+        let found = state.environments.get(&environment);
+        let exists = found.is_some_and(|found| state.projects.contains_key(&found.project));
+        if exists { Ok(()) } else { Err(GONE) }
+    }
+
     async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64> {
         let state = self.state_mut();
         let mut record = state.environments.get(&environment).map(owned).ok_or(GONE)?;

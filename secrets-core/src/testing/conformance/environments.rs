@@ -229,17 +229,20 @@ pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
     for gone in [&world.staging, &environment(&world.project, "unknown")] {
         assert_stale(tx.delete_environment(gone.id).await, Subject::Environment);
         assert_stale(tx.touch_environment(gone.id).await, Subject::Environment);
+        assert_stale(tx.lock_environment(gone.id).await, Subject::Environment);
     }
 }
 
-/// Touching an environment of a deleted project fails with `Stale`.
+/// Locking or touching an environment of a deleted project fails with `Stale`.
 pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
     tx.delete_project(world.project.id, at(60)).await.unwrap();
 
+    let locked = tx.lock_environment(world.production.id).await;
     let touched = tx.touch_environment(world.production.id).await;
 
+    assert_stale(locked, Subject::Environment);
     assert_stale(touched, Subject::Environment);
 }
 
@@ -258,11 +261,12 @@ pub async fn touching_counts_from_the_stored_revision(store: &dyn Store) {
     assert_eq!(tx.touch_environment(busy.id).await.unwrap(), busy.revision + 3);
 }
 
-/// Touching an environment changes its revision, and nothing else.
+/// Touching an environment changes its revision, and nothing else. Locking it changes nothing.
 pub async fn touching_changes_nothing_but_the_revision(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
 
+    tx.lock_environment(world.staging.id).await.unwrap();
     tx.touch_environment(world.staging.id).await.unwrap();
 
     let member = Principal::User(world.member.id);

@@ -133,6 +133,15 @@ impl EnvironmentWrites for Session<Transaction> {
         self.change(Subject::Environment, statement).await
     }
 
+    async fn lock_environment(&mut self, environment: EnvironmentId) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "UPDATE environments SET revision = revision
+             WHERE id = $1 AND EXISTS (SELECT 1 FROM projects p
+                 WHERE p.id = environments.project_id AND p.deleted_at IS NULL)",
+        );
+        self.change(Subject::Environment, statement.bind(environment.uuid())).await
+    }
+
     async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64> {
         let statement = sqlx::query(
             "UPDATE environments SET revision = revision + 1

@@ -1,0 +1,415 @@
+//! Rights that end while a request waits for a lock. Every request of the policy that changes
+//! something must then be refused, and must change nothing. A test holds the lock, so the order of
+//! events is certain.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::TimeDelta;
+use hyper::Method;
+use secrets_core::model::{Clock as _, Role};
+use secrets_core::store::sql;
+use secrets_core::testing::patient;
+use secrets_tests::{App, Client, Person, Reply, paths};
+use serde_json::{Value, json};
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection as _, Row as _};
+use tokio::task::JoinHandle;
+
+use super::policy::{
+    CONNECTION, Effect, Level, PERMISSIONS, POLICY, RESTORE, ROTATIONS, Rule, TEST, Target, Who,
+};
+use super::requests::Names;
+use super::world::World;
+
+/// Number of times that each race is run.
+const ROUNDS: usize = 50;
+
+/// Number of accounts that are deleted.
+const ACCOUNTS: usize = 10;
+
+/// Number of requests that wait at the same time. Each needs a connection, and so does the
+/// revocation.
+const BATCH: usize = 3;
+
+/// Requests that change nothing except the audit log, and so wait for no lock.
+const RECORDED_READS: [&str; 2] = [CONNECTION, TEST];
+
+// Without an update: the session that has waited longest then gets the lock first. After an update
+// all sessions look for the new version of the row, and any of them may be the first.
+const HOLD_TEAM: &str = "SELECT 1 FROM teams WHERE id = $1::uuid FOR NO KEY UPDATE";
+const HOLD_PROJECTS: &str = "UPDATE projects SET updated_at = updated_at WHERE team_id = $1::uuid";
+const HOLD_ENVIRONMENTS: &str = "UPDATE environments SET revision = revision WHERE project_id IN
+     (SELECT id FROM projects WHERE team_id = $1::uuid)";
+
+const HOLD_USER: &str = "SELECT 1 FROM users WHERE id = $1::uuid FOR NO KEY UPDATE";
+
+const WAITING: &str = "SELECT COUNT(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
+/// Server without lock timeouts, and a connection of the test that holds locks in its database.
+struct Race {
+    app: App,
+    /// Server of the first connection, kept for its database.
+    _first: App,
+    world: World,
+    holder: PgConnection,
+    observer: PgConnection,
+    racer: Person,
+}
+
+/// Request of a rule, for an object that exists.
+type Request = (Arc<Names>, &'static Rule);
+
+/// Right of the racer that a round gives and takes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Right {
+    /// Role admin of the team; taken away by removing the member.
+    Membership,
+    /// Permission `write` in the environment; taken away by the permission `none`.
+    Permission,
+    /// Service token; taken away by deleting the token.
+    Token,
+}
+
+async fn who_is_removed_meanwhile_changes_no_project(app: App) {
+    let mut race = Race::new(app).await;
+    let rules = rules(|rule| !locks_team(rule));
+
+    race.run(Right::Membership, &rules, &[HOLD_PROJECTS, HOLD_ENVIRONMENTS]).await;
+}
+
+async fn who_is_removed_meanwhile_changes_no_team(app: App) {
+    let mut race = Race::new(app).await;
+    let rules = rules(locks_team);
+
+    race.run(Right::Membership, &rules, &[HOLD_TEAM]).await;
+}
+
+async fn who_may_no_longer_write_changes_no_secret(app: App) {
+    let mut race = Race::new(app).await;
+    app_join(&race).await;
+    let rules = rules(|rule| rule.who == Who::Writers || rule.who == Who::Editors);
+    let rules: Vec<_> = rules.into_iter().filter(|rule| !locks_team(rule)).collect();
+
+    race.run(Right::Permission, &rules, &[HOLD_ENVIRONMENTS]).await;
+}
+
+async fn a_token_that_is_deleted_meanwhile_changes_no_secret(app: App) {
+    let mut race = Race::new(app).await;
+    let rules = rules(|rule| rule.who == Who::Writers);
+
+    race.run(Right::Token, &rules, &[HOLD_ENVIRONMENTS]).await;
+}
+
+/// Two requests that change different fields of an object both succeed, and both changes stay. Their
+/// time is that of the change, not that of the request.
+async fn changes_of_different_fields_both_stay(app: App) {
+    let mut race = Race::new(app).await;
+    let owner = race.world.first.owner.clone();
+    let project = format!("/api/v1/projects/{}", race.world.first.project);
+    let environment = owner.environment(&project, "racing", None).await;
+    let environment = paths::environment(&project, &environment);
+
+    for round in 0..ROUNDS {
+        let fields = [
+            json!({ "name": format!("name-{round}") }),
+            json!({ "description": format!("{round}") }),
+        ];
+        let held = Held::take(&mut race.holder, &owner.team, &[HOLD_PROJECTS]).await;
+        let changes = [&project, &environment].into_iter().flat_map(|path| {
+            fields.iter().map(|field| {
+                let (client, path, field) = (Client::clone(&owner), path.clone(), field.clone());
+                tokio::spawn(async move { client.patch(&path, &field).await })
+            })
+        });
+        let changes: Vec<_> = changes.collect();
+        waiting(&mut race.observer, 4).await;
+        race.app.wait(TimeDelta::seconds(5));
+        held.release().await;
+        let now = json!(race.app.clock.now());
+        for change in changes {
+            assert_eq!(change.await.unwrap().is(200).json()["updated_at"], now);
+        }
+
+        for path in [&project, &environment] {
+            let stored = owner.get(path).await.is(200).json();
+            assert_eq!(stored["name"], fields[0]["name"]);
+            assert_eq!(stored["description"], fields[1]["description"]);
+        }
+    }
+    let entries = owner.get(&format!("/api/v1/teams/{}/audit?limit=4", owner.team)).await.json();
+    let now = json!(race.app.clock.now());
+    let last = &entries["logs"].as_array().unwrap()[..4];
+    assert!(last.iter().all(|entry| entry["created_at"] == now), "{last:#?}");
+}
+
+/// The account is deleted while its person approves a login.
+async fn who_is_deleted_meanwhile_approves_nothing(app: App) {
+    let mut race = Race::new(app).await;
+
+    for round in 0..ACCOUNTS {
+        let (person, login) = (race.newcomer(round).await, race.login().await);
+        let approval = json!({ "user_code": login["user_code"] });
+        let client = Client::clone(&person);
+        let approved = race
+            .delete(&person, round, async move {
+                client.post("/api/v1/auth/cli/approve", &approval).await
+            })
+            .await;
+
+        approved.is(404);
+        race.poll(&login).await.is(400);
+    }
+}
+
+/// The account is deleted while a client redeems a login that its person has approved.
+async fn who_is_deleted_meanwhile_gets_no_session(app: App) {
+    let mut race = Race::new(app).await;
+
+    for round in 0..ACCOUNTS {
+        let (person, login) = (race.newcomer(round).await, race.login().await);
+        let approval = json!({ "user_code": login["user_code"] });
+        person.post("/api/v1/auth/cli/approve", &approval).await.is(200);
+        let (client, poll) = (race.app.anonymous(), poll(&login));
+        let polled =
+            race.delete(&person, round, async move {
+                client.post("/api/v1/auth/cli/token", &poll).await
+            })
+            .await;
+
+        assert_eq!(polled.is(400).json()["error"], "invalid_grant");
+    }
+}
+
+secrets_tests::on_store!(
+    postgres,
+    Postgres,
+    [
+        who_is_removed_meanwhile_changes_no_project
+        who_is_removed_meanwhile_changes_no_team
+        who_may_no_longer_write_changes_no_secret
+        a_token_that_is_deleted_meanwhile_changes_no_secret
+        changes_of_different_fields_both_stay
+        who_is_deleted_meanwhile_approves_nothing
+        who_is_deleted_meanwhile_gets_no_session
+    ],
+    []
+);
+
+/// Rules whose requests change an object of a team.
+fn rules(wanted: impl Fn(&Rule) -> bool) -> Vec<&'static Rule> {
+    let changes = POLICY.iter().filter(|rule| {
+        let is_change = rule.effect == Effect::Changes && rule.on != Level::Nothing;
+        is_change && !RECORDED_READS.contains(&rule.template) && wanted(rule)
+    });
+    let rules: Vec<_> = changes.collect();
+    assert!(!rules.is_empty());
+    rules
+}
+
+/// True if the request locks the team, as the revocation does. The revocation then waits first.
+fn locks_team(rule: &Rule) -> bool {
+    match rule.on {
+        Level::Project | Level::Environment => {
+            [RESTORE, PERMISSIONS, ROTATIONS].contains(&rule.template)
+        }
+        Level::Secret | Level::Rotation | Level::Webhook => false,
+        _ => true,
+    }
+}
+
+async fn app_join(race: &Race) {
+    race.app.join(&race.world.first.owner.team, &race.racer.id, Role::Member).await;
+}
+
+impl Race {
+    async fn new(first: App) -> Self {
+        let world = World::build(&first).await;
+        let separator = if first.location.contains('?') { '&' } else { '?' };
+        let settings = "options=-c%20lock_timeout%3D0%20-c%20statement_timeout%3D0";
+        let url = format!("{}{separator}{settings}", first.location);
+        let app = first.over(Arc::new(sql::postgres::open(&url, patient()).await.unwrap())).await;
+        let racer = app.person("racer").await;
+        let holder = PgConnection::connect(&first.location).await.unwrap();
+        let observer = PgConnection::connect(&first.location).await.unwrap();
+        Self { app, _first: first, world, holder, observer, racer }
+    }
+
+    async fn run(&mut self, right: Right, rules: &[&'static Rule], locks: &[&'static str]) {
+        for batch in rules.chunks(BATCH) {
+            let mut requests = Vec::new();
+            for rule in batch {
+                let names = Names::fresh(&self.app, &self.world, rule, Target::Own).await;
+                requests.push((Arc::new(names), *rule));
+            }
+            let before = self.world.dump(&self.app).await;
+            for _ in 0..ROUNDS {
+                self.round(right, &requests, locks).await;
+            }
+            let changes = before.changes(&self.world.dump(&self.app).await);
+            let effects: Vec<_> = changes.into_iter().filter(|row| self.is_effect(row)).collect();
+            assert!(effects.is_empty(), "{right:?}: {effects:#?}");
+        }
+    }
+
+    /// True if a changed record is not one that the rounds themselves change.
+    fn is_effect(&self, row: &str) -> bool {
+        // `scan.created` records the first step of a scan, which only reads.
+        let own =
+            ["member.removed", "permission.set", "scan.created", "token.created", "token.deleted"];
+        let is_own = row.starts_with("(\"audit\"") && own.iter().any(|own| row.contains(own));
+        let is_denial = row.contains("outcome: \"denied\"");
+        let is_racers = row.starts_with("(\"permission\"") && row.contains(&self.racer.id);
+        !is_own && !is_denial && !is_racers
+    }
+
+    /// Gives the racer the right, lets the requests wait, takes the right away, and checks that all
+    /// requests are refused.
+    async fn round(&mut self, right: Right, requests: &[Request], locks: &[&'static str]) {
+        let (client, revocation) = self.grant(right).await;
+        let owner = self.world.first.owner.clone();
+        let held = Held::take(&mut self.holder, &owner.team, locks).await;
+        let replies = if locks.contains(&HOLD_TEAM) {
+            let revoked = tokio::spawn(async move { revocation.send(&owner).await });
+            waiting(&mut self.observer, 1).await;
+            let replies = send(&client, requests);
+            waiting(&mut self.observer, 1 + requests.len()).await;
+            held.release().await;
+            revoked.await.unwrap();
+            replies
+        } else {
+            let replies = send(&client, requests);
+            waiting(&mut self.observer, requests.len()).await;
+            revocation.send(&owner).await;
+            held.release().await;
+            replies
+        };
+        for (reply, (_, rule)) in replies.into_iter().zip(requests) {
+            let reply = reply.await.unwrap();
+            assert_eq!(reply.status, 403, "{} {}: {}", rule.method, rule.template, reply.text());
+        }
+    }
+
+    async fn newcomer(&self, round: usize) -> Person {
+        self.app.person(&format!("newcomer{round}")).await
+    }
+
+    async fn login(&self) -> Value {
+        let client = json!({ "client_id": "cli" });
+        self.app.anonymous().post("/api/v1/auth/cli/device", &client).await.is(200).json()
+    }
+
+    async fn poll(&self, login: &Value) -> Reply {
+        self.app.anonymous().post("/api/v1/auth/cli/token", &poll(login)).await
+    }
+
+    /// Lets the deletion of an account and then a request wait for the user, and returns the reply
+    /// to the request.
+    async fn delete<F>(&mut self, person: &Person, round: usize, request: F) -> Reply
+    where
+        F: Future<Output = Reply> + Send + 'static,
+    {
+        let held = Held::take(&mut self.holder, &person.id, &[HOLD_USER]).await;
+        let (client, method) = (Client::clone(person), Method::DELETE);
+        let body = json!({ "confirm": format!("newcomer{round}@example.com") });
+        let deleted =
+            tokio::spawn(async move { client.json(method, "/api/v1/account", &body).await });
+        waiting(&mut self.observer, 1).await;
+        let reply = tokio::spawn(request);
+        waiting(&mut self.observer, 2).await;
+        held.release().await;
+        deleted.await.unwrap().is(204);
+        reply.await.unwrap()
+    }
+
+    async fn grant(&self, right: Right) -> (Client, Revocation) {
+        let tenant = &self.world.first;
+        let (owner, racer) = (&tenant.owner, &self.racer);
+        match right {
+            Right::Membership => {
+                self.app.join(&owner.team, &racer.id, Role::Admin).await;
+                let member = format!("/api/v1/teams/{}/members/{}", owner.team, racer.id);
+                (Client::clone(racer), Revocation::Delete(member))
+            }
+            Right::Permission => {
+                let project = format!("/api/v1/projects/{}", tenant.project);
+                // The requests name this environment, or one that they delete.
+                let path = paths::permission(&project, "development", &racer.id);
+                owner.put(&path, &json!({ "role": "write" })).await.is(200);
+                (Client::clone(racer), Revocation::Put(path, json!({ "role": "none" })))
+            }
+            Right::Token => {
+                let body = json!({
+                    "name": "racer", "team_id": owner.team, "all_projects": true,
+                    "permissions": ["read", "write"],
+                });
+                let token = owner.post("/api/v1/tokens", &body).await.is(201).clone();
+                let client = self.app.bearer(token.json()["token"].as_str().unwrap());
+                (client, Revocation::Delete(format!("/api/v1/tokens/{}", token.id())))
+            }
+        }
+    }
+}
+
+fn poll(login: &Value) -> Value {
+    json!({
+        "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+        "device_code": login["device_code"],
+        "client_id": "cli",
+    })
+}
+
+/// Request of the owner that takes a right away.
+enum Revocation {
+    Delete(String),
+    Put(String, Value),
+}
+
+impl Revocation {
+    async fn send(self, owner: &Person) {
+        match self {
+            Self::Delete(path) => owner.delete(&path).await.is(204),
+            Self::Put(path, body) => owner.put(&path, &body).await.is(200),
+        };
+    }
+}
+
+/// Transaction of the test that holds locks.
+struct Held<'a>(sqlx::Transaction<'a, sqlx::Postgres>);
+
+impl<'a> Held<'a> {
+    async fn take(holder: &'a mut PgConnection, id: &str, locks: &[&'static str]) -> Self {
+        let mut transaction = holder.begin().await.unwrap();
+        for lock in locks {
+            sqlx::query(*lock).bind(id).execute(&mut *transaction).await.unwrap();
+        }
+        Self(transaction)
+    }
+
+    async fn release(self) {
+        self.0.commit().await.unwrap();
+    }
+}
+
+fn send(client: &Client, requests: &[Request]) -> Vec<JoinHandle<Reply>> {
+    let sent = requests.iter().map(|(names, rule)| {
+        let (client, names, rule) = (client.clone(), Arc::clone(names), *rule);
+        tokio::spawn(async move { names.send(&client, rule).await })
+    });
+    sent.collect()
+}
+
+/// Waits until this number of sessions wait for a lock.
+async fn waiting(observer: &mut PgConnection, expected: usize) {
+    let start = Instant::now();
+    loop {
+        let row = sqlx::query(WAITING).fetch_one(&mut *observer).await.unwrap();
+        let waiting: i64 = row.get(0);
+        if usize::try_from(waiting) == Ok(expected) {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "{waiting} of {expected} wait");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
