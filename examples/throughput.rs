@@ -119,7 +119,7 @@ async fn service(name: &'static str, store: Arc<dyn Store>) -> Result<Case, Fail
 async fn fill(service: &Service) -> Result<(String, String), Failed> {
     let alice = Identity::new("throughput", "alice", "alice@example.com");
     let newcomer = service.identify(alice.clone(), Origin::default()).await?;
-    service.perform(&newcomer, SyncUser).await?;
+    service.run(&newcomer, SyncUser).await?;
     let alice = service.identify(alice, Origin::default()).await?;
     let project = NewProject::named("Throughput".parse()?);
     let project = service.perform(&alice, CreateProject { project }).await?;

@@ -29,6 +29,7 @@ mod targets;
 mod teams;
 mod tenants;
 mod tokens;
+mod userinfo;
 mod users;
 mod watch;
 mod webhooks;

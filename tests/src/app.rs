@@ -11,6 +11,7 @@ use secrets_core::crypto::{Key, StaticRootKey};
 use secrets_core::engine::{Options, Ports, Worker};
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{BaseUrl, Clock, ManualClock, Role, ids};
+use secrets_core::ports::identity::IdentityVerifier;
 use secrets_core::ports::rotators::Timings;
 use secrets_core::ports::webhooks::WebhookSender;
 use secrets_core::runtime::TokioOffload;
@@ -248,7 +249,16 @@ impl App {
 
     /// Starts another server without rate limits. `store` must have the same records.
     pub async fn over(&self, store: Arc<dyn Store>) -> Self {
-        let ports = Ports { store, ..self.ports() };
+        self.with(Ports { store, ..self.ports() }).await
+    }
+
+    /// Starts another server without rate limits with the same records, which verifies credentials
+    /// in this way.
+    pub async fn verified_by(&self, verifier: Arc<dyn IdentityVerifier>) -> Self {
+        self.with(Ports { identity: Some(verifier), ..self.ports() }).await
+    }
+
+    async fn with(&self, ports: Ports) -> Self {
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
         let rates = Rates { per_address: 0, per_principal: 0 };

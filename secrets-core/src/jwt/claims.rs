@@ -38,6 +38,7 @@ pub(super) fn read(
         given_name: None,
         family_name: None,
         picture: None,
+        token: None,
     }))
 }
 

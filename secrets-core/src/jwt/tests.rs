@@ -149,6 +149,7 @@ fn an_identity_is_what_the_token_says() {
         given_name: Some("Alice".into()),
         family_name: Some("Example".into()),
         picture: Some("https://example.com/alice.png".into()),
+        token: None,
     };
     assert_eq!(identity, expected);
 }

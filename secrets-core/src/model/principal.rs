@@ -1,6 +1,8 @@
 //! Data about callers: identity claims, origin of a request, principal.
 
+use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -26,6 +28,33 @@ pub struct Identity {
     pub family_name: Option<String>,
     /// `picture` claim: URL of an image.
     pub picture: Option<String>,
+    /// Token with these claims, kept only if the claims have no e-mail address: then the identity
+    /// provider is asked for the address at sign-in.
+    pub token: Option<IdentityToken>,
+}
+
+/// Token of an identity provider.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IdentityToken(Arc<str>);
+
+impl IdentityToken {
+    /// Wraps the text of a token.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the text.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for IdentityToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("IdentityToken(…)")
+    }
 }
 
 impl Identity {
@@ -44,6 +73,7 @@ impl Identity {
             given_name: None,
             family_name: None,
             picture: None,
+            token: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::model::{Cause, Identity};
+use crate::model::{Cause, Error, Identity};
 
 /// Verifies tokens of an identity provider.
 #[async_trait]
@@ -11,9 +11,9 @@ pub trait IdentityVerifier: Send + Sync {
     async fn verify(&self, token: &str) -> Result<Identity, Unverified>;
 
     /// Adds the claims of the issuer's userinfo endpoint, if the issuer has one. Called only when a
-    /// user signs in.
-    async fn enrich(&self, _token: &str, identity: Identity) -> Identity {
-        identity
+    /// user signs in with a token without an e-mail address.
+    async fn enrich(&self, _token: &str, identity: Identity) -> Result<Identity, Unverified> {
+        Ok(identity)
     }
 }
 
@@ -23,6 +23,20 @@ pub enum Unverified {
     /// The token is malformed, wrongly signed, not valid at this time, or from another issuer or
     /// for another audience.
     Invalid,
-    /// The issuer's public keys could not be loaded, so the token could not be checked.
+    /// The issuer did not answer, so the token could not be checked.
     Unavailable(Cause),
 }
+
+impl From<Unverified> for Error {
+    fn from(reason: Unverified) -> Self {
+        match reason {
+            Unverified::Invalid => INVALID_CREDENTIAL,
+            Unverified::Unavailable(cause) => Self::Unavailable(cause),
+        }
+    }
+}
+
+/// Error for every invalid credential. The text is always the same, so that it does not reveal the
+/// reason.
+pub(crate) const INVALID_CREDENTIAL: Error =
+    Error::Unauthenticated("invalid or expired credential");

@@ -5,14 +5,10 @@ use std::sync::Arc;
 use super::Service;
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{AuditContext, Caller, Person, Who};
-use crate::model::{Error, Identity, Origin, Result, Time};
-use crate::ports::identity::Unverified;
+use crate::model::{Error, Identity, IdentityToken, Origin, Result, Time};
+use crate::ports::identity::INVALID_CREDENTIAL;
 use crate::store::{AuditRecord, TokenUse};
 use crate::users::SyncUser;
-
-/// Error for every invalid credential. The text is always the same, so that it does not reveal the
-/// reason.
-const INVALID: Error = Error::Unauthenticated("invalid or expired credential");
 
 impl Service {
     /// Authenticates a credential: a service token (`env_…`), a CLI session (`cli_…`), or a token
@@ -24,19 +20,12 @@ impl Service {
         if credential.starts_with("cli_") {
             return self.cli_session(credential, origin).await;
         }
-        let verifier = self.engine.ports().identity.as_ref().ok_or(INVALID)?;
-        let identity = verifier.verify(credential).await.map_err(|error| match error {
-            Unverified::Invalid => INVALID,
-            Unverified::Unavailable(cause) => Error::Unavailable(cause),
-        })?;
-        let mut caller = self.identify(identity, origin).await?;
-        if let Who::Unsynced(identity) = &mut caller.who
-            && identity.email.is_none()
-        {
-            let known = Identity::clone(identity);
-            *identity = Arc::new(verifier.enrich(credential, known).await);
+        let verifier = self.engine.ports().identity.as_ref().ok_or(INVALID_CREDENTIAL)?;
+        let mut identity = verifier.verify(credential).await?;
+        if identity.email.is_none() {
+            identity.token = Some(IdentityToken::new(credential));
         }
-        Ok(caller)
+        self.identify(identity, origin).await
     }
 
     /// Loads the caller for an identity that the host application has verified. Does not create an
@@ -55,23 +44,23 @@ impl Service {
     /// personal team at the first sign-in, and updates the profile at later ones.
     pub async fn sign_in(&self, identity: Identity, origin: Origin) -> Result<Caller> {
         let caller = self.identify(identity.clone(), origin.clone()).await?;
-        self.perform(&caller, SyncUser).await?;
+        self.run(&caller, SyncUser).await?;
         self.identify(identity, origin).await
     }
 
     async fn token(&self, text: &str, origin: Origin) -> Result<Caller> {
         if !TokenText::is_plausible(text) {
-            return Err(INVALID);
+            return Err(INVALID_CREDENTIAL);
         }
         let mac = TokenMac::of(self.engine.keyring(), text);
         let mut reads = self.engine.store().read().await?;
-        let token = reads.token_by_mac(&mac).await?.ok_or(INVALID)?;
+        let token = reads.token_by_mac(&mac).await?.ok_or(INVALID_CREDENTIAL)?;
         let now = self.engine.now();
         let ended = token.expires_at.is_some_and(|end| end <= now);
         let previous = token.previous.filter(|previous| now < previous.until);
         let is_known = token.mac == mac || previous.is_some_and(|previous| previous.mac == mac);
         if ended || !is_known {
-            return Err(INVALID);
+            return Err(INVALID_CREDENTIAL);
         }
         drop(reads);
         let caller = Caller { who: Who::Token(Arc::new(token)), origin };
@@ -102,13 +91,13 @@ impl Service {
 
     async fn cli_session(&self, text: &str, origin: Origin) -> Result<Caller> {
         if !TokenText::is_plausible(text) {
-            return Err(INVALID);
+            return Err(INVALID_CREDENTIAL);
         }
         let mac = TokenMac::of(self.engine.keyring(), text);
         let mut reads = self.engine.store().read().await?;
-        let (session, user) = reads.cli_session(&mac).await?.ok_or(INVALID)?;
+        let (session, user) = reads.cli_session(&mac).await?.ok_or(INVALID_CREDENTIAL)?;
         if session.expires_at <= self.engine.now() || session.mac != mac {
-            return Err(INVALID);
+            return Err(INVALID_CREDENTIAL);
         }
         let identity = Identity {
             email_verified: user.email_verified,

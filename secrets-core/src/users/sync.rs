@@ -2,7 +2,7 @@
 
 use super::User;
 use super::locked_user;
-use crate::engine::{Audit, Callers, Context, Operation, Who, Write};
+use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Who, Write};
 use crate::model::names::is_invisible;
 use crate::model::{
     DisplayName, EmailAddress, Error, Identity, Result, Role, Slug, Subject, TeamId, Time, UserId,
@@ -10,12 +10,43 @@ use crate::model::{
 use crate::store::{MemberRecord, StoreError, TeamRecord, UserRecord};
 use crate::teams;
 
-/// Creates or updates the caller's account from the claims of their identity provider. A new user
-/// gets a personal team.
+/// Task that creates or updates the caller's account from the claims of their identity provider. A
+/// new user gets a personal team. If the token has no e-mail address, the provider is asked for the
+/// claims that it has now.
 #[derive(Debug)]
 pub struct SyncUser;
 
-impl Operation for SyncUser {
+/// Last step of a sign-in: stores the claims of the caller.
+#[derive(Debug)]
+pub struct ConcludeSignIn {
+    /// Claims of the caller.
+    pub identity: Identity,
+}
+
+impl Task for SyncUser {
+    const NAME: &'static str = <ConcludeSignIn as Operation>::NAME;
+    const CALLERS: Callers = <ConcludeSignIn as Operation>::CALLERS;
+    type Output = User;
+
+    async fn run(self, engine: &Engine, caller: &Caller) -> Result<User> {
+        let identity = match &caller.who {
+            Who::Person(person) => &person.identity,
+            Who::Unsynced(identity) => identity.as_ref(),
+            Who::Anonymous | Who::System => return Err(NO_CREDENTIAL),
+            Who::Token(_) => return Err(PEOPLE_ONLY),
+        };
+        let mut identity = identity.clone();
+        if let (Some(token), Some(verifier)) = (identity.token.take(), &engine.ports().identity) {
+            identity = verifier.enrich(token.reveal(), identity).await?;
+        }
+        engine.perform(caller, ConcludeSignIn { identity }).await
+    }
+}
+
+const NO_CREDENTIAL: Error = Error::Unauthenticated("this needs a credential");
+const PEOPLE_ONLY: Error = Error::Forbidden("a service token may not do this");
+
+impl Operation for ConcludeSignIn {
     const NAME: &'static str = "user.sync";
     const CALLERS: Callers = Callers::Identities;
     const AUDIT: Audit = Audit::Change("user.synced");
@@ -24,12 +55,10 @@ impl Operation for SyncUser {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<User> {
         let user = match &cx.caller.who {
-            Who::Person(person) => refresh(cx, person.user.id, &person.identity).await?,
-            Who::Unsynced(identity) => create_account(cx, identity).await?,
-            Who::Anonymous | Who::System => {
-                return Err(Error::Unauthenticated("this needs a credential"));
-            }
-            Who::Token(_) => return Err(Error::Forbidden("a service token may not do this")),
+            Who::Person(person) => refresh(cx, person.user.id, &self.identity).await?,
+            Who::Unsynced(_) => create_account(cx, &self.identity).await?,
+            Who::Anonymous | Who::System => return Err(NO_CREDENTIAL),
+            Who::Token(_) => return Err(PEOPLE_ONLY),
         };
         // No e-mail address here: it is stored with the actor, where it can be erased.
         cx.audit.actor = Some(user.id.uuid());
@@ -66,8 +95,8 @@ async fn refresh(
     user: UserId,
     identity: &Identity,
 ) -> Result<UserRecord> {
-    let now = cx.now();
     let known = locked_user(cx, user).await?;
+    let now = cx.now();
     let mut user = UserRecord { last_login_at: Some(now), ..merge(&known, identity)? };
     let same = UserRecord { last_login_at: known.last_login_at, ..user.clone() } == known;
     user.updated_at = if same { known.updated_at } else { now };

@@ -9,6 +9,7 @@ mod oidc;
 mod provider;
 #[cfg(test)]
 mod tests;
+mod userinfo;
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ pub struct Timings {
     pub stale_for: Duration,
     /// Minimum interval between fetches caused by a token with an unknown key ID.
     pub search_pause: Duration,
-    /// Delay before a failed fetch is retried.
+    /// Delay before a failed request is retried.
     pub retry_pause: Duration,
 }
 
@@ -39,7 +40,7 @@ impl Default for Timings {
             expire_after: Duration::from_mins(10),
             stale_for: Duration::from_hours(24),
             search_pause: Duration::from_mins(1),
-            retry_pause: Duration::from_secs(5),
+            retry_pause: Duration::from_secs(10),
         }
     }
 }

@@ -11,6 +11,7 @@ use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use super::Timings;
 use super::key_cache::KeyCache;
 use super::provider::Provider;
+use super::userinfo::Userinfo;
 use crate::adapters::fetch::{Client, Limits};
 
 /// Maximum size of a document of the provider, in bytes. A key set with the maximum of fifty keys
@@ -31,6 +32,7 @@ pub struct OidcSettings {
 /// Verifies the tokens of an OpenID provider with the public keys of the provider.
 pub struct OidcVerifier {
     cache: Arc<KeyCache>,
+    userinfo: Userinfo,
     expectations: Expectations,
     clock: Arc<dyn Clock>,
 }
@@ -41,7 +43,8 @@ impl OidcVerifier {
         let OidcSettings { expectations, jwks_url, timings } = settings;
         let limits = Limits { time: timings.fetch, bytes: MAX_DOCUMENT_BYTES };
         let provider = Provider { client, issuer: expectations.issuer.clone(), jwks_url, limits };
-        Self { cache: Arc::new(KeyCache::new(provider, timings)), expectations, clock }
+        let cache = Arc::new(KeyCache::new(provider, timings));
+        Self { cache, userinfo: Userinfo::new(timings), expectations, clock }
     }
 
     /// Fetches the keys if they are not cached yet. Returns the number of usable keys.
@@ -69,17 +72,14 @@ impl IdentityVerifier for OidcVerifier {
         verdict.map_err(JwtError::into_unverified)
     }
 
-    async fn enrich(&self, token: &str, identity: Identity) -> Identity {
+    async fn enrich(&self, token: &str, identity: Identity) -> Result<Identity, Unverified> {
         if identity.email.is_some() {
-            return identity;
+            return Ok(identity);
         }
-        match self.cache.provider.profile(token, &identity).await {
-            Ok(Some(profile)) => profile.complete(identity),
-            Ok(None) => identity,
-            Err(error) => {
-                tracing::warn!(%error, "cannot fetch the user profile from the issuer");
-                identity
-            }
-        }
+        let profile = self.userinfo.profile(&self.cache.provider, token, &identity).await?;
+        Ok(match profile {
+            Some(profile) => profile.complete(identity),
+            None => identity,
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hyper::Uri;
+use hyper::{StatusCode, Uri};
 use secrets_core::jwt::{BadKeySet, KeySet, Profile};
 use secrets_core::model::Identity;
 use serde::Deserialize;
@@ -55,22 +55,28 @@ impl Provider {
         KeySet::parse(&document).map_err(|error| NoAnswer::BadKeySet(url, error))
     }
 
-    /// Fetches the profile of the token's user from the userinfo endpoint. Returns `None` if there
-    /// is no such endpoint, or if its response has another subject.
+    /// Fetches the URL of the userinfo endpoint from the discovery document. Returns `None` if there
+    /// is no such endpoint.
+    pub(super) async fn userinfo_endpoint(&self) -> Result<Option<Uri>, NoAnswer> {
+        let url = self.discover().await?.userinfo_endpoint;
+        url.map(|url| self.address("userinfo_endpoint", &url)).transpose()
+    }
+
+    /// Fetches the profile of the token's user from the userinfo endpoint. Returns `None` if the
+    /// response has another subject.
     pub(super) async fn profile(
         &self,
+        url: &Uri,
         token: &str,
         identity: &Identity,
     ) -> Result<Option<Profile>, NoAnswer> {
-        let Some(url) = self.discover().await?.userinfo_endpoint else { return Ok(None) };
-        let url = self.address("userinfo_endpoint", &url)?;
-        let answer = self.get(&url, Some(token)).await?;
-        let about: Map<String, Value> = parse_object(&answer, "userinfo answer", &url)?;
+        let answer = self.get(url, Some(token)).await?;
+        let about: Map<String, Value> = parse_object(&answer, "userinfo answer", url)?;
         if about.get("sub").and_then(Value::as_str) != Some(&identity.subject) {
             tracing::warn!(%url, "the userinfo response has another subject than the token");
             return Ok(None);
         }
-        parse_object(&answer, "userinfo answer", &url).map(Some)
+        parse_object(&answer, "userinfo answer", url).map(Some)
     }
 
     async fn discover(&self) -> Result<Discovery, NoAnswer> {
@@ -113,6 +119,14 @@ fn parse_object<T: DeserializeOwned>(
     object
         .and_then(|object| serde_json::from_value(object).ok())
         .ok_or_else(|| NoAnswer::NotA(what, url.clone()))
+}
+
+impl NoAnswer {
+    /// True if the provider refused the request itself, so that other requests may succeed.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self, Self::NotFetched(_, NotFetched::Status(status))
+            if status.is_client_error() && *status != StatusCode::TOO_MANY_REQUESTS)
+    }
 }
 
 impl fmt::Display for NoAnswer {

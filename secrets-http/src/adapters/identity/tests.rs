@@ -236,6 +236,6 @@ async fn the_development_key_needs_no_provider() {
 
     let identity = verifier.verify(&token).await.unwrap();
 
-    assert_eq!(verifier.enrich(&token, identity.clone()).await, identity);
+    assert_eq!(verifier.enrich(&token, identity.clone()).await.unwrap(), identity);
     assert_eq!(identity.email.as_deref(), Some("dev@example.com"));
 }

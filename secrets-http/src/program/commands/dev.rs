@@ -98,7 +98,7 @@ async fn sign_in(service: &Service, token: &str) -> Result<(), Failure> {
         Failure::new(Exit::Database, format!("cannot sign in {DEV_USER}: {error}"))
     };
     let caller = service.authenticate(token, Origin::default()).await.map_err(sign_in_error)?;
-    service.perform(&caller, SyncUser).await.map_err(sign_in_error)?;
+    service.run(&caller, SyncUser).await.map_err(sign_in_error)?;
     Ok(())
 }
 

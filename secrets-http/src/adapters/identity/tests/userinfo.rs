@@ -17,7 +17,11 @@ async fn with_userinfo(answer: Value) -> Issuer {
 async fn enriched(issuer: &Issuer, token: &str) -> Identity {
     let verifier = issuer.verifier(steady());
     let identity = verifier.verify(token).await.unwrap();
-    verifier.enrich(token, identity).await
+    verifier.enrich(token, identity).await.unwrap()
+}
+
+fn is_unavailable(outcome: &Result<Identity, Unverified>) -> bool {
+    matches!(outcome, Err(Unverified::Unavailable(_)))
 }
 
 #[tokio::test]
@@ -52,9 +56,20 @@ async fn an_answer_about_somebody_else_is_not_believed() {
     let other = json!({ "sub": "bob", "email": "b@example.com", "email_verified": true });
     let nobody = json!({ "email": "b@example.com", "email_verified": true });
 
-    for answer in [other, nobody, json!(["alice", "b@example.com"]), json!("alice")] {
+    for answer in [other, nobody] {
         let issuer = with_userinfo(answer).await;
         assert_eq!(enriched(&issuer, &issuer.token(1)).await.email, None);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_object_is_a_failure() {
+    for answer in [json!(["alice", "b@example.com"]), json!("alice")] {
+        let issuer = with_userinfo(answer).await;
+        let (verifier, token) = (issuer.verifier(steady()), issuer.token(1));
+        let identity = verifier.verify(&token).await.unwrap();
+
+        assert!(is_unavailable(&verifier.enrich(&token, identity).await));
     }
 }
 
@@ -65,11 +80,92 @@ async fn an_issuer_without_the_endpoint_changes_nothing() {
     assert_eq!(enriched(&issuer, &issuer.token(1)).await.email, None);
 }
 
+/// The refusal of one token does not keep others from signing in.
 #[tokio::test]
-async fn an_endpoint_that_fails_changes_nothing() {
+async fn a_token_that_the_endpoint_refuses_is_invalid() {
     let issuer = with_userinfo(json!({})).await;
     issuer.put("/me", StatusCode::UNAUTHORIZED, "");
+    let (verifier, token) = (issuer.verifier(steady()), issuer.token(1));
+    let identity = verifier.verify(&token).await.unwrap();
 
-    assert_eq!(enriched(&issuer, &issuer.token(1)).await.email, None);
+    for asked in 1..=2 {
+        let outcome = verifier.enrich(&token, identity.clone()).await;
+        assert!(matches!(outcome, Err(Unverified::Invalid)));
+        assert_eq!(issuer.asked("/me"), asked);
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_failed_is_not_asked_at_once() {
+    let issuer = with_userinfo(json!({})).await;
+    issuer.put("/me", StatusCode::BAD_GATEWAY, "");
+    let (verifier, token) = (issuer.verifier(steady()), issuer.token(1));
+    let identity = verifier.verify(&token).await.unwrap();
+
+    for _ in 0..20 {
+        assert!(is_unavailable(&verifier.enrich(&token, identity.clone()).await));
+    }
+
     assert_eq!(issuer.asked("/me"), 1);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_failed_is_asked_again_after_a_pause() {
+    let issuer = with_userinfo(json!({ "sub": "alice", "email": "a@example.com" })).await;
+    let working = issuer.0.lock().unwrap().documents["/me"].clone();
+    issuer.put("/me", StatusCode::BAD_GATEWAY, "");
+    let (verifier, token) = (issuer.verifier(short()), issuer.token(1));
+    let identity = verifier.verify(&token).await.unwrap();
+
+    let failed = verifier.enrich(&token, identity.clone()).await;
+    issuer.put("/me", working.0, working.1);
+    sleep(short().retry_pause).await;
+    let again = verifier.enrich(&token, identity).await.unwrap();
+
+    assert!(is_unavailable(&failed));
+    assert_eq!(again.email.as_deref(), Some("a@example.com"));
+}
+
+#[tokio::test]
+async fn a_discovery_that_failed_is_not_repeated_at_once() {
+    let issuer = with_userinfo(json!({ "sub": "alice", "email": "a@example.com" })).await;
+    let (verifier, token) = (issuer.verifier(steady()), issuer.token(1));
+    let identity = verifier.verify(&token).await.unwrap();
+    issuer.put(DISCOVERY, StatusCode::INTERNAL_SERVER_ERROR, "no");
+    let before = issuer.asked(DISCOVERY);
+
+    for _ in 0..20 {
+        assert!(is_unavailable(&verifier.enrich(&token, identity.clone()).await));
+    }
+
+    assert_eq!((issuer.asked(DISCOVERY), issuer.asked("/me")), (before + 1, 0));
+}
+
+#[tokio::test]
+async fn discovery_is_cached() {
+    let issuer = with_userinfo(json!({ "sub": "alice", "email": "a@example.com" })).await;
+    let (verifier, token) = (issuer.verifier(steady()), issuer.token(1));
+    let identity = verifier.verify(&token).await.unwrap();
+    let before = issuer.asked(DISCOVERY);
+
+    for _ in 0..20 {
+        verifier.enrich(&token, identity.clone()).await.unwrap();
+    }
+
+    assert_eq!((issuer.asked(DISCOVERY), issuer.asked("/me")), (before + 1, 20));
+}
+
+/// Sign-ins that wait longer than a request may take fail.
+#[tokio::test]
+async fn the_issuer_gets_one_request_at_a_time() {
+    let issuer = with_userinfo(json!({ "sub": "alice", "email": "a@example.com" })).await;
+    let (verifier, token) = (issuer.verifier(short()), issuer.token(1));
+    let identity = verifier.verify(&token).await.unwrap();
+    issuer.delay(Duration::from_secs(5));
+
+    let attempts = (0..8).map(|_| verifier.enrich(&token, identity.clone()));
+    let outcomes = futures_util::future::join_all(attempts).await;
+
+    assert!(outcomes.iter().all(is_unavailable));
+    assert!(issuer.asked("/me") + issuer.asked(DISCOVERY) <= 3);
 }

@@ -1,0 +1,91 @@
+//! Userinfo endpoint of a token issuer, for sign-ins with a token without an e-mail address.
+//!
+//! The issuer gets one request at a time. After a failure it gets none for a while, and each sign-in
+//! in that time fails at once.
+
+use hyper::Uri;
+use secrets_core::jwt::Profile;
+use secrets_core::model::Identity;
+use secrets_core::ports::identity::Unverified;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+use super::Timings;
+use super::provider::{NoAnswer, Provider};
+
+/// Userinfo endpoint of one issuer. See the module documentation.
+pub(super) struct Userinfo {
+    timings: Timings,
+    /// Locked during a request.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Time of the discovery, and the URL of the endpoint, if the issuer has one.
+    discovered: Option<(Instant, Option<Uri>)>,
+    /// Time and reason of the last failure.
+    failure: Option<(Instant, String)>,
+}
+
+impl Userinfo {
+    pub(super) fn new(timings: Timings) -> Self {
+        Self { timings, state: Mutex::default() }
+    }
+
+    /// Fetches the profile of the token's user. Returns `None` if the issuer has no such endpoint,
+    /// or if its response is about another user. Fails with `Invalid` if the issuer refuses the
+    /// token.
+    pub(super) async fn profile(
+        &self,
+        provider: &Provider,
+        token: &str,
+        identity: &Identity,
+    ) -> Result<Option<Profile>, Unverified> {
+        let state = timeout(self.timings.fetch, self.state.lock()).await;
+        let mut state = state.map_err(|_| unavailable("too many sign-ins at the same time"))?;
+        if let Some((time, reason)) = &state.failure
+            && time.elapsed() < self.timings.retry_pause
+        {
+            return Err(unavailable(reason));
+        }
+        let url = match self.endpoint(&mut state, provider).await {
+            Ok(Some(url)) => url,
+            Ok(None) => return Ok(None),
+            Err(error) => return Err(state.failed(&error)),
+        };
+        match provider.profile(&url, token, identity).await {
+            Ok(profile) => Ok(profile),
+            Err(error) if error.is_refusal() => Err(Unverified::Invalid),
+            Err(error) => Err(state.failed(&error)),
+        }
+    }
+
+    /// Returns the URL of the endpoint from the discovery document, which is cached.
+    async fn endpoint(
+        &self,
+        state: &mut State,
+        provider: &Provider,
+    ) -> Result<Option<Uri>, NoAnswer> {
+        if let Some((time, url)) = &state.discovered
+            && time.elapsed() < self.timings.expire_after
+        {
+            return Ok(url.clone());
+        }
+        let url = provider.userinfo_endpoint().await?;
+        state.discovered = Some((Instant::now(), url.clone()));
+        Ok(url)
+    }
+}
+
+impl State {
+    fn failed(&mut self, error: &NoAnswer) -> Unverified {
+        tracing::warn!(%error, "cannot fetch a user profile from the issuer");
+        self.failure = Some((Instant::now(), error.to_string()));
+        unavailable(&error.to_string())
+    }
+}
+
+fn unavailable(reason: &str) -> Unverified {
+    Unverified::Unavailable(reason.into())
+}
