@@ -85,10 +85,14 @@ impl AuditContext {
 fn actor(who: &Who) -> (&'static str, Option<String>, Option<String>) {
     match who {
         Who::Person(person) => {
-            ("user", Some(person.user.name.clone()), Some(person.user.email.clone()))
+            let email = Some(person.user.verified_email()).filter(|email| !email.is_empty());
+            ("user", Some(person.user.name.clone()), email.map(str::to_owned))
         }
         Who::Token(token) => ("service_token", Some(token.name.to_string()), None),
-        Who::Unsynced(identity) => ("user", identity.name.clone(), identity.email.clone()),
+        Who::Unsynced(identity) => {
+            let email = identity.email.clone().filter(|_| identity.email_verified);
+            ("user", identity.name.clone(), email)
+        }
         Who::Anonymous => ("anonymous", None, None),
         Who::System => ("system", None, None),
     }

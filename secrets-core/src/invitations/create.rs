@@ -119,7 +119,7 @@ fn new_invitation(
         times_sent,
         invited_by: inviter.id,
         inviter_name: inviter.name.clone(),
-        inviter_email: inviter.email.clone(),
+        inviter_email: inviter.verified_email().to_owned(),
         created_at: now,
         last_sent_at: now,
         expires_at: now + LIFETIME,

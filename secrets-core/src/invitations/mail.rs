@@ -83,8 +83,13 @@ fn message(invitation: InvitationRecord, link: &str) -> Email {
     let InvitationRecord { team_name, inviter_name, inviter_email, email, expires_at, .. } =
         invitation;
     let until = expires_at.format("%Y-%m-%d %H:%M UTC");
+    let inviter = if inviter_email.is_empty() {
+        inviter_name
+    } else {
+        format!("{inviter_name} ({inviter_email})")
+    };
     let text = format!(
-        "{inviter_name} ({inviter_email}) invites you to the team \"{team_name}\".\n\n\
+        "{inviter} invites you to the team \"{team_name}\".\n\n\
          To join, follow the instructions on this page before {until}:\n\n{link}\n\n\
          If you did not expect this invitation, ignore it: you join the team only if you accept.\n"
     );

@@ -42,12 +42,16 @@ pub(crate) async fn open_value<A: Access>(
     open_record(cx, scope, &secret.sealed, &context).await
 }
 
-/// Builds the response for a secret, without its value.
+/// Builds the response for a secret, without its value. A caller who may not read secrets gets
+/// neither its description nor its author.
 pub(crate) async fn describe<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
     secret: SecretRecord,
 ) -> Result<Secret> {
+    if !scope.may_read {
+        return Ok(Secret { created_by: None, ..Secret::new(secret, None) });
+    }
     let description = match &secret.description {
         Some(sealed) => {
             let context = description_context(cx.keyring().instance(), scope.project.id, &secret);

@@ -35,7 +35,7 @@ pub struct MemberRecord {
     pub user: UserId,
     /// Role in the team.
     pub role: Role,
-    /// E-mail address of the user; ignored on writes.
+    /// E-mail address of the user; empty if it is not verified; ignored on writes.
     pub email: String,
     /// Name of the user; ignored on writes.
     pub name: String,

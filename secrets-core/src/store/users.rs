@@ -39,6 +39,12 @@ pub struct UserRecord {
 }
 
 impl UserRecord {
+    /// Returns the e-mail address if it is verified, and otherwise an empty text. The owner of an
+    /// unverified address may be another person, so it is not shown to others.
+    pub(crate) fn verified_email(&self) -> &str {
+        if self.email_verified { &self.email } else { "" }
+    }
+
     /// Returns the record that remains of a deleted user: ID and creation time, without personal
     /// data.
     pub(crate) fn forgotten(user: UserId, created_at: Time, now: Time) -> Self {

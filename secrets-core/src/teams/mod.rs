@@ -142,7 +142,7 @@ impl MemberRecord {
             team,
             user: user.id,
             role,
-            email: user.email.clone(),
+            email: user.verified_email().to_owned(),
             name: user.name.clone(),
             avatar_url: user.avatar_url.clone(),
             created_at: now,

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use secrets_core::jwt::{DEV_AUDIENCE, DEV_ISSUER};
 use secrets_core::model::{Clock as _, Role};
-use secrets_tests::{App, Client, on_every_store};
+use secrets_tests::{App, Client, Person, on_every_store};
 use serde_json::{Value, json};
 
 use super::{accept, invitations, invite, members, roles, team, token, unknown};
@@ -102,6 +102,32 @@ async fn an_address_that_nobody_vouches_for_is_nobodys(app: App) {
     accept(&bob, &token(&invitation)).await.is(200);
 }
 
+/// Others see an address only if the provider has verified it. An unverified address of a member
+/// does not keep its owner from being invited.
+async fn an_address_that_is_not_verified_is_shown_to_its_person_alone(app: App) {
+    let alice = app.person("alice").await;
+    let claims = json!({ "email": "bob@example.com", "email_verified": false });
+    let pretender = told(&app, "1", &claims).await;
+    let me = pretender.get("/api/v1/users/me").await.is(200).json();
+    assert_eq!(me["email"], "bob@example.com");
+    let pretender = Person::new(pretender, &me);
+    app.join(&alice.team, &pretender.id, Role::Admin).await;
+
+    let project = json!({ "name": "Web", "team_id": alice.team });
+    let project = pretender.post("/api/v1/projects", &project).await.is(201).id();
+    let invited = json!({ "email": "carol@example.com" });
+    pretender.post(&format!("{}/members", team(&alice)), &invited).await.is(201);
+    invite(&alice, "bob").await;
+
+    let members = alice.get(&team(&alice)).await.is(200).json()["members"].clone();
+    let shown = members.as_array().unwrap().iter().find(|one| one["user_id"] == pretender.id);
+    assert_eq!(shown.unwrap()["email"], "");
+    let entry = app.entry(&alice.team, "project.created").await;
+    assert_eq!((entry.resource_id.unwrap().to_string(), entry.actor_email), (project, None));
+    let invitations = alice.get(&format!("{}/invitations", team(&alice))).await.is(200).text();
+    assert_eq!(invitations.matches("bob@example.com").count(), 1);
+}
+
 async fn the_address_of_the_credential_counts_and_not_that_of_an_earlier_one(app: App) {
     let alice = app.person("alice").await;
     let (old, new) = (invite(&alice, "old").await, invite(&alice, "new").await);
@@ -123,6 +149,8 @@ async fn whoever_is_a_member_already_accepts_and_stays_what_they_are(app: App) {
 
     assert_eq!(joined["id"], json!(alice.team));
     assert_eq!(roles(&bob, &team(&alice)).await, ["alice owner", "bob admin"]);
+    let entry = app.entry(&alice.team, "invitation.accepted").await;
+    assert_eq!(entry.metadata, json!({ "role": "admin" }).to_string());
     unknown(&accept(&bob, &token(&invitation)).await);
 }
 
@@ -155,6 +183,7 @@ on_every_store![
     an_invitation_is_used_once,
     an_invitation_ends_with_the_right_to_invite,
     nobody_else_accepts_or_sees_an_invitation,
+    an_address_that_is_not_verified_is_shown_to_its_person_alone,
     an_address_that_nobody_vouches_for_is_nobodys,
     the_address_of_the_credential_counts_and_not_that_of_an_earlier_one,
     whoever_is_a_member_already_accepts_and_stays_what_they_are,

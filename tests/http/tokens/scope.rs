@@ -55,6 +55,30 @@ async fn a_token_names_its_projects_or_reaches_all(app: App) {
     }
 }
 
+/// A token without read access learns from its writes neither descriptions nor authors of others.
+async fn a_token_that_may_only_write_is_told_no_descriptions(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let secret = json!({ "key": "KEY", "value": "kvc_old", "description": "kvc_of alice" });
+    alice.post(&paths::secrets(&web, "staging"), &secret).await.is(201);
+    let scope = json!({ "all_projects": true, "permissions": ["write"] });
+    let writer = app.bearer(&alice.token(&scope).await);
+    let key = paths::secret(&web, "staging", "KEY");
+
+    let replaced = writer.put(&key, &json!({ "value": "kvc_new" })).await;
+    let rolled_back = writer.post(&format!("{key}/rollback"), &json!({ "version": 1 })).await;
+
+    for (reply, version) in [(replaced, 2), (rolled_back, 3)] {
+        let told = reply.is(200).json();
+        let secret = told.get("secret").unwrap_or(&told);
+        assert_eq!(secret["version"], version);
+        assert!(secret.get("description").is_none() && secret.get("created_by").is_none());
+        assert!(!reply.text().contains("kvc_"));
+    }
+    let seen = alice.get(&key).await.is(200).json();
+    assert_eq!(seen["description"], "kvc_of alice");
+}
+
 async fn a_scope_names_a_hundred_at_most(app: App) {
     let alice = app.person("alice").await;
     alice.project("Web").await;
@@ -158,6 +182,7 @@ async fn a_token_does_what_its_permissions_say(app: App) {
 }
 
 on_every_store![
+    a_token_that_may_only_write_is_told_no_descriptions,
     projects_are_given_by_id_or_slug_and_kept_by_id,
     a_project_that_is_not_the_teams_is_400_and_named_with_its_place,
     a_token_names_its_projects_or_reaches_all,

@@ -104,7 +104,7 @@ impl State {
         Some(InvitationRecord {
             team_name: self.teams.get(&invitation.team)?.name.clone(),
             inviter_name: inviter.name.clone(),
-            inviter_email: inviter.email.clone(),
+            inviter_email: inviter.verified_email().to_owned(),
             ..invitation
         })
     }

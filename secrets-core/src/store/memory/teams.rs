@@ -189,6 +189,6 @@ fn count(items: impl Iterator) -> u64 {
 /// Fills in the current profile of the user.
 fn with_profile(member: &Arc<MemberRecord>, user: &UserRecord) -> MemberRecord {
     let (email, name, avatar_url) =
-        (user.email.clone(), user.name.clone(), user.avatar_url.clone());
+        (user.verified_email().to_owned(), user.name.clone(), user.avatar_url.clone());
     MemberRecord { email, name, avatar_url, ..owned(member) }
 }

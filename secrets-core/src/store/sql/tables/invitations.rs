@@ -11,7 +11,8 @@ macro_rules! invitations {
     ($condition:literal) => {
         concat!(
             "SELECT i.id, i.team_id, t.name AS team_name, i.email, i.role, i.mac, i.sendings,
-                 i.invited_by, u.name AS inviter_name, u.email AS inviter_email, i.created_at,
+                 i.invited_by, u.name AS inviter_name,
+                 CASE WHEN u.email_verified THEN u.email ELSE '' END AS inviter_email, i.created_at,
                  i.last_sent_at, i.expires_at
              FROM invitations i
              JOIN teams t ON t.id = i.team_id

@@ -58,7 +58,8 @@ impl<C: Connected> TeamReads for Session<C> {
         }
         let mut statement = QueryBuilder::<Db>::new(
             "SELECT m.team_id, m.user_id AS id, m.role, m.created_at, m.updated_at,
-                 u.email, u.name, u.avatar_url
+                 CASE WHEN u.email_verified THEN u.email ELSE '' END AS email,
+                 u.name, u.avatar_url
              FROM members m JOIN users u ON u.id = m.user_id
              WHERE m.team_id IN ",
         );
