@@ -8,6 +8,7 @@
 use std::fmt;
 use std::sync::Mutex;
 
+use hyper::Method;
 use secrets_tests::{Build, Client, Kind};
 use serde_json::json;
 use tracing::field::{Field, Visit};
@@ -44,7 +45,37 @@ async fn a_read_is_two_statements_at_any_depth() {
                 assert_eq!(statements.len(), 2, "{kind:?} {environment}: {statements:?}");
             }
         }
+        a_request_over_a_limit_has_no_statement(kind).await;
     }
+}
+
+/// Limits are checked before the credential is looked up.
+async fn a_request_over_a_limit_has_no_statement(kind: Kind) {
+    let app = Build::on(kind).rates(100, 5).proxies("127.0.0.1").without_workers().start().await;
+    let alice = app.person("alice").await;
+    let anywhere = alice.token(&json!({ "all_projects": true })).await;
+    let bound = json!({ "all_projects": true, "ip_allowlist": ["192.0.2.0/24"] });
+    let bound = alice.token(&bound).await;
+    let uses = async |token: &str, address: &str| {
+        let headers = [("x-forwarded-for", address)];
+        app.bearer(token).raw(Method::GET, "/api/v1/users/me", &headers, "").await.status
+    };
+    for _ in 0..5 {
+        assert_eq!(uses(&anywhere, "203.0.113.1").await, 200);
+    }
+    for _ in 0..20 {
+        assert_eq!(uses(&bound, "203.0.113.2").await, 403);
+    }
+    STATEMENTS.lock().unwrap().clear();
+
+    for _ in 0..50 {
+        assert_eq!(uses(&anywhere, "203.0.113.1").await, 429, "over the limit of the token");
+        assert_eq!(uses(&anywhere, "203.0.113.9").await, 429, "from another address too");
+        assert_eq!(uses(&bound, "203.0.113.2").await, 429, "over the limit of failures");
+    }
+
+    let statements = std::mem::take(&mut *STATEMENTS.lock().unwrap());
+    assert!(statements.is_empty(), "{kind:?}: {statements:?}");
 }
 
 /// Returns the statements of one read, without those for transactions, new connections, the audit

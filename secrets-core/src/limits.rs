@@ -1,18 +1,23 @@
 //! Rate limits: requests per minute or hour, in fixed windows aligned to the minute or hour.
 
+mod address;
+mod permits;
+
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Mutex;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+pub use self::address::{AddressLimiter, network_of};
+pub use self::permits::{Exhausted, PermitLimits, TeamPermit, TeamPermits};
 use crate::model::Time;
+pub use crate::model::Window;
 use crate::model::lock::lock;
 
 const SHARDS: usize = 16;
 
-/// Maximum number of counters per shard in one window. Further callers share one counter, so that a
-/// flood of addresses uses bounded memory and is limited as a whole.
+/// Maximum number of counters per shard in one window, so that a flood of keys uses bounded memory.
 const KEYS_PER_SHARD: usize = 8_192;
 
 /// Fixed-window request counters: one for each `K`, such as an IP address or user ID. All counters
@@ -21,27 +26,24 @@ pub struct RateLimiter<K> {
     limit: u32,
     /// Window length in seconds.
     length: i64,
+    overflow: Overflow,
     hasher: RandomState,
     shards: [Mutex<Shard<K>>; SHARDS],
+}
+
+/// Treatment of keys for which a full table has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Overflow {
+    /// The keys share one counter per shard, and so are limited as a whole.
+    Shared,
+    /// The keys are not counted.
+    Admitted,
 }
 
 struct Shard<K> {
     window: i64,
     counts: HashMap<K, u32>,
     overflow: u32,
-}
-
-/// State of one counter in the current window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// Requests allowed per window.
-    pub limit: u32,
-    /// Requests left in this window.
-    pub remaining: u32,
-    /// Start of the next window, in which the count starts again.
-    pub resets_at: Time,
-    /// True if this request was within the limit.
-    pub admitted: bool,
 }
 
 impl<K: Eq + Hash> RateLimiter<K> {
@@ -61,7 +63,13 @@ impl<K: Eq + Hash> RateLimiter<K> {
         let shards = std::array::from_fn(|_| {
             Mutex::new(Shard { window: i64::MIN, counts: HashMap::new(), overflow: 0 })
         });
-        Self { limit, length, hasher: RandomState::new(), shards }
+        Self { limit, length, overflow: Overflow::Shared, hasher: RandomState::new(), shards }
+    }
+
+    /// Admits the keys for which the full table has no room. Without this, such keys share one
+    /// counter.
+    fn admitting_overflow(self) -> Self {
+        Self { overflow: Overflow::Admitted, ..self }
     }
 
     /// Counts a request of `key` and returns the state of its counter; `None` if unlimited.
@@ -85,7 +93,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         if shard.window != window {
             *shard = Shard { window, counts: HashMap::new(), overflow: 0 };
         }
-        let used = shard.add(key, more);
+        let used = shard.add(key, more, self.overflow);
         Some(Window {
             limit: self.limit,
             remaining: self.limit.saturating_sub(used),
@@ -97,12 +105,15 @@ impl<K: Eq + Hash> RateLimiter<K> {
 }
 
 impl<K: Eq + Hash> Shard<K> {
-    fn add(&mut self, key: K, more: u32) -> u32 {
+    /// Adds requests to the counter of a key, and returns the counter.
+    fn add(&mut self, key: K, more: u32, overflow: Overflow) -> u32 {
         let full = self.counts.len() >= KEYS_PER_SHARD;
-        let count = match self.counts.get_mut(&key) {
-            Some(count) => count,
-            None if full => &mut self.overflow,
-            None => self.counts.entry(key).or_default(),
+        let count = match (self.counts.get_mut(&key), overflow) {
+            (Some(count), _) => count,
+            (None, Overflow::Shared) if full => &mut self.overflow,
+            (None, Overflow::Admitted) if full => return more,
+            (None, _) if more == 0 => return 0,
+            (None, _) => self.counts.entry(key).or_default(),
         };
         *count = count.saturating_add(more);
         *count
@@ -167,6 +178,17 @@ mod tests {
             .filter(|key| !limiter.count(*key, at(0)).unwrap().admitted);
 
         assert!(refused.count() > SHARDS * KEYS_PER_SHARD / 2);
+    }
+
+    #[test]
+    fn a_limiter_may_admit_the_keys_beyond_its_table() {
+        let limiter = RateLimiter::new(1).admitting_overflow();
+        let keys = 0..SHARDS * KEYS_PER_SHARD * 2;
+
+        assert!(keys.clone().all(|key| limiter.count(key, at(0)).unwrap().admitted));
+
+        let refused = keys.filter(|key| !limiter.count(*key, at(0)).unwrap().admitted).count();
+        assert_eq!(refused, SHARDS * KEYS_PER_SHARD);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Engine, Worker};
+use crate::engine::{Engine, Worker, refusals};
 use crate::invitations::InvitationMail;
 use crate::outbox::DeliveryWorker;
 use crate::rotations::RotationWorker;
@@ -38,10 +38,12 @@ pub async fn take_over(engine: &Engine) -> StoreResult<()> {
     rotations::end_rotation_leases(engine).await
 }
 
-/// Appends the remaining audit entries to the audit chains, and writes the last-used times of
-/// tokens that are still in memory. Call it before the process ends.
+/// Writes the audit entries of refused requests and the last-used times of tokens that are still in
+/// memory, and appends the remaining audit entries to the audit chains. Call it before the process
+/// ends.
 pub async fn flush(engine: &Engine) -> StoreResult<()> {
     let written = tokens::write_uses(engine).await;
+    let recorded = refusals::write_pending(engine, true).await;
     let sealed = audit::seal(engine).await.map(drop);
-    written.and(sealed)
+    written.and(recorded).and(sealed)
 }

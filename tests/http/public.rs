@@ -47,6 +47,18 @@ async fn health_is_503_degraded_while_the_database_does_not_answer(app: App) {
     assert_eq!(whole.is(200).json()["status"], "ok");
 }
 
+/// An orchestrator restarts a process that is not alive, which does not help a database.
+async fn a_process_is_alive_without_its_database(app: App) {
+    let outage = Outage::of(&app.store);
+    let app = app.over(outage.clone()).await;
+
+    outage.begin(Failing::Everything);
+    let reply = app.anonymous().get("/health/live").await;
+    outage.begin(Failing::Nothing);
+
+    assert_eq!(reply.is(200).json(), json!({ "status": "ok" }));
+}
+
 /// Worker whose rounds never complete.
 struct Hanging;
 
@@ -94,7 +106,7 @@ async fn public_endpoints_do_not_look_at_credentials(app: App) {
 }
 
 async fn a_path_that_is_none_is_404(app: App) {
-    let paths = ["/", "/api", "/api/v2/projects", "/api/v1/nothing", "/health/live", "/metrics"];
+    let paths = ["/", "/api", "/api/v2/projects", "/api/v1/nothing", "/health/ready", "/metrics"];
 
     for path in paths {
         let reply = app.anonymous().get(path).await;
@@ -286,6 +298,7 @@ async fn a_store_that_cannot_be_reached_is_503_and_worth_another_try(app: App) {
 
 on_every_store![
     health_is_200_ok_while_everything_works,
+    a_process_is_alive_without_its_database,
     health_is_503_degraded_while_the_database_does_not_answer,
     the_greeting_has_a_message_and_the_version_of_the_interface,
     public_endpoints_do_not_look_at_credentials,

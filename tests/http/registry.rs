@@ -12,7 +12,8 @@ use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
 
 /// Endpoints for HTTP only: health and greeting, the `OpenAPI` document, and the endless watch.
-const OF_HTTP: &[&str] = &["environment.watch", "greeting", "health", "openapi.document"];
+const OF_HTTP: &[&str] =
+    &["environment.watch", "greeting", "health", "liveness", "openapi.document"];
 
 /// Second endpoints of operations that have two.
 const SECOND_WAYS: &[&str] = &["/api/v1/teams/{teamId}/audit"];

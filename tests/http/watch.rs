@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use secrets_core::model::Role;
-use secrets_tests::{App, Client, Kind, Watch, on_every_store, paths};
+use secrets_tests::{App, Client, Kind, Person, Watch, on_every_store, paths};
 use serde_json::json;
 
 /// Seconds to wait for an event: the store is polled every two seconds.
@@ -245,24 +245,49 @@ async fn a_watch_without_changes_is_kept_alive() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_watches_are_enough() {
     let app = App::start(Kind::Memory).await;
-    let alice = app.person("alice").await;
-    let web = alice.project("Web").await;
-    let path = paths::watch(&web, "staging");
     let mut watches = Vec::new();
-    for _ in 0..20 {
-        let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+    for name in ["alice", "bob", "carol", "dave"] {
+        watches.extend(watches_of_a_team(&app, name).await.2);
+    }
+    let eve = app.person("eve").await;
+    let web = eve.project("Web").await;
+
+    let refused = eve.watch(&paths::watch(&web, "staging"), &[]).await.into_reply().await;
+
+    refused.is(503).code("unavailable");
+    assert_eq!(watches.len(), 100);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_team_has_a_quarter_of_the_watches() {
+    let app = App::start(Kind::Memory).await;
+    let (alice, path, mut watches) = watches_of_a_team(&app, "alice").await;
+
+    let refused = alice.watch(&path, &[]).await.into_reply().await;
+
+    refused.is(429).code("rate_limited");
+    let bob = app.person("bob").await;
+    let other = bob.project("Other").await;
+    begin(&bob, &paths::watch(&other, "staging")).await;
+    let web = path.split("/environments").next().unwrap();
+    alice.secret(web, "staging", "KEY", "kvc_value").await;
+    for (watch, _) in &mut watches {
+        told(watch).await;
+    }
+}
+
+/// Begins 25 watches of a new team, by five service tokens. Returns the team's owner and the path.
+async fn watches_of_a_team(app: &App, name: &str) -> (Person, String, Vec<(Watch, String)>) {
+    let owner = app.person(name).await;
+    let path = paths::watch(&owner.project("Web").await, "staging");
+    let mut watches = Vec::new();
+    for _ in 0..5 {
+        let token = app.bearer(&owner.token(&json!({ "all_projects": true })).await);
         for _ in 0..5 {
             watches.push(begin(&token, &path).await);
         }
     }
-
-    let refused = alice.watch(&path, &[]).await.into_reply().await;
-
-    refused.is(503).code("unavailable");
-    alice.secret(&web, "staging", "KEY", "kvc_value").await;
-    for (watch, _) in &mut watches {
-        told(watch).await;
-    }
+    (owner, path, watches)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -119,6 +119,13 @@ impl Build {
         self
     }
 
+    /// Sets the rate limit of a team, in requests per minute.
+    #[must_use]
+    pub fn team_rate(mut self, per_team: u32) -> Self {
+        self.options.rate_limit_per_team = per_team;
+        self
+    }
+
     /// Sets the trusted proxies.
     #[must_use]
     pub fn proxies(mut self, list: &str) -> Self {

@@ -13,9 +13,11 @@ impl App {
         reads.audit_entries(&AuditFilter::newest(team, 100)).await.unwrap()
     }
 
-    /// Returns the actions of the newest entries of a team's audit log, sorted by name.
+    /// Returns the actions of the newest entries of a team's audit log, except of refused requests,
+    /// sorted by name.
     pub async fn actions(&self, team: &str) -> Vec<String> {
-        let entries = self.audit(team).await;
+        let mut entries = self.audit(team).await;
+        entries.retain(|entry| entry.outcome != "denied");
         let mut actions: Vec<_> = entries.into_iter().map(|entry| entry.action).collect();
         actions.sort();
         actions

@@ -10,7 +10,8 @@ use secrets_core::model::{
 };
 use secrets_core::store::{AuditFilter, AuditRecord, Reads, SecretRecord, Selection, Store};
 
-/// Text of each record, by the name of the record. Includes the audit log, except entries of reads.
+/// Text of each record, by the name of the record. Includes the audit log, except entries of reads
+/// and of refused requests.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dump(BTreeMap<String, String>);
 
@@ -102,7 +103,7 @@ impl Dump {
             self.row(("scan", scan.id), &(scan, findings));
         }
         for entry in reads.audit_entries(&AuditFilter::newest(team, 100_000)).await.unwrap() {
-            if !READS.contains(&entry.action.as_str()) {
+            if !READS.contains(&entry.action.as_str()) && entry.outcome != "denied" {
                 // A background job later gives entries their position in the audit chain.
                 let entry = AuditRecord { seal: None, ..entry };
                 self.row(("audit", entry.id), &entry);

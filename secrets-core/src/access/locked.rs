@@ -72,10 +72,10 @@ impl Context<'_, Write> {
     /// the caller.
     pub async fn locked_deleted_project(&mut self, path: &ProjectRef) -> Result<ProjectScope> {
         let found = self.deleted_project(path).await?;
-        let team = self.project_scope(found, Permission::Manage)?.project.team;
+        let team = self.project_scope(found, Permission::Manage).await?.project.team;
         self.lock_known(Lock::Team(team), Subject::Team).await?;
         let found = self.deleted_project(path).await?;
-        self.project_scope(found, Permission::Manage)
+        self.project_scope(found, Permission::Manage).await
     }
 
     /// Resolves an environment, locks the rows, which are listed from the outermost inwards, and

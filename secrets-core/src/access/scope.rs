@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::Arc;
 
 use crate::crypto::ProjectKey;
-use crate::engine::{Access, Context, Read, Who};
+use crate::engine::{Access, Context, Read, Who, team_rate};
 use crate::model::{
     Code, EnvironmentPath, Error, MemberAccess, Permission, Plan, ProjectRef, Result, Role,
     Subject, TeamId,
@@ -158,11 +158,13 @@ impl<A: Access> Context<'_, A> {
     ) -> Result<TeamScope> {
         let user = self.caller.person()?.id;
         let membership = self.reads().membership(team, user).await?.ok_or(unknown)?;
+        self.audit.team = Some(team);
+        self.audit.is_anonymized = membership.role.is_none();
         let role = membership.role.ok_or(NOT_A_MEMBER)?;
         if wanted == Permission::Manage && !role.manages() {
             return Err(MANAGERS_ONLY);
         }
-        self.audit.team = Some(team);
+        team_rate::count(self, team).await?;
         let plan = self.options().plans.of_team(&membership.team.plan);
         Ok(TeamScope { team: membership.team, role, plan })
     }
@@ -175,18 +177,19 @@ impl<A: Access> Context<'_, A> {
     ) -> Result<ProjectScope> {
         let principal = self.caller.principal()?;
         let found = self.reads().project(path, principal).await?;
-        self.project_scope(found, wanted)
+        self.project_scope(found, wanted).await
     }
 
     /// Authorizes the caller for a project that was looked up.
-    pub(super) fn project_scope(
+    pub(super) async fn project_scope(
         &mut self,
         found: Option<ProjectRelation>,
         wanted: Permission,
     ) -> Result<ProjectScope> {
         let found = found.ok_or(Error::NotFound(Subject::Project))?;
+        self.set_audit_project(&found.project, found.relation);
         self.allow(found.relation, wanted)?;
-        self.set_audit_project(&found.project);
+        team_rate::count(self, found.project.team).await?;
         let plan = self.options().plans.of_team(&found.plan);
         Ok(ProjectScope { project: found.project, plan, relation: found.relation })
     }
@@ -202,27 +205,33 @@ impl<A: Access> Context<'_, A> {
         let resolved = self.reads().resolve_environment(path, principal, wanted).await?;
         let ResolvedEnvironment { project, plan, relation, key, chain } =
             resolved.ok_or(Error::NotFound(Subject::Project))?;
+        self.set_audit_project(&project, relation);
         self.allow(relation, Permission::See)?;
         let first = chain.first().ok_or(Error::NotFound(Subject::Environment))?;
+        let environment = first.environment.clone();
+        self.audit.environment = Some((environment.id, environment.name.to_string()));
         if !first.in_scope {
             return Err(OUT_OF_SCOPE);
         }
         self.allow_in(first, relation, permission)?;
         let may_read = self.allow_in(first, relation, Permission::Read).is_ok();
         let may_write = self.allow_in(first, relation, Permission::Write).is_ok();
+        team_rate::count(self, project.team).await?;
 
-        let environment = first.environment.clone();
-        self.set_audit_project(&project);
-        self.audit.environment = Some((environment.id, environment.name.to_string()));
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
         let plan = self.options().plans.of_team(&plan);
         let scope = EnvironmentScope { project, plan, environment, may_read, may_write, key };
         Ok((View { scope, chain }, relation))
     }
 
-    fn set_audit_project(&mut self, project: &ProjectRecord) {
+    /// Sets the project of the audit entry, which is also written if the caller is refused. The
+    /// team's log does not get the names of callers outside of the team.
+    fn set_audit_project(&mut self, project: &ProjectRecord, relation: Relation) {
         self.audit.team = Some(project.team);
         self.audit.project = Some((project.id, project.name.to_string()));
+        let is_own_token =
+            matches!(&self.caller.who, Who::Token(token) if token.team == project.team);
+        self.audit.is_anonymized = matches!(relation, Relation::None) && !is_own_token;
     }
 
     /// Checks the caller's permission in one environment, including access granted in that

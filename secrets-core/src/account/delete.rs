@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::engine::refusals::Refusals;
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
 use crate::members::revoke_invitations;
 use crate::model::{Code, EmailAddress, Error, Result, Role, Subject, TeamId, UserId};
@@ -58,6 +59,7 @@ impl Operation for DeleteAccount {
         cx.tx().delete_cli_sessions(user.id).await?;
         cx.tx().erase_user(user.id, now).await?;
         cx.tx().anonymize_actor(user.id.uuid()).await?;
+        cx.shared::<Refusals>().forget(user.id.uuid());
         cx.audit.is_anonymized = true;
         cx.audit.resource = Some(("account", Some(user.id.uuid()), None));
         Ok(())

@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::crypto::{ChainMac, Keyring, is_same};
-use crate::engine::{Engine, Periodic, Schedule};
+use crate::engine::{Engine, Periodic, Schedule, refusals};
 use crate::model::{AuditId, TeamId};
 use crate::store::{AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult};
 
@@ -46,11 +46,17 @@ pub struct BrokenChain {
     pub position: u64,
 }
 
-/// Worker that appends new entries to the audit chains.
+/// Worker that writes the entries of refused requests, and appends new entries to the audit chains.
 pub const SEAL: Periodic = Periodic {
     name: "audit seal",
     schedule: Schedule::every(Duration::from_secs(10)),
-    job: |engine| Box::pin(async move { Ok(seal(&engine).await.map(drop)?) }),
+    job: |engine| {
+        Box::pin(async move {
+            // A failure must not delay the sealing of other entries.
+            let written = refusals::write_pending(&engine, false).await;
+            Ok(seal(&engine).await.and(written)?)
+        })
+    },
 };
 
 /// Worker that deletes audit entries whose retention period has ended.

@@ -16,7 +16,6 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use uuid::Uuid;
 
 pub use code::UserCode;
 pub use decide::{ApproveDeviceLogin, DecideDeviceLogin, Decided, Decision, DenyDeviceLogin};
@@ -26,8 +25,8 @@ pub use sessions::{CliSession, ListCliSessions, RevokeCliSession};
 pub use start::{DeviceLogin, NewDeviceLogin, StartDeviceLogin};
 
 use crate::engine::{Access, Context, Engine, Periodic, Schedule};
-use crate::limits::RateLimiter;
-use crate::model::{Error, Result, Subject};
+use crate::limits::{AddressLimiter, RateLimiter};
+use crate::model::{Error, Result, Subject, UserId};
 use crate::store::{DeviceLoginRecord, StoreResult};
 
 /// Lifetime of a login, in which the user must decide, in seconds.
@@ -44,21 +43,17 @@ const SESSION_DAYS: i64 = 30;
 const ATTEMPTS_PER_MINUTE: u32 = 5;
 
 /// Counters of wrong user codes and invalid credentials.
-pub(crate) struct LoginAttempts(RateLimiter<AttemptKey>);
-
-/// Caller whose attempts are counted: the user, or the IP address if the request is not
-/// authenticated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum AttemptKey {
-    /// User ID.
-    User(Uuid),
-    /// IP address.
-    Address(IpAddr),
+pub(crate) struct LoginAttempts {
+    users: RateLimiter<UserId>,
+    addresses: AddressLimiter,
 }
 
 impl Default for LoginAttempts {
     fn default() -> Self {
-        Self(RateLimiter::new(ATTEMPTS_PER_MINUTE))
+        Self {
+            users: RateLimiter::new(ATTEMPTS_PER_MINUTE),
+            addresses: AddressLimiter::new(ATTEMPTS_PER_MINUTE),
+        }
     }
 }
 
@@ -70,9 +65,9 @@ async fn login_of<A: Access>(
     cx: &mut Context<'_, A>,
     code: &UserCode,
 ) -> Result<DeviceLoginRecord> {
-    let (whose, now) = (AttemptKey::User(cx.caller.person()?.id.uuid()), cx.now());
+    let (whose, now) = (cx.caller.person()?.id, cx.now());
     let attempts = cx.shared::<LoginAttempts>();
-    if let Some(window) = attempts.0.look(whose, now).filter(|window| !window.admitted) {
+    if let Some(window) = attempts.users.look(whose, now).filter(|window| !window.admitted) {
         return Err(Error::RateLimited(window.resets_at));
     }
     let found = match code.mac(cx.keyring()) {
@@ -80,7 +75,7 @@ async fn login_of<A: Access>(
         None => None,
     };
     found.filter(|login| login.expires_at > now).ok_or_else(|| {
-        attempts.0.count(whose, now);
+        attempts.users.count(whose, now);
         UNKNOWN
     })
 }
@@ -104,14 +99,13 @@ pub async fn delete_ended(engine: &Engine) -> StoreResult<()> {
 /// For web pages on which a user enters a credential.
 #[must_use]
 pub fn may_attempt(engine: &Engine, address: IpAddr) -> bool {
-    let window =
-        engine.shared::<LoginAttempts>().0.look(AttemptKey::Address(address), engine.now());
+    let window = engine.shared::<LoginAttempts>().addresses.look(address, engine.now());
     window.is_none_or(|window| window.admitted)
 }
 
 /// Counts an invalid credential that was submitted from this IP address.
 pub fn count_failure(engine: &Engine, address: IpAddr) {
-    engine.shared::<LoginAttempts>().0.count(AttemptKey::Address(address), engine.now());
+    engine.shared::<LoginAttempts>().addresses.count(address, engine.now());
 }
 
 fn session_span() -> TimeDelta {

@@ -14,9 +14,11 @@ mod offload;
 mod operation;
 mod options;
 pub(crate) mod records;
+pub(crate) mod refusals;
 mod shared;
 mod start;
 mod task;
+pub(crate) mod team_rate;
 mod worker;
 
 pub(crate) use audit_context::AuditContext;
@@ -70,8 +72,16 @@ impl Engine {
         O::CALLERS.admit(caller)?;
         let _admitted = self.admission.admit(caller, O::Access::IS_WRITE).await?;
         let mut cx = Context::<O::Access>::open(self, caller).await?;
-        let output = operation.run(&mut cx).await?;
+        let output = operation.run(&mut cx).await;
         let (mut session, note, now) = cx.into_parts();
+        let output = match output {
+            Ok(output) => output,
+            Err(error) => {
+                drop(session);
+                refusals::record_denied::<O>(self, caller, note, &error).await;
+                return Err(error);
+            }
+        };
         match O::AUDIT {
             Audit::Nothing => O::Access::finish(session).await?,
             Audit::Change(action) => {

@@ -74,6 +74,9 @@ pub struct Options {
     pub member_access: MemberAccess,
     /// True if reads of values are recorded in the audit log. Exports always are.
     pub audit_reads: bool,
+    /// Maximum requests per minute for a team, from all its members and service tokens together; 0
+    /// for no limit.
+    pub rate_limit_per_team: u32,
     /// Detection rules of scans; the built-in rules if `None`.
     pub scan_rules: Option<Arc<Rules>>,
     /// Destinations that webhooks and rotations may connect to.
@@ -91,6 +94,7 @@ impl Default for Options {
             operators: Vec::new(),
             member_access: MemberAccess::Write,
             audit_reads: true,
+            rate_limit_per_team: 0,
             scan_rules: None,
             egress: EgressPolicy::default(),
             links: BaseUrl::default(),

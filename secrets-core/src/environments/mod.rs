@@ -15,7 +15,7 @@ pub use delete::DeleteEnvironment;
 pub use get::GetEnvironment;
 pub use list::ListEnvironments;
 pub use update::{EnvironmentChange, Parent, UpdateEnvironment};
-pub use watch::{WatchEnvironment, Watched, revision};
+pub use watch::{WATCH_LIMITS, WatchEnvironment, Watched, revision};
 
 use crate::model::{EnvironmentId, EnvironmentName, ProjectId, Time};
 use crate::store::EnvironmentRecord;

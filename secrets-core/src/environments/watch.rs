@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
+use crate::access::EnvironmentScope;
 use crate::crypto::Tag;
 use crate::engine::{Audit, Callers, Context, Engine, Operation, Read};
-use crate::model::{EnvironmentId, EnvironmentPath, Result};
+use crate::limits::PermitLimits;
+use crate::model::{EnvironmentId, EnvironmentPath, Result, TeamId};
 use crate::secrets::chain_etag;
 use crate::store::Selection;
 
@@ -22,10 +24,16 @@ pub struct WatchEnvironment {
 pub struct Watched {
     /// Environment ID.
     pub environment: EnvironmentId,
+    /// Team of the environment.
+    #[serde(skip)]
+    pub team: TeamId,
     /// Changes whenever the environment, or an environment it inherits from, changes. Compare for
     /// equality only.
     pub revision: Tag,
 }
+
+/// Limits on the number of concurrent watchers in one process. A team may have a quarter of them.
+pub const WATCH_LIMITS: PermitLimits = PermitLimits { total: 100, per_team: 25, per_principal: 5 };
 
 /// Response name included in these ETags, so that they differ from the ETags of other responses for
 /// the same environment.
@@ -42,7 +50,8 @@ impl Operation for WatchEnvironment {
         let view = cx.view(&self.at, Selection::None).await?;
         let chain = view.chain.iter().map(|link| &link.environment);
         let revision = chain_etag(cx.keyring(), ETAG_NAME, chain);
-        Ok(Watched { environment: view.scope.environment.id, revision })
+        let EnvironmentScope { project, environment, .. } = view.scope;
+        Ok(Watched { environment: environment.id, team: project.team, revision })
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use uuid::Uuid;
 
-use super::{TokenId, UserId};
+use super::{Time, TokenId, UserId};
 
 /// A verified user identity: the claims of an identity provider's token, or claims that the host
 /// application has verified itself.
@@ -87,6 +87,34 @@ pub struct Origin {
     pub agent: Option<String>,
     /// Request ID.
     pub request: Option<Uuid>,
+    /// Rate-limit window of the team that the request is for. All clones of an origin share it.
+    pub team_window: TeamWindow,
+}
+
+/// Rate-limit window of a team, empty until the request was counted for a team. A request is counted
+/// once, for the first team that it is authorized for.
+#[derive(Debug, Clone, Default)]
+pub struct TeamWindow(pub(crate) Arc<OnceLock<Option<Window>>>);
+
+impl TeamWindow {
+    /// Returns the window, if the request was counted for a team.
+    #[must_use]
+    pub fn get(&self) -> Option<Window> {
+        self.0.get().copied().flatten()
+    }
+}
+
+/// State of a rate-limit counter in the current window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Requests allowed per window.
+    pub limit: u32,
+    /// Requests left in this window.
+    pub remaining: u32,
+    /// Start of the next window, in which the count starts again.
+    pub resets_at: Time,
+    /// True if this request was within the limit.
+    pub admitted: bool,
 }
 
 /// ID of a user or service token, for authorization queries.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::Service;
 use crate::crypto::{TokenMac, TokenText};
-use crate::engine::{AuditContext, Caller, Person, Who};
+use crate::engine::{AuditContext, Caller, Person, Who, refusals};
 use crate::model::{Error, Identity, IdentityToken, Origin, Result, Time};
 use crate::ports::identity::INVALID_CREDENTIAL;
-use crate::store::{AuditRecord, TokenUse};
+use crate::store::{TokenRecord, TokenUse};
 use crate::users::SyncUser;
 
 impl Service {
@@ -59,34 +59,41 @@ impl Service {
         let ended = token.expires_at.is_some_and(|end| end <= now);
         let previous = token.previous.filter(|previous| now < previous.until);
         let is_known = token.mac == mac || previous.is_some_and(|previous| previous.mac == mac);
+        drop(reads);
+        let token = Arc::new(token);
+        let caller = Caller { who: Who::Token(Arc::clone(&token)), origin };
         if ended || !is_known {
+            self.record_denied_use(&caller, &token, if ended { "expired" } else { "rotated" })
+                .await;
             return Err(INVALID_CREDENTIAL);
         }
-        drop(reads);
-        let caller = Caller { who: Who::Token(Arc::new(token)), origin };
-        self.admit_address(&caller, now).await?;
+        self.admit_address(&caller, &token, now).await?;
         Ok(caller)
     }
 
     /// Fails if the token may not be used from the caller's address, and records the denial in the
     /// audit log. Otherwise remembers the time of use.
-    async fn admit_address(&self, caller: &Caller, now: Time) -> Result<()> {
-        let Who::Token(token) = &caller.who else { return Ok(()) };
+    async fn admit_address(&self, caller: &Caller, token: &TokenRecord, now: Time) -> Result<()> {
         let address = caller.origin.address.map(|address| address.to_canonical());
         let is_within = |address| token.networks.iter().any(|network| network.contains(&address));
         if token.networks.is_empty() || address.is_some_and(is_within) {
             self.uses.remember(token, TokenUse { at: now, address });
             return Ok(());
         }
+        self.record_denied_use(caller, token, "address").await;
+        Err(Error::AddressNotAllowed("this token may not be used from this address"))
+    }
+
+    /// Records the refused use of a service token that exists.
+    async fn record_denied_use(&self, caller: &Caller, token: &TokenRecord, reason: &'static str) {
         let resource = ("service_token", Some(token.id.uuid()), Some(token.name.to_string()));
-        let note = AuditContext {
+        let mut note = AuditContext {
             team: Some(token.team),
             resource: Some(resource),
             ..AuditContext::default()
         };
-        let entry = note.into_entry(caller, "token.used_denied", now);
-        self.engine.record(AuditRecord { outcome: "denied".to_owned(), ..entry }).await?;
-        Err(Error::AddressNotAllowed("this token may not be used from this address"))
+        note.details.insert("reason".to_owned(), reason.into());
+        refusals::record(&self.engine, caller, "token.used_denied", note).await;
     }
 
     async fn cli_session(&self, text: &str, origin: Origin) -> Result<Caller> {

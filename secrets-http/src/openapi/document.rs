@@ -45,7 +45,7 @@ pub fn document(routes: &[Route]) -> Value {
 }
 
 fn is_documented(route: &Route) -> bool {
-    route.template.starts_with("/api/v1") || route.template == "/health"
+    route.template.starts_with("/api/v1") || route.template.starts_with("/health")
 }
 
 fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Value {

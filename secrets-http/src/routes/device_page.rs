@@ -133,7 +133,7 @@ async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, 
         return Err(Error::RateLimited(api.clock.now() + chrono::TimeDelta::minutes(1)));
     }
     let outcome = api.service.authenticate(credential, origin).await;
-    if let Err(Error::Unauthenticated(_)) = &outcome {
+    if let Err(Error::Unauthenticated(_) | Error::AddressNotAllowed(_)) = &outcome {
         device_login::count_failure(api.service.engine(), address);
     }
     outcome

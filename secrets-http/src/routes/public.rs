@@ -1,4 +1,4 @@
-//! `/health` and `/api/v1`: health check and API version.
+//! `/health`, `/health/live` and `/api/v1`: readiness, liveness and API version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,6 +27,12 @@ struct HealthResponse {
     checks: BTreeMap<&'static str, &'static str>,
 }
 
+/// Liveness of the process.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+struct LivenessResponse {
+    status: &'static str,
+}
+
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 struct Greeting {
     message: &'static str,
@@ -39,6 +45,8 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
         let (service, supervisor) = (Arc::clone(&service), supervisor.clone());
         async move { health(&service, &supervisor).await }
     });
+    // Uses neither the store nor the workers, so that a failure of these does not restart the process.
+    let live = target().map(|_| reply::json(StatusCode::OK, &LivenessResponse { status: "ok" }));
     let greeting = Greeting { message: "secrets API", version: "1.0.0" };
     let greet = target().map(move |_| reply::json(StatusCode::OK, &greeting));
     vec![
@@ -46,6 +54,9 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
             .summary("Check the health of the service")
             .response(200, health_body())
             .response(503, health_body()),
+        Route::public(Method::GET, "/health/live", "liveness", live.boxed())
+            .summary("Check that the process is running, without its database and workers")
+            .response(200, vec![Content::json(Described::of::<LivenessResponse>())]),
         Route::public(Method::GET, "/api/v1", "greeting", greet.boxed())
             .summary("Get the API name and version")
             .response(200, vec![Content::json(Described::of::<Greeting>())]),

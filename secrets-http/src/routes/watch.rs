@@ -9,6 +9,7 @@ use futures_util::stream::poll_fn;
 use secrets_core::crypto::Tag;
 use secrets_core::engine::{Caller, Operation as _};
 use secrets_core::environments::{WatchEnvironment, Watched};
+use secrets_core::limits::TeamPermit;
 use secrets_core::model::Error;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
@@ -25,7 +26,7 @@ use crate::serve::fault::Fault;
 use crate::serve::gate::credential;
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
-use crate::serve::watches::{WatchPermit, WatchRegistry};
+use crate::serve::watches::WatchRegistry;
 use secrets_core::runtime::Supervisor;
 
 const WATCH: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/watch";
@@ -78,7 +79,7 @@ struct Watcher {
     credential: Zeroizing<String>,
     revisions: watch::Receiver<Option<Tag>>,
     last: Tag,
-    _seat: WatchPermit,
+    _permit: TeamPermit,
 }
 
 /// The watched environment no longer exists.
@@ -101,10 +102,10 @@ async fn begin(
 ) -> Result<(Watcher, Event), Fault> {
     let operation = WatchEnvironment { at: target.environment() };
     let known = std::future::ready(Ok(operation.clone()));
-    let Watched { environment, .. } = api.perform(known, caller.clone()).await?;
+    let Watched { environment, team, .. } = api.perform(known, caller.clone()).await?;
     let principal =
         caller.actor().ok_or_else(|| Error::internal("the caller of a watch has no ID"))?;
-    let seat = all.acquire(principal)?;
+    let permit = all.acquire(team, principal)?;
     let revisions = all.follow(environment);
     // Read the revision again after subscribing, so that no change in between is missed.
     let known = std::future::ready(Ok(operation.clone()));
@@ -116,7 +117,7 @@ async fn begin(
     let credential = Zeroizing::new(credential(headers)?.to_owned());
     let api = api.clone();
     let watcher =
-        Watcher { api, operation, caller, credential, revisions, last: revision, _seat: seat };
+        Watcher { api, operation, caller, credential, revisions, last: revision, _permit: permit };
     Ok((watcher, first))
 }
 

@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use self::connection::Connection;
+use self::connection::{Connection, Stopping};
 use self::connection_limiter::ConnectionLimiter;
 use crate::serve::client_address::Networks;
 
@@ -46,7 +46,10 @@ pub struct AcceptOptions {
     pub idle: Duration,
     /// Write timeout: maximum time without progress while a response is sent.
     pub write_stall: Duration,
-    /// Grace period for running requests when the service stops.
+    /// Time for which idle connections stay open when the service stops. A request that arrives on
+    /// one of them gets a response with `Connection: close`, and not a reset.
+    pub linger: Duration,
+    /// Grace period for running requests when the service stops, after `linger`.
     pub drain: Duration,
     /// Maximum number of header lines of a request. The response to a request with more lines is
     /// 431.
@@ -72,14 +75,33 @@ impl Default for AcceptOptions {
             head: Duration::from_secs(5),
             idle: Duration::from_mins(1),
             write_stall: Duration::from_secs(30),
+            linger: Duration::from_millis(200),
             drain: Duration::from_secs(10),
             headers: 64,
             head_bytes: 32 * 1024,
-            connections: 8_192,
-            connections_per_address: 1_024,
+            connections: MAX_CONNECTIONS,
+            connections_per_address: MAX_CONNECTIONS / 8,
             memory_budget: 256 * 1024 * 1024,
             uncounted: Networks::loopback(),
         }
+    }
+}
+
+/// Maximum number of connections, however many files the process may open.
+const MAX_CONNECTIONS: usize = 8_192;
+
+/// File descriptors that connections leave to the database, to outgoing connections and to files.
+const RESERVED_FILES: u64 = 256;
+
+impl AcceptOptions {
+    /// Fits the number of connections to the number of files that the process may open: an address
+    /// may hold an eighth of them. `None` means that the files are not limited.
+    #[must_use]
+    pub fn within_files(self, files: Option<u64>) -> Self {
+        let room =
+            files.map_or(u64::MAX, |files| files.saturating_sub(RESERVED_FILES).max(files / 4));
+        let connections = usize::try_from(room).unwrap_or(MAX_CONNECTIONS).min(MAX_CONNECTIONS);
+        Self { connections, connections_per_address: (connections / 8).max(1), ..self }
     }
 }
 
@@ -90,7 +112,8 @@ pub struct Drained {
     pub cut: usize,
 }
 
-/// Serves requests until `stop` completes, then closes the listener and waits for running requests.
+/// Serves requests until `stop` completes. Then accepts the connections that clients have opened
+/// before, closes the listener, and waits for running requests.
 pub async fn run<A, F, B>(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -106,35 +129,55 @@ where
     let options = Arc::new(options);
     let permits = Arc::new(Semaphore::new(options.connections));
     let seats = Arc::new(ConnectionLimiter::new(options.connections_per_address));
-    let graceful = GracefulShutdown::new();
+    let (stopping, graceful) = (Stopping::default(), GracefulShutdown::new());
     let mut connections = JoinSet::new();
+    let serve = |connections: &mut JoinSet<()>, (socket, peer, permit): Accepted| {
+        let counted = !options.uncounted.contain(peer.ip());
+        let Some(seat) = seats.take(peer.ip(), counted) else { return };
+        let watcher = graceful.watcher();
+        let given = (tls.clone(), Arc::clone(&options), stopping.clone());
+        let connection = Connection::new(peer, given, answer.clone());
+        connections.spawn(async move {
+            connection.serve(socket, watcher).await;
+            drop((seat, permit));
+        });
+    };
     let mut stop = pin!(stop);
     loop {
-        let (socket, peer, permit) = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = &mut stop => break,
             next = accept_next(&listener, &permits) => next,
         };
         // Remove finished tasks, so that the set does not grow without limit.
         while connections.try_join_next().is_some() {}
-        let counted = !options.uncounted.contain(peer.ip());
-        let Some(seat) = seats.take(peer.ip(), counted) else { continue };
-        let watcher = graceful.watcher();
-        let connection = Connection::new(peer, tls.clone(), Arc::clone(&options), answer.clone());
-        connections.spawn(async move {
-            connection.serve(socket, watcher).await;
-            drop((seat, permit));
-        });
+        serve(&mut connections, accepted);
     }
-    drop(listener);
-    drain(graceful, connections, options.drain).await
+    stopping.begin();
+    for accepted in drain_backlog(listener, &permits) {
+        serve(&mut connections, accepted);
+    }
+    drain(graceful, connections, &options).await
+}
+
+/// Socket of a new connection, its peer, and its permit.
+type Accepted = (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>);
+
+/// Accepts the connections that the kernel has established already, and closes the listener. Closing
+/// it alone would reset them.
+fn drain_backlog(listener: TcpListener, permits: &Arc<Semaphore>) -> Vec<Accepted> {
+    let mut accepted = Vec::new();
+    let Ok(listener) = listener.into_std() else { return accepted };
+    while let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
+        let Ok((socket, peer)) = listener.accept() else { break };
+        let socket = socket.set_nonblocking(true).and_then(|()| TcpStream::from_std(socket));
+        accepted.extend(socket.ok().map(|socket| (socket, peer, Some(permit))));
+    }
+    accepted
 }
 
 /// Accepts the next connection, after waiting for a free permit. Errors never end the accept loop.
-async fn accept_next(
-    listener: &TcpListener,
-    permits: &Arc<Semaphore>,
-) -> (TcpStream, SocketAddr, Option<OwnedSemaphorePermit>) {
+async fn accept_next(listener: &TcpListener, permits: &Arc<Semaphore>) -> Accepted {
     // Acquiring cannot fail, because the semaphore is never closed.
     let permit = Arc::clone(permits).acquire_owned().await.ok();
     let mut warned = false;
@@ -163,9 +206,13 @@ fn is_connection_error(error: &io::Error) -> bool {
 async fn drain(
     graceful: GracefulShutdown,
     mut connections: JoinSet<()>,
-    deadline: Duration,
+    options: &AcceptOptions,
 ) -> Drained {
-    if timeout(deadline, graceful.shutdown()).await.is_ok() {
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if timeout(options.linger, ended).await.is_ok() {
+        return Drained { cut: 0 };
+    }
+    if timeout(options.drain, graceful.shutdown()).await.is_ok() {
         return Drained { cut: 0 };
     }
     while connections.try_join_next().is_some() {}

@@ -81,19 +81,6 @@ pub fn client(
     Ok(client)
 }
 
-/// Returns the address that a client's requests and connections are counted under: for IPv6 the /64
-/// network, because a client usually has a whole /64 and could use any of its 2^64 addresses.
-#[must_use]
-pub fn rate_key(address: IpAddr) -> IpAddr {
-    match folded(address) {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-        }
-    }
-}
-
 /// Converts an IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) to the IPv4 address.
 #[must_use]
 pub fn folded(address: IpAddr) -> IpAddr {
@@ -191,12 +178,5 @@ mod tests {
         assert!(both.contain(ip("127.0.0.9")) && both.contain(ip("::1")));
         assert!(both.contain(ip("::ffff:127.0.0.1")) && both.contain(ip("192.0.2.1")));
         assert!(!both.contain(ip("::2")) && !both.contain(ip("128.0.0.1")));
-    }
-
-    #[test]
-    fn an_ipv6_client_is_counted_by_its_network() {
-        assert_eq!(rate_key(ip("2001:db8:1:2:3:4:5:6")), ip("2001:db8:1:2::"));
-        assert_eq!(rate_key(ip("::ffff:192.0.2.1")), ip("192.0.2.1"));
-        assert_eq!(rate_key(ip("192.0.2.1")), ip("192.0.2.1"));
     }
 }

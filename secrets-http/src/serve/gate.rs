@@ -1,24 +1,23 @@
 //! Authentication and rate limiting, once per request.
 //!
 //! A request is counted once: with a valid credential against its principal, otherwise against its
-//! IP address. After 20 failed credentials in a minute, requests from an address are refused
-//! without verifying the credential. Credentials verified in the current or the previous minute are
-//! exempt, so that one bad client behind a shared address does not block the others.
+//! IP address. Requests over a limit are refused before the credential is verified: after 20 failed
+//! credentials in a minute or over the limit of the address, and over the limit of the principal if
+//! the credential was verified in the current or the previous minute. Credentials verified then from
+//! the same address are exempt from the limits of the address, so that one bad client behind a
+//! shared address does not block the others.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use secrets_core::Service;
 use secrets_core::engine::{Caller, Who};
-use secrets_core::limits::{RateLimiter, Window};
+use secrets_core::limits::{AddressLimiter, RateLimiter, Window, network_of};
 use secrets_core::model::{Clock, Error, Identity, Origin, Time};
-use uuid::Uuid;
 use warp::http::HeaderMap;
 use warp::http::header::AUTHORIZATION;
-
-use crate::serve::client_address::rate_key;
 
 /// Rate limits, in requests per minute.
 #[derive(Debug, Clone, Copy)]
@@ -36,9 +35,9 @@ const MAX_FAILURES: u32 = 20;
 pub struct Authenticator {
     service: Arc<Service>,
     clock: Arc<dyn Clock>,
-    addresses: RateLimiter<IpAddr>,
-    principals: RateLimiter<Principal>,
-    failures: RateLimiter<IpAddr>,
+    addresses: AddressLimiter,
+    principals: RateLimiter<PrincipalHash>,
+    failures: AddressLimiter,
     verified: Verified,
 }
 
@@ -50,12 +49,8 @@ pub struct Admission {
     pub window: Option<Window>,
 }
 
-#[derive(PartialEq, Eq, Hash)]
-enum Principal {
-    /// User, by token issuer and subject, which are known before the first sign-in too.
-    Person(String, String),
-    Token(Uuid),
-}
+/// Hash of a user or service token, with a random seed of this process.
+type PrincipalHash = u64;
 
 const MISSING: Error = Error::Unauthenticated("missing credential: send `Authorization: Bearer …`");
 const MALFORMED: Error = Error::Unauthenticated("invalid or expired credential");
@@ -67,54 +62,69 @@ impl Authenticator {
         Self {
             service,
             clock,
-            addresses: RateLimiter::new(rates.per_address),
+            addresses: AddressLimiter::new(rates.per_address),
             principals: RateLimiter::new(rates.per_principal),
-            failures: RateLimiter::new(failures),
+            failures: AddressLimiter::new(failures),
             verified: Verified::default(),
         }
     }
 
     /// Counts a request to a public endpoint against its IP address.
     pub fn count(&self, address: IpAddr) -> Option<Window> {
-        self.addresses.count(rate_key(address), self.clock.now())
+        self.addresses.count(address, self.clock.now())
     }
 
     /// Authenticates the caller of a request, and counts the request.
     pub async fn admit(&self, headers: &HeaderMap, address: IpAddr, origin: Origin) -> Admission {
-        let (now, address) = (self.clock.now(), rate_key(address));
-        match self.authenticate(headers, address, origin, now).await {
+        let now = self.clock.now();
+        let credential = match credential(headers) {
+            Ok(credential) => credential,
+            Err(error) => return self.refuse(address, now, error),
+        };
+        let known = self.verified.find(credential, address, now);
+        let window = match known {
+            Some(Known { principal, is_here: true }) => self.principals.count(principal, now),
+            Some(Known { principal, is_here: false }) => self.principals.look(principal, now),
+            None => None,
+        };
+        if let Err(error) = within(window) {
+            return Admission { caller: Err(error), window };
+        }
+        let counted = known.filter(|known| known.is_here).map(|known| (known.principal, window));
+        if counted.is_none()
+            && let Err(error) = self.admit_address(address, now)
+        {
+            return self.refuse(address, now, error);
+        }
+        match self.service.authenticate(credential, origin).await {
             Ok(caller) => {
-                let window = self.principals.count(principal(&caller), now);
+                let principal = self.verified.remember(credential, address, &caller, now);
+                let counted = counted.filter(|(counted, _)| *counted == principal);
+                let window = match counted {
+                    Some((_, window)) => window,
+                    None => self.principals.count(principal, now),
+                };
                 Admission { caller: within(window).map(|()| caller), window }
             }
             Err(error) => {
-                let window = self.addresses.count(address, now);
-                Admission { caller: within(window).and(Err(error)), window }
+                if let Error::Unauthenticated(_) | Error::AddressNotAllowed(_) = &error {
+                    self.failures.count(address, now);
+                }
+                self.refuse(address, now, error)
             }
         }
     }
 
-    async fn authenticate(
-        &self,
-        headers: &HeaderMap,
-        address: IpAddr,
-        origin: Origin,
-        now: Time,
-    ) -> Result<Caller, Error> {
-        let credential = credential(headers)?;
-        let exceeded = self.failures.look(address, now).filter(|window| !window.admitted);
-        if let Some(window) = exceeded
-            && !self.verified.holds(credential, now)
-        {
-            return Err(Error::RateLimited(window.resets_at));
-        }
-        let outcome = self.service.authenticate(credential, origin).await;
-        match &outcome {
-            Ok(_) => self.verified.remember(credential, now),
-            Err(Error::Unauthenticated(_)) => drop(self.failures.count(address, now)),
-            Err(_) => {}
-        }
-        outcome
+    /// Fails if the address has exceeded its limit of requests or of failed credentials.
+    fn admit_address(&self, address: IpAddr, now: Time) -> Result<(), Error> {
+        within(self.failures.look(address, now))?;
+        within(self.addresses.look(address, now))
+    }
+
+    /// Counts a request without a valid credential against its IP address.
+    fn refuse(&self, address: IpAddr, now: Time, error: Error) -> Admission {
+        let window = self.addresses.count(address, now);
+        Admission { caller: within(window).and(Err(error)), window }
     }
 }
 
@@ -144,17 +154,6 @@ pub(crate) fn credential(headers: &HeaderMap) -> Result<&str, Error> {
     }
 }
 
-fn principal(caller: &Caller) -> Principal {
-    let person = |of: &Identity| Principal::Person(of.issuer.clone(), of.subject.clone());
-    match &caller.who {
-        Who::Person(known) => person(&known.identity),
-        Who::Token(token) => Principal::Token(token.id.uuid()),
-        Who::Unsynced(identity) => person(identity),
-        // Not reached: a request without a credential is refused before.
-        Who::Anonymous | Who::System => Principal::Token(Uuid::nil()),
-    }
-}
-
 /// Credentials verified in the current and the previous minute, stored as hashes with a random seed
 /// of this process.
 #[derive(Default)]
@@ -163,43 +162,87 @@ struct Verified {
     minutes: Mutex<Minutes>,
 }
 
+/// Principals by the hash of a credential, and by the hash of a credential and an address.
+type Principals = HashMap<u64, PrincipalHash>;
+
 #[derive(Default)]
 struct Minutes {
     minute: i64,
-    current: HashSet<u64>,
-    previous: HashSet<u64>,
+    current: Principals,
+    previous: Principals,
 }
 
-/// Maximum number of credentials remembered per minute. Further credentials are not exempt from the
-/// refusal after too many failed credentials.
-const MAX_REMEMBERED: usize = 100_000;
+/// Principal of a credential that was verified recently.
+#[derive(Clone, Copy)]
+struct Known {
+    principal: PrincipalHash,
+    /// True if the credential was verified from the address of this request.
+    is_here: bool,
+}
+
+/// Maximum number of hashes remembered per minute. Further credentials are verified before they are
+/// counted.
+const MAX_REMEMBERED: usize = 200_000;
 
 impl Verified {
-    fn remember(&self, credential: &str, now: Time) {
-        let hash = self.hasher.hash_one(credential);
+    /// Remembers a verified credential. Returns its principal.
+    fn remember(
+        &self,
+        credential: &str,
+        address: IpAddr,
+        caller: &Caller,
+        now: Time,
+    ) -> PrincipalHash {
+        let principal = self.principal(caller);
+        let hashes = self.hashes(credential, address);
         let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
         minutes.rotate_to(now);
         if minutes.current.len() < MAX_REMEMBERED {
-            minutes.current.insert(hash);
+            minutes.current.extend(hashes.map(|hash| (hash, principal)));
         }
+        principal
     }
 
-    fn holds(&self, credential: &str, now: Time) -> bool {
-        let hash = self.hasher.hash_one(credential);
+    fn find(&self, credential: &str, address: IpAddr, now: Time) -> Option<Known> {
+        let [anywhere, here] = self.hashes(credential, address);
         let mut minutes = self.minutes.lock().unwrap_or_else(PoisonError::into_inner);
         minutes.rotate_to(now);
-        minutes.current.contains(&hash) || minutes.previous.contains(&hash)
+        let here = minutes.find(here).map(|principal| Known { principal, is_here: true });
+        here.or_else(|| minutes.find(anywhere).map(|principal| Known { principal, is_here: false }))
+    }
+
+    /// Hashes of a credential, and of a credential with the network of an address.
+    fn hashes(&self, credential: &str, address: IpAddr) -> [u64; 2] {
+        let here = (credential, Some(network_of(address)));
+        [self.hasher.hash_one((credential, None::<IpAddr>)), self.hasher.hash_one(here)]
+    }
+
+    /// Hash of the principal of a caller: a user, by token issuer and subject, which are known
+    /// before the first sign-in too, or a service token.
+    fn principal(&self, caller: &Caller) -> PrincipalHash {
+        let person = |of: &Identity| self.hasher.hash_one(("user", &of.issuer, &of.subject));
+        match &caller.who {
+            Who::Person(known) => person(&known.identity),
+            Who::Unsynced(identity) => person(identity),
+            Who::Token(token) => self.hasher.hash_one(("token", token.id.uuid())),
+            // Not reached: a request without a credential is refused before.
+            Who::Anonymous | Who::System => 0,
+        }
     }
 }
 
 impl Minutes {
+    fn find(&self, hash: u64) -> Option<PrincipalHash> {
+        self.current.get(&hash).or_else(|| self.previous.get(&hash)).copied()
+    }
+
     fn rotate_to(&mut self, now: Time) {
         let minute = now.timestamp().div_euclid(60);
         if minute == self.minute {
             return;
         }
         let before = std::mem::take(&mut self.current);
-        self.previous = if minute == self.minute + 1 { before } else { HashSet::new() };
+        self.previous = if minute == self.minute + 1 { before } else { HashMap::new() };
         self.minute = minute;
     }
 }

@@ -13,7 +13,7 @@ use futures_util::FutureExt as _;
 use hyper::body::Body;
 use secrets_core::engine::{Caller, Who};
 use secrets_core::limits::Window;
-use secrets_core::model::{Cause, Clock, Code, Error, Origin, RequestId, Subject};
+use secrets_core::model::{Cause, Clock, Code, Error, Origin, RequestId, Subject, TeamWindow};
 use tower_service::Service as _;
 use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{HeaderValue, Method, Request, StatusCode};
@@ -47,7 +47,8 @@ struct Logging {
     answer: Option<LargeAnswer>,
 }
 
-const HEALTH: &str = "/health";
+/// Endpoints for orchestrators, which are counted but never refused.
+const HEALTH: [&str; 2] = ["/health", "/health/live"];
 
 const MALFORMED_FORWARDING: Error = Error::Refused {
     code: Code::InvalidRequest,
@@ -131,8 +132,8 @@ impl Host {
             }
             found => found,
         };
+        let team = origin.team_window.clone();
         let admission = self.gate.admit(request.headers(), address, origin).await;
-        let window = admission.window;
         let answer = match (admission.caller, path, found) {
             (Err(error @ Error::RateLimited(_)), _, _) => Err(error.into()),
             (_, Err(BadPath::Malformed), _) => Err(MALFORMED_PATH.into()),
@@ -158,7 +159,8 @@ impl Host {
                 }
             }
         };
-        (answer.unwrap_or_else(|fault| fault.into_response(self.clock.now())), window)
+        let response = answer.unwrap_or_else(|fault| fault.into_response(self.clock.now()));
+        (response, tighter(admission.window, team.get()))
     }
 
     /// Waits for the memory of a large response.
@@ -171,7 +173,7 @@ impl Host {
         }
     }
 
-    /// Handles a request to a public endpoint, counted by IP address. `/health` is counted but
+    /// Handles a request to a public endpoint, counted by IP address. Health checks are counted but
     /// never refused, because orchestrators restart a service whose health check fails.
     async fn answer_public<B>(
         &self,
@@ -187,7 +189,7 @@ impl Host {
     {
         let window = origin.address.and_then(|address| self.gate.count(address));
         if let Err(error) = within(window)
-            && route.template != HEALTH
+            && !HEALTH.contains(&route.template)
         {
             return (Fault::from(error).into_response(self.clock.now()), window);
         }
@@ -250,12 +252,19 @@ where
     answered.unwrap_or_else(|never| match never {})
 }
 
+/// Returns the window that has fewer requests left: that of the principal, or that of the team.
+fn tighter(principal: Option<Window>, team: Option<Window>) -> Option<Window> {
+    let key = |window: &Window| (window.admitted, window.remaining);
+    principal.into_iter().chain(team).min_by_key(key)
+}
+
 fn origin<B>(request: &Request<B>, address: IpAddr, id: RequestId) -> Origin {
     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
     Origin {
         address: Some(address),
         agent: agent.map(|agent| agent.chars().take(128).collect()),
         request: Some(id.uuid()),
+        team_window: TeamWindow::default(),
     }
 }
 

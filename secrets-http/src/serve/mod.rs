@@ -6,6 +6,7 @@ pub mod api;
 pub mod body;
 pub mod client_address;
 pub mod conditions;
+pub mod descriptors;
 pub mod fault;
 pub mod gate;
 pub mod host;

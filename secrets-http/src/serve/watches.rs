@@ -10,7 +10,8 @@ use std::time::Duration;
 use secrets_core::Service;
 use secrets_core::crypto::Tag;
 use secrets_core::environments;
-use secrets_core::model::{Clock, EnvironmentId, Error};
+use secrets_core::limits::{Exhausted, TeamPermit, TeamPermits};
+use secrets_core::model::{Clock, EnvironmentId, Error, TeamId};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
@@ -18,13 +19,7 @@ use uuid::Uuid;
 /// Poll interval of a watched environment.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Maximum number of concurrent watchers per process.
-const MAX_WATCHERS: usize = 100;
-
-/// Maximum number of concurrent watchers per principal.
-const MAX_WATCHERS_PER_PRINCIPAL: usize = 5;
-
-/// `Retry-After` for a principal with too many watchers, in seconds.
+/// `Retry-After` for a principal or team with too many watchers, in seconds.
 const RETRY_SECONDS: i64 = 60;
 
 /// Registry of watched environments and their watchers.
@@ -32,39 +27,30 @@ pub struct WatchRegistry {
     service: Arc<Service>,
     clock: Arc<dyn Clock>,
     environments: Mutex<HashMap<EnvironmentId, Revision>>,
-    /// Number of watchers per principal.
-    seats: Mutex<HashMap<Uuid, usize>>,
+    permits: Arc<TeamPermits>,
 }
 
 /// Publisher of the revision of an environment. The revision is `None` before the first poll, and
 /// after the environment is deleted.
 type Revision = watch::Sender<Option<Tag>>;
 
-/// Permit to watch an environment. Dropping the value releases the permit.
-pub struct WatchPermit {
-    watches: Arc<WatchRegistry>,
-    principal: Uuid,
-}
-
 impl WatchRegistry {
     /// Creates an empty registry.
     pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>) -> Self {
-        Self { service, clock, environments: Mutex::default(), seats: Mutex::default() }
+        let permits = Arc::new(TeamPermits::new(environments::WATCH_LIMITS));
+        Self { service, clock, environments: Mutex::default(), permits }
     }
 
-    /// Acquires a watch permit for a principal. Fails at the limit per process or per principal.
-    pub fn acquire(self: &Arc<Self>, principal: Uuid) -> Result<WatchPermit, Error> {
-        let mut seats = lock(&self.seats);
-        if seats.values().sum::<usize>() >= MAX_WATCHERS {
-            return Err(Error::Unavailable("too many watchers".into()));
-        }
-        let taken = seats.entry(principal).or_default();
-        if *taken >= MAX_WATCHERS_PER_PRINCIPAL {
-            let until = self.clock.now() + chrono::TimeDelta::seconds(RETRY_SECONDS);
-            return Err(Error::RateLimited(until));
-        }
-        *taken += 1;
-        Ok(WatchPermit { watches: Arc::clone(self), principal })
+    /// Acquires a watch permit for a principal, in a team. Fails at the limit per process, team or
+    /// principal.
+    pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<TeamPermit, Error> {
+        self.permits.acquire(team, principal).map_err(|exhausted| match exhausted {
+            Exhausted::Process => Error::Unavailable("too many watchers".into()),
+            Exhausted::Share => {
+                let until = self.clock.now() + chrono::TimeDelta::seconds(RETRY_SECONDS);
+                Error::RateLimited(until)
+            }
+        })
     }
 
     /// Subscribes to the revision of an environment. Starts a polling task for the first
@@ -115,18 +101,6 @@ impl WatchRegistry {
             environments.remove(&environment);
         }
         is_removed
-    }
-}
-
-impl Drop for WatchPermit {
-    fn drop(&mut self) {
-        let mut seats = lock(&self.watches.seats);
-        if let Some(taken) = seats.get_mut(&self.principal) {
-            *taken -= 1;
-            if *taken == 0 {
-                seats.remove(&self.principal);
-            }
-        }
     }
 }
 

@@ -126,6 +126,7 @@ const ADDED: &[(&str, &str)] = &[
     ("GET", "/api/v1/auth/cli/sessions"),
     ("GET", "/device"),
     ("POST", "/device"),
+    ("GET", "/health/live"),
     ("GET", "/api/v1/openapi.json"),
     ("GET", "/api/docs"),
     ("GET", "/api/docs/{file}"),

@@ -167,6 +167,7 @@ const PERMISSION: &str =
 /// invitation token belongs to an invitation for a person outside of the test, and so to no caller.
 pub(super) const POLICY: &[Rule] = &[
     rule("GET", "/health", Who::Anyone, Level::Nothing, 200),
+    rule("GET", "/health/live", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/api/v1", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/api/v1/auth/sync", Who::Identities, Level::Nothing, 200),
     rule("GET", "/api/v1/users/me", Who::Known, Level::Nothing, 200),

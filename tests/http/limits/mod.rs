@@ -4,3 +4,5 @@ mod addresses;
 mod failures;
 mod plans;
 mod principals;
+mod refusals;
+mod teams;

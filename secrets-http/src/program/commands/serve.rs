@@ -20,6 +20,7 @@ use super::open;
 use crate::program::config::{Exit, Failure, ServiceSettings, Settings};
 use crate::serve::accept::AcceptOptions;
 use crate::serve::client_address::Networks;
+use crate::serve::descriptors;
 use crate::serve::server::Server;
 
 pub(super) async fn run(
@@ -67,6 +68,7 @@ pub(super) async fn until_stopped(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
     let address = listener.local_addr().map_or(settings.listen, |address| address);
+    let files = descriptors::raise_limit();
     let uncounted = settings.trusted_proxies.clone().and(&Networks::loopback());
     let scheme = if tls.is_some() { "https" } else { "http" };
     let server = Server {
@@ -80,7 +82,8 @@ pub(super) async fn until_stopped(
             uncounted,
             memory_budget: settings.memory_budget,
             ..AcceptOptions::default()
-        },
+        }
+        .within_files(files),
         tls,
         workers: workers::all(),
     };

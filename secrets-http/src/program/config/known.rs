@@ -165,6 +165,13 @@ pub(super) static ALL: &[Known] = &[
         "Maximum requests per minute from a user or service token; 0 for no limit [default: 60]",
     ),
     known(
+        "rate_limit_per_team",
+        "COUNT",
+        Service,
+        Plain,
+        "Maximum requests per minute for all teams that one user created; 0 for no limit [default: 10 times the limit of a user]",
+    ),
+    known(
         "trusted_proxies",
         "NETWORKS",
         Service,

@@ -222,6 +222,11 @@ fn settings(layers: &Layers) -> Result<Settings, Failure> {
 }
 
 fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
+    let rates = Rates {
+        per_address: optional(layers, "rate_limit_per_ip", values::count)?.unwrap_or(100),
+        per_principal: optional(layers, "rate_limit_per_principal", values::count)?.unwrap_or(60),
+    };
+    let per_team = optional(layers, "rate_limit_per_team", values::count)?;
     let options = Options {
         plans: plans(layers)?,
         operators: optional(layers, "operators", values::emails)?.unwrap_or_default(),
@@ -229,11 +234,8 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         audit_reads: optional(layers, "audit_reads", values::switch)?.unwrap_or(true),
         scan_rules: scan_rules(layers)?,
         egress: egress(layers)?,
+        rate_limit_per_team: per_team.unwrap_or(rates.per_principal.saturating_mul(TEAM_FACTOR)),
         ..Options::default()
-    };
-    let rates = Rates {
-        per_address: optional(layers, "rate_limit_per_ip", values::count)?.unwrap_or(100),
-        per_principal: optional(layers, "rate_limit_per_principal", values::count)?.unwrap_or(60),
     };
     let public_url = optional(layers, "public_url", str::parse)?;
     let default = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -248,6 +250,9 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         options,
     })
 }
+
+/// Default rate limit of a team, as a multiple of the limit of a user or service token.
+const TEAM_FACTOR: u32 = 10;
 
 /// Reads the destinations to which webhooks and rotations may connect.
 fn egress(layers: &Layers) -> Result<EgressPolicy, Failure> {

@@ -90,6 +90,7 @@ fn what_is_not_given_has_its_default() {
     let service = settings.service;
     assert_eq!(service.listen.to_string(), "127.0.0.1:8080");
     assert_eq!((service.rates.per_address, service.rates.per_principal), (100, 60));
+    assert_eq!(service.options.rate_limit_per_team, 600);
     assert!(service.trusted_proxies.is_empty());
     assert_eq!(service.public_url, None);
     assert!(service.mail.is_none());
@@ -135,6 +136,7 @@ fn every_setting_can_be_a_variable() {
     let service = settings.service;
     assert_eq!(service.listen.to_string(), "[::]:0");
     assert_eq!((service.rates.per_address, service.rates.per_principal), (0, 1000));
+    assert_eq!(service.options.rate_limit_per_team, 10_000);
     assert!(service.trusted_proxies.contain("10.1.1.1".parse().unwrap()));
     let mail = service.mail.unwrap();
     assert_eq!(mail.url.reveal().as_str(), "smtps://u:kvc_p@mail.example");

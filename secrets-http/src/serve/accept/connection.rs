@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http_body_util::{Either, Full};
@@ -28,7 +29,22 @@ pub(super) struct Connection<A> {
     tls: Option<TlsAcceptor>,
     options: Arc<AcceptOptions>,
     answer: A,
+    stopping: Stopping,
     received: Received,
+}
+
+/// True once the service stops: then every response closes its connection.
+#[derive(Clone, Default)]
+pub(super) struct Stopping(Arc<AtomicBool>);
+
+impl Stopping {
+    pub(super) fn begin(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl<A, F, B> Connection<A>
@@ -39,11 +55,10 @@ where
 {
     pub(super) fn new(
         peer: SocketAddr,
-        tls: Option<TlsAcceptor>,
-        options: Arc<AcceptOptions>,
+        (tls, options, stopping): (Option<TlsAcceptor>, Arc<AcceptOptions>, Stopping),
         answer: A,
     ) -> Self {
-        Self { peer, tls, options, answer, received: Received::default() }
+        Self { peer, tls, options, answer, stopping, received: Received::default() }
     }
 
     /// Serves requests until the client closes the connection or `watcher` signals a shutdown.
@@ -95,7 +110,11 @@ where
         if request.method() == Method::CONNECT {
             return Ok(method_not_allowed().map(Either::Right));
         }
-        Ok((self.answer)(request, self.peer).await.map(Either::Left))
+        let mut response = (self.answer)(request, self.peer).await;
+        if self.stopping.has_begun() {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        Ok(response.map(Either::Left))
     }
 }
 

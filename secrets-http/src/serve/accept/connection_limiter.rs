@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::serve::client_address::rate_key;
+use secrets_core::limits::network_of;
 
 /// Counter of the open connections per IP address, and their maximum number.
 pub(super) struct ConnectionLimiter {
@@ -31,7 +31,7 @@ impl ConnectionLimiter {
         if !counted {
             return Some(ConnectionPermit(None));
         }
-        let key = rate_key(address);
+        let key = network_of(address);
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(key).or_default();
         if *count >= self.max {

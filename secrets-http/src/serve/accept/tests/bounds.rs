@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::*;
+use crate::serve::descriptors::raise_limit;
 
 /// Environment variable that marks the child process of a test below.
 const FEW_FILES: &str = "SECRETS_TEST_FEW_FILES";
@@ -87,23 +88,77 @@ async fn connections_of_this_machine_are_not_counted() {
     assert_eq!(status(&second.get("/").await), "200");
 }
 
-/// Runs the test again in a child process with a low limit on open files.
 #[test]
-fn running_out_of_files_does_not_end_the_loop() {
-    if std::env::var_os(FEW_FILES).is_some() {
-        return out_of_files();
-    }
-    let name = "serve::accept::tests::bounds::running_out_of_files_does_not_end_the_loop";
+fn the_number_of_connections_follows_the_number_of_files() {
+    let numbers = |files| {
+        let options = AcceptOptions::default().within_files(files);
+        (options.connections, options.connections_per_address)
+    };
+
+    assert_eq!(numbers(None), (8_192, 1_024));
+    assert_eq!(numbers(Some(1_048_576)), (8_192, 1_024));
+    assert_eq!(numbers(Some(1_024)), (768, 96));
+    assert_eq!(numbers(Some(256)), (64, 8));
+    assert_eq!(numbers(Some(4)), (1, 1));
+}
+
+/// Runs a test again in a child process with another soft limit on open files.
+fn run_with_files(test: &str, limit: &str) {
     let child = Command::new("sh")
-        .args(["-c", r#"ulimit -n 40; exec "$0" --exact --nocapture "$1""#])
+        .args(["-c", r#"ulimit $2 && exec "$0" --exact --nocapture "$1""#])
         .arg(std::env::current_exe().unwrap())
-        .arg(name)
+        .arg(format!("serve::accept::tests::bounds::{test}"))
+        .arg(limit)
         .env(FEW_FILES, "1")
         .output()
         .unwrap();
 
     let said = String::from_utf8_lossy(&child.stdout);
     assert!(child.status.success() && said.contains("1 passed"), "{child:?}");
+    eprintln!("{}", String::from_utf8_lossy(&child.stderr));
+}
+
+#[test]
+fn running_out_of_files_does_not_end_the_loop() {
+    if std::env::var_os(FEW_FILES).is_some() {
+        return out_of_files();
+    }
+    run_with_files("running_out_of_files_does_not_end_the_loop", "-n 40");
+}
+
+/// The soft limit of the child, 512 files, is too low for its connections.
+#[test]
+fn silent_connections_leave_room_for_others() {
+    if std::env::var_os(FEW_FILES).is_some() {
+        return silent_connections();
+    }
+    run_with_files("silent_connections_leave_room_for_others", "-S -n 512");
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_connections() {
+    let files = raise_limit();
+    assert!(files.is_none_or(|files| files > 512), "{files:?}");
+    // Both ends of a connection are files of this process.
+    let silent = files.map_or(2_000, |files| (files / 4).min(2_000));
+    let patient = AcceptOptions { head: Duration::from_mins(1), ..short() };
+    let server = Server::start(patient.within_files(files)).await;
+    let mut connections = Vec::new();
+    let mut worst = Duration::ZERO;
+
+    for number in 0..silent {
+        connections.push(server.connect().await);
+        if number % 50 == 0 {
+            let start = Instant::now();
+            assert_eq!(status(&server.connect().await.get("/").await), "200");
+            worst = worst.max(start.elapsed());
+        }
+    }
+
+    eprintln!("worst of a healthy client beside {silent} silent connections: {worst:?}");
+    for mut connection in connections {
+        assert_eq!(status(&connection.get("/").await), "200");
+    }
 }
 
 /// The clients use up all file descriptors before the server accepts any of them: they connect

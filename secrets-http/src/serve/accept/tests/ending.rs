@@ -34,6 +34,50 @@ async fn a_connection_at_rest_is_closed_at_once() {
     assert_eq!(fresh.rest().await.0, "");
 }
 
+/// The clients connect and send on the single thread shared with the server, which accepts none of
+/// them before it is stopped.
+#[tokio::test]
+async fn a_connection_that_was_not_accepted_yet_is_answered() {
+    let server = Server::start(AcceptOptions { linger: Duration::from_secs(20), ..short() }).await;
+    let waiting: Vec<_> = (0..64)
+        .map(|_| {
+            let mut client = std::net::TcpStream::connect(server.address).unwrap();
+            io::Write::write_all(&mut client, b"GET / HTTP/1.1\r\nhost: test\r\n\r\n").unwrap();
+            client.set_nonblocking(true).unwrap();
+            Client(TcpStream::from_std(client).unwrap())
+        })
+        .collect();
+
+    let drained = server.stop().await;
+
+    assert_eq!(drained, Drained { cut: 0 });
+    for mut client in waiting {
+        let (answer, _) = client.rest().await;
+        assert_eq!(status(&answer), "200");
+        assert!(answer.contains("connection: close"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_on_an_idle_connection_is_answered_for_a_moment() {
+    let server = Server::start(AcceptOptions { linger: Duration::from_secs(20), ..short() }).await;
+    let address = server.address;
+    let mut client = server.connect().await;
+    client.get("/").await;
+
+    let ended = tokio::spawn(server.stop());
+    // The listener is closed after the response to each request closes its connection.
+    while TcpStream::connect(address).await.is_ok() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    client.send("GET / HTTP/1.1\r\nhost: test\r\n\r\n").await;
+
+    let (answer, _) = client.rest().await;
+    assert_eq!(status(&answer), "200");
+    assert!(answer.contains("connection: close"), "{answer}");
+    assert_eq!(ended.await.unwrap(), Drained { cut: 0 });
+}
+
 #[tokio::test]
 async fn a_request_that_does_not_end_is_cut_at_the_deadline() {
     let server = Server::start(short()).await;

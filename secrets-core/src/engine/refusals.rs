@@ -1,0 +1,335 @@
+//! Audit entries of refused requests: at most one per principal, resource and minute.
+//!
+//! The first refusal of a kind is recorded at once. Later ones are counted in memory, and recorded
+//! as one entry when the next minute has begun, or when the process stops.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{Audit, AuditContext, Caller, Engine, Operation};
+use crate::limits::network_of;
+use crate::model::lock::lock;
+use crate::model::{AuditId, Error, Time};
+use crate::store::{AuditRecord, Store, StoreResult};
+
+/// Maximum number of kinds of refusals per principal. Further kinds are counted together, per team
+/// and action.
+const MAX_KINDS_PER_PRINCIPAL: usize = 16;
+
+/// Maximum number of kinds of refusals in all. Further kinds are only counted in the log.
+const MAX_KINDS: usize = 8_192;
+
+/// Maximum number of entries written in one transaction.
+const MAX_BATCH: usize = 64;
+
+/// Refusals of the current minute, and those that are not recorded yet.
+#[derive(Default)]
+pub(crate) struct Refusals(Mutex<Kinds>);
+
+#[derive(Default)]
+struct Kinds {
+    by_principal: HashMap<Uuid, Vec<Kind>>,
+    /// Number of kinds of all principals.
+    len: usize,
+    /// Number of refusals that were not counted, because there were too many kinds.
+    dropped: u64,
+    /// Entries that could not be written, at most [`MAX_KINDS`].
+    unwritten: Vec<AuditRecord>,
+}
+
+/// Refusals of one principal that differ only in time.
+struct Kind {
+    /// Latest refusal.
+    entry: AuditRecord,
+    /// Minute of the last recorded entry.
+    recorded: i64,
+    /// Number of refusals since the last recorded entry.
+    count: u64,
+    /// Time of the first of them.
+    since: Time,
+}
+
+impl Kinds {
+    /// Counts a refusal. Returns the entry to record at once, if none was recorded for this kind in
+    /// this minute.
+    fn count(&mut self, principal: Uuid, entry: AuditRecord) -> Option<AuditRecord> {
+        let now = entry.created_at;
+        if self.len >= MAX_KINDS && !self.by_principal.contains_key(&principal) {
+            self.dropped += 1;
+            return None;
+        }
+        let kinds = self.by_principal.entry(principal).or_default();
+        let is_new = kinds.iter().all(|kind| !is_same_kind(&kind.entry, &entry));
+        let is_merged = is_new && kinds.len() >= MAX_KINDS_PER_PRINCIPAL;
+        let entry = if is_merged { without_resource(entry) } else { entry };
+        let place = kinds.iter().position(|kind| is_same_kind(&kind.entry, &entry));
+        let place = match place {
+            Some(place) => place,
+            None if self.len >= MAX_KINDS => {
+                self.dropped += 1;
+                return None;
+            }
+            None => {
+                self.len += 1;
+                kinds.push(Kind { entry: entry.clone(), recorded: i64::MIN, count: 0, since: now });
+                kinds.len() - 1
+            }
+        };
+        let kind = &mut kinds[place];
+        if kind.count == 0 {
+            kind.since = now;
+        }
+        kind.count += 1;
+        kind.entry = entry;
+        (kind.recorded < minute(now)).then(|| kind.take(now))
+    }
+
+    /// Returns the entries to record: those of earlier minutes, or all. Removes the kinds without
+    /// refusals since the minute before.
+    fn take(&mut self, now: Time, all: bool) -> Vec<AuditRecord> {
+        let mut due = std::mem::take(&mut self.unwritten);
+        self.by_principal.retain(|_, kinds| {
+            kinds.retain(|kind| kind.count > 0 || kind.recorded >= minute(now));
+            let of_before =
+                |kind: &&mut Kind| kind.count > 0 && (all || kind.recorded < minute(now));
+            due.extend(kinds.iter_mut().filter(of_before).map(|kind| kind.take(now)));
+            !kinds.is_empty()
+        });
+        self.len = self.by_principal.values().map(Vec::len).sum();
+        due
+    }
+
+    /// Keeps entries that could not be written, for the next time.
+    fn put_back(&mut self, entries: Vec<AuditRecord>) {
+        let room = MAX_KINDS.saturating_sub(self.unwritten.len());
+        self.unwritten.extend(entries.into_iter().take(room));
+    }
+
+    /// Removes the name and the e-mail address of a principal from the entries.
+    fn forget(&mut self, principal: Uuid) {
+        let kinds = self.by_principal.get_mut(&principal).into_iter().flatten();
+        let unwritten = self.unwritten.iter_mut();
+        for entry in kinds.map(|kind| &mut kind.entry).chain(unwritten) {
+            if entry.actor_id == Some(principal) {
+                (entry.actor_name, entry.actor_email) = (None, None);
+            }
+        }
+    }
+}
+
+impl Refusals {
+    /// Removes the name and the e-mail address of a deleted user from the entries that are not
+    /// written yet.
+    pub(crate) fn forget(&self, user: Uuid) {
+        lock(&self.0).forget(user);
+    }
+}
+
+impl Kind {
+    /// Returns the entry for the refusals since the last one.
+    fn take(&mut self, now: Time) -> AuditRecord {
+        let mut details: Map<String, Value> =
+            serde_json::from_str(&self.entry.metadata).unwrap_or_default();
+        details.insert("count".to_owned(), self.count.into());
+        details.insert("since".to_owned(), self.since.to_rfc3339().into());
+        self.recorded = minute(now);
+        self.count = 0;
+        let metadata = Value::Object(details).to_string();
+        AuditRecord { id: AuditId::draw(now), created_at: now, metadata, ..self.entry.clone() }
+    }
+}
+
+fn minute(time: Time) -> i64 {
+    time.timestamp().div_euclid(60)
+}
+
+/// True if two refusals of a principal are counted together.
+fn is_same_kind(one: &AuditRecord, other: &AuditRecord) -> bool {
+    let key = |entry: &AuditRecord| {
+        let network = entry.address.map(network_of);
+        (entry.team, entry.project, entry.environment, entry.resource_id, network)
+    };
+    one.action == other.action && one.metadata == other.metadata && key(one) == key(other)
+}
+
+/// Returns the refusal without the resource and the address, for the entry of several kinds.
+fn without_resource(entry: AuditRecord) -> AuditRecord {
+    AuditRecord {
+        project: None,
+        project_name: None,
+        environment: None,
+        environment_name: None,
+        resource_id: None,
+        resource_name: None,
+        address: None,
+        ..entry
+    }
+}
+
+/// Records a refused request of a known caller, alone or together with others of its kind. A
+/// failure to record does not change the response: the request is refused anyway.
+pub(crate) async fn record(
+    engine: &Engine,
+    caller: &Caller,
+    action: &'static str,
+    note: AuditContext,
+) {
+    let Some(principal) = caller.actor() else { return };
+    let entry = note.into_entry(caller, action, engine.now());
+    let entry = AuditRecord { outcome: "denied".to_owned(), ..entry };
+    let refusals = engine.shared::<Refusals>();
+    let first = lock(&refusals.0).count(principal, entry);
+    // The audit queue logs a failure.
+    if let Some(entry) = first
+        && engine.record(entry.clone()).await.is_err()
+    {
+        lock(&refusals.0).put_back(vec![entry]);
+    }
+}
+
+/// Records an operation that was refused for lack of a permission, if it reads or changes
+/// anything that is recorded.
+pub(super) async fn record_denied<O: Operation>(
+    engine: &Engine,
+    caller: &Caller,
+    note: AuditContext,
+    error: &Error,
+) {
+    let (Error::Forbidden(_), Some(_)) = (error, note.team) else { return };
+    let action = match O::AUDIT {
+        Audit::Nothing => return,
+        Audit::Change(action) | Audit::Read(action) | Audit::Export(action) => action,
+    };
+    let note = AuditContext { details: Map::new(), others: Vec::new(), ..note };
+    record(engine, caller, action, note).await;
+}
+
+/// Records the refusals of earlier minutes that are not recorded yet, or `all` of them.
+pub(crate) async fn write_pending(engine: &Engine, all: bool) -> StoreResult<()> {
+    let refusals = engine.shared::<Refusals>();
+    let (due, dropped) = {
+        let mut kinds = lock(&refusals.0);
+        (kinds.take(engine.now(), all), std::mem::take(&mut kinds.dropped))
+    };
+    if dropped > 0 {
+        tracing::warn!(count = dropped, "refused requests of too many callers to record");
+    }
+    if due.is_empty() {
+        return Ok(());
+    }
+    let written = write(engine.store(), &due).await;
+    if written.is_err() {
+        lock(&refusals.0).put_back(due);
+    }
+    written
+}
+
+async fn write(store: &dyn Store, entries: &[AuditRecord]) -> StoreResult<()> {
+    for batch in entries.chunks(MAX_BATCH) {
+        let mut tx = store.begin().await?;
+        tx.insert_audit(batch).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use super::*;
+    use crate::engine::Who;
+    use crate::model::{Origin, TeamId};
+    use crate::testing::fixtures::{at, team, token, user};
+    use std::sync::Arc;
+
+    /// Refusal of a token's use, from an address at a time.
+    fn refusal(address: &str, seconds: i64) -> (Uuid, AuditRecord) {
+        let creator = user("alice");
+        let token = token(&team(&creator, "ops"), &creator);
+        let origin = Origin { address: Some(address.parse().unwrap()), ..Origin::default() };
+        let caller = Caller { who: Who::Token(Arc::new(token.clone())), origin };
+        let note = AuditContext {
+            team: Some(TeamId::from(Uuid::from_u128(1))),
+            resource: Some(("service_token", Some(Uuid::from_u128(2)), None)),
+            ..AuditContext::default()
+        };
+        (Uuid::from_u128(2), note.into_entry(&caller, "token.used_denied", at(seconds)))
+    }
+
+    fn count(kinds: &mut Kinds, address: &str, seconds: i64) -> Option<AuditRecord> {
+        let (principal, entry) = refusal(address, seconds);
+        kinds.count(principal, entry)
+    }
+
+    fn counted(entry: &AuditRecord) -> u64 {
+        let details: Value = serde_json::from_str(&entry.metadata).unwrap();
+        details["count"].as_u64().unwrap()
+    }
+
+    #[test]
+    fn the_first_refusal_is_recorded_at_once_and_the_others_with_the_next_minute() {
+        let mut kinds = Kinds::default();
+
+        let first = count(&mut kinds, "192.0.2.1", 0).unwrap();
+        let others = (0..20_000).filter_map(|_| count(&mut kinds, "192.0.2.1", 1)).count();
+
+        assert_eq!((counted(&first), others), (1, 0));
+        assert!(kinds.take(at(2), false).is_empty());
+        let later = kinds.take(at(61), false);
+        assert_eq!(later.iter().map(counted).collect::<Vec<_>>(), [20_000]);
+        assert!(kinds.take(at(121), false).is_empty());
+        assert_eq!(kinds.len, 0);
+    }
+
+    #[test]
+    fn refusals_in_a_row_leave_one_entry_a_minute() {
+        let mut kinds = Kinds::default();
+        let mut entries = Vec::new();
+
+        for second in 0..600 {
+            entries.extend(count(&mut kinds, "192.0.2.1", second));
+            entries.extend(kinds.take(at(second), false));
+        }
+        entries.extend(kinds.take(at(600), true));
+
+        let minutes: Vec<_> = entries.iter().map(|entry| minute(entry.created_at)).collect();
+        assert_eq!(minutes, (0..=10).map(|number| minute(at(0)) + number).collect::<Vec<_>>());
+        assert_eq!(entries.iter().map(counted).sum::<u64>(), 600);
+    }
+
+    #[test]
+    fn addresses_are_counted_apart_until_there_are_too_many() {
+        let mut kinds = Kinds::default();
+
+        let first = (0..200).filter_map(|n| count(&mut kinds, &format!("192.0.2.{n}"), 0)).count();
+
+        assert_eq!(first, MAX_KINDS_PER_PRINCIPAL + 1);
+        let rest = kinds.take(at(60), false);
+        assert_eq!(rest.iter().map(counted).collect::<Vec<_>>(), [200 - 17]);
+        assert_eq!(rest[0].address, None);
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_address() {
+        let mut kinds = Kinds::default();
+
+        assert!(count(&mut kinds, "2001:db8::1", 0).is_some());
+        assert!(count(&mut kinds, "2001:db8::2", 0).is_none());
+        assert!(count(&mut kinds, "2001:db8:0:1::1", 0).is_some());
+    }
+
+    #[test]
+    fn the_number_of_kinds_is_bounded() {
+        let mut kinds = Kinds::default();
+
+        for number in 0..2 * MAX_KINDS {
+            let (_, entry) = refusal("192.0.2.1", 0);
+            kinds.count(Uuid::from_u128(number as u128), entry);
+        }
+
+        assert_eq!((kinds.len, kinds.dropped), (MAX_KINDS, MAX_KINDS as u64));
+    }
+}

@@ -1,0 +1,56 @@
+//! Rate limit per team, for the requests of all its members and service tokens.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
+
+use super::{Access, Context};
+use crate::limits::RateLimiter;
+use crate::model::lock::lock;
+use crate::model::{Error, Result, TeamId, UserId};
+use crate::store::TeamRecord;
+
+/// Maximum number of teams whose account is remembered.
+const MAX_TEAMS: usize = 65_536;
+
+/// Rate limiter of the teams. Teams that one account created share one counter, because an account
+/// can create any number of teams.
+#[derive(Default)]
+pub(crate) struct TeamRates {
+    limiter: OnceLock<RateLimiter<UserId>>,
+    /// Account that created the team, which never changes.
+    accounts: Mutex<HashMap<TeamId, UserId>>,
+}
+
+/// Counts a request for a team for which the caller is authorized. Fails if the team's rate limit is
+/// exceeded.
+pub(crate) async fn count<A: Access>(cx: &mut Context<'_, A>, team: TeamId) -> Result<()> {
+    if cx.options().rate_limit_per_team == 0 {
+        return Ok(());
+    }
+    let rates = cx.shared::<TeamRates>();
+    let known = lock(&rates.accounts).get(&team).copied();
+    let account = match known {
+        Some(account) => account,
+        None => match cx.reads().team(team).await? {
+            Some(team) => rates.remember(&team),
+            None => return Ok(()),
+        },
+    };
+    let now = cx.now();
+    let limiter = rates.limiter.get_or_init(|| RateLimiter::new(cx.options().rate_limit_per_team));
+    match cx.caller.origin.team_window.0.get_or_init(|| limiter.count(account, now)) {
+        Some(window) if !window.admitted => Err(Error::RateLimited(window.resets_at)),
+        _ => Ok(()),
+    }
+}
+
+impl TeamRates {
+    fn remember(&self, team: &TeamRecord) -> UserId {
+        let mut accounts = lock(&self.accounts);
+        if accounts.len() >= MAX_TEAMS {
+            accounts.clear();
+        }
+        accounts.insert(team.id, team.created_by);
+        team.created_by
+    }
+}

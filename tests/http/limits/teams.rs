@@ -1,0 +1,77 @@
+//! The rate limit of a team, for all its members and service tokens together.
+
+use chrono::TimeDelta;
+use secrets_core::model::Role;
+use secrets_tests::{App, Build, Kind, on_every_store, paths};
+use serde_json::json;
+
+/// Starts a server that allows a team five requests a minute.
+async fn five_a_minute(kind: Kind) -> App {
+    Build::on(kind).rates(1_000, 60).team_rate(5).start().await
+}
+
+async fn the_principals_of_a_team_share_its_limit(kind: Kind) {
+    let app = five_a_minute(kind).await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+    let (secrets, me) = (paths::secrets(&web, "staging"), "/api/v1/users/me");
+    app.wait(TimeDelta::minutes(1));
+
+    for remaining in (0..3).rev() {
+        let reply = alice.get(&secrets).await;
+        assert_eq!(reply.is(200).number("x-ratelimit-remaining"), remaining + 2);
+        assert_eq!(reply.number("x-ratelimit-limit"), 5);
+    }
+    token.get(&secrets).await.is(200);
+    token.get(&secrets).await.is(200);
+
+    let refused = token.get(&secrets).await;
+    refused.is(429).code("rate_limited");
+    assert_eq!((refused.number("x-ratelimit-limit"), refused.number("retry-after")), (5, 50));
+    let write = json!({ "key": "KEY", "value": "kvc_value" });
+    alice.post(&secrets, &write).await.is(429);
+    assert_eq!(alice.get(me).await.is(200).number("x-ratelimit-limit"), 60);
+    app.wait(TimeDelta::minutes(1));
+    alice.get(&secrets).await.is(200);
+}
+
+async fn teams_of_one_account_share_a_limit_and_those_of_others_do_not(kind: Kind) {
+    let app = five_a_minute(kind).await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let team = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).id();
+    app.wait(TimeDelta::minutes(1));
+
+    for _ in 0..3 {
+        alice.get(&format!("/api/v1/teams/{team}")).await.is(200);
+        let own = alice.get(&format!("/api/v1/teams/{}", alice.team)).await;
+        assert!([200, 429].contains(&own.status));
+    }
+
+    alice.get(&format!("/api/v1/teams/{team}")).await.is(429);
+    bob.get(&format!("/api/v1/teams/{}", bob.team)).await.is(200);
+}
+
+/// Otherwise anybody who knows the name of a project could use up the limit of its team.
+async fn a_refused_caller_does_not_use_up_the_limit(kind: Kind) {
+    let app = five_a_minute(kind).await;
+    let (alice, bob, carol) =
+        (app.person("alice").await, app.person("bob").await, app.person("carol").await);
+    app.join(&alice.team, &carol.id, Role::Member).await;
+    let web = alice.project("Web").await;
+    app.wait(TimeDelta::minutes(1));
+
+    for _ in 0..10 {
+        bob.get(&paths::secrets(&web, "staging")).await.is(403);
+    }
+
+    let reply = carol.get(&paths::secrets(&web, "staging")).await;
+    assert_eq!(reply.is(200).number("x-ratelimit-remaining"), 4);
+}
+
+on_every_store![
+    ;
+    the_principals_of_a_team_share_its_limit,
+    teams_of_one_account_share_a_limit_and_those_of_others_do_not,
+    a_refused_caller_does_not_use_up_the_limit,
+];
