@@ -76,7 +76,7 @@ async fn a_token_that_may_only_write_is_told_no_descriptions(app: App) {
         assert!(!reply.text().contains("kvc_"));
     }
     let seen = alice.get(&key).await.is(200).json();
-    assert_eq!(seen["description"], "kvc_of alice");
+    assert_eq!(seen["secret"]["description"], "kvc_of alice");
 }
 
 async fn a_scope_names_a_hundred_at_most(app: App) {
