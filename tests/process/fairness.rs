@@ -1,10 +1,11 @@
 //! One account that does the worst its limits allow: the requests of others are answered.
 
 use std::fs;
+use std::io::{Write as _, stderr};
 use std::time::{Duration, Instant};
 
 use secrets_core::testing::postgres::TestDatabase;
-use secrets_tests::{Client, Person, paths};
+use secrets_tests::{Person, paths};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -12,8 +13,8 @@ use tokio::task::JoinSet;
 
 use crate::program::{Program, Running, folder, jwt};
 
-/// Bound of the resident memory, in KiB.
-const MAX_MEMORY: u64 = 600 * 1024;
+/// Bound of the resident memory, in KiB. The texts of all exports together would exceed it.
+const MAX_MEMORY: u64 = 200 * 1024;
 
 /// Signs a person in and creates a project with a secret. Returns the project and the secret's path.
 async fn tenant(program: &Running, name: &str) -> (Person, String, String) {
@@ -43,13 +44,12 @@ fn memory(program: &Running) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exports_that_nobody_reads_hold_bounded_memory() {
     let file = folder("unread_exports").join("secrets.db");
-    let program = Program::serve("unread_exports", &file).start();
+    let program =
+        Program::serve("unread_exports", &file).with("SECRETS_MEMORY_BUDGET", "16").start();
     let (alice, project, _) = tenant(&program, "alice").await;
     let (bob, _, key) = tenant(&program, "bob").await;
     let secrets = paths::secrets(&project, "production");
-    for prefix in ["A", "B"] {
-        alice.post(&format!("{secrets}/bulk"), &import(prefix, 65_536)).await.is(200);
-    }
+    alice.post(&format!("{secrets}/bulk"), &import("KEY", 65_536)).await.is(200);
     let export = format!("{secrets}/export");
     let request = format!(
         "GET {export} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",
@@ -71,7 +71,7 @@ async fn exports_that_nobody_reads_hold_bounded_memory() {
         most = most.max(memory(&program));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    println!("at most {} MiB resident", most / 1024);
+    let _ = writeln!(stderr(), "at most {} MiB resident", most / 1024);
     assert!(most < MAX_MEMORY, "{most} KiB");
     bob.get(&export.replace(&project, &bob.project("Api").await)).await.is(200);
     alice.get(&export).await.is(503);
@@ -95,11 +95,12 @@ async fn reads_beside_imports(program: Running) {
     }
 
     let mut imports = JoinSet::new();
-    for number in 0..100 {
+    for number in 0..40 {
         let (token, bulk) = (tokens[number % 20].clone(), bulk.clone());
         imports.spawn(async move {
             let import = import(&format!("K{}", number % 5), 16_384);
-            token.post(&bulk, &import).await.status
+            // A connection that is closed because the machine is busy concerns its client only.
+            token.try_post(&bulk, &import).await.map_or(503, |reply| reply.status)
         });
     }
     let mut times = Vec::new();
@@ -114,7 +115,8 @@ async fn reads_beside_imports(program: Running) {
     }
 
     times.sort();
-    println!("{} reads, median {:?}, last {:?}", times.len(), times[times.len() / 2], times.last());
+    let (median, longest) = (times[times.len() / 2], times[times.len() - 1]);
+    let _ = writeln!(stderr(), "{} reads, median {median:?}, longest {longest:?}", times.len());
     assert!(times.len() > 5, "the imports ended too soon");
 }
 

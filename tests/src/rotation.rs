@@ -52,7 +52,7 @@ impl App {
             updated_at: now,
         };
         let mut tx = self.store.begin().await.unwrap();
-        tx.touch_environment(environment).await.unwrap();
+        tx.touch_environment(environment, 1).await.unwrap();
         tx.insert_rotation(&rotation, &[]).await.unwrap();
         tx.commit().await.unwrap();
         rotation.id

@@ -20,7 +20,7 @@ pub enum LockedRow {
     Project,
     /// Environment.
     Environment,
-    /// Environment, with its revision incremented: for changes to its secrets.
+    /// Environment, with a new revision: for changes to its secrets.
     Secrets,
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Access, AuditContext, Caller, Engine, Options, Ports, Write};
-use crate::crypto::Keyring;
+use crate::crypto::{Keyring, random};
 use crate::model::{EnvironmentId, ProjectId, Result, RotationId, TeamId, Time, UserId};
 use crate::store::{Reads, StoreResult, Tx};
 
@@ -35,7 +35,7 @@ pub(crate) enum Lock {
     Project(ProjectId),
     /// Environment of a project that is not deleted.
     Environment(EnvironmentId),
-    /// Like `Environment`, and the environment's revision is incremented.
+    /// Like `Environment`, and the environment gets a new revision.
     Secrets(EnvironmentId),
     /// Rotation.
     Rotation(RotationId),
@@ -122,10 +122,18 @@ impl Context<'_, Write> {
             Lock::Team(team) => tx.lock_team(team).await?,
             Lock::Project(project) => tx.lock_project(project).await?,
             Lock::Environment(environment) => tx.lock_environment(environment).await?,
-            Lock::Secrets(environment) => drop(tx.touch_environment(environment).await?),
+            Lock::Secrets(environment) => {
+                tx.touch_environment(environment, revision_step()).await?;
+            }
             Lock::Rotation(rotation) => tx.lock_rotation(rotation).await?,
         }
         self.now = self.engine.now();
         Ok(())
     }
+}
+
+/// Returns a random increment of a revision. A revision that is made again, after a restored backup or
+/// the loss of the last commits in a failover, is then another one, and so is the ETag.
+fn revision_step() -> u32 {
+    1 + (u32::from_be_bytes(random()) >> 1)
 }

@@ -7,11 +7,15 @@ use async_trait::async_trait;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 
-use super::Channel;
+use super::{Channel, DeliveryPermit};
 use crate::engine::{Engine, Job, Schedule, Worker};
 use crate::model::{Error, Time};
 use crate::ports::mail::DeliveryError;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
+
+/// Maximum number of due deliveries considered per call. More than can be sent at once, because
+/// many may have to wait for the same receiver.
+const MAX_CANDIDATES: u32 = 4_096;
 
 /// Duration of a claim. Longer than a delivery may take.
 const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
@@ -20,8 +24,10 @@ const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
 const RETRY_DELAYS: [i64; 7] = [5, 60, 300, 1_800, 7_200, 18_000, 36_000];
 
 /// A claimed delivery: no other node sends it until the claim ends.
-#[derive(Debug)]
-pub struct Claimed(DeliveryRecord);
+pub struct Claimed {
+    delivery: DeliveryRecord,
+    _permit: DeliveryPermit,
+}
 
 /// Worker that sends the deliveries of a channel.
 pub struct DeliveryWorker<C>(pub C);
@@ -59,8 +65,8 @@ pub async fn deliver_due(engine: &Engine, channel: &dyn Channel) -> StoreResult<
     Ok(number)
 }
 
-/// Claims due deliveries of a channel: at most `limit`, longest overdue first. Claims nothing if
-/// the channel is not available.
+/// Claims due deliveries of a channel that need not wait for others: at most `limit`, longest overdue
+/// first. Claims nothing if the channel is not available.
 pub async fn claim_due(
     engine: &Engine,
     channel: &dyn Channel,
@@ -70,23 +76,30 @@ pub async fn claim_due(
         return Ok(Vec::new());
     }
     let now = engine.now();
-    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
     let mut reads = engine.store().read().await?;
-    let due = reads.due_deliveries(channel.kind(), now, limit).await?;
+    let due = reads.due_deliveries(channel.kind(), now, MAX_CANDIDATES).await?;
     drop(reads);
+    let mut admitted = Vec::new();
+    for delivery in due {
+        if admitted.len() >= limit {
+            break;
+        }
+        let permit = channel.admit(engine, &delivery).await?;
+        admitted.extend(permit.map(|permit| (delivery, permit)));
+    }
     let mut claimed = Vec::new();
-    if due.is_empty() {
+    if admitted.is_empty() {
         return Ok(claimed);
     }
     let mut tx = engine.store().begin().await?;
-    for delivery in due {
+    for (delivery, permit) in admitted {
         let delivery = DeliveryRecord {
             attempts: delivery.attempts.saturating_add(1),
             next_attempt_at: now + CLAIM_DURATION,
             ..delivery
         };
         match tx.claim_delivery(&delivery).await {
-            Ok(()) => claimed.push(Claimed(delivery)),
+            Ok(()) => claimed.push(Claimed { delivery, _permit: permit }),
             // Another node claimed the delivery first.
             Err(StoreError::Stale(_)) => {}
             Err(error) => return Err(error),
@@ -98,7 +111,7 @@ pub async fn claim_due(
 
 /// Sends a claimed delivery and records the outcome.
 pub async fn deliver(engine: &Engine, channel: &dyn Channel, claimed: Claimed) -> StoreResult<()> {
-    channel.deliver(engine, &claimed.0).await
+    channel.deliver(engine, &claimed.delivery).await
 }
 
 /// Ends all claims, so that the deliveries claimed by a process that died can be sent immediately.

@@ -6,6 +6,8 @@
 
 mod deliver;
 
+use std::any::Any;
+
 use async_trait::async_trait;
 pub use deliver::{Claimed, DeliveryWorker, claim_due, deliver, deliver_due, end_claims};
 pub(crate) use deliver::{settle, settle_attempt};
@@ -28,10 +30,23 @@ pub trait Channel: Send + Sync {
     /// outbox.
     fn is_available(&self, engine: &Engine) -> bool;
 
+    /// Acquires a permit to send a delivery, before it is claimed. `None` if the delivery must wait for
+    /// others, for example to the same receiver.
+    async fn admit(
+        &self,
+        _engine: &Engine,
+        _delivery: &DeliveryRecord,
+    ) -> StoreResult<Option<DeliveryPermit>> {
+        Ok(Some(Box::new(())))
+    }
+
     /// Sends a claimed delivery once and records the outcome: done, to be retried, or given up.
     /// Ends within a minute, however slow the receiver is.
     async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()>;
 }
+
+/// Permit to send a delivery. Released when dropped.
+pub type DeliveryPermit = Box<dyn Any + Send>;
 
 /// Enqueues a delivery, to be sent once the transaction is committed.
 pub(crate) async fn enqueue(

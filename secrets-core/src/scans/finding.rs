@@ -117,12 +117,11 @@ pub(super) async fn shown<A: Access>(
     for mut finding in findings {
         let secret = match finding.secret.take() {
             Some(secret) => {
-                let may_read = match readable.get(&secret.environment) {
-                    Some(may_read) => *may_read,
-                    None => {
-                        let project = ProjectRef::Id(secret.project);
-                        cx.may_read(&EnvironmentPath::new(project, secret.environment)).await?
-                    }
+                let may_read = if let Some(may_read) = readable.get(&secret.environment) {
+                    *may_read
+                } else {
+                    let project = ProjectRef::Id(secret.project);
+                    cx.may_read(&EnvironmentPath::new(project, secret.environment)).await?
                 };
                 readable.insert(secret.environment, may_read);
                 may_read.then_some(secret)

@@ -28,7 +28,7 @@ pub struct EnvironmentRecord {
     pub is_default: bool,
     /// Position in lists, ascending.
     pub position: u32,
-    /// Number of writes to the environment's secrets.
+    /// Number that grows with each write to the environment's secrets.
     pub revision: u64,
     /// ID of the user or service token that created the environment.
     pub created_by: Option<Uuid>,
@@ -148,8 +148,12 @@ pub trait EnvironmentWrites: Send {
     /// environment does not exist or its project is deleted.
     async fn lock_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
 
-    /// Increments the environment's revision and locks its row until the end of the transaction.
+    /// Adds `step` to the environment's revision and locks its row until the end of the transaction.
     /// Every transaction that writes secrets calls this first. Returns the new revision; fails with
     /// `Stale` if the environment does not exist or its project is deleted.
-    async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64>;
+    async fn touch_environment(
+        &mut self,
+        environment: EnvironmentId,
+        step: u32,
+    ) -> StoreResult<u64>;
 }

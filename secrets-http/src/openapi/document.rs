@@ -61,7 +61,7 @@ fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Va
     if let Some(kinds) = describe_callers(route.callers) {
         operation["description"] = json!(kinds);
     }
-    if !route.doc.bodies.is_empty() || route.has_large_output {
+    if !route.doc.bodies.is_empty() {
         operation["requestBody"] = json!({ "required": !route.doc.is_body_optional, "content": contents(&route.doc.bodies, named) });
     }
     operation
@@ -145,7 +145,7 @@ fn error_statuses(route: &Route) -> Vec<u16> {
     if route.template.contains('{') || route.doc.looks_up {
         statuses.push(404);
     }
-    if !route.doc.bodies.is_empty() {
+    if !route.doc.bodies.is_empty() || route.has_large_output {
         statuses.push(413);
     }
     if route.doc.conflicts {

@@ -6,6 +6,7 @@ mod attempts;
 mod create;
 mod delete;
 mod failures;
+mod fair;
 mod history;
 mod interrupted;
 mod limits;

@@ -2,7 +2,7 @@
 
 use hyper::Method;
 use secrets_core::store::Store;
-use secrets_tests::{App, Client, Failing, Outage, Reply, on_every_store, paths};
+use secrets_tests::{App, Client, Failing, Outage, Reply, on_every_store, on_sql_stores, paths};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -228,6 +228,30 @@ async fn an_operator_reads_all_secrets_with_a_tag(app: App) {
     );
 }
 
+/// A revision made again, as after a restored backup, is not the same revision.
+async fn a_write_that_is_made_again_has_another_tag(app: App) {
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    alice.secret(&web, "staging", "KEY", "kvc_first").await;
+    let back = "UPDATE environments SET revision = 7";
+    let write = async |value: &str| {
+        app.sql(back).await;
+        let key = paths::secret(&web, "staging", "KEY");
+        alice.put(&key, &json!({ "value": value })).await.is(200);
+    };
+
+    write("kvc_lost").await;
+    let mut held = Vec::new();
+    for path in readings(&web, "staging") {
+        held.push((tag(&alice.get(&path).await), path));
+    }
+    write("kvc_again").await;
+
+    for (lost, path) in held {
+        unless(&alice, &path, &lost).await.is(200);
+    }
+}
+
 on_every_store![
     an_answer_that_is_held_is_not_given_again,
     nobody_is_told_304_who_did_not_ask,
@@ -241,3 +265,9 @@ on_every_store![
     what_is_still_good_needs_no_audit_log,
     an_operator_reads_all_secrets_with_a_tag,
 ];
+
+mod restored {
+    use super::*;
+
+    on_sql_stores!(a_write_that_is_made_again_has_another_tag);
+}

@@ -201,7 +201,7 @@ async fn who_changed_a_secret_is_told_beside_who_made_it(app: App) {
     let alice = app.person("alice").await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_one").await;
-    let scope = json!({ "all_projects": true, "permissions": ["write"] });
+    let scope = json!({ "all_projects": true, "permissions": ["read", "write"] });
     let writer = app.bearer(&alice.token(&scope).await);
     let id = writer.get("/api/v1/users/me").await.is(200).json()["id"].clone();
 

@@ -5,6 +5,7 @@ mod deliver;
 mod egress;
 mod events;
 mod failing;
+mod fair;
 mod hidden;
 mod list;
 mod nodes;

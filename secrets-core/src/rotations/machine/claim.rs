@@ -11,7 +11,7 @@ use super::super::connection;
 use super::super::schedule::span;
 use super::super::sealing::RotationContext;
 use super::attempt::Attempt;
-use super::permits::{MAX_SCHEDULED, PermitKind, RotationPermit};
+use super::permits::{MAX_SCHEDULED, PermitKind, Place, RotationPermit};
 use super::work::{Work, WorkError, WorkResult};
 use crate::engine::{Engine, Job, Schedule, Worker};
 use crate::model::lock::lock;
@@ -25,7 +25,7 @@ use crate::store::{Lease, StoreResult};
 const MAX_WORK_TIME: Duration = Duration::from_mins(10);
 
 /// Maximum number of rotations with work considered per call.
-const MAX_CANDIDATES: u32 = 64;
+const MAX_CANDIDATES: u32 = 4_096;
 
 /// Worker that rotates due credentials and continues unfinished attempts.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ pub struct Claim {
 
 /// Claims rotations with work: rotations that are due, attempts left unfinished, previous
 /// credentials to disable, and served credentials to check. At most four are worked on concurrently
-/// per node, and one per database host.
+/// per node, two per team, and one per database host.
 pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
     if engine.ports().rotators.is_none() || !permits(engine).is_available() {
@@ -79,6 +79,9 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     for rotation in work {
         if !permits(engine).is_available() {
             break;
+        }
+        if permits(engine).must_wait(rotation) {
+            continue;
         }
         claims.extend(claim_rotation(engine, rotation, PermitKind::Schedule).await?);
     }
@@ -99,8 +102,8 @@ pub(in crate::rotations) async fn claim_rotation(
     kind: PermitKind,
 ) -> Result<Option<Claim>> {
     let Some(rotators) = engine.ports().rotators.as_ref() else { return Ok(None) };
-    let host = rotation_host(engine, rotation).await?;
-    let Some(permit) = permits(engine).acquire(&host, kind) else { return Ok(None) };
+    let place = rotation_place(engine, rotation).await?;
+    let Some(permit) = permits(engine).acquire(rotation, place, kind) else { return Ok(None) };
     let now = engine.now();
     let mut tx = engine.store().begin().await?;
     let lease = tx.acquire_lease(rotation, now, now + span(rotators.timings.lease)).await?;
@@ -108,20 +111,23 @@ pub(in crate::rotations) async fn claim_rotation(
     Ok(lease.map(|lease| Claim { lease, _permit: permit }))
 }
 
-/// Returns the database host of a rotation, or a text unique to the rotation if the connection
-/// settings cannot be decrypted.
-async fn rotation_host(engine: &Engine, id: RotationId) -> Result<String> {
-    let fallback = || format!("rotation {id}");
+/// Returns the place of a rotation. If the connection settings cannot be decrypted, the host is a text
+/// unique to the rotation.
+async fn rotation_place(engine: &Engine, id: RotationId) -> Result<Place> {
+    let unknown = format!("rotation {id}");
     let mut reads = engine.store().read().await?;
-    let (Some(rotation), Some(place)) =
+    let (Some(rotation), Some(location)) =
         (reads.rotation(id).await?, reads.rotation_location(id).await?)
     else {
-        return Ok(fallback());
+        return Ok(Place::new(&unknown, None));
     };
-    let Ok(place) = RotationContext::new(engine.keyring(), place) else { return Ok(fallback()) };
-    let sealer = place.sealer(engine.keyring());
+    let team = Some(location.project.team);
+    let Ok(context) = RotationContext::new(engine.keyring(), location) else {
+        return Ok(Place::new(&unknown, team));
+    };
+    let sealer = context.sealer(engine.keyring());
     let target = connection::open(&sealer, reads.as_mut(), &rotation).await;
-    Ok(target.map_or_else(|_| fallback(), |target| target.host))
+    Ok(Place::new(target.as_ref().map_or(&unknown, |target| &target.host), team))
 }
 
 /// Performs the next piece of work on a claimed rotation. If it is interrupted, another worker

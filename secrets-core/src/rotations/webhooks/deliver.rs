@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use super::event::{DELIVERY, message_id};
 use super::limits::DeliveryLimits;
-use super::schedule::{PATIENCE, next_attempt, retry_when_busy};
+use super::schedule::{PATIENCE, next_attempt};
 use super::sealing::Receiver;
 use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{Error, Result, Time, WebhookDeliveryId};
-use crate::outbox::{Channel, settle};
+use crate::outbox::{Channel, DeliveryPermit, settle};
 use crate::ports::webhooks::{SendError, WebhookAnswer, WebhookRequest, WebhookSender};
 use crate::rotations::sealing::RotationContext;
 use crate::store::{
@@ -70,6 +70,29 @@ impl Channel for WebhookDeliveries {
         engine.ports().webhooks.is_some()
     }
 
+    async fn admit(
+        &self,
+        engine: &Engine,
+        delivery: &DeliveryRecord,
+    ) -> StoreResult<Option<DeliveryPermit>> {
+        let limits = engine.shared::<DeliveryLimits>();
+        if limits.must_wait(delivery.id) {
+            return Ok(None);
+        }
+        // A delivery that cannot be sent waits for nothing; its end is recorded.
+        let unlimited: Option<DeliveryPermit> = Some(Box::new(()));
+        let Some(due) = due(engine, delivery).await? else { return Ok(unlimited) };
+        match receiver(engine, &due).await {
+            Ok(receiver) => {
+                let team = due.place.project.team;
+                let permit = limits.acquire(delivery.id, receiver.url.host(), team);
+                Ok(permit.map(|permit| Box::new(permit) as DeliveryPermit))
+            }
+            Err(Error::Unavailable(cause)) => Err(StoreError::Unavailable(cause)),
+            Err(_) => Ok(unlimited),
+        }
+    }
+
     async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()> {
         let Some(sender) = engine.ports().webhooks.as_deref() else { return Ok(()) };
         deliver_webhook(engine, sender, delivery).await
@@ -91,13 +114,6 @@ async fn deliver_webhook(
     }
     let outcome = match receiver(engine, &due).await {
         Ok(receiver) => {
-            let team = due.place.project.team;
-            let Some(_permit) =
-                engine.shared::<DeliveryLimits>().acquire(receiver.url.host(), team)
-            else {
-                let later = retry_when_busy(engine.now());
-                return settle(engine.store().begin().await?, claimed, Some(later)).await;
-            };
             let request = request(receiver, &due.delivery, engine.now());
             Outcome::of(sender.send(&request).await)
         }

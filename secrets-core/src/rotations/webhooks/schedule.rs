@@ -24,11 +24,6 @@ pub(super) fn next_attempt(attempts: u32, retry_after: Option<&str>, now: Time) 
     Some(now + pause.max(requested.min(MAX_RETRY_AFTER)))
 }
 
-/// Returns the retry time of a delivery that got no permit: 5 to 10 seconds after `now`, at random.
-pub(super) fn retry_when_busy(now: Time) -> Time {
-    now + TimeDelta::seconds(5 + i64::from(random::<1>()[0] % 6))
-}
-
 /// Adds a jitter of up to a fifth in either direction, so that deliveries that failed together are
 /// not retried together.
 fn with_jitter(seconds: i64, draw: u16) -> TimeDelta {

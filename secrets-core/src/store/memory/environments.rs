@@ -152,13 +152,17 @@ impl EnvironmentWrites for Session<Pending> {
         if exists { Ok(()) } else { Err(GONE) }
     }
 
-    async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64> {
+    async fn touch_environment(
+        &mut self,
+        environment: EnvironmentId,
+        step: u32,
+    ) -> StoreResult<u64> {
         let state = self.state_mut();
         let mut record = state.environments.get(&environment).map(owned).ok_or(GONE)?;
         if !state.projects.contains_key(&record.project) {
             return Err(GONE);
         }
-        record.revision += 1;
+        record.revision += u64::from(step);
         let revision = record.revision;
         state.environments.insert(environment, record.into());
         Ok(revision)

@@ -112,7 +112,7 @@ pub async fn a_chain_runs_to_the_furthest_ancestor(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_environment(&middle).await.unwrap();
     tx.insert_environment(&last).await.unwrap();
-    tx.touch_environment(middle.id).await.unwrap();
+    tx.touch_environment(middle.id, 1).await.unwrap();
 
     let mut seen = committed(store, tx).await;
 

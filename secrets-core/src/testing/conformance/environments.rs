@@ -228,7 +228,7 @@ pub async fn an_environment_that_is_gone_is_stale(store: &dyn Store) {
 
     for gone in [&world.staging, &environment(&world.project, "unknown")] {
         assert_stale(tx.delete_environment(gone.id).await, Subject::Environment);
-        assert_stale(tx.touch_environment(gone.id).await, Subject::Environment);
+        assert_stale(tx.touch_environment(gone.id, 1).await, Subject::Environment);
         assert_stale(tx.lock_environment(gone.id).await, Subject::Environment);
     }
 }
@@ -240,7 +240,7 @@ pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
     tx.delete_project(world.project.id, at(60)).await.unwrap();
 
     let locked = tx.lock_environment(world.production.id).await;
-    let touched = tx.touch_environment(world.production.id).await;
+    let touched = tx.touch_environment(world.production.id, 1).await;
 
     assert_stale(locked, Subject::Environment);
     assert_stale(touched, Subject::Environment);
@@ -253,12 +253,12 @@ pub async fn touching_counts_from_the_stored_revision(store: &dyn Store) {
     let mut tx = begin(store).await;
     tx.insert_environment(&busy).await.unwrap();
 
-    assert_eq!(tx.touch_environment(busy.id).await.unwrap(), busy.revision + 1);
-    assert_eq!(tx.touch_environment(busy.id).await.unwrap(), busy.revision + 2);
+    assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap(), busy.revision + 1);
+    assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap(), busy.revision + 2);
     tx.commit().await.unwrap();
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.touch_environment(busy.id).await.unwrap(), busy.revision + 3);
+    assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap(), busy.revision + 3);
 }
 
 /// Touching an environment changes its revision, and nothing else. Locking it changes nothing.
@@ -267,7 +267,7 @@ pub async fn touching_changes_nothing_but_the_revision(store: &dyn Store) {
     let mut tx = begin(store).await;
 
     tx.lock_environment(world.staging.id).await.unwrap();
-    tx.touch_environment(world.staging.id).await.unwrap();
+    tx.touch_environment(world.staging.id, 1).await.unwrap();
 
     let member = Principal::User(world.member.id);
     let found = committed(store, tx).await.environments(world.project.id, member).await.unwrap();

@@ -26,7 +26,7 @@ pub async fn concurrent_replacements_make_dense_versions(store: Arc<dyn Store>, 
         let key = key.clone();
         async move {
             let mut tx = begin_among_others(&*store).await?;
-            tx.touch_environment(environment).await?;
+            tx.touch_environment(environment, 1).await?;
             let found = tx.secrets(environment, &[key]).await?;
             let value = sealed(number.to_string().as_bytes());
             tx.replace_secret(&SecretRecord { sealed: value, ..next_version(&found[0]) }).await?;
@@ -60,7 +60,7 @@ pub async fn one_of_many_replaces_a_version(store: Arc<dyn Store>, spawn: Spawn)
         let second = second.clone();
         async move {
             let mut tx = begin_among_others(&*store).await?;
-            tx.touch_environment(second.environment).await?;
+            tx.touch_environment(second.environment, 1).await?;
             tx.replace_secret(&second).await?;
             tx.commit().await
         }
@@ -85,7 +85,7 @@ pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Sp
         let counted = Arc::clone(&counted);
         async move {
             let mut tx = begin_among_others(&*store).await?;
-            let revision = tx.touch_environment(environment).await?;
+            let revision = tx.touch_environment(environment, 1).await?;
             tx.commit().await?;
             counted.fetch_add(revision, Ordering::SeqCst);
             Ok(())
@@ -96,7 +96,7 @@ pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Sp
     let many = u64::from(MANY);
     assert_eq!(succeeded, many);
     assert_eq!(sum.load(Ordering::SeqCst), many * (many + 1) / 2);
-    assert_eq!(begin(&*store).await.touch_environment(environment).await.unwrap(), many + 1);
+    assert_eq!(begin(&*store).await.touch_environment(environment, 1).await.unwrap(), many + 1);
 }
 
 /// Touches in dropped transactions do not count, even if they run concurrently with committed
@@ -107,12 +107,12 @@ pub async fn dropped_touches_are_not_counted(store: Arc<dyn Store>, spawn: Spawn
 
     at_once(&store, spawn, MANY, move |store, number| async move {
         let mut tx = begin_among_others(&*store).await?;
-        tx.touch_environment(environment).await?;
+        tx.touch_environment(environment, 1).await?;
         if number % 2 == 0 { tx.commit().await } else { Ok(()) }
     })
     .await;
 
-    let next = begin(&*store).await.touch_environment(environment).await.unwrap();
+    let next = begin(&*store).await.touch_environment(environment, 1).await.unwrap();
     assert_eq!(next, u64::from(MANY / 2) + 1);
 }
 
@@ -125,7 +125,7 @@ pub async fn concurrent_inserts_of_different_keys_all_succeed(store: Arc<dyn Sto
         let own = secret(&production, &format!("KEY_{number}"));
         async move {
             let mut tx = begin_among_others(&*store).await?;
-            tx.touch_environment(own.environment).await?;
+            tx.touch_environment(own.environment, 1).await?;
             tx.insert_secrets(&[own]).await?;
             tx.commit().await
         }
@@ -145,7 +145,7 @@ pub async fn one_of_many_makes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
         let own = secret(&production, "KEY");
         async move {
             let mut tx = begin_among_others(&*store).await?;
-            tx.touch_environment(own.environment).await?;
+            tx.touch_environment(own.environment, 1).await?;
             tx.insert_secrets(&[own]).await?;
             tx.commit().await
         }
@@ -164,7 +164,7 @@ pub async fn one_of_many_deletes_a_secret(store: Arc<dyn Store>, spawn: Spawn) {
 
     let succeeded = at_once(&store, spawn, MANY, move |store, _| async move {
         let mut tx = begin_among_others(&*store).await?;
-        tx.touch_environment(doomed.environment).await?;
+        tx.touch_environment(doomed.environment, 1).await?;
         tx.delete_secret(doomed.id).await?;
         tx.commit().await
     })
@@ -279,7 +279,7 @@ pub async fn a_touched_environment_is_counted_exactly(store: Arc<dyn Store>, spa
         let new = secret(&production, &format!("KEY_{number}"));
         async move {
             let mut tx = begin_among_others(&*store).await?;
-            tx.touch_environment(new.environment).await?;
+            tx.touch_environment(new.environment, 1).await?;
             if tx.count_secrets(new.environment).await? < 10 {
                 tx.insert_secrets(&[new]).await?;
             }
@@ -307,7 +307,7 @@ pub async fn nothing_outlives_an_environment_deleted_meanwhile(
             if number % 16 == 15 {
                 tx.delete_environment(own.environment).await?;
             } else {
-                tx.touch_environment(own.environment).await?;
+                tx.touch_environment(own.environment, 1).await?;
                 tx.insert_secrets(&[own]).await?;
             }
             tx.commit().await
@@ -383,7 +383,7 @@ async fn replace_both(
     keys: &[SecretKey],
 ) -> StoreResult<()> {
     let mut tx = begin_among_others(store).await?;
-    tx.touch_environment(environment).await?;
+    tx.touch_environment(environment, 1).await?;
     for secret in tx.secrets(environment, keys).await? {
         tx.replace_secret(&next_version(&secret)).await?;
     }

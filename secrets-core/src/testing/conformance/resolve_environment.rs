@@ -319,7 +319,7 @@ pub async fn a_look_within_a_transaction_sees_its_writes(store: &dyn Store) {
     let path = EnvironmentPath::new("billing", "production");
     let own = secret(&world.production, "KEY");
     let mut tx = begin(store).await;
-    tx.touch_environment(world.production.id).await.unwrap();
+    tx.touch_environment(world.production.id, 1).await.unwrap();
     tx.insert_secrets(from_ref(&own)).await.unwrap();
 
     let resolved = tx

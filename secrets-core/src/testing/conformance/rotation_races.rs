@@ -88,7 +88,7 @@ pub async fn one_of_many_reserves_a_key(store: Arc<dyn Store>, spawn: Spawn) {
         let rotation = rotation(&at_staging, &format!("r{number}"));
         async move {
             let mut tx = begin_among_others(&*store).await?;
-            tx.touch_environment(rotation.environment).await?;
+            tx.touch_environment(rotation.environment, 1).await?;
             tx.insert_rotation(&rotation, &keys(&["KEY"])).await?;
             tx.commit().await
         }
@@ -112,7 +112,7 @@ pub async fn a_team_is_deleted_beside_work_in_it(store: Arc<dyn Store>, spawn: S
             tx.delete_team(team, at(1)).await?;
         } else {
             tx.lock_project(project).await?;
-            tx.touch_environment(environment).await?;
+            tx.touch_environment(environment, 1).await?;
             tx.lock_rotation(rotation).await?;
         }
         tx.commit().await

@@ -184,7 +184,7 @@ pub async fn an_environments_own_secrets_are_counted(store: &dyn Store) {
     let plain = secret(&world.production, "PLAIN");
     let hidden = SecretRecord { hidden: true, ..secret(&world.production, "HIDDEN") };
     let mut tx = begin(store).await;
-    tx.touch_environment(world.production.id).await.unwrap();
+    tx.touch_environment(world.production.id, 1).await.unwrap();
     tx.insert_secrets(&[plain.clone(), hidden, secret(&world.staging, "OTHER")]).await.unwrap();
     assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 2);
 

@@ -156,18 +156,18 @@ pub async fn a_dropped_transaction_lets_the_next_begin(store: &dyn Store) {
 
     for _ in 0..40 {
         let mut tx = begin(store).await;
-        tx.touch_environment(world.production.id).await.unwrap();
+        tx.touch_environment(world.production.id, 1).await.unwrap();
     }
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.touch_environment(world.production.id).await.unwrap(), 1);
+    assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap(), 1);
 }
 
 /// Cancelling a call of `begin` that waits does not block other transactions.
 pub async fn a_begin_that_is_given_up_blocks_nobody(store: &dyn Store) {
     let world = World::build(store).await;
     let mut tx = begin(store).await;
-    tx.touch_environment(world.production.id).await.unwrap();
+    tx.touch_environment(world.production.id, 1).await.unwrap();
 
     for _ in 0..40 {
         drop(store.begin().now_or_never());
@@ -176,7 +176,7 @@ pub async fn a_begin_that_is_given_up_blocks_nobody(store: &dyn Store) {
     tx.commit().await.unwrap();
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.touch_environment(world.production.id).await.unwrap(), 2);
+    assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap(), 2);
 }
 
 /// After a cancelled call the transaction can be dropped, and the store stays usable.
@@ -184,12 +184,12 @@ pub async fn a_call_that_is_given_up_harms_nobody(store: &dyn Store) {
     let world = World::build(store).await;
     for number in 0..20 {
         let mut tx = begin(store).await;
-        tx.touch_environment(world.production.id).await.unwrap();
+        tx.touch_environment(world.production.id, 1).await.unwrap();
         drop(tx.insert_secrets(&[secret(&world.production, &format!("K{number}"))]).now_or_never());
     }
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.touch_environment(world.production.id).await.unwrap(), 1);
+    assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap(), 1);
     assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 0);
 }
 
@@ -237,7 +237,7 @@ pub async fn a_stale_record_leaves_the_transaction_usable(store: &dyn Store) {
     assert_stale(tx.delete_project(unknown.id, at(1)).await, Subject::Project);
     assert_stale(tx.lock_project(unknown.id).await, Subject::Project);
     assert_stale(tx.delete_environment(nowhere.id).await, Subject::Environment);
-    assert_stale(tx.touch_environment(nowhere.id).await, Subject::Environment);
+    assert_stale(tx.touch_environment(nowhere.id, 1).await, Subject::Environment);
     assert_stale(tx.replace_secret(&next_version(&missing)).await, Subject::Secret);
     assert_stale(tx.delete_secret(missing.id).await, Subject::Secret);
     assert_stale(tx.delete_token(token(&world.team, &world.owner).id).await, Subject::Token);
@@ -261,7 +261,7 @@ async fn change_everything(tx: &mut dyn Tx, world: &World) {
     tx.insert_member(&member(&world.team, &alice, Role::Admin)).await.unwrap();
     tx.insert_project(&new_project, &project_key(&new_project)).await.unwrap();
     tx.insert_environment(&environment(&world.project, "new")).await.unwrap();
-    tx.touch_environment(world.production.id).await.unwrap();
+    tx.touch_environment(world.production.id, 1).await.unwrap();
     tx.insert_secrets(&[secret(&world.production, "NEW")]).await.unwrap();
     tx.insert_token(&token(&world.team, &alice), &TokenScope::default()).await.unwrap();
     tx.insert_audit(&[entry(&world.team, "new", at(1))]).await.unwrap();

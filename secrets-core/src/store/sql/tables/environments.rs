@@ -142,14 +142,19 @@ impl EnvironmentWrites for Session<Transaction> {
         self.change(Subject::Environment, statement.bind(environment.uuid())).await
     }
 
-    async fn touch_environment(&mut self, environment: EnvironmentId) -> StoreResult<u64> {
+    async fn touch_environment(
+        &mut self,
+        environment: EnvironmentId,
+        step: u32,
+    ) -> StoreResult<u64> {
         let statement = sqlx::query(
-            "UPDATE environments SET revision = revision + 1
+            "UPDATE environments SET revision = revision + $2
              WHERE id = $1 AND EXISTS (SELECT 1 FROM projects p
                  WHERE p.id = environments.project_id AND p.deleted_at IS NULL)
              RETURNING id, revision",
         )
-        .bind(environment.uuid());
+        .bind(environment.uuid())
+        .bind(i64::from(step));
         let revision = self.one("environments", statement, |row| row.number("revision")).await?;
         revision.ok_or(StoreError::Stale(Subject::Environment))
     }

@@ -1,0 +1,48 @@
+//! Due rotations of one team do not delay those of others.
+
+use chrono::TimeDelta;
+use secrets_core::rotations;
+use secrets_tests::{Build, Kind, on_every_store, paths, postgresql};
+
+async fn many_at_one_host_hold_up_nobody(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    let alice = app.person("alice").await;
+    let web = alice.project("Web").await;
+    for number in 0..70 {
+        let rotation = postgresql(&format!("db-{number}"));
+        alice.post(&paths::rotations(&web, "staging"), &rotation).await.is(201);
+    }
+    app.wait(TimeDelta::seconds(1));
+    let bob = app.person("bob").await;
+    let api = bob.project("Api").await;
+    let mut rotation = postgresql("other-db");
+    rotation["connection"]["host"] = "other.example.com".into();
+    bob.post(&paths::rotations(&api, "staging"), &rotation).await.is(201);
+    app.wait(TimeDelta::days(31));
+
+    let first = rotations::claim_rotations(app.service.engine()).await.unwrap();
+    let second = rotations::claim_rotations(app.service.engine()).await.unwrap();
+
+    assert_eq!((first.len(), second.len()), (2, 0), "one at each host");
+}
+
+async fn a_team_leaves_places_to_others(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    for (name, hosts) in [("alice", 6), ("bob", 1)] {
+        let person = app.person(name).await;
+        let project = person.project("Web").await;
+        for number in 0..hosts {
+            let mut rotation = postgresql(&format!("db-{number}"));
+            rotation["connection"]["host"] = format!("{name}-{number}.example.com").into();
+            person.post(&paths::rotations(&project, "staging"), &rotation).await.is(201);
+        }
+        app.wait(TimeDelta::seconds(1));
+    }
+    app.wait(TimeDelta::days(31));
+
+    let claims = rotations::claim_rotations(app.service.engine()).await.unwrap();
+
+    assert_eq!(claims.len(), 3, "two of one team, one of the other");
+}
+
+on_every_store!(; many_at_one_host_hold_up_nobody, a_team_leaves_places_to_others);
