@@ -9,7 +9,7 @@ use super::{HERE, World};
 async fn many_for_one_receiver_hold_up_nobody(kind: Kind) {
     let world = World::of(Build::on(kind).webhooks(HERE).without_workers().start().await).await;
     let slow = world.webhook_here().await;
-    for _ in 0..100 {
+    for _ in 0..6 {
         world.test(&slow).await;
     }
     let other = Receiver::start_on([127, 0, 0, 2].into(), 0).await;
@@ -23,7 +23,7 @@ async fn many_for_one_receiver_hold_up_nobody(kind: Kind) {
     assert_eq!((first.len(), second.len()), (5, 0), "four at one host, and one at the other");
     drop(first);
     let third = outbox::claim_due(engine, &WebhookDeliveries, 64).await.unwrap();
-    assert_eq!(third.len(), 4, "the claimed ones are not due");
+    assert_eq!(third.len(), 2, "the claimed ones are not due");
 }
 
 on_every_store!(; many_for_one_receiver_hold_up_nobody);

@@ -26,7 +26,7 @@ pub(super) struct Pooled {
     /// Absent only while the value is being dropped.
     connection: Option<PoolConnection<Db>>,
     limit: StatementLimit,
-    /// Released with the connection.
+    /// Permit to hold until the connection is returned, so that the next holder finds it free.
     turn: Option<OwnedSemaphorePermit>,
 }
 
@@ -95,7 +95,9 @@ impl StatementLimit {
 
 impl Drop for Pooled {
     fn drop(&mut self) {
-        let Some(mut connection) = self.connection.take() else { return };
+        let (Some(mut connection), turn) = (self.connection.take(), self.turn.take()) else {
+            return;
+        };
         if self.limit.is_busy {
             drop(connection.detach());
             return;
@@ -104,7 +106,10 @@ impl Drop for Pooled {
         // runtime the connection is closed.
         let returning = connection.return_to_pool();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(timeout(RETURN_TIMEOUT, returning));
+            runtime.spawn(async move {
+                drop(timeout(RETURN_TIMEOUT, returning).await);
+                drop(turn);
+            });
         }
     }
 }
