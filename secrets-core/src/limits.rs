@@ -90,7 +90,8 @@ impl<K: Eq + Hash> RateLimiter<K> {
         let window = now.timestamp().div_euclid(self.length);
         let index = usize::try_from(self.hasher.hash_one(&key) % SHARDS as u64).unwrap_or_default();
         let mut shard = lock(&self.shards[index]);
-        if shard.window != window {
+        // A request that began in the window before may come late.
+        if shard.window != window && shard.window != window + 1 {
             *shard = Shard { window, counts: HashMap::new(), overflow: 0 };
         }
         let used = shard.add(key, more, self.overflow);

@@ -19,6 +19,7 @@ from pathlib import Path
 # Endpoints that only HTTP has: they are not operations of the service.
 OF_THE_HOST = {
     "health": "health check of the process, for load balancers",
+    "liveness": "liveness check of the process, for orchestrators",
     "greeting": "greeting",
     "openapi.document": "the OpenAPI document itself",
     "environment.watch": "a stream that never ends",

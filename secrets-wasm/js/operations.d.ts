@@ -99,7 +99,7 @@ export interface AuditPage {
   limit: number;
   /** Entries in the requested order. */
   logs: AuditEntry[];
-  /** Cursor of the next page; absent on the last page. */
+  /** Cursor of the next page; absent on the last page. A page with a cursor can hold fewer entries than the limit, or none: each page covers a limited part of the log. */
   next_cursor?: string | null;
 }
 

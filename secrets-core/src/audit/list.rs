@@ -11,9 +11,9 @@ use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope};
 /// Maximum number of teams in one query.
 const MAX_TEAMS: usize = 100;
 
-/// Number of entries that a query with conditions reads for one page, over all teams; at least
-/// [`MIN_READ`] of each team. A page can therefore hold fewer entries than match, or none, and still have
-/// a cursor.
+/// Maximum number of entries that a query with conditions reads for one page: 5,000 shared by up to
+/// five teams, 1,000 of each of more teams. A page can therefore hold fewer entries than match, or none,
+/// and still have a cursor.
 const MAX_READ: u32 = 5_000;
 const MIN_READ: u32 = 1_000;
 

@@ -18,7 +18,7 @@ const MAX_RUNNING: usize = 32;
 const MAX_WRITING: usize = 4;
 
 /// Maximum number of operations of an account, including those that wait.
-const MAX_PRESENT: usize = 256;
+const MAX_PRESENT: usize = 4_096;
 
 /// Operations in progress, by account.
 #[derive(Default)]
@@ -46,7 +46,7 @@ struct Present<'a> {
 }
 
 impl Admission {
-    /// Waits until the caller's account may run another operation. Fails if 256 operations of the
+    /// Waits until the caller's account may run another operation. Fails if 4,096 operations of the
     /// account run or wait. Callers without an account do not wait.
     pub(super) async fn admit(&self, caller: &Caller, is_write: bool) -> Result<Admitted<'_>> {
         let Some(account) = caller.account() else { return Ok(Admitted::default()) };

@@ -105,6 +105,7 @@ impl Kinds {
     /// Keeps entries that could not be written, for the next time.
     fn put_back(&mut self, entries: Vec<AuditRecord>) {
         let room = MAX_KINDS.saturating_sub(self.unwritten.len());
+        self.dropped += entries.len().saturating_sub(room) as u64;
         self.unwritten.extend(entries.into_iter().take(room));
     }
 

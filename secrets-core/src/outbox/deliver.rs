@@ -79,6 +79,7 @@ pub async fn claim_due(
     let mut reads = engine.store().read().await?;
     let due = reads.due_deliveries(channel.kind(), now, MAX_CANDIDATES).await?;
     drop(reads);
+    channel.consider(engine, &due);
     let mut admitted = Vec::new();
     for delivery in due {
         if admitted.len() >= limit {
@@ -92,6 +93,7 @@ pub async fn claim_due(
         return Ok(claimed);
     }
     let mut tx = engine.store().begin().await?;
+    let now = engine.now();
     for (delivery, permit) in admitted {
         let delivery = DeliveryRecord {
             attempts: delivery.attempts.saturating_add(1),

@@ -40,6 +40,9 @@ pub trait Channel: Send + Sync {
         Ok(Some(Box::new(())))
     }
 
+    /// Called with the deliveries that are due, before they are admitted.
+    fn consider(&self, _engine: &Engine, _due: &[DeliveryRecord]) {}
+
     /// Sends a claimed delivery once and records the outcome: done, to be retried, or given up.
     /// Ends within a minute, however slow the receiver is.
     async fn deliver(&self, engine: &Engine, delivery: &DeliveryRecord) -> StoreResult<()>;

@@ -12,12 +12,13 @@ use hyper::body::{Body, Frame, SizeHint};
 use secrets_core::model::{Error, UserId};
 use tokio::sync::Notify;
 use tokio::time::timeout;
+use warp::http::Extensions;
 
 /// Maximum number of large responses prepared at the same time, in all and for one account.
 const MAX_PREPARED: usize = 4;
 const MAX_PREPARED_PER_ACCOUNT: usize = 2;
 
-/// Share of the memory budget that the responses of one account may hold: a quarter.
+/// Share of the memory budget at which an account waits: a quarter.
 const SHARE: u64 = 4;
 
 /// Maximum wait for memory.
@@ -116,6 +117,20 @@ impl Usage {
 }
 
 impl LargeAnswer {
+    /// Returns the permission as an extension of a response, from which [`take`](Self::take) takes it.
+    pub fn extensions(answer: Option<Self>) -> Extensions {
+        let mut extensions = Extensions::new();
+        if let Some(answer) = answer {
+            extensions.insert(Arc::new(answer));
+        }
+        extensions
+    }
+
+    /// Takes the permission from the extensions of a response.
+    pub fn take(extensions: &mut Extensions) -> Option<Self> {
+        Arc::into_inner(extensions.remove::<Arc<Self>>()?)
+    }
+
     /// Counts the body of the response, which is complete, until it was sent.
     #[must_use]
     fn hold(mut self, bytes: u64) -> Self {

@@ -11,6 +11,7 @@ use warp::reply::Response;
 use warp::{Filter, Rejection};
 
 use crate::openapi::Doc;
+use crate::serve::answers::{Answers, LargeAnswer};
 use crate::serve::fault::Fault;
 use crate::serve::reply::{Envelope, Render};
 use crate::serve::router::Route;
@@ -24,6 +25,8 @@ pub struct Api {
     pub clock: Arc<dyn Clock>,
     /// Field names that wrap the output in responses.
     pub envelope: Envelope,
+    /// Limits on large responses.
+    pub answers: Arc<Answers>,
 }
 
 impl Api {
@@ -92,8 +95,12 @@ impl Api {
             .then(move |task: W, caller: Caller| {
                 let (api, shape) = (api.clone(), shape.clone());
                 async move {
-                    match api.perform(task, caller).await {
-                        Ok(output) => shape.render(&output, api.envelope),
+                    match api.perform_admitted(task, caller).await {
+                        Ok((output, answer)) => {
+                            let mut response = shape.render(&output, api.envelope);
+                            response.extensions_mut().extend(LargeAnswer::extensions(answer));
+                            response
+                        }
                         Err(fault) => fault.into_response(api.clock.now()),
                     }
                 }
@@ -107,11 +114,28 @@ impl Api {
         task: impl Future<Output = Result<T, Fault>> + Send,
         caller: Caller,
     ) -> Result<T::Output, Fault> {
+        let (output, _) = self.perform_admitted(task, caller).await?;
+        Ok(output)
+    }
+
+    /// Performs the task of a request for this caller. Returns its output with the permission to hold
+    /// it in memory, if it can be large.
+    async fn perform_admitted<T: Task>(
+        &self,
+        task: impl Future<Output = Result<T, Fault>> + Send,
+        caller: Caller,
+    ) -> Result<(T::Output, Option<LargeAnswer>), Fault> {
         T::CALLERS.admit(&caller)?;
         let task = task.await?;
+        // After the body was read, so that a slow client keeps no one else from preparing a response.
+        let answer = match caller.account() {
+            Some(account) if T::HAS_LARGE_OUTPUT => Some(self.answers.prepare(account).await?),
+            _ => None,
+        };
         let service = Arc::clone(&self.service);
         // Spawned, so that the task runs to its end even if the client disconnects.
-        let done = tokio::spawn(async move { service.run(&caller, task).await });
-        Ok(done.await.map_err(Error::internal)??)
+        let done = tokio::spawn(async move { (service.run(&caller, task).await, answer) });
+        let (output, answer) = done.await.map_err(Error::internal)?;
+        Ok((output?, answer))
     }
 }

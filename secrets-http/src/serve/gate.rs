@@ -238,7 +238,8 @@ impl Minutes {
 
     fn rotate_to(&mut self, now: Time) {
         let minute = now.timestamp().div_euclid(60);
-        if minute == self.minute {
+        // A request that began in the minute before may come late.
+        if minute == self.minute || minute + 1 == self.minute {
             return;
         }
         let before = std::mem::take(&mut self.current);

@@ -19,7 +19,7 @@ use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{HeaderValue, Method, Request, StatusCode};
 use warp::reply::Response;
 
-use crate::serve::answers::{Answers, LargeAnswer, Parts};
+use crate::serve::answers::{LargeAnswer, Parts};
 use crate::serve::client_address::{self, Networks};
 use crate::serve::fault::{Fault, Logged};
 use crate::serve::gate::{Authenticator, within};
@@ -35,7 +35,6 @@ pub struct Host {
     clock: Arc<dyn Clock>,
     proxies: Networks,
     links: Links,
-    answers: Arc<Answers>,
 }
 
 /// Request data for the log: the template of its route and the caller. Never the path of the
@@ -43,8 +42,6 @@ pub struct Host {
 struct Logging {
     template: &'static str,
     caller: Option<Caller>,
-    /// Permission for a large response.
-    answer: Option<LargeAnswer>,
 }
 
 /// Endpoints for orchestrators, which are counted but never refused.
@@ -67,9 +64,9 @@ impl Host {
         gate: Authenticator,
         clock: Arc<dyn Clock>,
         proxies: Networks,
-        (links, answers): (Links, Answers),
+        links: Links,
     ) -> Self {
-        Self { router, gate, clock, proxies, links, answers: Arc::new(answers) }
+        Self { router, gate, clock, proxies, links }
     }
 
     /// Returns the table of routes.
@@ -91,7 +88,7 @@ impl Host {
     {
         let (began, id) = (Instant::now(), RequestId::draw(self.clock.now()));
         let method = request.method().clone();
-        let mut logging = Logging { template: "", caller: None, answer: None };
+        let mut logging = Logging { template: "", caller: None };
         let answer = AssertUnwindSafe(self.route(request, peer, id, &mut logging));
         let (mut response, window) = answer.catch_unwind().await.unwrap_or_else(|_| {
             let fault = Fault::Operation(Error::internal("a request panicked"));
@@ -99,7 +96,8 @@ impl Host {
         });
         self.add_headers(&mut response, id, window);
         log(&method, &logging, &response, began, id);
-        response.map(|body| Parts::new(body, logging.answer))
+        let answer = LargeAnswer::take(response.extensions_mut());
+        response.map(|body| Parts::new(body, answer))
     }
 
     async fn route<B>(
@@ -150,27 +148,11 @@ impl Host {
                 logging.template = route.template;
                 logging.caller = Some(caller.clone());
                 let target = Target::new(parameters, request.uri().query());
-                match self.prepare(route, &caller).await {
-                    Ok(answer) => {
-                        logging.answer = answer;
-                        Ok(call_route(route, request, target, Some(caller)).await)
-                    }
-                    Err(error) => Err(error.into()),
-                }
+                Ok(call_route(route, request, target, Some(caller)).await)
             }
         };
         let response = answer.unwrap_or_else(|fault| fault.into_response(self.clock.now()));
         (response, tighter(admission.window, team.get()))
-    }
-
-    /// Waits for the memory of a large response.
-    async fn prepare(&self, route: &Route, caller: &Caller) -> Result<Option<LargeAnswer>, Error> {
-        match caller.account() {
-            Some(account) if route.has_large_output => {
-                self.answers.prepare(account).await.map(Some)
-            }
-            _ => Ok(None),
-        }
     }
 
     /// Handles a request to a public endpoint, counted by IP address. Health checks are counted but

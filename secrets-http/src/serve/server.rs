@@ -64,14 +64,14 @@ impl Server {
         stop: impl Future<Output = ()>,
     ) -> Result<Drained, matchit::InsertError> {
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
-        let api = Api { service, clock, envelope: self.envelope };
+        let answers = Arc::new(Answers::new(self.options.memory_budget));
+        let api = Api { service, clock, envelope: self.envelope, answers };
         let supervisor = Supervisor::new(self.workers);
         let router = Router::new(routes::table(&api, &supervisor))?;
         let gate =
             Authenticator::new(Arc::clone(&self.service), Arc::clone(&self.clock), self.rates);
         let links = Links { configured: self.public_url, is_tls: self.tls.is_some() };
-        let answers = Answers::new(self.options.memory_budget);
-        let host = Host::new(router, gate, self.clock, self.proxies, (links, answers));
+        let host = Host::new(router, gate, self.clock, self.proxies, links);
         let host = Arc::new(host);
 
         let stopping = supervisor.clone();

@@ -308,7 +308,9 @@ class AuditPage(TypedDict):
     """Entries in the requested order."""
 
     next_cursor: NotRequired[str | None]
-    """Cursor of the next page; absent on the last page."""
+    """Cursor of the next page; absent on the last page. A page with a cursor can hold fewer
+    entries than the limit, or none: each page covers a limited part of the log.
+    """
 
 
 class Billing(TypedDict):

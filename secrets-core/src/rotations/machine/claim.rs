@@ -16,7 +16,7 @@ use super::work::{Work, WorkError, WorkResult};
 use crate::engine::{Engine, Job, Schedule, Worker};
 use crate::model::lock::lock;
 use crate::model::rotations::RotationStatus;
-use crate::model::{Result, RotationId};
+use crate::model::{Error, Result, RotationId};
 use crate::ports::rotators::Rotators;
 use crate::store::{Lease, StoreResult};
 
@@ -76,6 +76,7 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
         return Ok(claims);
     }
     let work = engine.store().read().await?.due_rotations(engine.now(), MAX_CANDIDATES).await?;
+    permits(engine).forget_others(&work.iter().copied().collect());
     for rotation in work {
         if !permits(engine).is_available() {
             break;
@@ -83,7 +84,18 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
         if permits(engine).must_wait(rotation) {
             continue;
         }
-        claims.extend(claim_rotation(engine, rotation, PermitKind::Schedule).await?);
+        match claim_rotation(engine, rotation, PermitKind::Schedule).await {
+            Ok(claim) => claims.extend(claim),
+            // The claims made so far are worked on.
+            Err(Error::Unavailable(cause)) if claims.is_empty() => {
+                return Err(Error::Unavailable(cause));
+            }
+            Err(error) => tracing::error!(
+                rotation = %rotation,
+                error = &error as &dyn std::error::Error,
+                "a rotation cannot be claimed"
+            ),
+        }
     }
     Ok(claims)
 }

@@ -82,6 +82,11 @@ impl RotationPermits {
         must_wait
     }
 
+    /// Forgets the waiting rotations that are not among these candidates.
+    pub(super) fn forget_others(&self, candidates: &BTreeSet<RotationId>) {
+        lock(&self.0).waiting.retain(|rotation, _| candidates.contains(rotation));
+    }
+
     /// Acquires a permit, if the place is free and the limit is not reached.
     pub(super) fn acquire(
         self: &Arc<Self>,

@@ -70,6 +70,11 @@ impl Channel for WebhookDeliveries {
         engine.ports().webhooks.is_some()
     }
 
+    fn consider(&self, engine: &Engine, due: &[DeliveryRecord]) {
+        let due = due.iter().map(|delivery| delivery.id).collect();
+        engine.shared::<DeliveryLimits>().forget_others(&due);
+    }
+
     async fn admit(
         &self,
         engine: &Engine,
@@ -81,7 +86,11 @@ impl Channel for WebhookDeliveries {
         }
         // A delivery that cannot be sent waits for nothing; its end is recorded.
         let unlimited: Option<DeliveryPermit> = Some(Box::new(()));
-        let Some(due) = due(engine, delivery).await? else { return Ok(unlimited) };
+        let due = match due(engine, delivery).await {
+            Ok(Some(due)) => due,
+            Err(error @ StoreError::Unavailable(_)) => return Err(error),
+            Ok(None) | Err(_) => return Ok(unlimited),
+        };
         match receiver(engine, &due).await {
             Ok(receiver) => {
                 let team = due.place.project.team;

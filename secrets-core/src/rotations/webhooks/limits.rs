@@ -1,6 +1,6 @@
 //! Limits on concurrent deliveries per webhook host and per team.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use crate::model::lock::lock;
@@ -52,6 +52,11 @@ impl DeliveryLimits {
             taken.waiting.remove(&delivery);
         }
         must_wait
+    }
+
+    /// Forgets the waiting deliveries that are not among these candidates.
+    pub(super) fn forget_others(&self, candidates: &BTreeSet<DeliveryId>) {
+        lock(&self.0).waiting.retain(|delivery, _| candidates.contains(delivery));
     }
 
     /// Acquires a permit, if the limits of the webhook host and of the team allow it.

@@ -127,6 +127,12 @@ impl NoAnswer {
         matches!(self, Self::NotFetched(_, NotFetched::Status(status))
             if status.is_client_error() && *status != StatusCode::TOO_MANY_REQUESTS)
     }
+
+    /// True if the issuer did not answer, or with an error status: other requests would fail too.
+    pub(super) fn is_unreachable(&self) -> bool {
+        let Self::NotFetched(_, reason) = self else { return false };
+        matches!(reason, NotFetched::TooSlow | NotFetched::Failed(_) | NotFetched::Status(_))
+    }
 }
 
 impl fmt::Display for NoAnswer {

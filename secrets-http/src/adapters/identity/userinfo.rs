@@ -57,7 +57,8 @@ impl Userinfo {
         match provider.profile(&url, token, identity).await {
             Ok(profile) => Ok(profile),
             Err(error) if error.is_refusal() => Err(Unverified::Invalid),
-            Err(error) => Err(state.failed(&error)),
+            Err(error) if error.is_unreachable() => Err(state.failed(&error)),
+            Err(error) => Err(unavailable(&error.to_string())),
         }
     }
 

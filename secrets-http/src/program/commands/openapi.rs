@@ -12,6 +12,7 @@ use super::{open, say};
 use crate::openapi::document;
 use crate::program::config::Failure;
 use crate::routes;
+use crate::serve::answers::Answers;
 use crate::serve::api::Api;
 use crate::serve::reply::Envelope;
 
@@ -22,7 +23,8 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     let ports = Ports::new(Arc::new(MemoryStore::new()), root);
     let service = open::service(ports, Options::default()).await?;
     let supervisor = Supervisor::new(Vec::new());
-    let api = Api { service, clock, envelope: Envelope::Named };
+    let answers = Arc::new(Answers::new(0));
+    let api = Api { service, clock, envelope: Envelope::Named, answers };
     say(&format!("{:#}", document(&routes::table(&api, &supervisor))));
     Ok(())
 }
