@@ -259,21 +259,24 @@ fn push_range(statement: &mut QueryBuilder<Db>, filter: &AuditFilter) {
         AuditScope::Team(team) => statement.push("team_id = ").push_bind(team.uuid()),
         AuditScope::Actor(actor) => statement.push("actor_id = ").push_bind(actor),
     };
-    if let Some(from) = filter.from {
-        statement.push(" AND created_at >= ").push_bind(from);
-    }
-    if let Some(to) = filter.to {
-        statement.push(" AND created_at < ").push_bind(to);
-    }
-    let (after, up_to) = match filter.order {
+    // One bound at each end: with two, SQLite may search from the wider one.
+    let start = filter.from.map(|time| (">=", (time, AuditId::from(Uuid::nil()))));
+    let end = filter.to.map(|time| ("<", (time, AuditId::from(Uuid::nil()))));
+    let (behind, until) = match filter.order {
         AuditOrder::Newest => ("<", ">="),
         AuditOrder::Oldest => (">", "<="),
     };
-    for (sign, entry) in [(after, filter.behind), (up_to, filter.until)] {
-        if let Some((time, id)) = entry {
-            statement.push(format!(" AND (created_at, id) {sign} (")).push_bind(time);
-            statement.push(", ").push_bind(id.uuid()).push(")");
-        }
+    let behind = filter.behind.map(|entry| (behind, entry));
+    let until = filter.until.map(|entry| (until, entry));
+    let (lower, upper) = match filter.order {
+        AuditOrder::Newest => (until, behind),
+        AuditOrder::Oldest => (behind, until),
+    };
+    let lower = start.into_iter().chain(lower).max_by_key(|(_, entry)| *entry);
+    let upper = end.into_iter().chain(upper).min_by_key(|(_, entry)| *entry);
+    for (sign, (time, id)) in lower.into_iter().chain(upper) {
+        statement.push(format!(" AND (created_at, id) {sign} (")).push_bind(time);
+        statement.push(", ").push_bind(id.uuid()).push(")");
     }
 }
 
