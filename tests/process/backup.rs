@@ -10,7 +10,6 @@ use secrets_tests::{Person, canary, paths};
 use serde_json::json;
 
 use crate::program::{Ended, Program, folder, jwt, root_key};
-use crate::rotations::world::person;
 
 /// Backups taken of one running service.
 const ROUNDS: u64 = 8;
@@ -46,7 +45,7 @@ async fn a_backup_under_load_holds_what_was_acknowledged_before_it() {
     let folder = folder("backup_load");
     let database = folder.join("secrets.db");
     let mut program = Program::serve("backup_load", &database).start();
-    let alice = person(&program).await;
+    let alice = program.person("alice").await;
     let project = started(&alice).await;
     let acknowledged = Arc::new(AtomicU64::new(1));
     let (writer, path, counter) =
@@ -99,7 +98,7 @@ async fn the_file_alone_is_complete_after_a_stop() {
     let folder = folder("backup_stop");
     let database = folder.join("secrets.db");
     let mut program = Program::serve("backup_stop", &database).start();
-    let alice = person(&program).await;
+    let alice = program.person("alice").await;
     let project = started(&alice).await;
     program.terminate(Duration::from_secs(10));
 

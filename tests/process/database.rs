@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::program::{Program, Running};
-use crate::rotations::world::{person, until};
+use crate::rotations::world::until;
 
 /// Clients that write and read at the same time.
 const CLIENTS: usize = 12;
@@ -152,7 +152,7 @@ async fn a_node_that_stalls_in_a_transaction_stops_no_other() {
     let store = TestDatabase::create().await;
     let stalled = node("database_stalled", &store.url()).start();
     let awake = node("database_awake", &store.url()).start();
-    let (owner, alice) = (person(&stalled).await, person(&awake).await);
+    let (owner, alice) = (stalled.person("alice").await, awake.person("alice").await);
     let (_, key) = prepared(&owner).await;
     let mut watcher = PgConnection::connect(&store.url()).await.unwrap();
     let load = load(&owner, &key);
@@ -198,7 +198,7 @@ async fn connections_that_fall_silent_are_replaced_under_load() {
     let store = TestDatabase::create().await;
     let (proxy, url) = Proxy::start(&store.url()).await;
     let program = node("database_silent", &url).start();
-    let alice = person(&program).await;
+    let alice = program.person("alice").await;
     let (_, key) = prepared(&alice).await;
     let _load = load(&alice, &key);
     sleep(Duration::from_secs(1)).await;
@@ -224,7 +224,7 @@ async fn a_frozen_database_is_an_answer_within_five_seconds() {
     let store = TestDatabase::create().await;
     let (proxy, url) = Proxy::start(&store.url()).await;
     let program = node("database_frozen", &url).start();
-    let alice = person(&program).await;
+    let alice = program.person("alice").await;
     let (project, key) = prepared(&alice).await;
 
     proxy.freeze(true);

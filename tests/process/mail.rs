@@ -8,7 +8,7 @@ use secrets_tests::Person;
 use serde_json::json;
 
 use crate::mail_server::MailServer;
-use crate::program::{Program, Running, folder, jwt};
+use crate::program::{Program, Running, folder};
 use crate::provider::free_port;
 
 const LINKS: &str = "https://secrets.test/base";
@@ -19,12 +19,6 @@ fn serve(name: &str, folder: &Path, port: u16) -> Running {
         .with("SECRETS_SMTP_URL", &format!("smtp://127.0.0.1:{port}"))
         .with("SECRETS_SMTP_FROM", "Secrets <no-reply@secrets.test>")
         .start()
-}
-
-async fn person(program: &Running, name: &str) -> Person {
-    let client = program.bearer(&jwt(name));
-    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
-    Person::new(client, &user)
 }
 
 async fn invite(alice: &Person, email: &str) {
@@ -44,7 +38,7 @@ async fn an_invitation_arrives_and_is_accepted_by_what_it_says() {
     let port = free_port();
     let server = MailServer::start(port, &folder, "0");
     let program = serve("mail", &folder, port);
-    let (alice, bob) = (person(&program, "alice").await, person(&program, "bob").await);
+    let (alice, bob) = (program.person("alice").await, program.person("bob").await);
 
     invite(&alice, "bob@example.com").await;
 
@@ -61,7 +55,7 @@ async fn what_was_promised_before_a_kill_is_sent_after_it_and_once() {
     let folder = folder("mail_kill");
     let port = free_port();
     let program = serve("mail_kill", &folder, port);
-    let alice = person(&program, "alice").await;
+    let alice = program.person("alice").await;
     for number in 0..5 {
         invite(&alice, &format!("guest{number}@example.com")).await;
     }
@@ -82,7 +76,7 @@ async fn a_server_that_puts_us_off_is_asked_again() {
     let port = free_port();
     let server = MailServer::start(port, &folder, "1");
     let program = serve("mail_later", &folder, port);
-    let alice = person(&program, "alice").await;
+    let alice = program.person("alice").await;
 
     invite(&alice, "bob@example.com").await;
 
@@ -98,7 +92,7 @@ async fn a_server_that_refuses_for_good_is_not_asked_again() {
     let port = free_port();
     let server = MailServer::start(port, &folder, "for-good");
     let program = serve("mail_never", &folder, port);
-    let alice = person(&program, "alice").await;
+    let alice = program.person("alice").await;
 
     invite(&alice, "bob@example.com").await;
 

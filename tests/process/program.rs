@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use secrets_tests::Client;
+use secrets_tests::{Client, Person};
 use serde_json::json;
 
 /// Command to start the program.
@@ -147,6 +147,13 @@ impl Running {
     /// Creates a client with this credential.
     pub(crate) fn bearer(&self, credential: &str) -> Client {
         Client::new(self.address, Some(credential))
+    }
+
+    /// Signs in a person with this name.
+    pub(crate) async fn person(&self, name: &str) -> Person {
+        let client = self.bearer(&jwt(name));
+        let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
+        Person::new(client, &user)
     }
 
     /// Process ID.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use secrets_tests::{Person, Receiver, Taken, paths};
 use serde_json::{Value, json};
 
-use crate::program::{Program, Running, folder, jwt, log_path, sql};
+use crate::program::{Program, Running, folder, log_path, sql};
 
 /// Inserts a rotation without due work into each environment with the name `production`.
 const ROTATION: &str = "INSERT INTO rotations
@@ -32,19 +32,13 @@ fn serve(name: &str, folder: &Path) -> Running {
         .start()
 }
 
-async fn person(program: &Running) -> Person {
-    let client = program.bearer(&jwt("alice"));
-    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
-    Person::new(client, &user)
-}
-
 async fn world(name: &str, folder: &Path, url: &str) -> World {
     let mut program = serve(name, folder);
-    let project = person(&program).await.project("main").await;
+    let project = program.person("alice").await.project("main").await;
     program.terminate(Duration::from_secs(20));
     sql(&folder.join("secrets.db"), ROTATION).await;
     let program = serve(name, folder);
-    let alice = person(&program).await;
+    let alice = program.person("alice").await;
     let webhooks = paths::webhooks(&project, "production", "main-db");
     let body = json!({ "url": url, "events": ["rotation.failed"] });
     let made = alice.post(&webhooks, &body).await.is(201).json();

@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
+use secrets_tests::Person;
 use secrets_tests::targets::Target;
 use serde_json::json;
 
 use super::sampler::Sampler;
-use super::world::{Open, SECRETS, World, until};
+use super::world::{Rotated, World, until};
 
 /// Number of kills at each step; an environment variable sets a higher number.
 fn rounds() -> usize {
@@ -35,11 +36,11 @@ async fn killed_at(place: &str, way: Way) {
     let open = world.open().await;
     world.found(&open).await;
     for rotated in &world.rotated {
-        assert_eq!(rotated.rotate(&open.alice).await["status"], "success");
+        assert_eq!(rotated.rotate(open.owner(rotated)).await["status"], "success");
     }
     let mut samplers = Vec::new();
     for rotated in &world.rotated {
-        samplers.push(Sampler::start(rotated, &open.alice).await);
+        samplers.push(Sampler::start(rotated, open.owner(rotated)).await);
     }
     open.program.kill();
     for round in 1..=rounds() {
@@ -61,13 +62,13 @@ async fn die(world: &mut World, place: &str, way: Way) {
     }
     let open = world.open().await;
     for rotated in &world.rotated {
-        let (alice, path) = (open.alice.clone(), rotated.path("/rotate"));
+        let (owner, path) = (open.owner(rotated).clone(), rotated.path("/rotate"));
         if way == Way::Asked {
-            tokio::spawn(async move { alice.try_post(&path, &json!({})).await });
+            tokio::spawn(async move { owner.try_post(&path, &json!({})).await });
         } else {
             // The interval is counted again from the last rotation.
             let interval = json!({ "rotation_interval_days": 1 });
-            alice.put(&rotated.path(""), &interval).await.is(200);
+            owner.put(&rotated.path(""), &interval).await.is(200);
         }
     }
     // Only one transaction writes at a time: if the program stops within it, the others wait.
@@ -85,14 +86,14 @@ async fn recover(world: &mut World, samplers: &[Sampler], round: usize) {
     for (rotated, sampler) in world.rotated.iter().zip(samplers) {
         let before = sampler.served();
         until("the history has the attempt", async || {
-            rotated.history(&open.alice).await.len() > round
+            rotated.history(open.owner(rotated)).await.len() > round
         })
         .await;
-        let history = rotated.history(&open.alice).await;
+        let history = rotated.history(open.owner(rotated)).await;
         assert_eq!(history.len(), round + 1, "one entry each: {history:#?}");
         assert_eq!(history[0]["status"], "success", "{history:#?}");
         assert_eq!(history[0]["version"], round + 1);
-        sampler.refresh(rotated, &open.alice).await;
+        sampler.refresh(rotated, open.owner(rotated)).await;
         let after = sampler.served();
         assert_ne!(before, after);
         let target = &rotated.database.target;
@@ -135,7 +136,7 @@ async fn a_kill_while_the_previous_credential_is_shut_out_is_made_good() {
     let open = world.open().await;
     world.found(&open).await;
     for rotated in &world.rotated {
-        rotated.rotate(&open.alice).await;
+        rotated.rotate(open.owner(rotated)).await;
     }
     open.program.kill();
     for round in 1..=rounds() {
@@ -144,8 +145,8 @@ async fn a_kill_while_the_previous_credential_is_shut_out_is_made_good() {
         let open = world.open().await;
         let mut previous = Vec::new();
         for rotated in &world.rotated {
-            previous.push(rotated.served(&open.alice).await.unwrap());
-            assert_eq!(rotated.rotate(&open.alice).await["status"], "success");
+            previous.push(rotated.served(open.owner(rotated)).await.unwrap());
+            assert_eq!(rotated.rotate(open.owner(rotated)).await["status"], "success");
         }
         world.until_reached("in-retire", round * world.rotated.len()).await;
         open.program.kill();
@@ -157,9 +158,9 @@ async fn a_kill_while_the_previous_credential_is_shut_out_is_made_good() {
                 !target.logs_in(&previous.username, &previous.password).await
             })
             .await;
-            let served = rotated.served(&open.alice).await.unwrap();
+            let served = rotated.served(open.owner(rotated)).await.unwrap();
             assert!(target.logs_in(&served.username, &served.password).await);
-            assert_eq!(rotated.history(&open.alice).await.len(), round + 1);
+            assert_eq!(rotated.history(open.owner(rotated)).await.len(), round + 1);
         }
         open.program.kill();
     }
@@ -172,14 +173,16 @@ async fn a_kill_while_an_attempt_is_rolled_back_is_made_good() {
     world.set("SECRETS_DEFAULT_PLAN", "free");
     let open = world.open().await;
     world.found(&open).await;
-    fill(&open).await;
+    for rotated in &world.rotated {
+        fill(rotated, open.owner(rotated)).await;
+    }
     open.program.kill();
     for round in 1..=rounds() {
         world.set(FAILPOINT, "in-rollback");
         let open = world.open().await;
         for rotated in &world.rotated {
-            let (alice, path) = (open.alice.clone(), rotated.path("/rotate"));
-            tokio::spawn(async move { alice.try_post(&path, &json!({})).await });
+            let (owner, path) = (open.owner(rotated).clone(), rotated.path("/rotate"));
+            tokio::spawn(async move { owner.try_post(&path, &json!({})).await });
         }
         world.until_reached("in-rollback", round * world.rotated.len()).await;
         open.program.kill();
@@ -187,25 +190,25 @@ async fn a_kill_while_an_attempt_is_rolled_back_is_made_good() {
         let open = world.open().await;
         for rotated in &world.rotated {
             until("the attempt is concluded", async || {
-                rotated.history(&open.alice).await.len() == round
+                rotated.history(open.owner(rotated)).await.len() == round
             })
             .await;
-            let entry = &rotated.history(&open.alice).await[0];
+            let entry = &rotated.history(open.owner(rotated)).await[0];
             assert_eq!(entry["status"], "rolled_back", "{entry}");
-            assert_eq!(rotated.served(&open.alice).await, None);
+            assert_eq!(rotated.served(open.owner(rotated)).await, None);
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
         open.program.kill();
     }
 }
 
-/// Fills the environment up to five below the limit of 250 secrets; a credential takes six.
-async fn fill(open: &Open) {
+/// Fills an environment up to five below the limit of 250 secrets; a credential takes six.
+async fn fill(rotated: &Rotated, owner: &Person) {
     for (begin, end) in [(0, 100), (100, 200), (200, 245)] {
         let secrets: Vec<_> = (begin..end)
             .map(|number| json!({ "key": format!("KEY_{number}"), "value": "kvc_filling" }))
             .collect();
         let body = json!({ "secrets": secrets });
-        open.alice.post(&format!("{SECRETS}/bulk"), &body).await.is(200);
+        owner.post(&(rotated.secrets() + "/bulk"), &body).await.is(200);
     }
 }

@@ -28,8 +28,8 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     /// Starts with the credential that is served now.
-    pub(crate) async fn start(rotated: &Rotated, alice: &Person) -> Self {
-        let first = rotated.served(alice).await.unwrap();
+    pub(crate) async fn start(rotated: &Rotated, owner: &Person) -> Self {
+        let first = rotated.served(owner).await.unwrap();
         let served = Arc::new(Mutex::new(first));
         let (logins, refused) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
         let stopped = Arc::<AtomicBool>::default();
@@ -44,8 +44,8 @@ impl Sampler {
     }
 
     /// Loads the credential that is served now.
-    pub(crate) async fn refresh(&self, rotated: &Rotated, alice: &Person) {
-        if let Some(now) = rotated.served(alice).await {
+    pub(crate) async fn refresh(&self, rotated: &Rotated, owner: &Person) {
+        if let Some(now) = rotated.served(owner).await {
             *self.served.lock().unwrap() = now;
         }
     }

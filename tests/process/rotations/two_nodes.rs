@@ -7,7 +7,7 @@ use secrets_tests::targets::Target;
 use serde_json::json;
 
 use super::sampler::Sampler;
-use super::world::{LOOPBACK, World, person, until};
+use super::world::{LOOPBACK, World, until};
 use crate::program::{Program, Running, log_path};
 
 /// Timings with short leases.
@@ -42,9 +42,8 @@ async fn what_a_node_says_late_is_refused_by_the_target() {
         .with("SECRETS_DEBUG_TIMINGS", CARELESS)
         .start();
     let awake = node("rotations_two_nodes_awake", &store, None).start();
-    let (alice, hurried) = (person(&awake).await, person(&sleeper).await);
-    alice.project("Web API").await;
-    alice.post(super::world::ROTATIONS, &rotated.body()).await.is(201);
+    let (alice, hurried) = (awake.person("alice").await, sleeper.person("alice").await);
+    rotated.found(&alice).await;
     assert_eq!(rotated.rotate(&alice).await["version"], 1);
     let sampler = Sampler::start(rotated, &alice).await;
 
@@ -81,11 +80,10 @@ async fn what_a_node_that_died_had_begun_another_ends() {
     let store = TestDatabase::create().await;
     let world = World::new("two_nodes_dead", &Target::all()).await;
     let dead = node("rotations_two_nodes_dead", &store, Some("after-apply")).start();
-    let alice = person(&dead).await;
-    alice.project("Web API").await;
+    let alice = dead.person("alice").await;
     let mut asked = Vec::new();
     for rotated in &world.rotated {
-        alice.post(super::world::ROTATIONS, &rotated.body()).await.is(201);
+        rotated.found(&alice).await;
         let (alice, path) = (alice.clone(), rotated.path("/rotate"));
         asked.push(tokio::spawn(async move { alice.try_post(&path, &json!({})).await }));
     }
@@ -93,7 +91,7 @@ async fn what_a_node_that_died_had_begun_another_ends() {
     let heir = node("rotations_two_nodes_heir", &store, None).start();
     dead.kill();
 
-    let alice = person(&heir).await;
+    let alice = heir.person("alice").await;
     for rotated in &world.rotated {
         until("the attempt is ended", async || !rotated.history(&alice).await.is_empty()).await;
         let history = rotated.history(&alice).await;

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use secrets_tests::Person;
 use secrets_tests::targets::{Dialect, Target, TargetDatabase};
+use secrets_tests::{Person, paths};
 use serde_json::{Value, json};
 
 use super::sampler::Served;
-use crate::program::{Program, Running, folder, jwt, log_path};
+use crate::program::{Program, Running, folder, log_path};
 
 /// Network that rotations may connect to in tests.
 pub(crate) const LOOPBACK: &str = "127.0.0.0/8";
@@ -23,30 +23,39 @@ pub(crate) struct World {
 
 /// Target database with its rotation.
 pub(crate) struct Rotated {
+    number: usize,
     pub(crate) name: String,
     pub(crate) host: String,
     pub(crate) database: TargetDatabase,
 }
 
-/// Running program, with a signed-in person.
+/// Running program, with the owners of the rotations. Each rotation is in a team of its own, so that
+/// the limits of a team do not delay it.
 pub(crate) struct Open {
     pub(crate) program: Running,
-    pub(crate) alice: Person,
+    owners: Vec<Person>,
+}
+
+impl Open {
+    /// Returns the owner of a rotation.
+    pub(crate) fn owner(&self, rotated: &Rotated) -> &Person {
+        &self.owners[rotated.number]
+    }
 }
 
 impl World {
     /// Creates one database on each of these servers.
     pub(crate) async fn new(name: &str, targets: &[Target]) -> Self {
         let mut rotated = Vec::new();
-        for (target, number) in targets.iter().zip(1..) {
+        for (number, target) in targets.iter().enumerate() {
             let name = match target.dialect {
                 Dialect::Postgres => "postgres",
                 Dialect::MariaDb => "mariadb",
                 Dialect::MySql => "mysql",
             };
-            let host = format!("127.0.0.{number}");
+            let host = format!("127.0.0.{}", number + 1);
             let database = target.database().await;
-            rotated.push(Rotated { name: name.to_owned(), host, database });
+            rotated.push(Rotated { number, name: name.to_owned(), host, database });
         }
         let folder = folder(&format!("rotations_{name}"));
         // Remove the log of an earlier run.
@@ -73,15 +82,17 @@ impl World {
             program = program.with(variable, value);
         }
         let program = program.start();
-        let alice = person(&program).await;
-        Open { program, alice }
+        let mut owners = Vec::new();
+        for rotated in &self.rotated {
+            owners.push(program.person(&format!("{}-owner", rotated.name)).await);
+        }
+        Open { program, owners }
     }
 
-    /// Creates the project and a rotation for each database.
+    /// Creates a project and a rotation for each database.
     pub(crate) async fn found(&self, open: &Open) {
-        open.alice.project("Web API").await;
         for rotated in &self.rotated {
-            open.alice.post(ROTATIONS, &rotated.body()).await.is(201);
+            rotated.found(open.owner(rotated)).await;
         }
     }
 
@@ -117,26 +128,42 @@ impl Rotated {
         })
     }
 
+    /// Creates a project of the same name, and the rotation in it.
+    pub(crate) async fn found(&self, owner: &Person) {
+        owner.project(&self.name).await;
+        owner.post(&paths::rotations(&self.project(), "production"), &self.body()).await.is(201);
+    }
+
+    fn project(&self) -> String {
+        format!("/api/v1/projects/{}", self.name)
+    }
+
+    /// Path of the secrets of the environment.
+    pub(crate) fn secrets(&self) -> String {
+        paths::secrets(&self.project(), "production")
+    }
+
+    /// Path of the rotation, followed by a text.
     pub(crate) fn path(&self, rest: &str) -> String {
-        format!("{ROTATIONS}/{}{rest}", self.name)
+        paths::rotation(&self.project(), "production", &self.name) + rest
     }
 
     /// Returns the history, newest first.
-    pub(crate) async fn history(&self, alice: &Person) -> Vec<Value> {
-        let history = alice.get(&self.path("/history")).await.is(200).json();
+    pub(crate) async fn history(&self, owner: &Person) -> Vec<Value> {
+        let history = owner.get(&self.path("/history")).await.is(200).json();
         history.as_array().unwrap().clone()
     }
 
     /// Rotates and returns the history entry.
-    pub(crate) async fn rotate(&self, alice: &Person) -> Value {
-        alice.post(&self.path("/rotate"), &json!({})).await.is(200).json()
+    pub(crate) async fn rotate(&self, owner: &Person) -> Value {
+        owner.post(&self.path("/rotate"), &json!({})).await.is(200).json()
     }
 
     /// Returns the served credential.
-    pub(crate) async fn served(&self, alice: &Person) -> Option<Served> {
+    pub(crate) async fn served(&self, owner: &Person) -> Option<Served> {
         let prefix = self.name.to_uppercase();
         let [username, password] = ["USERNAME", "PASSWORD"].map(|part| format!("{prefix}_{part}"));
-        let secrets = alice.get(&format!("{SECRETS}/export")).await.is(200).json();
+        let secrets = owner.get(&(self.secrets() + "/export")).await.is(200).json();
         let value = |key: &str| {
             let list = secrets["secrets"].as_array().unwrap();
             let found = list.iter().find(|secret| secret["key"] == key)?;
@@ -144,16 +171,6 @@ impl Rotated {
         };
         Some(Served { username: value(&username)?, password: value(&password)? })
     }
-}
-
-pub(crate) const SECRETS: &str = "/api/v1/projects/web-api/environments/production/secrets";
-pub(crate) const ROTATIONS: &str = "/api/v1/projects/web-api/environments/production/rotations";
-
-/// Signs in a person.
-pub(crate) async fn person(program: &Running) -> Person {
-    let client = program.bearer(&jwt("alice"));
-    let user = client.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
-    Person::new(client, &user)
 }
 
 /// Waits until a condition is true, for at most 90 seconds.
