@@ -3,7 +3,6 @@
 //! events is certain.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use hyper::Method;
@@ -12,10 +11,11 @@ use secrets_core::store::sql;
 use secrets_core::testing::patient;
 use secrets_tests::{App, Client, Person, Reply, paths};
 use serde_json::{Value, json};
+use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use sqlx::{Connection as _, Row as _};
 use tokio::task::JoinHandle;
 
+use super::locks::{HOLD_ENVIRONMENTS, HOLD_PROJECTS, HOLD_TEAM, HOLD_USER, Held, waiting};
 use super::policy::{
     CONNECTION, Effect, Level, PERMISSIONS, POLICY, RESTORE, ROTATIONS, Rule, TEST, Target, Who,
 };
@@ -34,18 +34,6 @@ const BATCH: usize = 3;
 
 /// Requests that change nothing except the audit log, and so wait for no lock.
 const RECORDED_READS: [&str; 2] = [CONNECTION, TEST];
-
-// Without an update: the session that has waited longest then gets the lock first. After an update
-// all sessions look for the new version of the row, and any of them may be the first.
-const HOLD_TEAM: &str = "SELECT 1 FROM teams WHERE id = $1::uuid FOR NO KEY UPDATE";
-const HOLD_PROJECTS: &str = "UPDATE projects SET updated_at = updated_at WHERE team_id = $1::uuid";
-const HOLD_ENVIRONMENTS: &str = "UPDATE environments SET revision = revision WHERE project_id IN
-     (SELECT id FROM projects WHERE team_id = $1::uuid)";
-
-const HOLD_USER: &str = "SELECT 1 FROM users WHERE id = $1::uuid FOR NO KEY UPDATE";
-
-const WAITING: &str = "SELECT COUNT(*) FROM pg_stat_activity
-     WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 /// Server without lock timeouts, and a connection of the test that holds locks in its database.
 struct Race {
@@ -375,41 +363,10 @@ impl Revocation {
     }
 }
 
-/// Transaction of the test that holds locks.
-struct Held<'a>(sqlx::Transaction<'a, sqlx::Postgres>);
-
-impl<'a> Held<'a> {
-    async fn take(holder: &'a mut PgConnection, id: &str, locks: &[&'static str]) -> Self {
-        let mut transaction = holder.begin().await.unwrap();
-        for lock in locks {
-            sqlx::query(*lock).bind(id).execute(&mut *transaction).await.unwrap();
-        }
-        Self(transaction)
-    }
-
-    async fn release(self) {
-        self.0.commit().await.unwrap();
-    }
-}
-
 fn send(client: &Client, requests: &[Request]) -> Vec<JoinHandle<Reply>> {
     let sent = requests.iter().map(|(names, rule)| {
         let (client, names, rule) = (client.clone(), Arc::clone(names), *rule);
         tokio::spawn(async move { names.send(&client, rule).await })
     });
     sent.collect()
-}
-
-/// Waits until this number of sessions wait for a lock.
-async fn waiting(observer: &mut PgConnection, expected: usize) {
-    let start = Instant::now();
-    loop {
-        let row = sqlx::query(WAITING).fetch_one(&mut *observer).await.unwrap();
-        let waiting: i64 = row.get(0);
-        if usize::try_from(waiting) == Ok(expected) {
-            return;
-        }
-        assert!(start.elapsed() < Duration::from_secs(30), "{waiting} of {expected} wait");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
 }

@@ -2,7 +2,7 @@ use async_trait::async_trait;
 use sqlx::QueryBuilder;
 use uuid::Uuid;
 
-use super::{BATCH, Connected, Db, Row, Session, Transaction};
+use super::{BATCH, Connected, Db, Row, Session, Transaction, bigint};
 use crate::model::{AuditId, EnvironmentId, ProjectId, Subject, TeamId, Time};
 use crate::store::{
     ActionFilter, AuditFilter, AuditHead, AuditOrder, AuditReads, AuditRecord, AuditScope,
@@ -100,7 +100,7 @@ impl<C: Connected> AuditReads for Session<C> {
     ) -> StoreResult<Vec<AuditRecord>> {
         let mut statement = select();
         push_team(&mut statement, team);
-        statement.push(" AND position > ").push_bind(number(behind)?);
+        statement.push(" AND position > ").push_bind(bigint(behind)?);
         statement.push(" ORDER BY position LIMIT ").push_bind(i64::from(limit));
         self.all("audit_log", statement.build(), record).await
     }
@@ -185,13 +185,13 @@ impl AuditWrites for Session<Transaction> {
             )
         };
         let moved = moved
-            .bind(number(head.position)?)
+            .bind(bigint(head.position)?)
             .bind(head.hash.as_slice())
             .bind(head.mac.as_slice())
             .bind(chain(head.team))
-            .bind(number(head.base)?)
+            .bind(bigint(head.base)?)
             .bind(head.base_hash.as_slice());
-        let moved = if end == 0 { moved } else { moved.bind(number(end)?) };
+        let moved = if end == 0 { moved } else { moved.bind(bigint(end)?) };
         self.change(Subject::Audit, moved).await?;
 
         for seals in seals.chunks(BATCH) {
@@ -219,16 +219,16 @@ impl AuditWrites for Session<Transaction> {
             "UPDATE audit_heads SET base = $1, base_hash = $2, mac = $3
              WHERE team_id = $4 AND base = $5 AND position = $6",
         )
-        .bind(number(head.base)?)
+        .bind(bigint(head.base)?)
         .bind(head.base_hash.as_slice())
         .bind(head.mac.as_slice())
         .bind(chain(head.team))
-        .bind(number(base)?)
-        .bind(number(head.position)?);
+        .bind(bigint(base)?)
+        .bind(bigint(head.position)?);
         self.change(Subject::Audit, moved).await?;
         let mut statement = QueryBuilder::<Db>::new("DELETE FROM audit_log WHERE ");
         push_team(&mut statement, head.team);
-        statement.push(" AND position <= ").push_bind(number(head.base)?);
+        statement.push(" AND position <= ").push_bind(bigint(head.base)?);
         self.write(statement.build()).await?;
         Ok(())
     }
@@ -330,10 +330,6 @@ fn push_actions(statement: &mut QueryBuilder<Db>, actions: &[ActionFilter]) {
     if !actions.is_empty() {
         statement.push(")");
     }
-}
-
-fn number(position: u64) -> StoreResult<i64> {
-    i64::try_from(position).map_err(|cause| StoreError::Corrupt(cause.into()))
 }
 
 fn hash(row: &Row<'_>, column: &'static str) -> StoreResult<[u8; 32]> {

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use sqlx::pool::Pool;
 use sqlx::query::Query;
-use sqlx::{ColumnIndex, Connection as _, Database, Decode, QueryBuilder, Row as _, Type};
+use sqlx::{Connection as _, Database, QueryBuilder};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use self::pooled::{Connected, Pooled, Reader, Transaction};
+use self::row::Row;
 use super::super::error::{self, broken};
 use super::super::migrations;
 use super::{BEFORE_CLOSE, BEGIN, CLOCK, Db, HAS_TABLES, StoreGuard, passes};
@@ -124,13 +125,13 @@ mod device_logins;
 mod environments;
 mod instance;
 mod invitations;
-
 mod outbox;
 mod permissions;
 mod pooled;
 mod projects;
 pub(super) mod resolve;
 pub(super) mod rotations;
+mod row;
 mod scans;
 mod secrets;
 mod teams;
@@ -312,64 +313,6 @@ impl Session<Transaction> {
             0 => Err(StoreError::Stale(subject)),
             _ => Ok(()),
         }
-    }
-}
-
-/// A row, with access to columns by name.
-struct Row<'r> {
-    table: &'static str,
-    row: &'r <Db as Database>::Row,
-}
-
-impl<'r> Row<'r> {
-    fn get<T>(&self, column: &'static str) -> StoreResult<T>
-    where
-        T: Decode<'r, Db> + Type<Db>,
-        &'static str: ColumnIndex<<Db as Database>::Row>,
-    {
-        self.row.try_get(column).map_err(|_| self.unreadable(column))
-    }
-
-    fn id<T: From<Uuid>>(&self, column: &'static str) -> StoreResult<T> {
-        self.get(column).map(Uuid::into)
-    }
-
-    fn id_if_any<T: From<Uuid>>(&self, column: &'static str) -> StoreResult<Option<T>> {
-        Ok(self.get::<Option<Uuid>>(column)?.map(Uuid::into))
-    }
-
-    fn number<T: TryFrom<i64>>(&self, column: &'static str) -> StoreResult<T> {
-        T::try_from(self.get(column)?).map_err(|_| self.unreadable(column))
-    }
-
-    fn number_if_any<T: TryFrom<i64>>(&self, column: &'static str) -> StoreResult<Option<T>> {
-        let number: Option<i64> = self.get(column)?;
-        number.map(|number| T::try_from(number).map_err(|_| self.unreadable(column))).transpose()
-    }
-
-    fn name<T: TryFrom<String>>(&self, column: &'static str) -> StoreResult<T> {
-        T::try_from(self.get(column)?).map_err(|_| self.unreadable(column))
-    }
-
-    fn one_of<T>(&self, column: &'static str, from_name: fn(&str) -> Option<T>) -> StoreResult<T> {
-        from_name(self.get(column)?).ok_or_else(|| self.unreadable(column))
-    }
-
-    fn one_of_if_any<T>(
-        &self,
-        column: &'static str,
-        from_name: fn(&str) -> Option<T>,
-    ) -> StoreResult<Option<T>> {
-        let name: Option<&str> = self.get(column)?;
-        name.map(|name| from_name(name).ok_or_else(|| self.unreadable(column))).transpose()
-    }
-
-    /// Creates the error for a column that cannot be decoded. It names table, column and row ID,
-    /// never the content, which may be part of a secret.
-    fn unreadable(&self, column: &'static str) -> StoreError {
-        let id =
-            self.row.try_get::<Uuid, _>("id").map(|id| format!(" of {id}")).unwrap_or_default();
-        broken(format!("cannot read {}.{column}{id}", self.table))
     }
 }
 
