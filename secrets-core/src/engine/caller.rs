@@ -111,6 +111,17 @@ impl Caller {
         }
     }
 
+    /// Returns the claims of the identity provider about the caller. Fails if the caller is not a
+    /// person, with or without an account.
+    pub fn identity(&self) -> Result<&Identity> {
+        match &self.who {
+            Who::Person(person) => Ok(&person.identity),
+            Who::Unsynced(identity) => Ok(identity),
+            Who::Token(_) => Err(Error::Forbidden(PEOPLE_ONLY)),
+            Who::Anonymous | Who::System => Err(NO_CREDENTIAL),
+        }
+    }
+
     /// Returns the caller's user record. Fails if the caller is not a user.
     pub fn person(&self) -> Result<&UserRecord> {
         self.as_person().map(|person| &person.user)

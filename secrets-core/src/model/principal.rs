@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use uuid::Uuid;
+use zeroize::Zeroizing;
 
 use super::{Time, TokenId, UserId};
 
@@ -35,13 +36,13 @@ pub struct Identity {
 
 /// Token of an identity provider.
 #[derive(Clone, PartialEq, Eq)]
-pub struct IdentityToken(Arc<str>);
+pub struct IdentityToken(Arc<Zeroizing<String>>);
 
 impl IdentityToken {
     /// Wraps the text of a token.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self(text.into())
+        Self(Arc::new(Zeroizing::new(text.to_owned())))
     }
 
     /// Returns the text.

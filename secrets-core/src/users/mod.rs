@@ -6,7 +6,7 @@ mod sync;
 use serde::Serialize;
 
 pub use me::{Me, ReadMe};
-pub use sync::{ConcludeSignIn, SyncUser};
+pub use sync::SyncUser;
 
 use crate::engine::{Context, Lock, Write};
 use crate::model::{DisplayName, Error, Result, Role, Slug, Subject, TeamId, Time, UserId};

@@ -2,7 +2,7 @@
 
 use super::User;
 use super::locked_user;
-use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Who, Write};
+use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Task, Write};
 use crate::model::names::is_invisible;
 use crate::model::{
     DisplayName, EmailAddress, Error, Identity, Result, Role, Slug, Subject, TeamId, Time, UserId,
@@ -18,9 +18,8 @@ pub struct SyncUser;
 
 /// Last step of a sign-in: stores the claims of the caller.
 #[derive(Debug)]
-pub struct ConcludeSignIn {
-    /// Claims of the caller.
-    pub identity: Identity,
+struct ConcludeSignIn {
+    identity: Identity,
 }
 
 impl Task for SyncUser {
@@ -29,22 +28,13 @@ impl Task for SyncUser {
     type Output = User;
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<User> {
-        let identity = match &caller.who {
-            Who::Person(person) => &person.identity,
-            Who::Unsynced(identity) => identity.as_ref(),
-            Who::Anonymous | Who::System => return Err(NO_CREDENTIAL),
-            Who::Token(_) => return Err(PEOPLE_ONLY),
-        };
-        let mut identity = identity.clone();
+        let mut identity = caller.identity()?.clone();
         if let (Some(token), Some(verifier)) = (identity.token.take(), &engine.ports().identity) {
             identity = verifier.enrich(token.reveal(), identity).await?;
         }
         engine.perform(caller, ConcludeSignIn { identity }).await
     }
 }
-
-const NO_CREDENTIAL: Error = Error::Unauthenticated("this needs a credential");
-const PEOPLE_ONLY: Error = Error::Forbidden("a service token may not do this");
 
 impl Operation for ConcludeSignIn {
     const NAME: &'static str = "user.sync";
@@ -54,11 +44,9 @@ impl Operation for ConcludeSignIn {
     type Output = User;
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<User> {
-        let user = match &cx.caller.who {
-            Who::Person(person) => refresh(cx, person.user.id, &self.identity).await?,
-            Who::Unsynced(_) => create_account(cx, &self.identity).await?,
-            Who::Anonymous | Who::System => return Err(NO_CREDENTIAL),
-            Who::Token(_) => return Err(PEOPLE_ONLY),
+        let user = match cx.caller.account() {
+            Some(user) => refresh(cx, user, &self.identity).await?,
+            None => create_account(cx, &self.identity).await?,
         };
         // No e-mail address here: it is stored with the actor, where it can be erased.
         cx.audit.actor = Some(user.id.uuid());
