@@ -10,7 +10,8 @@ use std::sync::Mutex;
 use chrono::{DateTime, TimeDelta, Utc};
 
 pub use self::address::{AddressLimiter, network_of};
-pub use self::permits::{Exhausted, PermitLimits, TeamPermit, TeamPermits};
+pub(crate) use self::permits::QueuePermits;
+pub use self::permits::{Permit, Permits, Place};
 use crate::model::Time;
 pub use crate::model::Window;
 use crate::model::lock::lock;

@@ -1,11 +1,12 @@
 //! Watching an environment for changes.
 
 use serde::Serialize;
+use uuid::Uuid;
 
 use crate::access::EnvironmentScope;
 use crate::crypto::Tag;
 use crate::engine::{Audit, Callers, Context, Engine, Operation, Read};
-use crate::limits::PermitLimits;
+use crate::limits::Place;
 use crate::model::{EnvironmentId, EnvironmentPath, Result, TeamId};
 use crate::secrets::chain_etag;
 use crate::store::Selection;
@@ -32,8 +33,26 @@ pub struct Watched {
     pub revision: Tag,
 }
 
-/// Limits on the number of concurrent watchers in one process. A team may have a quarter of them.
-pub const WATCH_LIMITS: PermitLimits = PermitLimits { total: 100, per_team: 25, per_principal: 5 };
+/// Place of a watcher.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WatchPlace {
+    /// User or service token.
+    Principal(Uuid),
+    /// Team, which may have a quarter of the watchers of the process.
+    Team(TeamId),
+    /// Process.
+    Process,
+}
+
+impl Place for WatchPlace {
+    fn limit(&self) -> usize {
+        match self {
+            Self::Principal(_) => 5,
+            Self::Team(_) => 25,
+            Self::Process => 100,
+        }
+    }
+}
 
 /// Response name included in these ETags, so that they differ from the ETags of other responses for
 /// the same environment.

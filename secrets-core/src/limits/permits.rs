@@ -1,101 +1,130 @@
-//! Permits of this process, of which no team can take all.
+//! Permits for concurrent work, limited by the places that share it: a host, a team, the process.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use uuid::Uuid;
-
-use crate::model::TeamId;
 use crate::model::lock::lock;
 
-/// Limits on the number of permits that are in use.
-#[derive(Debug, Clone, Copy)]
-pub struct PermitLimits {
-    /// Maximum number in all.
-    pub total: usize,
-    /// Maximum number per team.
-    pub per_team: usize,
-    /// Maximum number per user or service token.
-    pub per_principal: usize,
+/// Maximum number of works remembered as waiting.
+const MAX_WAITING: usize = 4_096;
+
+/// Place that a limited number of concurrent works may share.
+pub trait Place: Clone + Ord {
+    /// Maximum number of concurrent works.
+    fn limit(&self) -> usize;
 }
 
-/// Permits of one kind.
+/// Permits in use, counted by place.
 #[derive(Debug)]
-pub struct TeamPermits {
-    limits: PermitLimits,
-    taken: Mutex<Taken>,
-}
+pub struct Permits<P>(Arc<Mutex<BTreeMap<P, usize>>>);
 
-#[derive(Debug, Default)]
-struct Taken {
-    total: usize,
-    teams: HashMap<TeamId, usize>,
-    principals: HashMap<Uuid, usize>,
-}
-
-/// Permit of a principal, for work in a team. Dropping it releases the permit.
+/// Permit for one work. Dropping it releases the permit.
 #[derive(Debug)]
-pub struct TeamPermit {
-    permits: Arc<TeamPermits>,
-    team: TeamId,
-    principal: Uuid,
+pub struct Permit<P: Place> {
+    permits: Permits<P>,
+    places: Vec<P>,
 }
 
-/// Limit that prevents another permit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exhausted {
-    /// All permits of the process are in use.
-    Process,
-    /// The team or the principal uses as many as it may.
-    Share,
+/// Permits for works of a queue, which are known by an ID and are tried again and again.
+#[derive(Debug)]
+pub(crate) struct QueuePermits<I, P> {
+    permits: Permits<P>,
+    /// Places of the works that were refused.
+    waiting: Mutex<BTreeMap<I, Vec<P>>>,
 }
 
-impl TeamPermits {
-    /// Creates permits with these limits.
-    #[must_use]
-    pub fn new(limits: PermitLimits) -> Self {
-        Self { limits, taken: Mutex::default() }
-    }
-
-    /// Acquires a permit, without waiting.
-    pub fn acquire(
-        self: &Arc<Self>,
-        team: TeamId,
-        principal: Uuid,
-    ) -> Result<TeamPermit, Exhausted> {
-        let mut taken = lock(&self.taken);
-        let of_team = taken.teams.get(&team).copied().unwrap_or_default();
-        let of_principal = taken.principals.get(&principal).copied().unwrap_or_default();
-        if of_team >= self.limits.per_team || of_principal >= self.limits.per_principal {
-            return Err(Exhausted::Share);
-        }
-        if taken.total >= self.limits.total {
-            return Err(Exhausted::Process);
-        }
-        taken.total += 1;
-        taken.teams.insert(team, of_team + 1);
-        taken.principals.insert(principal, of_principal + 1);
-        Ok(TeamPermit { permits: Arc::clone(self), team, principal })
+impl<P> Default for Permits<P> {
+    fn default() -> Self {
+        Self(Arc::default())
     }
 }
 
-impl Drop for TeamPermit {
+impl<P> Clone for Permits<P> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<P: Place> Permits<P> {
+    /// Acquires a permit for work in these places, without waiting. Fails with the first place whose
+    /// limit is reached.
+    pub fn acquire(&self, places: Vec<P>) -> Result<Permit<P>, P> {
+        let mut counts = lock(&self.0);
+        if let Some(full) = first_full(&counts, &places) {
+            return Err(full.clone());
+        }
+        for place in &places {
+            *counts.entry(place.clone()).or_default() += 1;
+        }
+        Ok(Permit { permits: self.clone(), places })
+    }
+
+    /// True if there is a permit for work in these places.
+    pub(crate) fn are_free(&self, places: &[P]) -> bool {
+        first_full(&lock(&self.0), places).is_none()
+    }
+}
+
+fn first_full<'a, P: Place>(counts: &BTreeMap<P, usize>, places: &'a [P]) -> Option<&'a P> {
+    places.iter().find(|place| counts.get(place).is_some_and(|count| *count >= place.limit()))
+}
+
+impl<P: Place> Drop for Permit<P> {
     fn drop(&mut self) {
-        let mut taken = lock(&self.permits.taken);
-        taken.total -= 1;
-        release(&mut taken.teams, &self.team);
-        release(&mut taken.principals, &self.principal);
+        let mut counts = lock(&self.permits.0);
+        for place in &self.places {
+            if let Some(count) = counts.get_mut(place) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(place);
+                }
+            }
+        }
     }
 }
 
-/// Decrements a counter, and removes it at zero, so that the map does not grow.
-fn release<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
-    if let Some(count) = counts.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(key);
+impl<I, P> Default for QueuePermits<I, P> {
+    fn default() -> Self {
+        Self { permits: Permits::default(), waiting: Mutex::default() }
+    }
+}
+
+impl<I: Ord, P: Place> QueuePermits<I, P> {
+    /// Acquires a permit for a work in these places, or remembers that it waits.
+    pub(crate) fn acquire(&self, work: I, places: Vec<P>) -> Option<Permit<P>> {
+        let permit = self.permits.acquire(places.clone()).ok();
+        let mut waiting = lock(&self.waiting);
+        if permit.is_none() && waiting.len() < MAX_WAITING {
+            waiting.insert(work, places);
         }
+        permit
+    }
+
+    /// Acquires a permit for a work that is not in the queue.
+    pub(crate) fn acquire_once(&self, places: Vec<P>) -> Option<Permit<P>> {
+        self.permits.acquire(places).ok()
+    }
+
+    /// True if a work was refused, and would be refused again. So its places need not be looked up
+    /// again and again.
+    pub(crate) fn must_wait(&self, work: &I) -> bool {
+        let mut waiting = lock(&self.waiting);
+        let must_wait = waiting.get(work).is_some_and(|places| !self.permits.are_free(places));
+        if !must_wait {
+            waiting.remove(work);
+        }
+        must_wait
+    }
+
+    /// Forgets the waiting works that are not among these candidates.
+    pub(crate) fn forget_others(&self, candidates: impl IntoIterator<Item = I>) {
+        let candidates: BTreeSet<_> = candidates.into_iter().collect();
+        lock(&self.waiting).retain(|work, _| candidates.contains(work));
+    }
+
+    /// True if there is a permit for work in these places.
+    pub(crate) fn are_free(&self, places: &[P]) -> bool {
+        self.permits.are_free(places)
     }
 }
 
@@ -103,36 +132,58 @@ fn release<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
 mod tests {
     use super::*;
 
-    fn team(number: u128) -> TeamId {
-        TeamId::from(Uuid::from_u128(number))
+    #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+    enum Test {
+        Process,
+        Team(u8),
+    }
+
+    impl Place for Test {
+        fn limit(&self) -> usize {
+            match self {
+                Self::Process => 3,
+                Self::Team(_) => 2,
+            }
+        }
     }
 
     #[test]
-    fn no_team_takes_all_and_no_principal_all_of_a_team() {
-        let limits = PermitLimits { total: 5, per_team: 3, per_principal: 2 };
-        let permits = Arc::new(TeamPermits::new(limits));
-        let acquire = |number, who| permits.acquire(team(number), Uuid::from_u128(who));
+    fn work_needs_a_free_permit_in_each_of_its_places() {
+        let permits = Permits::default();
+        let acquire = |team| permits.acquire(vec![Test::Process, Test::Team(team)]);
 
-        let first = acquire(1, 1).unwrap();
-        let _second = acquire(1, 1).unwrap();
-        assert_eq!(acquire(1, 1).unwrap_err(), Exhausted::Share);
-        let _third = acquire(1, 2).unwrap();
-        assert_eq!(acquire(1, 3).unwrap_err(), Exhausted::Share);
-        let _others = [acquire(2, 4).unwrap(), acquire(2, 5).unwrap()];
-        assert_eq!(acquire(3, 6).unwrap_err(), Exhausted::Process);
+        let first = acquire(1).unwrap();
+        let _second = acquire(1).unwrap();
+        assert_eq!(acquire(1).unwrap_err(), Test::Team(1));
+        let _third = acquire(2).unwrap();
+        assert_eq!(acquire(2).unwrap_err(), Test::Process);
 
         drop(first);
-        assert!(acquire(3, 6).is_ok());
+        assert!(acquire(2).is_ok());
     }
 
     #[test]
     fn released_permits_leave_no_counters() {
-        let limits = PermitLimits { total: 1, per_team: 1, per_principal: 1 };
-        let permits = Arc::new(TeamPermits::new(limits));
+        let permits = Permits::default();
 
-        drop(permits.acquire(team(1), Uuid::nil()).unwrap());
+        drop(permits.acquire(vec![Test::Process, Test::Team(1)]).unwrap());
 
-        let taken = lock(&permits.taken);
-        assert!(taken.total == 0 && taken.teams.is_empty() && taken.principals.is_empty());
+        assert!(lock(&permits.0).is_empty());
+    }
+
+    #[test]
+    fn a_work_that_was_refused_waits_until_its_places_are_free() {
+        let queue = QueuePermits::<u8, Test>::default();
+        let working: Vec<_> = [1, 2].map(|work| queue.acquire(work, vec![Test::Team(1)])).into();
+        assert!(queue.acquire(3, vec![Test::Team(1)]).is_none());
+        assert!(queue.acquire(4, vec![Test::Team(1)]).is_none());
+
+        assert!(queue.must_wait(&3));
+        assert!(!queue.must_wait(&5));
+        queue.forget_others([3]);
+        assert!(!queue.must_wait(&4));
+        drop(working);
+        assert!(!queue.must_wait(&3));
+        assert!(lock(&queue.waiting).is_empty());
     }
 }

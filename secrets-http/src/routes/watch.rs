@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures_util::stream::poll_fn;
 use secrets_core::crypto::Tag;
 use secrets_core::engine::{Caller, Operation as _};
-use secrets_core::environments::{WatchEnvironment, Watched};
-use secrets_core::limits::TeamPermit;
+use secrets_core::environments::{WatchEnvironment, WatchPlace, Watched};
+use secrets_core::limits::Permit;
 use secrets_core::model::Error;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
@@ -79,7 +79,7 @@ struct Watcher {
     credential: Zeroizing<String>,
     revisions: watch::Receiver<Option<Tag>>,
     last: Tag,
-    _permit: TeamPermit,
+    _permit: Permit<WatchPlace>,
 }
 
 /// The watched environment no longer exists.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use secrets_core::Service;
 use secrets_core::crypto::Tag;
-use secrets_core::environments;
-use secrets_core::limits::{Exhausted, TeamPermit, TeamPermits};
+use secrets_core::environments::{self, WatchPlace};
+use secrets_core::limits::{Permit, Permits};
 use secrets_core::model::{Clock, EnvironmentId, Error, TeamId};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -27,7 +27,7 @@ pub struct WatchRegistry {
     service: Arc<Service>,
     clock: Arc<dyn Clock>,
     environments: Mutex<HashMap<EnvironmentId, Revision>>,
-    permits: Arc<TeamPermits>,
+    permits: Permits<WatchPlace>,
 }
 
 /// Publisher of the revision of an environment. The revision is `None` before the first poll, and
@@ -37,16 +37,17 @@ type Revision = watch::Sender<Option<Tag>>;
 impl WatchRegistry {
     /// Creates an empty registry.
     pub fn new(service: Arc<Service>, clock: Arc<dyn Clock>) -> Self {
-        let permits = Arc::new(TeamPermits::new(environments::WATCH_LIMITS));
-        Self { service, clock, environments: Mutex::default(), permits }
+        Self { service, clock, environments: Mutex::default(), permits: Permits::default() }
     }
 
     /// Acquires a watch permit for a principal, in a team. Fails at the limit per process, team or
     /// principal.
-    pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<TeamPermit, Error> {
-        self.permits.acquire(team, principal).map_err(|exhausted| match exhausted {
-            Exhausted::Process => Error::Unavailable("too many watchers".into()),
-            Exhausted::Share => {
+    pub fn acquire(&self, team: TeamId, principal: Uuid) -> Result<Permit<WatchPlace>, Error> {
+        let places =
+            vec![WatchPlace::Principal(principal), WatchPlace::Team(team), WatchPlace::Process];
+        self.permits.acquire(places).map_err(|full| match full {
+            WatchPlace::Process => Error::Unavailable("too many watchers".into()),
+            WatchPlace::Principal(_) | WatchPlace::Team(_) => {
                 let until = self.clock.now() + chrono::TimeDelta::seconds(RETRY_SECONDS);
                 Error::RateLimited(until)
             }

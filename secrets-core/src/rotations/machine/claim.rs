@@ -11,9 +11,10 @@ use super::super::connection;
 use super::super::schedule::span;
 use super::super::sealing::RotationContext;
 use super::attempt::Attempt;
-use super::permits::{MAX_SCHEDULED, PermitKind, Place, RotationPermit};
+use super::permits::{MAX_SCHEDULED, PermitKind, RotationPermits, RotationPlace};
 use super::work::{Work, WorkError, WorkResult};
 use crate::engine::{Engine, Job, Schedule, Worker};
+use crate::limits::Permit;
 use crate::model::lock::lock;
 use crate::model::rotations::RotationStatus;
 use crate::model::{Error, Result, RotationId};
@@ -64,7 +65,7 @@ impl Worker for RotationWorker {
 #[derive(Debug)]
 pub struct Claim {
     lease: Lease,
-    _permit: RotationPermit,
+    _permit: Permit<RotationPlace>,
 }
 
 /// Claims rotations with work: rotations that are due, attempts left unfinished, previous
@@ -72,16 +73,18 @@ pub struct Claim {
 /// per node, two per team, and one per database host.
 pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     let mut claims = Vec::new();
-    if engine.ports().rotators.is_none() || !permits(engine).is_available() {
+    let permits = permits(engine);
+    let node = [RotationPlace::Node(PermitKind::Schedule)];
+    if engine.ports().rotators.is_none() || !permits.are_free(&node) {
         return Ok(claims);
     }
     let work = engine.store().read().await?.due_rotations(engine.now(), MAX_CANDIDATES).await?;
-    permits(engine).forget_others(&work.iter().copied().collect());
+    permits.forget_others(work.iter().copied());
     for rotation in work {
-        if !permits(engine).is_available() {
+        if !permits.are_free(&node) {
             break;
         }
-        if permits(engine).must_wait(rotation) {
+        if permits.must_wait(&rotation) {
             continue;
         }
         match claim_rotation(engine, rotation, PermitKind::Schedule).await {
@@ -114,8 +117,12 @@ pub(in crate::rotations) async fn claim_rotation(
     kind: PermitKind,
 ) -> Result<Option<Claim>> {
     let Some(rotators) = engine.ports().rotators.as_ref() else { return Ok(None) };
-    let place = rotation_place(engine, rotation).await?;
-    let Some(permit) = permits(engine).acquire(rotation, place, kind) else { return Ok(None) };
+    let places = places(engine, rotation, kind).await?;
+    let permit = match kind {
+        PermitKind::Schedule => permits(engine).acquire(rotation, places),
+        PermitKind::Person => permits(engine).acquire_once(places),
+    };
+    let Some(permit) = permit else { return Ok(None) };
     let now = engine.now();
     let mut tx = engine.store().begin().await?;
     let lease = tx.acquire_lease(rotation, now, now + span(rotators.timings.lease)).await?;
@@ -123,23 +130,27 @@ pub(in crate::rotations) async fn claim_rotation(
     Ok(lease.map(|lease| Claim { lease, _permit: permit }))
 }
 
-/// Returns the place of a rotation. If the connection settings cannot be decrypted, the host is a text
-/// unique to the rotation.
-async fn rotation_place(engine: &Engine, id: RotationId) -> Result<Place> {
+/// Returns the places of the work on a rotation. If the connection settings cannot be decrypted, the
+/// host is a text unique to the rotation.
+async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec<RotationPlace>> {
     let unknown = format!("rotation {id}");
+    let mut places = vec![RotationPlace::Node(kind)];
     let mut reads = engine.store().read().await?;
     let (Some(rotation), Some(location)) =
         (reads.rotation(id).await?, reads.rotation_location(id).await?)
     else {
-        return Ok(Place::new(&unknown, None));
+        return Ok(places);
     };
-    let team = Some(location.project.team);
-    let Ok(context) = RotationContext::new(engine.keyring(), location) else {
-        return Ok(Place::new(&unknown, team));
+    places.push(RotationPlace::Team(kind, location.project.team));
+    let target = match RotationContext::new(engine.keyring(), location) {
+        Ok(context) => {
+            let sealer = context.sealer(engine.keyring());
+            connection::open(&sealer, reads.as_mut(), &rotation).await.ok()
+        }
+        Err(_) => None,
     };
-    let sealer = context.sealer(engine.keyring());
-    let target = connection::open(&sealer, reads.as_mut(), &rotation).await;
-    Ok(Place::new(target.as_ref().map_or(&unknown, |target| &target.host), team))
+    places.push(RotationPlace::host(target.as_ref().map_or(&unknown, |target| &target.host)));
+    Ok(places)
 }
 
 /// Performs the next piece of work on a claimed rotation. If it is interrupted, another worker
@@ -239,6 +250,6 @@ pub(super) fn take_unfinished(engine: &Engine, rotation: RotationId) -> bool {
     interrupted.get_mut(&rotation).is_some_and(|found| std::mem::take(&mut found.is_new))
 }
 
-fn permits(engine: &Engine) -> Arc<super::RotationPermits> {
+fn permits(engine: &Engine) -> Arc<RotationPermits> {
     engine.shared()
 }

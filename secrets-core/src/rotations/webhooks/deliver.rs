@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use serde::Deserialize;
 
 use super::event::{DELIVERY, message_id};
-use super::limits::DeliveryLimits;
+use super::limits::{DeliveryPermits, DeliveryPlace};
 use super::schedule::{PATIENCE, next_attempt};
 use super::sealing::Receiver;
 use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule};
@@ -71,8 +71,8 @@ impl Channel for WebhookDeliveries {
     }
 
     fn consider(&self, engine: &Engine, due: &[DeliveryRecord]) {
-        let due = due.iter().map(|delivery| delivery.id).collect();
-        engine.shared::<DeliveryLimits>().forget_others(&due);
+        let due = due.iter().map(|delivery| delivery.id);
+        engine.shared::<DeliveryPermits>().forget_others(due);
     }
 
     async fn admit(
@@ -80,8 +80,8 @@ impl Channel for WebhookDeliveries {
         engine: &Engine,
         delivery: &DeliveryRecord,
     ) -> StoreResult<Option<DeliveryPermit>> {
-        let limits = engine.shared::<DeliveryLimits>();
-        if limits.must_wait(delivery.id) {
+        let permits = engine.shared::<DeliveryPermits>();
+        if permits.must_wait(&delivery.id) {
             return Ok(None);
         }
         // A delivery that cannot be sent waits for nothing; its end is recorded.
@@ -93,8 +93,9 @@ impl Channel for WebhookDeliveries {
         };
         match receiver(engine, &due).await {
             Ok(receiver) => {
-                let team = due.place.project.team;
-                let permit = limits.acquire(delivery.id, receiver.url.host(), team);
+                let host = DeliveryPlace::Host(receiver.url.host().to_owned());
+                let team = DeliveryPlace::Team(due.place.project.team);
+                let permit = permits.acquire(delivery.id, vec![host, team]);
                 Ok(permit.map(|permit| Box::new(permit) as DeliveryPermit))
             }
             Err(Error::Unavailable(cause)) => Err(StoreError::Unavailable(cause)),
