@@ -100,8 +100,7 @@ impl Task for ExportAccountSecrets {
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<AccountArchive> {
         engine.shared::<ExportRate>().count(caller.person()?.id, engine.now())?;
-        let key =
-            engine.offload(caller, None, move || ArchiveKey::derive(&self.passphrase)).await?;
+        let key = engine.offload(caller, move || ArchiveKey::derive(&self.passphrase)).await?;
         engine.perform(caller, SealArchive { key }).await
     }
 }

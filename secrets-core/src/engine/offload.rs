@@ -1,41 +1,32 @@
-//! Offloading of CPU-bound work, with a limit on concurrency, shared fairly between teams.
+//! Offloading of CPU-bound work, with a limit on concurrency, shared fairly between accounts.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::thread::available_parallelism;
 
 use futures_channel::oneshot;
 use uuid::Uuid;
 
 use super::{Caller, Engine};
 use crate::model::lock::lock;
-use crate::model::{Error, Result, TeamId};
-
-/// Maximum number of concurrent works, because deriving an encryption key takes 64 MiB of memory.
-const MAX_CONCURRENT: usize = 2;
+use crate::model::{Error, Result, UserId};
 
 /// Maximum number of callers that wait for a permit, each with its input in memory.
 const MAX_WAITING: usize = 64;
 
-/// Number of turns for which a team counts as recently served.
+/// Number of turns for which an account counts as recently served.
 const REMEMBERED_TURNS: u64 = 256;
 
-/// Owner of a work: a team, or the caller alone, and the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Share {
-    team: Uuid,
-    principal: Uuid,
-}
-
-/// Permits for CPU-bound work, at most one per principal. The next permit goes to the team that uses
-/// the fewest, and among these to the team that was served longest ago.
-#[derive(Default)]
+/// Permits for CPU-bound work, at most one per account. The next permit goes to the account that was
+/// served longest ago.
 pub(super) struct Permits(Arc<Mutex<Queue>>);
 
-#[derive(Default)]
 struct Queue {
-    running: Vec<Share>,
-    waiting: VecDeque<(Share, oneshot::Sender<Permit>)>,
-    /// Turn in which a team was last served, if recently.
+    /// Maximum number of concurrent works.
+    limit: usize,
+    running: Vec<Uuid>,
+    waiting: VecDeque<(Uuid, oneshot::Sender<Permit>)>,
+    /// Turn in which an account was last served, if recently.
     served: HashMap<Uuid, u64>,
     turn: u64,
 }
@@ -43,20 +34,34 @@ struct Queue {
 /// Permit to run one work. Dropping it admits the next.
 struct Permit {
     queue: Arc<Mutex<Queue>>,
-    share: Share,
+    account: Uuid,
+}
+
+impl Default for Permits {
+    /// Half as many permits as processors, at least 2 and at most 8, because deriving an encryption key
+    /// takes 64 MiB of memory.
+    fn default() -> Self {
+        let processors = available_parallelism().map_or(1, usize::from);
+        Self::new((processors / 2).clamp(2, 8))
+    }
 }
 
 impl Permits {
+    fn new(limit: usize) -> Self {
+        let (running, waiting, served) = Default::default();
+        Self(Arc::new(Mutex::new(Queue { limit, running, waiting, served, turn: 0 })))
+    }
+
     /// Waits for a permit. Fails if too many callers wait already.
-    async fn acquire(&self, share: Share) -> Result<Permit> {
+    async fn acquire(&self, account: Uuid) -> Result<Permit> {
         let (granted, permit) = oneshot::channel();
         {
             let mut queue = lock(&self.0);
             queue.waiting.retain(|(_, caller)| !caller.is_canceled());
-            if queue.waiting.len() >= MAX_WAITING && !queue.make_room(share.team) {
+            if queue.waiting.len() >= MAX_WAITING && !queue.make_room(account) {
                 return Err(too_much_work());
             }
-            queue.waiting.push_back((share, granted));
+            queue.waiting.push_back((account, granted));
         }
         admit(&self.0);
         permit.await.map_err(|_| too_much_work())
@@ -70,59 +75,51 @@ fn too_much_work() -> Error {
 /// Grants the free permits.
 fn admit(queue: &Arc<Mutex<Queue>>) {
     loop {
-        let Some((share, caller)) = lock(queue).next() else { return };
+        let Some((account, caller)) = lock(queue).next() else { return };
         // If the caller no longer waits, the returned permit is dropped, which admits the next.
-        let unused = caller.send(Permit { queue: Arc::clone(queue), share });
+        let unused = caller.send(Permit { queue: Arc::clone(queue), account });
         drop(unused);
     }
 }
 
 impl Queue {
-    /// Removes the last waiting caller of the team with the most, for a caller of another team that
-    /// has fewer. Returns false if there is no such team.
-    fn make_room(&mut self, team: Uuid) -> bool {
+    /// Removes the last waiting caller of the account with the most, for a caller of another account
+    /// that has fewer. Returns false if there is no such account.
+    fn make_room(&mut self, account: Uuid) -> bool {
         let mut counts = HashMap::<Uuid, usize>::new();
-        for (share, _) in &self.waiting {
-            *counts.entry(share.team).or_default() += 1;
+        for (waiting, _) in &self.waiting {
+            *counts.entry(*waiting).or_default() += 1;
         }
-        let own = counts.get(&team).copied().unwrap_or_default();
+        let own = counts.get(&account).copied().unwrap_or_default();
         let most = counts.into_iter().max_by_key(|(_, count)| *count);
         let Some((largest, _)) = most.filter(|(_, count)| *count > own + 1) else { return false };
-        let last = self.waiting.iter().rposition(|(share, _)| share.team == largest);
+        let last = self.waiting.iter().rposition(|(waiting, _)| *waiting == largest);
         last.is_some_and(|last| self.waiting.remove(last).is_some())
     }
 
     /// Removes the next caller from the queue and counts its work as running; `None` if there is no
     /// free permit, or no caller for it.
-    fn next(&mut self) -> Option<(Share, oneshot::Sender<Permit>)> {
-        if self.running.len() >= MAX_CONCURRENT {
+    fn next(&mut self) -> Option<(Uuid, oneshot::Sender<Permit>)> {
+        if self.running.len() >= self.limit {
             return None;
         }
-        let is_free =
-            |share: &Share| self.running.iter().all(|one| one.principal != share.principal);
-        let of_team = |team| self.running.iter().filter(|one| one.team == team).count();
-        let last = |team| self.served.get(team).copied().unwrap_or_default();
-        let waiting = self.waiting.iter().enumerate().filter(|(_, (share, _))| is_free(share));
-        let (place, _) =
-            waiting.min_by_key(|(_, (share, _))| (of_team(share.team), last(&share.team)))?;
-        let (share, caller) = self.waiting.remove(place)?;
+        let last = |account| self.served.get(account).copied().unwrap_or_default();
+        let waiting = self.waiting.iter().enumerate();
+        let waiting = waiting.filter(|(_, (account, _))| !self.running.contains(account));
+        let (place, _) = waiting.min_by_key(|(_, (account, _))| last(account))?;
+        let (account, caller) = self.waiting.remove(place)?;
         self.turn += 1;
-        self.served.insert(share.team, self.turn);
+        self.served.insert(account, self.turn);
         let oldest = self.turn.saturating_sub(REMEMBERED_TURNS);
         self.served.retain(|_, turn| *turn > oldest);
-        self.running.push(share);
-        Some((share, caller))
+        self.running.push(account);
+        Some((account, caller))
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        {
-            let mut queue = lock(&self.queue);
-            if let Some(place) = queue.running.iter().position(|share| *share == self.share) {
-                queue.running.swap_remove(place);
-            }
-        }
+        lock(&self.queue).running.retain(|account| *account != self.account);
         admit(&self.queue);
     }
 }
@@ -130,17 +127,15 @@ impl Drop for Permit {
 impl Engine {
     /// Runs CPU-bound work through the [`Offload`](crate::ports::offload::Offload) port, once a
     /// permit is free. The permit is held until the work ends, even if the returned future is
-    /// dropped before. Fails with [`Error::Unavailable`] if too many callers wait; then the team with
-    /// the most gives way.
+    /// dropped before. Fails with [`Error::Unavailable`] if too many callers wait; then the account
+    /// with the most gives way.
     pub(crate) async fn offload<T: Send + 'static>(
         &self,
         caller: &Caller,
-        team: Option<TeamId>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T> {
-        let principal = caller.actor().unwrap_or_default();
-        let team = team.map_or(principal, TeamId::uuid);
-        let permit = self.permits.acquire(Share { team, principal }).await?;
+        let account = caller.account().map(UserId::uuid).unwrap_or_default();
+        let permit = self.permits.acquire(account).await?;
         let (done, result) = oneshot::channel();
         let work = move || {
             // Fails only if the receiving future was dropped.
@@ -159,10 +154,9 @@ mod tests {
 
     use super::*;
 
-    /// Starts to wait for a permit, as a principal of a team.
-    fn wait(permits: &Permits, team: u128, principal: u128) -> BoxFuture<'_, Result<Permit>> {
-        let share = Share { team: Uuid::from_u128(team), principal: Uuid::from_u128(principal) };
-        permits.acquire(share).boxed()
+    /// Starts to wait for a permit, for an account.
+    fn wait(permits: &Permits, account: u128) -> BoxFuture<'_, Result<Permit>> {
+        permits.acquire(Uuid::from_u128(account)).boxed()
     }
 
     /// Returns the permit, if it was granted.
@@ -171,47 +165,46 @@ mod tests {
     }
 
     #[test]
-    fn a_principal_has_one_permit_and_the_process_two() {
-        let permits = Permits::default();
+    fn an_account_has_one_permit_and_the_process_two() {
+        let permits = Permits::new(2);
 
-        let first = granted(&mut wait(&permits, 1, 1)).unwrap();
-        let mut second = wait(&permits, 1, 1);
+        let first = granted(&mut wait(&permits, 1)).unwrap();
+        let mut second = wait(&permits, 1);
         assert!(granted(&mut second).is_none());
-        let other = granted(&mut wait(&permits, 1, 2)).unwrap();
-        let mut third = wait(&permits, 2, 3);
+        let other = granted(&mut wait(&permits, 2)).unwrap();
+        let mut third = wait(&permits, 3);
         assert!(granted(&mut third).is_none());
 
         drop(first);
-        assert!(granted(&mut second).is_none(), "another team has the next turn");
+        assert!(granted(&mut second).is_none(), "another account has the next turn");
         let third = granted(&mut third).unwrap();
         drop((other, third));
         assert!(granted(&mut second).is_some());
     }
 
     #[test]
-    fn teams_take_turns() {
-        let permits = Permits::default();
-        let running = [granted(&mut wait(&permits, 1, 1)), granted(&mut wait(&permits, 2, 2))];
-        let mut many: Vec<_> = (10..26).map(|principal| wait(&permits, 1, principal)).collect();
+    fn accounts_take_turns() {
+        let permits = Permits::new(2);
+        let [first, _second] = [1, 2].map(|account| granted(&mut wait(&permits, account)));
+        let mut many: Vec<_> = (0..16).map(|_| wait(&permits, 1)).collect();
         assert!(many.iter_mut().all(|one| granted(one).is_none()));
-        let mut one = wait(&permits, 3, 3);
+        let mut one = wait(&permits, 3);
         assert!(granted(&mut one).is_none());
 
-        let [first, _second] = running;
         drop(first);
 
         assert!(granted(&mut one).is_some());
     }
 
     #[test]
-    fn a_team_cannot_fill_the_queue() {
-        let permits = Permits::default();
-        let _running = [granted(&mut wait(&permits, 1, 1)), granted(&mut wait(&permits, 1, 2))];
-        let mut many: Vec<_> = (0..MAX_WAITING).map(|_| wait(&permits, 1, 1)).collect();
+    fn an_account_cannot_fill_the_queue() {
+        let permits = Permits::new(2);
+        let _running = [1, 2].map(|account| granted(&mut wait(&permits, account)));
+        let mut many: Vec<_> = (0..MAX_WAITING).map(|_| wait(&permits, 1)).collect();
         assert!(many.iter_mut().all(|one| granted(one).is_none()));
 
-        let refused = wait(&permits, 1, 1).now_or_never().unwrap();
-        let mut other = wait(&permits, 2, 3);
+        let refused = wait(&permits, 1).now_or_never().unwrap();
+        let mut other = wait(&permits, 3);
         assert!(granted(&mut other).is_none());
 
         assert!(matches!(refused, Err(Error::Unavailable(_))));
@@ -221,11 +214,11 @@ mod tests {
 
     #[test]
     fn a_caller_that_no_longer_waits_is_skipped() {
-        let permits = Permits::default();
-        let running = [granted(&mut wait(&permits, 1, 1)), granted(&mut wait(&permits, 1, 2))];
-        let mut gone = wait(&permits, 2, 3);
+        let permits = Permits::new(2);
+        let running = [1, 2].map(|account| granted(&mut wait(&permits, account)));
+        let mut gone = wait(&permits, 3);
         assert!(granted(&mut gone).is_none());
-        let mut next = wait(&permits, 2, 4);
+        let mut next = wait(&permits, 4);
         assert!(granted(&mut next).is_none());
 
         drop(gone);

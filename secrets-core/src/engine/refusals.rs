@@ -1,4 +1,4 @@
-//! Audit entries of refused requests: at most one per principal, resource and minute.
+//! Audit entries of refused requests: at most one per caller, resource and minute.
 //!
 //! The first refusal of a kind is recorded at once. Later ones are counted in memory, and recorded
 //! as one entry when the next minute has begun, or when the process stops.
@@ -7,17 +7,20 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use super::{Audit, AuditContext, Caller, Engine, Operation};
 use crate::limits::network_of;
 use crate::model::lock::lock;
-use crate::model::{AuditId, Error, Time};
+use crate::model::{AuditId, Error, Time, UserId};
 use crate::store::{AuditRecord, Store, StoreResult};
 
-/// Maximum number of kinds of refusals per principal. Further kinds are counted together, per team
-/// and action.
-const MAX_KINDS_PER_PRINCIPAL: usize = 16;
+/// Maximum number of kinds of refusals per account, which is a user with the service tokens that the
+/// user created. Further kinds are counted together, per team and action.
+const MAX_KINDS_PER_ACCOUNT: usize = 64;
+
+/// Maximum number of kinds of an account, including those counted together. Further refusals are only
+/// counted in the log.
+const MAX_MERGED_KINDS: usize = 128;
 
 /// Maximum number of kinds of refusals in all. Further kinds are only counted in the log.
 const MAX_KINDS: usize = 8_192;
@@ -31,8 +34,8 @@ pub(crate) struct Refusals(Mutex<Kinds>);
 
 #[derive(Default)]
 struct Kinds {
-    by_principal: HashMap<Uuid, Vec<Kind>>,
-    /// Number of kinds of all principals.
+    by_account: HashMap<UserId, Vec<Kind>>,
+    /// Number of kinds of all accounts.
     len: usize,
     /// Number of refusals that were not counted, because there were too many kinds.
     dropped: u64,
@@ -40,7 +43,7 @@ struct Kinds {
     unwritten: Vec<AuditRecord>,
 }
 
-/// Refusals of one principal that differ only in time.
+/// Refusals of one caller that differ only in time.
 struct Kind {
     /// Latest refusal.
     entry: AuditRecord,
@@ -55,20 +58,20 @@ struct Kind {
 impl Kinds {
     /// Counts a refusal. Returns the entry to record at once, if none was recorded for this kind in
     /// this minute.
-    fn count(&mut self, principal: Uuid, entry: AuditRecord) -> Option<AuditRecord> {
+    fn count(&mut self, account: UserId, entry: AuditRecord) -> Option<AuditRecord> {
         let now = entry.created_at;
-        if self.len >= MAX_KINDS && !self.by_principal.contains_key(&principal) {
+        if self.len >= MAX_KINDS && !self.by_account.contains_key(&account) {
             self.dropped += 1;
             return None;
         }
-        let kinds = self.by_principal.entry(principal).or_default();
+        let kinds = self.by_account.entry(account).or_default();
         let is_new = kinds.iter().all(|kind| !is_same_kind(&kind.entry, &entry));
-        let is_merged = is_new && kinds.len() >= MAX_KINDS_PER_PRINCIPAL;
+        let is_merged = is_new && kinds.len() >= MAX_KINDS_PER_ACCOUNT;
         let entry = if is_merged { without_resource(entry) } else { entry };
         let place = kinds.iter().position(|kind| is_same_kind(&kind.entry, &entry));
         let place = match place {
             Some(place) => place,
-            None if self.len >= MAX_KINDS => {
+            None if self.len >= MAX_KINDS || kinds.len() >= MAX_MERGED_KINDS => {
                 self.dropped += 1;
                 return None;
             }
@@ -91,14 +94,14 @@ impl Kinds {
     /// refusals since the minute before.
     fn take(&mut self, now: Time, all: bool) -> Vec<AuditRecord> {
         let mut due = std::mem::take(&mut self.unwritten);
-        self.by_principal.retain(|_, kinds| {
+        self.by_account.retain(|_, kinds| {
             kinds.retain(|kind| kind.count > 0 || kind.recorded >= minute(now));
             let of_before =
                 |kind: &&mut Kind| kind.count > 0 && (all || kind.recorded < minute(now));
             due.extend(kinds.iter_mut().filter(of_before).map(|kind| kind.take(now)));
             !kinds.is_empty()
         });
-        self.len = self.by_principal.values().map(Vec::len).sum();
+        self.len = self.by_account.values().map(Vec::len).sum();
         due
     }
 
@@ -109,12 +112,12 @@ impl Kinds {
         self.unwritten.extend(entries.into_iter().take(room));
     }
 
-    /// Removes the name and the e-mail address of a principal from the entries.
-    fn forget(&mut self, principal: Uuid) {
-        let kinds = self.by_principal.get_mut(&principal).into_iter().flatten();
+    /// Removes the name and the e-mail address of a user from the entries.
+    fn forget(&mut self, user: UserId) {
+        let kinds = self.by_account.get_mut(&user).into_iter().flatten();
         let unwritten = self.unwritten.iter_mut();
         for entry in kinds.map(|kind| &mut kind.entry).chain(unwritten) {
-            if entry.actor_id == Some(principal) {
+            if entry.actor_id == Some(user.uuid()) {
                 (entry.actor_name, entry.actor_email) = (None, None);
             }
         }
@@ -124,7 +127,7 @@ impl Kinds {
 impl Refusals {
     /// Removes the name and the e-mail address of a deleted user from the entries that are not
     /// written yet.
-    pub(crate) fn forget(&self, user: Uuid) {
+    pub(crate) fn forget(&self, user: UserId) {
         lock(&self.0).forget(user);
     }
 }
@@ -147,16 +150,18 @@ fn minute(time: Time) -> i64 {
     time.timestamp().div_euclid(60)
 }
 
-/// True if two refusals of a principal are counted together.
+/// True if two refusals of an account are counted together.
 fn is_same_kind(one: &AuditRecord, other: &AuditRecord) -> bool {
     let key = |entry: &AuditRecord| {
         let network = entry.address.map(network_of);
-        (entry.team, entry.project, entry.environment, entry.resource_id, network)
+        let place = (entry.team, entry.project, entry.environment, entry.resource_id);
+        (entry.actor_id, place, network)
     };
     one.action == other.action && one.metadata == other.metadata && key(one) == key(other)
 }
 
-/// Returns the refusal without the resource and the address, for the entry of several kinds.
+/// Returns the refusal without the caller, the resource and the address, for the entry of several
+/// kinds.
 fn without_resource(entry: AuditRecord) -> AuditRecord {
     AuditRecord {
         project: None,
@@ -166,6 +171,9 @@ fn without_resource(entry: AuditRecord) -> AuditRecord {
         resource_id: None,
         resource_name: None,
         address: None,
+        actor_id: None,
+        actor_name: None,
+        actor_email: None,
         ..entry
     }
 }
@@ -178,11 +186,11 @@ pub(crate) async fn record(
     action: &'static str,
     note: AuditContext,
 ) {
-    let Some(principal) = caller.actor() else { return };
+    let Some(account) = caller.account() else { return };
     let entry = note.into_entry(caller, action, engine.now());
     let entry = AuditRecord { outcome: "denied".to_owned(), ..entry };
     let refusals = engine.shared::<Refusals>();
-    let first = lock(&refusals.0).count(principal, entry);
+    let first = lock(&refusals.0).count(account, entry);
     // The audit queue logs a failure.
     if let Some(entry) = first
         && engine.record(entry.clone()).await.is_err()
@@ -245,24 +253,27 @@ mod tests {
     use crate::model::{Origin, TeamId};
     use crate::testing::fixtures::{at, team, token, user};
     use std::sync::Arc;
+    use uuid::Uuid;
 
     /// Refusal of a token's use, from an address at a time.
-    fn refusal(address: &str, seconds: i64) -> (Uuid, AuditRecord) {
+    fn refusal(address: &str, seconds: i64) -> (UserId, AuditRecord) {
         let creator = user("alice");
         let token = token(&team(&creator, "ops"), &creator);
         let origin = Origin { address: Some(address.parse().unwrap()), ..Origin::default() };
-        let caller = Caller { who: Who::Token(Arc::new(token.clone())), origin };
+        let caller = Caller { who: Who::Token(Arc::new(token)), origin };
         let note = AuditContext {
             team: Some(TeamId::from(Uuid::from_u128(1))),
             resource: Some(("service_token", Some(Uuid::from_u128(2)), None)),
             ..AuditContext::default()
         };
-        (Uuid::from_u128(2), note.into_entry(&caller, "token.used_denied", at(seconds)))
+        let entry = note.into_entry(&caller, "token.used_denied", at(seconds));
+        let actor_id = Some(Uuid::from_u128(3));
+        (Uuid::from_u128(2).into(), AuditRecord { actor_id, ..entry })
     }
 
     fn count(kinds: &mut Kinds, address: &str, seconds: i64) -> Option<AuditRecord> {
-        let (principal, entry) = refusal(address, seconds);
-        kinds.count(principal, entry)
+        let (account, entry) = refusal(address, seconds);
+        kinds.count(account, entry)
     }
 
     fn counted(entry: &AuditRecord) -> u64 {
@@ -307,9 +318,9 @@ mod tests {
 
         let first = (0..200).filter_map(|n| count(&mut kinds, &format!("192.0.2.{n}"), 0)).count();
 
-        assert_eq!(first, MAX_KINDS_PER_PRINCIPAL + 1);
+        assert_eq!(first, MAX_KINDS_PER_ACCOUNT + 1);
         let rest = kinds.take(at(60), false);
-        assert_eq!(rest.iter().map(counted).collect::<Vec<_>>(), [200 - 17]);
+        assert_eq!(rest.iter().map(counted).collect::<Vec<_>>(), [200 - 65]);
         assert_eq!(rest[0].address, None);
     }
 
@@ -323,12 +334,25 @@ mod tests {
     }
 
     #[test]
+    fn an_account_cannot_use_up_the_kinds() {
+        let mut kinds = Kinds::default();
+
+        for number in 0..1_000 {
+            let (account, entry) = refusal("192.0.2.1", 0);
+            let team = Some(TeamId::from(Uuid::from_u128(number)));
+            kinds.count(account, AuditRecord { team, ..entry });
+        }
+
+        assert_eq!((kinds.len, kinds.dropped), (MAX_MERGED_KINDS, 1_000 - 128));
+    }
+
+    #[test]
     fn the_number_of_kinds_is_bounded() {
         let mut kinds = Kinds::default();
 
         for number in 0..2 * MAX_KINDS {
             let (_, entry) = refusal("192.0.2.1", 0);
-            kinds.count(Uuid::from_u128(number as u128), entry);
+            kinds.count(Uuid::from_u128(number as u128).into(), entry);
         }
 
         assert_eq!((kinds.len, kinds.dropped), (MAX_KINDS, MAX_KINDS as u64));

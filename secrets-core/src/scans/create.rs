@@ -18,7 +18,7 @@ impl Task for CreateScan {
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<ScanWithFindings> {
         let begun = engine.perform(caller, PlanScan { scan: self.scan }).await?;
-        let scan = engine.offload(caller, Some(begun.team), move || begun.work()).await?;
+        let scan = engine.offload(caller, move || begun.work()).await?;
         engine.perform(caller, ConcludeScan { scan }).await
     }
 }

@@ -17,7 +17,7 @@ use crate::bundle::{
 use crate::crypto::Plaintext;
 use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Read, Task};
 use crate::model::object::list;
-use crate::model::{EnvironmentPath, Error, Result, TeamId, Time, ValidationRule, Violation};
+use crate::model::{EnvironmentPath, Error, Result, Time, ValidationRule, Violation};
 use crate::store::Selection;
 
 /// Settings for a new bundle.
@@ -64,7 +64,7 @@ pub struct ExportBundle {
 }
 
 /// First step of [`ExportBundle`]: checks that the caller may read the environment, because
-/// deriving keys is expensive. Returns the team.
+/// deriving keys is expensive.
 struct AuthorizeExport {
     at: EnvironmentPath,
 }
@@ -123,8 +123,8 @@ impl Task for ExportBundle {
 
     async fn run(self, engine: &Engine, caller: &Caller) -> Result<SealedBundle> {
         let Self { at, bundle } = self;
-        let team = engine.perform(caller, AuthorizeExport { at: at.clone() }).await?;
-        let bundle = engine.offload(caller, Some(team), move || bundle.prepare()).await??;
+        engine.perform(caller, AuthorizeExport { at: at.clone() }).await?;
+        let bundle = engine.offload(caller, move || bundle.prepare()).await??;
         engine.perform(caller, SealBundle { at, bundle }).await
     }
 }
@@ -134,10 +134,10 @@ impl Operation for AuthorizeExport {
     const CALLERS: Callers = <SealBundle as Operation>::CALLERS;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
-    type Output = TeamId;
+    type Output = ();
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<TeamId> {
-        Ok(cx.view(&self.at, Selection::None).await?.scope.project.team)
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<()> {
+        cx.view(&self.at, Selection::None).await.map(drop)
     }
 }
 
