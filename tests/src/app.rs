@@ -19,10 +19,10 @@ use secrets_core::store::{MemberRecord, Store};
 use secrets_core::testing::rotator::MemoryDatabase;
 use secrets_core::workers;
 use secrets_http::serve::accept::Drained;
-use secrets_http::serve::answers::Answers;
 use secrets_http::serve::api::Api;
 use secrets_http::serve::client_address::Networks;
 use secrets_http::serve::gate::Rates;
+use secrets_http::serve::memory::MemoryBudget;
 use secrets_http::serve::reply::Envelope;
 
 use crate::forged::forged;
@@ -299,7 +299,7 @@ impl App {
             service: Arc::clone(&self.service),
             clock: self.clock.clone(),
             envelope: Envelope::Named,
-            answers: Arc::new(Answers::new(0)),
+            memory: Arc::new(MemoryBudget::new(0)),
         }
     }
 

@@ -46,6 +46,9 @@ pub struct AcceptOptions {
     pub idle: Duration,
     /// Write timeout: maximum time without progress while a response is sent.
     pub write_stall: Duration,
+    /// Maximum time that a response may wait for its client in all, besides `write_stall`, for each
+    /// mebibyte.
+    pub write_per_mebibyte: Duration,
     /// Time for which idle connections stay open when the service stops. A request that arrives on
     /// one of them gets a response with `Connection: close`, and not a reset.
     pub linger: Duration,
@@ -62,7 +65,7 @@ pub struct AcceptOptions {
     /// Maximum number of connections per IP address (IPv6: per /64 network). Further connections
     /// are closed.
     pub connections_per_address: usize,
-    /// Memory for large responses, in bytes. One account may use a quarter of it.
+    /// Memory for large bodies, in bytes. One account may use a quarter of it.
     pub memory_budget: u64,
     /// Networks exempt from the limit per address.
     pub uncounted: Networks,
@@ -75,6 +78,7 @@ impl Default for AcceptOptions {
             head: Duration::from_secs(5),
             idle: Duration::from_mins(1),
             write_stall: Duration::from_secs(30),
+            write_per_mebibyte: Duration::from_secs(1),
             linger: Duration::from_millis(200),
             drain: Duration::from_secs(10),
             headers: 64,

@@ -11,8 +11,9 @@ use warp::reply::Response;
 use warp::{Filter, Rejection};
 
 use crate::openapi::Doc;
-use crate::serve::answers::{Answers, LargeAnswer};
+use crate::serve::body::BULK_LIMIT;
 use crate::serve::fault::Fault;
+use crate::serve::memory::{MemoryBudget, PART, Reservation};
 use crate::serve::reply::{Envelope, Render};
 use crate::serve::router::Route;
 
@@ -25,8 +26,8 @@ pub struct Api {
     pub clock: Arc<dyn Clock>,
     /// Field names that wrap the output in responses.
     pub envelope: Envelope,
-    /// Limits on large responses.
-    pub answers: Arc<Answers>,
+    /// Memory of large bodies.
+    pub memory: Arc<MemoryBudget>,
 }
 
 impl Api {
@@ -92,13 +93,16 @@ impl Api {
         let api = self.clone();
         request
             .and(caller)
-            .then(move |task: W, caller: Caller| {
+            .and(warp::ext::get::<BodySize>())
+            .then(move |task: W, caller: Caller, size: BodySize| {
                 let (api, shape) = (api.clone(), shape.clone());
                 async move {
-                    match api.perform_admitted(task, caller).await {
-                        Ok((output, answer)) => {
+                    match api.perform_in_memory(task, caller, size).await {
+                        Ok((output, memory)) => {
                             let mut response = shape.render(&output, api.envelope);
-                            response.extensions_mut().extend(LargeAnswer::extensions(answer));
+                            if let Some(memory) = memory {
+                                memory.put(response.extensions_mut());
+                            }
                             response
                         }
                         Err(fault) => fault.into_response(api.clock.now()),
@@ -114,28 +118,44 @@ impl Api {
         task: impl Future<Output = Result<T, Fault>> + Send,
         caller: Caller,
     ) -> Result<T::Output, Fault> {
-        let (output, _) = self.perform_admitted(task, caller).await?;
+        let (output, _) = self.perform_in_memory(task, caller, BodySize(0)).await?;
         Ok(output)
     }
 
-    /// Performs the task of a request for this caller. Returns its output with the permission to hold
-    /// it in memory, if it can be large.
-    async fn perform_admitted<T: Task>(
+    /// Performs the task of a request with a body of this size. Returns its output, with the memory
+    /// reserved for it if it can be large.
+    async fn perform_in_memory<T: Task>(
         &self,
         task: impl Future<Output = Result<T, Fault>> + Send,
         caller: Caller,
-    ) -> Result<(T::Output, Option<LargeAnswer>), Fault> {
+        BodySize(size): BodySize,
+    ) -> Result<(T::Output, Option<Reservation>), Fault> {
         T::CALLERS.admit(&caller)?;
+        let account = caller.account();
+        let received = match account {
+            Some(account) if size > PART as u64 => {
+                Some(self.memory.receive(account, size.min(BULK_LIMIT as u64)).await?)
+            }
+            _ => None,
+        };
         let task = task.await?;
         // After the body was read, so that a slow client keeps no one else from preparing a response.
-        let answer = match caller.account() {
-            Some(account) if T::HAS_LARGE_OUTPUT => Some(self.answers.prepare(account).await?),
+        let prepared = match account {
+            Some(account) if T::HAS_LARGE_OUTPUT => Some(self.memory.prepare(account).await?),
             _ => None,
         };
         let service = Arc::clone(&self.service);
         // Spawned, so that the task runs to its end even if the client disconnects.
-        let done = tokio::spawn(async move { (service.run(&caller, task).await, answer) });
-        let (output, answer) = done.await.map_err(Error::internal)?;
-        Ok((output?, answer))
+        let done = tokio::spawn(async move {
+            let output = service.run(&caller, task).await;
+            drop(received);
+            (output, prepared)
+        });
+        let (output, prepared) = done.await.map_err(Error::internal)?;
+        Ok((output?, prepared))
     }
 }
+
+/// Size of a request's body in bytes, as announced by its client; the maximum if it was not announced.
+#[derive(Debug, Clone, Copy)]
+pub struct BodySize(pub u64);

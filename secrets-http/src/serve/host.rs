@@ -19,11 +19,12 @@ use warp::http::header::{self, HeaderName, USER_AGENT};
 use warp::http::{HeaderValue, Method, Request, StatusCode};
 use warp::reply::Response;
 
-use crate::serve::answers::{LargeAnswer, Parts};
+use crate::serve::api::BodySize;
 use crate::serve::client_address::{self, Networks};
 use crate::serve::fault::{Fault, Logged};
 use crate::serve::gate::{Authenticator, within};
 use crate::serve::links::Links;
+use crate::serve::memory::{Parts, Reservation};
 use crate::serve::path::{self, BadPath};
 use crate::serve::router::{Route, RouteMatch, Router};
 use crate::serve::target::Target;
@@ -96,8 +97,8 @@ impl Host {
         });
         self.add_headers(&mut response, id, window);
         log(&method, &logging, &response, began, id);
-        let answer = LargeAnswer::take(response.extensions_mut());
-        response.map(|body| Parts::new(body, answer))
+        let memory = Reservation::take(response.extensions_mut());
+        response.map(|body| Parts::new(body, memory))
     }
 
     async fn route<B>(
@@ -225,6 +226,8 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
+    let size = BodySize(request.body().size_hint().upper().unwrap_or(u64::MAX));
+    request.extensions_mut().insert(size);
     request.extensions_mut().insert(target);
     if let Some(caller) = caller {
         request.extensions_mut().insert(caller);

@@ -1,7 +1,6 @@
 //! The HTTP server: from a connection to a route and back.
 
 pub mod accept;
-pub mod answers;
 pub mod api;
 pub mod body;
 pub mod client_address;
@@ -11,6 +10,7 @@ pub mod fault;
 pub mod gate;
 pub mod host;
 pub mod links;
+pub mod memory;
 pub mod path;
 pub mod reply;
 pub mod router;

@@ -17,12 +17,12 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::routes;
 use crate::serve::accept::{self, AcceptOptions, Drained};
-use crate::serve::answers::Answers;
 use crate::serve::api::Api;
 use crate::serve::client_address::Networks;
 use crate::serve::gate::{Authenticator, Rates};
 use crate::serve::host::Host;
 use crate::serve::links::Links;
+use crate::serve::memory::MemoryBudget;
 use crate::serve::reply::Envelope;
 use crate::serve::router::Router;
 
@@ -64,8 +64,8 @@ impl Server {
         stop: impl Future<Output = ()>,
     ) -> Result<Drained, matchit::InsertError> {
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
-        let answers = Arc::new(Answers::new(self.options.memory_budget));
-        let api = Api { service, clock, envelope: self.envelope, answers };
+        let memory = Arc::new(MemoryBudget::new(self.options.memory_budget));
+        let api = Api { service, clock, envelope: self.envelope, memory };
         let supervisor = Supervisor::new(self.workers);
         let router = Router::new(routes::table(&api, &supervisor))?;
         let gate =

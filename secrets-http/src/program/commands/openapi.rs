@@ -12,8 +12,8 @@ use super::{open, say};
 use crate::openapi::document;
 use crate::program::config::Failure;
 use crate::routes;
-use crate::serve::answers::Answers;
 use crate::serve::api::Api;
+use crate::serve::memory::MemoryBudget;
 use crate::serve::reply::Envelope;
 
 /// Generates the document from the routes and prints it. The routes need a service, so a service
@@ -23,8 +23,8 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     let ports = Ports::new(Arc::new(MemoryStore::new()), root);
     let service = open::service(ports, Options::default()).await?;
     let supervisor = Supervisor::new(Vec::new());
-    let answers = Arc::new(Answers::new(0));
-    let api = Api { service, clock, envelope: Envelope::Named, answers };
+    let memory = Arc::new(MemoryBudget::new(0));
+    let api = Api { service, clock, envelope: Envelope::Named, memory };
     say(&format!("{:#}", document(&routes::table(&api, &supervisor))));
     Ok(())
 }

@@ -113,7 +113,7 @@ pub(super) static ALL: &[Known] = &[
         "MEBIBYTES",
         Service,
         Plain,
-        "Memory for large responses until they are read, 16 to 65536 MiB [default: 256, a quarter of it for one account]",
+        "Memory for large request bodies, and for large responses until they are read, 16 to 65536 MiB; a quarter of it for one account [default: 256]",
     ),
     known(
         "root_key",

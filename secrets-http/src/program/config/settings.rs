@@ -119,7 +119,7 @@ pub struct ServiceSettings {
     pub listen: SocketAddr,
     /// Rate limits.
     pub rates: Rates,
-    /// Memory for large responses, in bytes.
+    /// Memory for large bodies, in bytes.
     pub memory_budget: u64,
     /// Networks of proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Networks,

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::AcceptOptions;
-use super::guarded::{Guarded, Received};
+use super::guarded::{Guarded, Received, Responses, WriteTimeouts};
 use super::head_timer::HeadTimer;
 
 /// Connection to serve, with its options and request handler.
@@ -31,6 +31,7 @@ pub(super) struct Connection<A> {
     answer: A,
     stopping: Stopping,
     received: Received,
+    responses: Responses,
 }
 
 /// True once the service stops: then every response closes its connection.
@@ -58,16 +59,22 @@ where
         (tls, options, stopping): (Option<TlsAcceptor>, Arc<AcceptOptions>, Stopping),
         answer: A,
     ) -> Self {
-        Self { peer, tls, options, answer, stopping, received: Received::default() }
+        let (received, responses) = Default::default();
+        Self { peer, tls, options, answer, stopping, received, responses }
     }
 
     /// Serves requests until the client closes the connection or `watcher` signals a shutdown.
     pub(super) async fn serve(self, socket: TcpStream, watcher: Watcher) {
-        // Each response is written in one piece, so delaying small packets has no benefit.
+        // A response is written in few large pieces, so delaying small packets has no benefit.
         let _ = socket.set_nodelay(true);
         // Wrap the socket below TLS, so that the limits also apply to the handshake and the
         // records.
-        let socket = Guarded::new(socket, self.received.clone(), self.options.write_stall);
+        let (received, responses) = (self.received.clone(), self.responses.clone());
+        let timeouts = WriteTimeouts {
+            stall: self.options.write_stall,
+            per_mebibyte: self.options.write_per_mebibyte,
+        };
+        let socket = Guarded::new(socket, received, responses, timeouts);
         let Some(tls) = &self.tls else { return self.serve_http(socket, watcher).await };
         match timeout(self.options.handshake, tls.accept(socket)).await {
             Ok(Ok(stream)) => self.serve_http(stream, watcher).await,
@@ -111,6 +118,7 @@ where
             return Ok(method_not_allowed().map(Either::Right));
         }
         let mut response = (self.answer)(request, self.peer).await;
+        self.responses.begin();
         if self.stopping.has_begun() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

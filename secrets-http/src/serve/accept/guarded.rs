@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Shared counter of the bytes received on a connection.
 #[derive(Clone, Default)]
@@ -24,19 +24,50 @@ impl Received {
     }
 }
 
-/// Stream that counts received bytes, and fails with `TimedOut` if a write makes no progress for
-/// `write_timeout`. Any progress restarts the timeout.
+/// Shared counter of the responses on a connection.
+#[derive(Clone, Default)]
+pub(super) struct Responses(Arc<AtomicU64>);
+
+impl Responses {
+    pub(super) fn begin(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Timeouts of writes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WriteTimeouts {
+    /// Maximum time without progress.
+    pub(super) stall: Duration,
+    /// Maximum time to wait for the client in a response, besides `stall`, for each mebibyte sent.
+    pub(super) per_mebibyte: Duration,
+}
+
+/// Stream that counts received bytes, and fails with `TimedOut` if the client reads a response too
+/// slowly.
 pub(super) struct Guarded<S> {
     stream: S,
     received: Received,
-    write_timeout: Duration,
-    /// Timer that runs while a write is pending.
-    stall_timer: Option<Pin<Box<Sleep>>>,
+    responses: Responses,
+    timeouts: WriteTimeouts,
+    /// Response that the following fields are about.
+    response: u64,
+    sent: u64,
+    /// Time that earlier writes of the response have waited.
+    waited: Duration,
+    /// Start of the wait, and timer, while a write is pending.
+    pending: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl<S> Guarded<S> {
-    pub(super) fn new(stream: S, received: Received, write_timeout: Duration) -> Self {
-        Self { stream, received, write_timeout, stall_timer: None }
+    pub(super) fn new(
+        stream: S,
+        received: Received,
+        responses: Responses,
+        timeouts: WriteTimeouts,
+    ) -> Self {
+        let (response, sent, waited) = (0, 0, Duration::ZERO);
+        Self { stream, received, responses, timeouts, response, sent, waited, pending: None }
     }
 
     fn check_progress(
@@ -44,13 +75,24 @@ impl<S> Guarded<S> {
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        if written.is_ready() {
-            self.stall_timer = None;
-            return written;
+        let response = self.responses.0.load(Ordering::Relaxed);
+        if response != self.response {
+            (self.response, self.sent, self.waited) = (response, 0, Duration::ZERO);
         }
-        let write_timeout = self.write_timeout;
-        let stall_timer = self.stall_timer.get_or_insert_with(|| Box::pin(sleep(write_timeout)));
-        ready!(stall_timer.as_mut().poll(cx));
+        if let Poll::Ready(written) = written {
+            if let Some((since, _)) = self.pending.take() {
+                self.waited += since.elapsed();
+            }
+            self.sent += written.as_ref().map_or(0, |bytes| *bytes as u64);
+            return Poll::Ready(written);
+        }
+        let (_, timer) = self.pending.get_or_insert_with(|| {
+            let WriteTimeouts { stall, per_mebibyte } = self.timeouts;
+            let mebibytes = u32::try_from(self.sent.div_ceil(1024 * 1024)).unwrap_or(u32::MAX);
+            let total = stall.saturating_add(per_mebibyte.saturating_mul(mebibytes));
+            (Instant::now(), Box::pin(sleep(stall.min(total.saturating_sub(self.waited)))))
+        });
+        ready!(timer.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(
             ErrorKind::TimedOut,
             "write timeout: the client does not read",

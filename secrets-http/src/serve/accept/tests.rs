@@ -23,6 +23,7 @@ fn short() -> AcceptOptions {
         head: Duration::from_millis(300),
         idle: Duration::from_millis(1500),
         write_stall: Duration::from_millis(500),
+        write_per_mebibyte: Duration::from_millis(100),
         linger: Duration::from_millis(50),
         drain: Duration::from_millis(500),
         ..AcceptOptions::default()

@@ -98,6 +98,23 @@ async fn a_client_that_does_not_read_its_answer_is_cut() {
 }
 
 #[tokio::test]
+async fn a_client_that_takes_too_long_is_cut_although_it_reads() {
+    let server = Server::start(AcceptOptions { idle: Duration::from_mins(1), ..short() }).await;
+    let mut client = server.connect().await;
+    client.send("GET /large HTTP/1.1\r\nhost: test\r\n\r\n").await;
+
+    // Each read lets the server make progress, but the whole would take a minute.
+    let (mut received, mut buffer) = (0, vec![0; 64 * 1024]);
+    for _ in 0..24 {
+        sleep(short().write_stall / 4).await;
+        received += client.0.read(&mut buffer).await.unwrap_or_default();
+    }
+
+    received += client.0.read_to_end(&mut Vec::new()).await.unwrap_or_default();
+    assert!(received < LARGE, "{received} bytes");
+}
+
+#[tokio::test]
 async fn a_client_that_reads_slowly_gets_all_of_its_answer() {
     let server = Server::start(AcceptOptions { idle: Duration::from_mins(1), ..short() }).await;
     let mut client = server.connect().await;

@@ -1,5 +1,5 @@
-//! Memory of large responses: limits on those that are prepared, and on those that wait for their
-//! clients to read them.
+//! Memory of large bodies: limits on requests that are received or performed, on responses that are
+//! prepared, and on those that wait for their clients to read them.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -18,18 +18,18 @@ use warp::http::Extensions;
 const MAX_PREPARED: usize = 4;
 const MAX_PREPARED_PER_ACCOUNT: usize = 2;
 
-/// Share of the memory budget at which an account waits: a quarter.
+/// Share of the budget that one account may use: a quarter.
 const SHARE: u64 = 4;
 
 /// Maximum wait for memory.
 const WAIT: Duration = Duration::from_secs(3);
 
-/// Size of the parts in which a body is sent, in bytes.
-const PART: usize = 64 * 1024;
+/// Size of the parts in which a response is sent, in bytes. Smaller requests are not counted.
+pub const PART: usize = 64 * 1024;
 
-/// Large responses in progress.
-pub struct Answers {
-    /// Memory budget in bytes.
+/// Memory budget of large bodies.
+pub struct MemoryBudget {
+    /// Size in bytes.
     budget: u64,
     /// Maximum wait for memory.
     wait: Duration,
@@ -49,46 +49,66 @@ struct Share {
     bytes: u64,
 }
 
-/// A large response that is prepared, or that is being sent. Releases its memory when dropped.
-pub struct LargeAnswer {
-    answers: Arc<Answers>,
+/// Memory reserved for a body. Dropping it releases the memory.
+pub struct Reservation {
+    budget: Arc<MemoryBudget>,
     account: UserId,
     share: Share,
 }
 
-impl Answers {
-    /// Creates limits with a memory budget in bytes.
+impl MemoryBudget {
+    /// Creates a budget of this size, in bytes.
     #[must_use]
     pub fn new(budget: u64) -> Self {
         Self { budget, wait: WAIT, usage: Mutex::default(), released: Notify::new() }
     }
 
     /// Waits until another large response of an account may be prepared. Fails after three seconds.
-    pub async fn prepare(self: &Arc<Self>, account: UserId) -> Result<LargeAnswer, Error> {
-        let prepared = async {
+    pub async fn prepare(self: &Arc<Self>, account: UserId) -> Result<Reservation, Error> {
+        self.reserve(account, Share { prepared: 1, bytes: 0 }).await
+    }
+
+    /// Waits until a request body of this size may be received. Fails after three seconds.
+    pub async fn receive(
+        self: &Arc<Self>,
+        account: UserId,
+        bytes: u64,
+    ) -> Result<Reservation, Error> {
+        self.reserve(account, Share { prepared: 0, bytes }).await
+    }
+
+    async fn reserve(
+        self: &Arc<Self>,
+        account: UserId,
+        share: Share,
+    ) -> Result<Reservation, Error> {
+        let reserved = async {
             loop {
                 let released = self.released.notified();
-                if let Some(answer) = self.try_prepare(account) {
-                    return answer;
+                if let Some(reserved) = self.try_reserve(account, share) {
+                    return reserved;
                 }
                 released.await;
             }
         };
-        let too_many = |_| Error::Unavailable("too many large responses are in progress".into());
-        timeout(self.wait, prepared).await.map_err(too_many)
+        let too_many = |_| Error::Unavailable("too many large bodies are in progress".into());
+        timeout(self.wait, reserved).await.map_err(too_many)
     }
 
-    fn try_prepare(self: &Arc<Self>, account: UserId) -> Option<LargeAnswer> {
+    fn try_reserve(self: &Arc<Self>, account: UserId, share: Share) -> Option<Reservation> {
         let mut usage = self.usage();
         let own = usage.accounts.get(&account).copied().unwrap_or_default();
-        let is_free = own.prepared < MAX_PREPARED_PER_ACCOUNT
-            && own.bytes < self.budget / SHARE
-            && usage.all.prepared < MAX_PREPARED
-            && usage.all.bytes < self.budget;
-        let share = Share { prepared: 1, bytes: 0 };
+        // A body larger than the budget is received alone.
+        let fits = |used: u64, budget: u64| {
+            used < budget && (used == 0 || used.saturating_add(share.bytes) <= budget)
+        };
+        let is_free = fits(own.bytes, self.budget / SHARE)
+            && fits(usage.all.bytes, self.budget)
+            && own.prepared + share.prepared <= MAX_PREPARED_PER_ACCOUNT
+            && usage.all.prepared + share.prepared <= MAX_PREPARED;
         is_free.then(|| {
             usage.add(account, share);
-            LargeAnswer { answers: Arc::clone(self), account, share }
+            Reservation { budget: Arc::clone(self), account, share }
         })
     }
 
@@ -116,17 +136,13 @@ impl Usage {
     }
 }
 
-impl LargeAnswer {
-    /// Returns the permission as an extension of a response, from which [`take`](Self::take) takes it.
-    pub fn extensions(answer: Option<Self>) -> Extensions {
-        let mut extensions = Extensions::new();
-        if let Some(answer) = answer {
-            extensions.insert(Arc::new(answer));
-        }
-        extensions
+impl Reservation {
+    /// Puts the reservation into the extensions of a response.
+    pub fn put(self, extensions: &mut Extensions) {
+        extensions.insert(Arc::new(self));
     }
 
-    /// Takes the permission from the extensions of a response.
+    /// Takes the reservation from the extensions of a response.
     pub fn take(extensions: &mut Extensions) -> Option<Self> {
         Arc::into_inner(extensions.remove::<Arc<Self>>()?)
     }
@@ -135,20 +151,20 @@ impl LargeAnswer {
     #[must_use]
     fn hold(mut self, bytes: u64) -> Self {
         let share = Share { prepared: 0, bytes };
-        let mut usage = self.answers.usage();
+        let mut usage = self.budget.usage();
         usage.add(self.account, share);
         usage.remove(self.account, self.share);
         drop(usage);
         self.share = share;
-        self.answers.released.notify_waiters();
+        self.budget.released.notify_waiters();
         self
     }
 }
 
-impl Drop for LargeAnswer {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.answers.usage().remove(self.account, self.share);
-        self.answers.released.notify_waiters();
+        self.budget.usage().remove(self.account, self.share);
+        self.budget.released.notify_waiters();
     }
 }
 
@@ -157,15 +173,15 @@ impl Drop for LargeAnswer {
 pub struct Parts<B> {
     body: B,
     rest: Bytes,
-    _answer: Option<LargeAnswer>,
+    _memory: Option<Reservation>,
 }
 
 impl<B: Body> Parts<B> {
     /// Wraps the body of a response.
-    pub fn new(body: B, answer: Option<LargeAnswer>) -> Self {
+    pub fn new(body: B, memory: Option<Reservation>) -> Self {
         let size = body.size_hint().lower();
-        let answer = answer.map(|answer| answer.hold(size));
-        Self { body, rest: Bytes::new(), _answer: answer }
+        let memory = memory.map(|memory| memory.hold(size));
+        Self { body, rest: Bytes::new(), _memory: memory }
     }
 }
 
@@ -217,55 +233,55 @@ mod tests {
         Uuid::from_u128(number).into()
     }
 
-    fn prepare(answers: &Arc<Answers>, number: u128) -> Option<LargeAnswer> {
-        answers.prepare(account(number)).now_or_never().map(Result::unwrap)
+    fn prepare(budget: &Arc<MemoryBudget>, number: u128) -> Option<Reservation> {
+        budget.prepare(account(number)).now_or_never().map(Result::unwrap)
     }
 
     #[tokio::test]
     async fn two_responses_of_an_account_are_prepared_at_once_and_four_in_all() {
-        let answers = Arc::new(Answers::new(1_000));
+        let budget = Arc::new(MemoryBudget::new(1_000));
 
-        let prepared: Vec<_> = [1, 1, 1, 2, 2, 2, 3].map(|number| prepare(&answers, number)).into();
+        let prepared: Vec<_> = [1, 1, 1, 2, 2, 2, 3].map(|number| prepare(&budget, number)).into();
 
         let is_prepared: Vec<_> = prepared.iter().map(Option::is_some).collect();
         assert_eq!(is_prepared, [true, true, false, true, true, false, false]);
         drop(prepared);
-        assert!(prepare(&answers, 3).is_some());
-        assert!(answers.usage().accounts.is_empty());
+        assert!(prepare(&budget, 3).is_some());
+        assert!(budget.usage().accounts.is_empty());
     }
 
     #[tokio::test]
     async fn an_account_that_does_not_read_waits_for_itself_only() {
-        let answers = Arc::new(Answers::new(1_000));
-        let unread = prepare(&answers, 1).unwrap().hold(250);
+        let budget = Arc::new(MemoryBudget::new(1_000));
+        let unread = prepare(&budget, 1).unwrap().hold(250);
 
-        assert!(prepare(&answers, 1).is_none());
-        assert!(prepare(&answers, 2).is_some());
+        assert!(prepare(&budget, 1).is_none());
+        assert!(prepare(&budget, 2).is_some());
         drop(unread);
-        assert!(prepare(&answers, 1).is_some());
+        assert!(prepare(&budget, 1).is_some());
     }
 
     #[tokio::test]
     async fn all_responses_share_the_budget() {
-        let answers = Arc::new(Answers::new(1_000));
+        let budget = Arc::new(MemoryBudget::new(1_000));
         let unread: Vec<_> =
-            (1..=4).map(|number| prepare(&answers, number).unwrap().hold(250)).collect();
+            (1..=4).map(|number| prepare(&budget, number).unwrap().hold(250)).collect();
 
-        assert!(prepare(&answers, 5).is_none());
+        assert!(prepare(&budget, 5).is_none());
         drop(unread);
-        assert!(prepare(&answers, 5).is_some());
+        assert!(prepare(&budget, 5).is_some());
     }
 
     #[tokio::test]
     async fn the_wait_ends_when_memory_is_released_or_after_a_time() {
         let wait = Duration::from_millis(10);
-        let answers = Arc::new(Answers { wait, ..Answers::new(1_000) });
-        let _unread = prepare(&answers, 1).unwrap().hold(250);
-        assert!(matches!(answers.prepare(account(1)).await, Err(Error::Unavailable(_))));
+        let budget = Arc::new(MemoryBudget { wait, ..MemoryBudget::new(1_000) });
+        let _unread = prepare(&budget, 1).unwrap().hold(250);
+        assert!(matches!(budget.prepare(account(1)).await, Err(Error::Unavailable(_))));
 
-        let answers = Arc::new(Answers::new(1_000));
-        let unread = prepare(&answers, 1).unwrap().hold(250);
-        let mut waiting = Box::pin(answers.prepare(account(1)));
+        let budget = Arc::new(MemoryBudget::new(1_000));
+        let unread = prepare(&budget, 1).unwrap().hold(250);
+        let mut waiting = Box::pin(budget.prepare(account(1)));
         assert!((&mut waiting).now_or_never().is_none());
         drop(unread);
 
@@ -273,13 +289,31 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn requests_use_the_same_budget() {
+        let budget = Arc::new(MemoryBudget::new(1_000));
+        let receive = |number, bytes| {
+            budget.receive(account(number), bytes).now_or_never().map(Result::unwrap)
+        };
+
+        let large = receive(1, 5_000);
+        assert!(large.is_some(), "a body larger than the budget is received alone");
+        assert!(receive(1, 1).is_none() && receive(2, 1).is_none());
+        assert!(prepare(&budget, 2).is_none());
+        drop(large);
+        let _shares = [receive(1, 100).unwrap(), receive(1, 150).unwrap()];
+        assert!(receive(1, 1).is_none());
+        assert!(prepare(&budget, 1).is_none());
+        assert!(receive(2, 250).is_some());
+    }
+
+    #[tokio::test]
     async fn a_body_is_sent_in_parts_and_its_memory_is_held_until_the_end() {
-        let answers = Arc::new(Answers::new(1_000_000));
+        let budget = Arc::new(MemoryBudget::new(1_000_000));
         let text: Vec<u8> = (0..200_000_u32).map(|number| number.to_le_bytes()[0]).collect();
-        let answer = prepare(&answers, 1);
+        let answer = prepare(&budget, 1);
         let mut body = Parts::new(Full::new(Bytes::from(text.clone())), answer);
         assert_eq!(body.size_hint().exact(), Some(200_000));
-        assert_eq!(answers.usage().all, Share { prepared: 0, bytes: 200_000 });
+        assert_eq!(budget.usage().all, Share { prepared: 0, bytes: 200_000 });
 
         let mut sent = Vec::new();
         while let Some(part) = body.frame().await {
@@ -292,6 +326,6 @@ mod tests {
         assert!(sent == text);
         assert!(body.is_end_stream());
         drop(body);
-        assert_eq!(answers.usage().all, Share::default());
+        assert_eq!(budget.usage().all, Share::default());
     }
 }
