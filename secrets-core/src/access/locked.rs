@@ -48,7 +48,7 @@ impl Context<'_, Write> {
             email.as_ref().is_some_and(|email| operator.eq_ignore_ascii_case(email.as_str()))
         };
         if !self.options().operators.iter().any(is_email) {
-            return Err(Error::Forbidden("only the operator of this service may do this"));
+            return Err(Error::forbidden("only the operator of this service may do this"));
         }
         let team = team.ok_or(Error::NotFound(Subject::Team))?;
         self.lock_known(Lock::Team(team), Subject::Team).await?;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::crypto::ProjectKey;
 use crate::engine::{Access, Context, Read, Who, team_rate};
 use crate::model::{
-    Code, EnvironmentPath, Error, MemberAccess, Permission, Plan, ProjectRef, Result, Role,
-    Subject, TeamId,
+    Code, EnvironmentId, EnvironmentPath, Error, MemberAccess, Permission, Plan, ProjectRef,
+    Result, Role, Subject, TeamId,
 };
 use crate::store::{
     ChainLink, EnvironmentRecord, ProjectRecord, ProjectRelation, Relation, ResolvedEnvironment,
@@ -70,6 +70,8 @@ pub struct View {
     pub scope: EnvironmentScope,
     /// Environment and its ancestors, nearest first, each with the selected secrets.
     pub chain: Vec<ChainLink>,
+    /// Ancestors that the caller may not read. Their secrets are listed without values.
+    pub restricted: BTreeSet<EnvironmentId>,
 }
 
 impl Context<'_, Read> {
@@ -221,7 +223,14 @@ impl<A: Access> Context<'_, A> {
         let key = self.keyring().project_key(&key).map_err(Error::internal)?;
         let plan = self.options().plans.of_team(&plan);
         let scope = EnvironmentScope { project, plan, environment, may_read, may_write, key };
-        Ok((View { scope, chain }, relation))
+        // A service token reads the whole chain: its environments were chosen by an admin.
+        let is_restricted = |link: &&ChainLink| {
+            matches!(relation, Relation::Member(_))
+                && self.allow_in(link, relation, Permission::Read).is_err()
+        };
+        let ancestors = chain.iter().skip(1).filter(is_restricted);
+        let restricted = ancestors.map(|link| link.environment.id).collect();
+        Ok((View { scope, chain, restricted }, relation))
     }
 
     /// Sets the project of the audit entry, which is also written if the caller is refused. The
@@ -267,10 +276,10 @@ impl<A: Access> Context<'_, A> {
                 Permission::See => Ok(()),
                 Permission::Read if token.can_read => Ok(()),
                 Permission::Write if token.can_write => Ok(()),
-                Permission::Read => Err(Error::Forbidden("this token may not read")),
-                Permission::Write => Err(Error::Forbidden("this token may not write")),
+                Permission::Read => Err(Error::forbidden("this token may not read")),
+                Permission::Write => Err(Error::forbidden("this token may not write")),
                 Permission::Contribute | Permission::Grant | Permission::Manage => {
-                    Err(Error::Forbidden("a service token may not do this"))
+                    Err(Error::forbidden("a service token may not do this"))
                 }
             },
             (Relation::None, Who::Token(_)) => Err(OUT_OF_SCOPE),
@@ -296,12 +305,12 @@ impl<A: Access> Context<'_, A> {
 }
 
 /// Error for callers who are not a member of the team.
-pub(crate) const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
-const MANAGERS_ONLY: Error = Error::Forbidden("only an owner or admin of the team may do this");
+pub(crate) const NOT_A_MEMBER: Error = Error::forbidden("you are not a member of this team");
+const MANAGERS_ONLY: Error = Error::forbidden("only an owner or admin of the team may do this");
 const ADMINS_ONLY: Error =
-    Error::Forbidden("only an admin of this environment or of the team may do this");
-const NO_ACCESS: Error = Error::Forbidden("you have no access to this environment");
-const OUT_OF_SCOPE: Error = Error::Forbidden("outside of this token's scope");
+    Error::forbidden("only an admin of this environment or of the team may do this");
+const NO_ACCESS: Error = Error::forbidden("you have no access to this environment");
+const OUT_OF_SCOPE: Error = Error::forbidden("outside of this token's scope");
 
 /// Fails if the inheritance chain is circular or too long. The service never stores such a chain,
 /// but a database edited by hand may hold it.

@@ -16,8 +16,8 @@ use crate::model::{
     Time, UserId,
 };
 use crate::secrets::Secret;
-use crate::secrets::reading::effective_secrets;
-use crate::secrets::sealing::reveal;
+use crate::secrets::reading::shown_secrets;
+use crate::secrets::sealing::{reveal, without_value};
 use crate::store::{EnvironmentRecord, ProjectRecord, Selection};
 
 /// Exports the secrets of every environment the caller may read, with values, as an encrypted
@@ -157,10 +157,14 @@ async fn archived(
         Err(Error::Forbidden(_) | Error::NotFound(_)) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let (scope, shown) = effective_secrets(cx, view).await?;
+    let (scope, shown) = shown_secrets(cx, view).await?;
     let mut secrets = Vec::with_capacity(shown.len());
     for seen in shown {
-        secrets.push(reveal(cx, &scope, seen).await?);
+        secrets.push(if seen.is_restricted {
+            without_value(cx, &scope, seen).await?
+        } else {
+            reveal(cx, &scope, seen).await?
+        });
     }
     cx.add_detail("format", "account");
     Ok(Some(ArchivedEnvironment { id: environment.id, name: environment.name, secrets }))

@@ -112,7 +112,7 @@ fn place(entry: &AuditRecord) -> (Time, AuditId) {
 
 impl AuditTeams {
     async fn teams(self, cx: &mut Context<'_, Read>) -> Result<Vec<TeamId>> {
-        const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
+        const NOT_A_MEMBER: Error = Error::forbidden("you are not a member of this team");
         match self {
             Self::Team(team) => {
                 let scope =
@@ -122,7 +122,7 @@ impl AuditTeams {
             Self::Managed => {
                 let teams = cx.managed_teams().await?;
                 if teams.is_empty() {
-                    return Err(Error::Forbidden("only an owner or admin of a team may do this"));
+                    return Err(Error::forbidden("only an owner or admin of a team may do this"));
                 }
                 if teams.len() > MAX_TEAMS {
                     let rule = "must be given by those who manage more than 100 teams";

@@ -83,7 +83,7 @@ impl Operation for DecideDeviceLogin {
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<Decided> {
         // Otherwise, a stolen session could renew itself forever.
         if cx.caller.cli_session().is_some() {
-            return Err(Error::Forbidden(
+            return Err(Error::forbidden(
                 "a command-line session cannot approve or deny a login: use your identity provider's token",
             ));
         }

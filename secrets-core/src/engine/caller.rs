@@ -117,7 +117,7 @@ impl Caller {
         match &self.who {
             Who::Person(person) => Ok(&person.identity),
             Who::Unsynced(identity) => Ok(identity),
-            Who::Token(_) => Err(Error::Forbidden(PEOPLE_ONLY)),
+            Who::Token(_) => Err(Error::forbidden(PEOPLE_ONLY)),
             Who::Anonymous | Who::System => Err(NO_CREDENTIAL),
         }
     }
@@ -131,7 +131,7 @@ impl Caller {
     pub fn as_person(&self) -> Result<&Person> {
         match &self.who {
             Who::Person(person) => Ok(person),
-            Who::Token(_) => Err(Error::Forbidden(PEOPLE_ONLY)),
+            Who::Token(_) => Err(Error::forbidden(PEOPLE_ONLY)),
             Who::Unsynced(_) => Err(unsynced()),
             Who::Anonymous | Who::System => Err(NO_CREDENTIAL),
         }
@@ -169,8 +169,8 @@ impl Callers {
             | (Self::People, Who::Person(_))
             | (Self::Tokens, Who::Token(_))
             | (Self::Identities, Who::Person(_) | Who::Unsynced(_)) => Ok(()),
-            (Self::People | Self::Identities, Who::Token(_)) => Err(Error::Forbidden(PEOPLE_ONLY)),
-            (Self::Tokens, Who::Person(_) | Who::Unsynced(_)) => Err(Error::Forbidden(TOKENS_ONLY)),
+            (Self::People | Self::Identities, Who::Token(_)) => Err(Error::forbidden(PEOPLE_ONLY)),
+            (Self::Tokens, Who::Person(_) | Who::Unsynced(_)) => Err(Error::forbidden(TOKENS_ONLY)),
             (Self::Authenticated | Self::People, Who::Unsynced(_)) => Err(unsynced()),
             (_, Who::Anonymous | Who::System) => Err(NO_CREDENTIAL),
         }

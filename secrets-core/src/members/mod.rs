@@ -11,7 +11,7 @@ use crate::engine::{Context, Write};
 use crate::model::{Code, Error, Result, Role, Subject, TeamId, UserId};
 use crate::store::{MemberRecord, StoreError};
 
-const OWNERS_ONLY: Error = Error::Forbidden("only an owner of the team may do this to an owner");
+const OWNERS_ONLY: Error = Error::forbidden("only an owner of the team may do this to an owner");
 
 /// Finds the member with this user ID.
 fn member(members: &[MemberRecord], user: Option<UserId>) -> Result<&MemberRecord> {

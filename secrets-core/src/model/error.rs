@@ -32,7 +32,7 @@ pub enum Error {
     /// The caller is authenticated, but the credential may not be used from this network address.
     AddressNotAllowed(&'static str),
     /// The caller is authenticated, but lacks permission.
-    Forbidden(&'static str),
+    Forbidden(Cow<'static, str>),
     /// The resource does not exist, or the caller may not know that it exists.
     NotFound(Subject),
     /// A resource with this name already exists.
@@ -203,6 +203,12 @@ impl Error {
         Self::Invalid(vec![FieldError::new(field, Code::AlreadyExists, message)])
     }
 
+    /// Creates an error for a caller who lacks permission.
+    #[must_use]
+    pub const fn forbidden(reason: &'static str) -> Self {
+        Self::Forbidden(Cow::Borrowed(reason))
+    }
+
     /// Creates an internal error.
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::Internal(cause.into())
@@ -271,10 +277,8 @@ impl fmt::Display for Error {
                     write!(f, "{} {} (and {} more)", first.field, first.message, rest.len())
                 }
             },
-            Self::Refused { reason, .. } => f.write_str(reason),
-            Self::Unauthenticated(reason)
-            | Self::AddressNotAllowed(reason)
-            | Self::Forbidden(reason) => f.write_str(reason),
+            Self::Refused { reason, .. } | Self::Forbidden(reason) => f.write_str(reason),
+            Self::Unauthenticated(reason) | Self::AddressNotAllowed(reason) => f.write_str(reason),
             Self::NotFound(subject) => write!(f, "{subject} not found"),
             Self::Conflict(Subject::Secret) => {
                 f.write_str("a secret with this key already exists in this environment")

@@ -16,7 +16,7 @@ pub struct DeletePermission {
 /// Error for a caller who changes their own permission. Callers could otherwise raise their own
 /// access, or lose it by mistake.
 pub(super) const NOT_ONES_OWN: Error =
-    Error::Forbidden("you cannot change your own permission: ask another admin");
+    Error::forbidden("you cannot change your own permission: ask another admin");
 
 impl Operation for DeletePermission {
     const NAME: &'static str = "permission.delete";

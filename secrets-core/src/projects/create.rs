@@ -58,7 +58,7 @@ impl Operation for CreateProject {
             Some(team) => team,
             None => cx.default_team().await?,
         };
-        let unknown = Error::Forbidden("you are not a member of this team");
+        let unknown = Error::forbidden("you are not a member of this team");
         let scope = cx.locked_team(team, Permission::Contribute, unknown).await?;
         if scope.plan.limit(Quota::Projects).is_some() {
             let current = cx.tx().count_projects(team).await?;

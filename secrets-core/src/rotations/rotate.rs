@@ -61,7 +61,7 @@ impl Operation for PlanRotation {
         let id = rotation.id;
         cx.set_resource("rotation", id.uuid(), rotation.name.as_str());
         if rotation.status == RotationStatus::Disabled {
-            return Err(Error::Forbidden("this rotation is disabled: set its status to active"));
+            return Err(Error::forbidden("this rotation is disabled: set its status to active"));
         }
         if let Some(open) = cx.reads().open_attempt(id).await? {
             cx.add_detail("version", open.sequence);

@@ -84,8 +84,11 @@ impl KnownValues {
     }
 
     async fn add(&mut self, cx: &mut Context<'_, Read>, view: View) -> Result<()> {
-        let View { scope, chain } = view;
+        let View { scope, chain, restricted } = view;
         for (distance, link) in chain.iter().enumerate() {
+            if restricted.contains(&link.environment.id) {
+                continue;
+            }
             for secret in link.secrets.iter().filter(|secret| !secret.hidden) {
                 let hash = match self.opened.get(&secret.id) {
                     Some(hash) => *hash,

@@ -4,7 +4,7 @@ use crate::engine::{Access, Context, Read, Write};
 use crate::model::{Error, Permission, ProjectId, ProjectRef, Result, ScanId, Subject, TeamId};
 use crate::store::ScanRecord;
 
-const NOT_A_MEMBER: Error = Error::Forbidden("you are not a member of this team");
+const NOT_A_MEMBER: Error = Error::forbidden("you are not a member of this team");
 
 /// Resolves the team and the project of a scan and checks that the caller is a member.
 pub(super) async fn place(

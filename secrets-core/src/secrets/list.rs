@@ -7,7 +7,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{EnvironmentPath, Result};
 
 /// Lists the effective secrets of an environment, sorted by key, without values. Hidden secrets are
-/// included and marked.
+/// included and marked, and so are those inherited from an environment that the caller may not read.
 #[derive(Debug)]
 pub struct ListSecrets {
     /// Environment to list.
@@ -26,9 +26,9 @@ impl Operation for ListSecrets {
 
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<WithETag<Vec<Secret>>> {
         let (tag, view) = view_if_changed(cx, &self.at, "list", &self.precondition).await?;
-        let Some(view) = view else { return Ok(WithETag { tag, answer: None }) };
+        let Some(mut view) = view else { return Ok(WithETag { tag, answer: None }) };
         let mut secrets = Vec::new();
-        for seen in visible(view.chain).into_values() {
+        for seen in visible(&mut view).into_values() {
             secrets.push(without_value(cx, &view.scope, seen).await?);
         }
         Ok(WithETag { tag, answer: Some(secrets) })

@@ -70,6 +70,10 @@ pub struct Secret {
     /// not even an inherited value.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
+    /// True if the secret is inherited from an environment that the caller may not read. Its value
+    /// cannot be read here either.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restricted: bool,
     /// Creation time.
     pub created_at: Time,
     /// Time of the last change to the value, the description or the hidden flag.
@@ -94,6 +98,7 @@ impl Secret {
             version: record.version,
             inherited_from: None,
             hidden: record.hidden,
+            restricted: false,
             created_at: record.created_at,
             updated_at: record.updated_at,
             created_by: record.created_by,

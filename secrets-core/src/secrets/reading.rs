@@ -1,22 +1,25 @@
 //! Reading secrets: the steps that several operations share.
 
+use std::collections::BTreeSet;
+
 use super::sealing::{SECRET_NOT_FOUND, open_value};
 use super::{KeyRef, Visible, visible};
 use crate::access::{EnvironmentScope, View};
 use crate::crypto::Plaintext;
 use crate::engine::{Access, Context, Read};
-use crate::model::{EnvironmentPath, Result, SecretKey};
+use crate::model::{EnvironmentName, EnvironmentPath, Error, Result, SecretKey};
 use crate::store::{SecretRecord, Selection};
 
 /// Finds the effective secret with this key in an environment. A hidden secret counts as not found.
+/// Fails if the secret is inherited from an environment that the caller may not read.
 pub(crate) async fn effective_secret(
     cx: &mut Context<'_, Read>,
     at: &EnvironmentPath,
     key: &KeyRef,
 ) -> Result<(EnvironmentScope, Visible)> {
     let wanted = key.0.as_ref().map_or(Selection::None, Selection::Key);
-    let view = cx.view(at, wanted).await?;
-    let seen = visible(view.chain).into_values().next().ok_or(SECRET_NOT_FOUND)?;
+    let mut view = cx.view(at, wanted).await?;
+    let seen = visible(&mut view).into_values().next().ok_or(SECRET_NOT_FOUND)?;
     if seen.secret.hidden {
         verify_hidden(cx, &view.scope, &seen).await?;
         return Err(SECRET_NOT_FOUND);
@@ -27,6 +30,7 @@ pub(crate) async fn effective_secret(
     if let Some(holder) = &seen.inherited_from {
         cx.add_detail("inherited_from", holder.as_str());
     }
+    check_readable([&seen])?;
     Ok((view.scope, seen))
 }
 
@@ -41,13 +45,25 @@ pub(crate) async fn direct_secret<A: Access>(
     found.into_iter().next().ok_or(SECRET_NOT_FOUND)
 }
 
-/// Returns the effective secrets without the hidden ones, sorted by key.
+/// Returns the effective secrets without the hidden ones, sorted by key, for an export of their
+/// values. Fails if one is inherited from an environment that the caller may not read.
 pub(crate) async fn effective_secrets<A: Access>(
     cx: &mut Context<'_, A>,
     view: View,
 ) -> Result<(EnvironmentScope, Vec<Visible>)> {
+    let (scope, shown) = shown_secrets(cx, view).await?;
+    check_readable(&shown)?;
+    Ok((scope, shown))
+}
+
+/// Returns the effective secrets without the hidden ones, sorted by key. The caller may be unable to
+/// read some of them.
+pub(crate) async fn shown_secrets<A: Access>(
+    cx: &mut Context<'_, A>,
+    mut view: View,
+) -> Result<(EnvironmentScope, Vec<Visible>)> {
     let (hidden, shown): (Vec<_>, Vec<_>) =
-        visible(view.chain).into_values().partition(|seen| seen.secret.hidden);
+        visible(&mut view).into_values().partition(|seen| seen.secret.hidden);
     for seen in &hidden {
         verify_hidden(cx, &view.scope, seen).await?;
     }
@@ -55,6 +71,20 @@ pub(crate) async fn effective_secrets<A: Access>(
     cx.add_detail("count", shown.len());
     cx.add_detail("inherited_count", inherited);
     Ok((view.scope, shown))
+}
+
+/// Fails if one of these secrets is inherited from an environment that the caller may not read. The
+/// error names these environments.
+fn check_readable<'a>(secrets: impl IntoIterator<Item = &'a Visible>) -> Result<()> {
+    let restricted = secrets.into_iter().filter(|seen| seen.is_restricted);
+    let holders: BTreeSet<_> = restricted.filter_map(|seen| seen.inherited_from.as_ref()).collect();
+    if holders.is_empty() {
+        return Ok(());
+    }
+    let holders: Vec<_> = holders.into_iter().map(EnvironmentName::as_str).collect();
+    let reason =
+        format!("inherited from environments you have no access to: {}", holders.join(", "));
+    Err(Error::Forbidden(reason.into()))
 }
 
 /// Decrypts the values of the given secrets, in their order.

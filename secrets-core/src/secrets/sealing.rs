@@ -62,14 +62,19 @@ pub(crate) async fn describe<A: Access>(
     Ok(Secret::new(secret, description))
 }
 
-/// Builds the response for an effective secret, without its value.
+/// Builds the response for an effective secret, without its value. For a restricted secret, neither its
+/// description nor its authors are included.
 pub(crate) async fn without_value<A: Access>(
     cx: &mut Context<'_, A>,
     scope: &EnvironmentScope,
     seen: Visible,
 ) -> Result<Secret> {
-    let secret = describe(cx, scope, seen.secret).await?;
-    Ok(Secret { inherited_from: seen.inherited_from, ..secret })
+    let secret = if seen.is_restricted {
+        Secret { created_by: None, updated_by: None, ..Secret::new(seen.secret, None) }
+    } else {
+        describe(cx, scope, seen.secret).await?
+    };
+    Ok(Secret { inherited_from: seen.inherited_from, restricted: seen.is_restricted, ..secret })
 }
 
 /// Builds the response for an effective secret, with its value.

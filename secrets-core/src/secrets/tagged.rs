@@ -68,7 +68,12 @@ pub(crate) async fn view_if_changed(
 }
 
 fn tag(cx: &Context<'_, Read>, view: &View, form: &str) -> Tag {
-    chain_etag(cx.keyring(), form, view.chain.iter().map(|link| &link.environment))
+    let mut form = form.to_owned();
+    // Callers with other permissions get another response.
+    for environment in &view.restricted {
+        form = format!("{form} without {environment}");
+    }
+    chain_etag(cx.keyring(), &form, view.chain.iter().map(|link| &link.environment))
 }
 
 /// Computes the ETag of the response named `form` for an inheritance chain. The ETag covers, for

@@ -135,7 +135,7 @@ impl Operation for CreateToken {
             Some(team) => team,
             None => cx.default_team().await?,
         };
-        let unknown = Error::Forbidden("you are not a member of this team");
+        let unknown = Error::forbidden("you are not a member of this team");
         let plan = cx.locked_team(team, Permission::Manage, unknown).await?.plan;
         let (can_read, can_write) = allowed(new.permissions.as_deref(), new.scopes.as_deref())?;
         let networks = networks(new.ip_allowlist)?;

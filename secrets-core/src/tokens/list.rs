@@ -21,7 +21,7 @@ impl Operation for ListTokens {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<ServiceToken>> {
         let teams = match self.team {
             Some(team) => {
-                let unknown = Error::Forbidden("you are not a member of this team");
+                let unknown = Error::forbidden("you are not a member of this team");
                 vec![cx.team(team, Permission::Manage, unknown).await?.team.id]
             }
             None => cx.managed_teams().await?,

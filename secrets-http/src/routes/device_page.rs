@@ -127,7 +127,7 @@ async fn answer(api: &Api, form: Form, headers: &HeaderMap, origin: Origin) -> R
 
 async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, Error> {
     let Some(address) = origin.address else {
-        return Err(Error::Forbidden("the client address is unknown"));
+        return Err(Error::forbidden("the client address is unknown"));
     };
     if !device_login::may_attempt(api.service.engine(), address) {
         return Err(Error::RateLimited(api.clock.now() + chrono::TimeDelta::minutes(1)));

@@ -118,11 +118,21 @@ async fn an_archive_leaves_out_what_the_person_may_not_read(kind: Kind) {
     app.join(&alice.team, &bob.id, Role::Member).await;
     let web = alice.project("Web").await;
     alice.secret(&web, "staging", "KEY", "kvc_value").await;
+    alice.environment(&web, "child", Some("staging")).await;
+    alice.secret(&web, "child", "CHILD", "kvc_child").await;
+    let read = json!({ "role": "read" });
+    alice.put(&paths::permission(&web, "child", &bob.id), &read).await.is(200);
     let own = bob.project("Own").await;
     bob.secret(&own, "staging", "KEY", "kvc_own").await;
 
-    let contents = opened(&archive(&bob).await).to_string();
+    let contents = opened(&archive(&bob).await);
 
+    let projects = contents["projects"].as_array().unwrap();
+    let shared = projects.iter().find(|project| project["name"] == "Web").unwrap();
+    let secrets = &shared["environments"][0]["secrets"];
+    assert_eq!((&secrets[0]["value"], &secrets[0]["key"]), (&json!("kvc_child"), &json!("CHILD")));
+    assert_eq!((&secrets[1]["restricted"], &secrets[1]["key"]), (&json!(true), &json!("KEY")));
+    let contents = contents.to_string();
     assert!(contents.contains("kvc_own") && !contents.contains("kvc_value"), "{contents}");
 }
 

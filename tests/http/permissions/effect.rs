@@ -1,7 +1,8 @@
 //! Access of each role to every secrets endpoint.
 
+use hyper::Method;
 use secrets_core::model::Role;
-use secrets_tests::{App, on_every_store, paths};
+use secrets_tests::{App, Client, Person, on_every_store, paths};
 use serde_json::json;
 
 use super::{NO_ACCESS, Team};
@@ -66,15 +67,102 @@ async fn who_may_nothing_is_refused_before_a_value_is_opened(app: App) {
     team.bob.get(&export).await.is(403).says(NO_ACCESS);
 }
 
-async fn the_heir_alone_decides_once_it_inherits(app: App) {
-    let team = Team::of(&app).await;
-    team.alice.environment(&team.web, "preview", Some("staging")).await;
-    team.grant("staging", "none").await;
+/// Error for values that are inherited from `staging`.
+const NO_ACCESS_TO_STAGING: &str = "inherited from environments you have no access to: staging";
 
-    let read = team.bob.get(&paths::secret(&team.web, "preview", "KEY")).await.is(200).json();
+/// Environment `preview`, which inherits from `staging`, where Bob has the role `none`.
+async fn restricted(app: &App) -> Team {
+    let team = Team::of(app).await;
+    team.alice.environment(&team.web, "preview", Some("staging")).await;
+    team.alice.secret(&team.web, "preview", "OWN", "kvc_own").await;
+    team.grant("staging", "none").await;
+    team
+}
+
+async fn an_inherited_value_is_read_with_access_to_the_environment_that_holds_it(app: App) {
+    let team = restricted(&app).await;
+    let key = paths::secret(&team.web, "preview", "KEY");
+
+    team.bob.get(&key).await.is(403).says(NO_ACCESS_TO_STAGING);
+    let own = team.bob.get(&paths::secret(&team.web, "preview", "OWN")).await.is(200).json();
+    assert_eq!(own["secret"]["value"], "kvc_own");
+    let entries = app.audit(&team.alice.team).await;
+    let denied: Vec<_> = entries.iter().filter(|entry| entry.outcome == "denied").collect();
+    assert_eq!((denied.len(), denied[0].action.as_str()), (1, "secret.read"));
+    assert_eq!(denied[0].actor_id.unwrap().to_string(), team.bob.id);
+
+    team.grant("staging", "read").await;
+    let read = team.bob.get(&key).await.is(200).json();
     assert_eq!(read["secret"]["inherited_from"], "staging");
+    assert_eq!(read["secret"].get("restricted"), None);
     team.grant("preview", "none").await;
-    team.bob.get(&paths::secret(&team.web, "preview", "KEY")).await.is(403).says(NO_ACCESS);
+    team.bob.get(&key).await.is(403).says(NO_ACCESS);
+}
+
+async fn a_restricted_secret_is_listed_without_details(app: App) {
+    let team = restricted(&app).await;
+    let described = paths::secret(&team.web, "staging", "KEY");
+    team.alice.put(&described, &json!({ "description": "kvc_description" })).await.is(200);
+
+    let list = async |person: &Person| {
+        let listed = person.get(&paths::secrets(&team.web, "preview")).await.is(200).json();
+        let [key, own] = listed["secrets"].as_array().unwrap().clone().try_into().unwrap();
+        assert_eq!((&key["key"], &own["key"]), (&json!("KEY"), &json!("OWN")));
+        assert_eq!(own.get("restricted"), None);
+        key
+    };
+
+    let key = list(&team.bob).await;
+    assert_eq!((&key["restricted"], &key["inherited_from"]), (&json!(true), &json!("staging")));
+    for field in ["value", "description", "created_by", "updated_by"] {
+        assert_eq!(key.get(field), None, "{field}");
+    }
+    let key = list(&team.alice).await;
+    assert_eq!((key.get("restricted"), &key["description"]), (None, &json!("kvc_description")));
+}
+
+async fn what_would_export_a_restricted_secret_is_refused(app: App) {
+    let team = restricted(&app).await;
+    let secrets = paths::secrets(&team.web, "preview");
+    let bundle = json!({ "recipients": [{ "type": "raw" }] });
+
+    for query in ["", "?format=dotenv"] {
+        let export = format!("{secrets}/export{query}");
+        team.bob.get(&export).await.is(403).says(NO_ACCESS_TO_STAGING);
+    }
+    let bundled = team.bob.post(&format!("{secrets}/bundle"), &bundle).await;
+    bundled.is(403).says(NO_ACCESS_TO_STAGING);
+
+    // An environment of its own value shows nothing of the restricted one.
+    team.bob.post(&secrets, &json!({ "key": "KEY", "value": "kvc_override" })).await.is(201);
+    let exported = team.bob.get(&format!("{secrets}/export")).await.is(200).json();
+    assert_eq!(exported["secrets"][0]["value"], "kvc_override");
+    team.bob.post(&format!("{secrets}/bundle"), &bundle).await.is(200);
+}
+
+async fn an_etag_of_another_permission_does_not_match(app: App) {
+    let team = restricted(&app).await;
+    let list = paths::secrets(&team.web, "preview");
+    let unless = async |person: &Client, held: &str| {
+        person.raw(Method::GET, &list, &[("if-none-match", held)], "").await
+    };
+    let full = team.alice.get(&list).await.is(200).header("etag").unwrap().to_owned();
+
+    let reduced = unless(&team.bob, &full).await.is(200).header("etag").unwrap().to_owned();
+
+    unless(&team.bob, &reduced).await.is(304);
+    team.grant("staging", "read").await;
+    let again = unless(&team.bob, &reduced).await;
+    assert_eq!(again.is(200).header("etag"), Some(&*full));
+}
+
+async fn a_token_reads_what_its_environment_inherits_whoever_created_it(app: App) {
+    let team = restricted(&app).await;
+    let token = json!({ "project_ids": ["web"], "environments": ["preview"] });
+    let token = app.bearer(&team.alice.token(&token).await);
+
+    token.get(&paths::secret(&team.web, "preview", "KEY")).await.is(200);
+    token.get(&format!("{}/export", paths::secrets(&team.web, "preview"))).await.is(200);
 }
 
 async fn a_parent_needs_read_on_it_and_on_every_ancestor(app: App) {
@@ -127,7 +215,11 @@ on_every_store![
     each_role_allows_what_it_says,
     a_role_holds_in_its_environment_alone,
     who_may_nothing_is_refused_before_a_value_is_opened,
-    the_heir_alone_decides_once_it_inherits,
+    an_inherited_value_is_read_with_access_to_the_environment_that_holds_it,
+    a_restricted_secret_is_listed_without_details,
+    what_would_export_a_restricted_secret_is_refused,
+    an_etag_of_another_permission_does_not_match,
+    a_token_reads_what_its_environment_inherits_whoever_created_it,
     a_parent_needs_read_on_it_and_on_every_ancestor,
     who_leaves_and_comes_back_has_no_old_rights,
     roles_outlive_a_restart,

@@ -93,6 +93,9 @@ async fn an_environment_the_caller_may_not_read_takes_no_part(kind: Kind) {
     let project = alice.project("main").await;
     let value = canary("unread");
     alice.secret(&project, "production", "KEY", &value).await;
+    alice.environment(&project, "child", Some("production")).await;
+    let read = json!({ "role": "read" });
+    alice.put(&paths::permission(&project, "child", &bob.id), &read).await.is(200);
     let body = of_project(&project, &value);
 
     let his = bob.post(SCANS, &body).await.is(201).json();
