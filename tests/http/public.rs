@@ -25,6 +25,9 @@ async fn health_is_200_ok_while_everything_works(app: App) {
             "version": env!("CARGO_PKG_VERSION"),
             "build_time": health["build_time"],
             "checks": checks,
+            "workers": health["workers"],
+            "failing": [],
+            "failing_total": 0,
         })
     );
     assert!(DateTime::parse_from_rfc3339(health["build_time"].as_str().unwrap()).is_ok());
@@ -90,6 +93,8 @@ async fn health_is_503_degraded_when_a_worker_has_stopped() {
     let health = reply.is(503).json();
     assert_eq!(health["status"], "degraded");
     assert_eq!(health["checks"]["scheduler"], "fail");
+    let hanging = json!({ "name": "hanging", "status": "fail", "age_seconds": 0 });
+    assert_eq!(health["workers"], json!([hanging]));
 }
 
 async fn the_greeting_has_a_message_and_the_version_of_the_interface(app: App) {

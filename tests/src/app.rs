@@ -309,6 +309,17 @@ impl App {
         Client::new(self.address, None)
     }
 
+    /// Returns the work, the ID and the number of failures of the items of background work that fail, as
+    /// in the health report.
+    pub async fn failing(&self) -> Vec<(String, String, u64)> {
+        let health = self.anonymous().get("/health").await.is(200).json();
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let item = |item: &serde_json::Value| {
+            (text(&item["work"]), text(&item["id"]), item["failures"].as_u64().unwrap())
+        };
+        health["failing"].as_array().unwrap().iter().map(item).collect()
+    }
+
     /// Creates a client with this credential.
     #[must_use]
     pub fn bearer(&self, credential: &str) -> Client {

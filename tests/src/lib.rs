@@ -64,9 +64,9 @@ macro_rules! on_every_store {
 /// Generates a test for each of the functions and every kind of SQL store.
 #[macro_export]
 macro_rules! on_sql_stores {
-    ($($rule:ident),+ $(,)?) => {
-        $crate::on_store!(sqlite, Sqlite, [$($rule)+], []);
-        $crate::on_store!(postgres, Postgres, [$($rule)+], []);
+    ($($rule:ident),* $(; $($built:ident),+)? $(,)?) => {
+        $crate::on_store!(sqlite, Sqlite, [$($rule)*], [$($($built)+)?]);
+        $crate::on_store!(postgres, Postgres, [$($rule)*], [$($($built)+)?]);
     };
 }
 

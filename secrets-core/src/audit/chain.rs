@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::crypto::{ChainMac, Keyring, is_same};
-use crate::engine::{Engine, Periodic, Schedule, refusals};
+use crate::engine::{Engine, Failures, Periodic, Schedule, WorkItem, refusals};
 use crate::model::{AuditId, TeamId};
 use crate::store::{AuditHead, AuditRecord, AuditSeal, StoreError, StoreResult};
 
@@ -73,13 +73,16 @@ pub const PRUNE: Periodic = Periodic {
 /// only the first succeeds; the other leaves the remaining entries to the next call.
 pub async fn seal(engine: &Engine) -> StoreResult<u64> {
     let mut sealed = 0;
+    let failures = engine.shared::<Failures>();
     let mut teams = engine.store().read().await?.unsealed_teams().await?;
+    teams.retain(|team| !failures.must_wait(WorkItem::AuditSeal(*team), engine.now()));
     // One batch per team at a time, so that a busy team does not delay others.
     while !teams.is_empty() {
         let mut unfinished = Vec::new();
         for team in teams {
             match seal_batch(engine, team).await {
                 Ok(count) => {
+                    failures.clear(WorkItem::AuditSeal(team));
                     sealed += count as u64;
                     if count == MAX_BATCH as usize {
                         unfinished.push(team);
@@ -88,11 +91,9 @@ pub async fn seal(engine: &Engine) -> StoreResult<u64> {
                 Err(StoreError::Stale(_) | StoreError::Duplicate(_)) => {}
                 Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 // An error in one audit chain must not stop the work on other chains.
-                Err(error) => tracing::error!(
-                    team = team.map(tracing::field::display),
-                    error = &error as &dyn std::error::Error,
-                    "the audit log of a team cannot be sealed"
-                ),
+                Err(error) => {
+                    failures.report(WorkItem::AuditSeal(team), &error, engine.now());
+                }
             }
         }
         teams = unfinished;
@@ -152,6 +153,7 @@ fn authentic_head(engine: &Engine, head: AuditHead) -> StoreResult<AuditHead> {
 /// no team are kept for a year. The remaining audit chain can still be verified.
 pub async fn prune(engine: &Engine) -> StoreResult<()> {
     let heads = engine.store().read().await?.audit_heads().await?;
+    let failures = engine.shared::<Failures>();
     let mut teams: Vec<_> = heads.into_iter().map(|head| (head.team, MAX_COLLISIONS)).collect();
     // One small transaction per team at a time: a large log delays neither requests nor other teams.
     while !teams.is_empty() {
@@ -163,14 +165,13 @@ pub async fn prune(engine: &Engine) -> StoreResult<()> {
                 Err(StoreError::Stale(_)) if collisions > 0 => {
                     unfinished.push((team, collisions - 1));
                 }
+                Ok(false) => failures.clear(WorkItem::AuditPrune(team)),
                 // Another node prunes this chain, and goes on.
-                Ok(false) | Err(StoreError::Stale(_)) => {}
+                Err(StoreError::Stale(_)) => {}
                 Err(error @ StoreError::Unavailable(_)) => return Err(error),
-                Err(error) => tracing::error!(
-                    team = team.map(tracing::field::display),
-                    error = &error as &dyn std::error::Error,
-                    "the audit log of a team cannot be pruned"
-                ),
+                Err(error) => {
+                    failures.report(WorkItem::AuditPrune(team), &error, engine.now());
+                }
             }
         }
         teams = unfinished;

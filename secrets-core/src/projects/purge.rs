@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::TimeDelta;
 
 use crate::access::RESTORE_PERIOD;
-use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule};
+use crate::engine::{AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem};
 use crate::model::{Error, Result, Time};
 use crate::store::{ProjectRecord, PurgeProgress};
 
@@ -30,9 +30,10 @@ pub const PURGE: Periodic = Periodic {
 /// restored, in small transactions, so that other writers are not blocked for long. Returns the
 /// number of projects purged. A row without a name remains, so that the slug is never reused.
 ///
-/// A project that cannot be purged is logged and left to the next call; it holds up no other.
+/// A project that cannot be purged is reported and left to the next call; it holds up no other.
 pub async fn purge(engine: &Engine) -> Result<usize> {
     let before = engine.now() - RESTORE_PERIOD - MARGIN;
+    let failures = engine.shared::<Failures>();
     let (mut purged, mut failed) = (0, BTreeSet::new());
     loop {
         let limit = MAX_PROJECTS.saturating_add(u32::try_from(failed.len()).unwrap_or(u32::MAX));
@@ -42,12 +43,15 @@ pub async fn purge(engine: &Engine) -> Result<usize> {
             break;
         }
         for project in &expired {
+            let item = WorkItem::ProjectPurge(project.id);
             match purge_project(engine, project, before).await {
-                Ok(()) => purged += 1,
+                Ok(()) => {
+                    failures.clear(item);
+                    purged += 1;
+                }
                 Err(error @ Error::Unavailable(_)) => return Err(error),
                 Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(project = %project.id, error, "a project cannot be purged");
+                    failures.report(item, &error, engine.now());
                     failed.insert(project.id);
                 }
             }

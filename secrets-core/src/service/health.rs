@@ -5,11 +5,11 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use crate::crypto::{Key, Plaintext, ProjectKey, Purpose, RecordContext, Sealed};
-use crate::engine::{Engine, Periodic, Schedule};
+use crate::engine::{Engine, FailingItem, Failures, Periodic, Schedule};
 use crate::model::ProjectId;
 
 /// Result of a health check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// True if the store responds. A clock difference of more than 30 seconds is only logged.
     pub database: bool,
@@ -17,6 +17,8 @@ pub struct Health {
     pub encryption: bool,
     /// True if audit entries can be written.
     pub audit: bool,
+    /// Items of background work that fail on this node. Other work goes on, so the service is healthy.
+    pub failing: Vec<FailingItem>,
 }
 
 /// Worker that checks the components, so that a failure is logged before a request fails.
@@ -37,6 +39,7 @@ pub(super) async fn check(engine: &Engine) -> Health {
         database: check_store(engine).await,
         encryption: check_encryption(engine),
         audit: engine.records(),
+        failing: engine.shared::<Failures>().list(),
     }
 }
 

@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use secrets_core::Service;
+use secrets_core::engine::FailingItem;
+use secrets_core::model::Time;
+use secrets_core::runtime::{Supervisor, WorkerHealth};
 use serde::Serialize;
 use utoipa::ToSchema;
+use uuid::Uuid;
 use warp::Filter as _;
 use warp::http::{Method, StatusCode};
 use warp::reply::Response;
@@ -15,7 +19,6 @@ use crate::serve::api::Api;
 use crate::serve::reply;
 use crate::serve::router::Route;
 use crate::serve::target::target;
-use secrets_core::runtime::Supervisor;
 
 /// Health and build of the service.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,7 +27,47 @@ struct HealthResponse {
     service: &'static str,
     version: &'static str,
     build_time: &'static str,
+    /// Result for each component: `ok` or `fail`.
     checks: BTreeMap<&'static str, &'static str>,
+    /// Background workers.
+    workers: Vec<WorkerResponse>,
+    /// Items of background work that fail on this node, oldest first, at most 20. They do not
+    /// change the status.
+    failing: Vec<FailingResponse>,
+    /// Number of all items of background work that fail on this node.
+    failing_total: usize,
+}
+
+/// Health of a background worker.
+#[derive(Debug, Serialize, ToSchema)]
+struct WorkerResponse {
+    name: &'static str,
+    /// `ok`, or `fail` if no round was completed for too long.
+    status: &'static str,
+    /// Seconds since the last completed round.
+    age_seconds: u64,
+}
+
+/// Item of background work that fails.
+#[derive(Debug, Serialize, ToSchema)]
+struct FailingResponse {
+    /// Kind of work: `audit seal`, `audit prune`, `project purge`, `rotation` or `webhook`.
+    work: &'static str,
+    /// ID of the team, project, rotation or webhook. Absent for audit entries of no team.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Uuid>,
+    /// Time of the first failure in a row.
+    #[schema(value_type = String, format = DateTime)]
+    since: Time,
+    /// Number of failures in a row.
+    failures: u32,
+}
+
+/// Maximum number of items in the response.
+const MAX_FAILING: usize = 20;
+
+fn status(works: bool) -> &'static str {
+    if works { "ok" } else { "fail" }
 }
 
 /// Liveness of the process.
@@ -67,6 +110,16 @@ fn health_body() -> Vec<Content> {
     vec![Content::json(Described::of::<HealthResponse>())]
 }
 
+fn worker(worker: WorkerHealth) -> WorkerResponse {
+    let WorkerHealth { name, age, is_running } = worker;
+    WorkerResponse { name, status: status(is_running), age_seconds: age.as_secs() }
+}
+
+fn failing(failing: FailingItem) -> FailingResponse {
+    let FailingItem { item, since, failures, .. } = failing;
+    FailingResponse { work: item.kind(), id: item.id(), since, failures }
+}
+
 async fn health(service: &Service, supervisor: &Supervisor) -> Response {
     let health = service.health().await;
     let checks = [
@@ -81,10 +134,10 @@ async fn health(service: &Service, supervisor: &Supervisor) -> Response {
         service: "secrets",
         version: env!("CARGO_PKG_VERSION"),
         build_time: env!("SERVICE_BUILD_TIME"),
-        checks: checks
-            .into_iter()
-            .map(|(name, works)| (name, if works { "ok" } else { "fail" }))
-            .collect(),
+        checks: checks.into_iter().map(|(name, works)| (name, status(works))).collect(),
+        workers: supervisor.health().into_iter().map(worker).collect(),
+        failing_total: health.failing.len(),
+        failing: health.failing.into_iter().take(MAX_FAILING).map(failing).collect(),
     };
     reply::json(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &body)
 }

@@ -130,7 +130,8 @@ async fn a_chain_whose_end_was_changed_is_not_made_good_by_going_on(app: App) {
     assert_eq!((verified.broken.len(), verified.unsealed), (1, 1));
 }
 
-async fn a_broken_chain_holds_up_no_other(app: App) {
+async fn a_broken_chain_holds_up_no_other(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
     let alice = sealed(&app).await;
     app.sql("UPDATE audit_heads SET hash = mac").await;
     repeat_newest(&app, team(&alice), 600).await;
@@ -141,6 +142,14 @@ async fn a_broken_chain_holds_up_no_other(app: App) {
     let mut reads = app.store.read().await.unwrap();
     assert_eq!(reads.unsealed_teams().await.unwrap(), [Some(team(&alice))]);
     assert_eq!(reads.audit_head(Some(team(&bob))).await.unwrap().unwrap().position, 1);
+    let failing = app.failing().await;
+    assert_eq!(failing, [("audit seal".to_owned(), alice.team.clone(), 1)]);
+    // It waits before it is tried again, and waits longer after the next failure.
+    for (seconds, failures) in [(59, 1), (2, 2), (61, 2), (60, 3)] {
+        app.wait(TimeDelta::seconds(seconds));
+        audit::seal(app.service.engine()).await.unwrap();
+        assert_eq!(app.failing().await[0].2, failures, "after {seconds} s");
+    }
 }
 
 async fn names_of_actors_may_be_erased(app: App) {
@@ -198,7 +207,7 @@ mod changed {
         every_change_of_an_entry_is_found,
         a_log_that_was_cut_at_either_end_is_found,
         a_chain_whose_end_was_changed_is_not_made_good_by_going_on,
+        names_of_actors_may_be_erased;
         a_broken_chain_holds_up_no_other,
-        names_of_actors_may_be_erased,
     );
 }

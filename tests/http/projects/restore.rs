@@ -8,7 +8,9 @@ use hyper::Method;
 use secrets_core::model::Role;
 use secrets_core::runtime::Supervisor;
 use secrets_http::routes;
-use secrets_tests::{App, Build, Client, Kind, Person, Reply, on_every_store, paths};
+use secrets_tests::{
+    App, Build, Client, Kind, Person, Reply, on_every_store, on_sql_stores, paths,
+};
 use serde_json::{Value, json};
 
 use super::PROJECTS;
@@ -151,6 +153,40 @@ async fn a_plan_must_have_room(kind: Kind) {
 
     alice.delete(&others[0]).await.is(204);
     alice.post(&restore(&web), &json!({})).await.is(200);
+}
+
+async fn a_project_that_cannot_be_purged_is_reported_and_holds_up_no_other(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    let alice = app.person("alice").await;
+    let (broken, other) = (alice.project("Broken").await, alice.project("Other").await);
+    alice.environment(&broken, "kept", None).await;
+    let (create, drop) = match kind {
+        Kind::Postgres => (
+            "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN RAISE EXCEPTION 'kept'; END $$;
+             CREATE TRIGGER kept BEFORE DELETE ON environments FOR EACH ROW
+             WHEN (OLD.name = 'kept') EXECUTE FUNCTION keep()",
+            "DROP TRIGGER kept ON environments",
+        ),
+        _ => (
+            "CREATE TRIGGER kept BEFORE DELETE ON environments WHEN OLD.name = 'kept'
+             BEGIN SELECT RAISE(ABORT, 'kept'); END",
+            "DROP TRIGGER kept",
+        ),
+    };
+    app.sql(create).await;
+    for project in [&broken, &other] {
+        alice.delete(project).await.is(204);
+    }
+    app.wait(TimeDelta::days(31));
+
+    assert_eq!(projects::purge(app.service.engine()).await.unwrap(), 1);
+
+    let item = ("project purge".to_owned(), paths::last(&broken).to_owned(), 1);
+    assert_eq!(app.failing().await, [item]);
+    app.sql(drop).await;
+    assert_eq!(projects::purge(app.service.engine()).await.unwrap(), 1);
+    assert_eq!(app.failing().await, []);
 }
 
 async fn a_purge_leaves_nothing_but_the_slug(app: App) {
@@ -306,3 +342,9 @@ on_every_store![
     a_walk_through_every_endpoint_finds_nothing_of_a_deleted_project;
     a_plan_must_have_room,
 ];
+
+mod broken {
+    use super::*;
+
+    on_sql_stores![; a_project_that_cannot_be_purged_is_reported_and_holds_up_no_other];
+}

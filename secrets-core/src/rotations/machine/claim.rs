@@ -1,11 +1,10 @@
 //! Claiming rotations that have work to do, so that only one worker at a time works on a rotation.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chrono::TimeDelta;
 
 use super::super::connection;
 use super::super::schedule::span;
@@ -13,7 +12,7 @@ use super::super::sealing::RotationContext;
 use super::attempt::Attempt;
 use super::permits::{MAX_SCHEDULED, PermitKind, RotationPermits, RotationPlace};
 use super::work::{Work, WorkError, WorkResult};
-use crate::engine::{Engine, Job, Schedule, Worker};
+use crate::engine::{Engine, Failures, Job, Schedule, WorkItem, Worker};
 use crate::limits::Permit;
 use crate::model::lock::lock;
 use crate::model::rotations::RotationStatus;
@@ -80,11 +79,13 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     }
     let work = engine.store().read().await?.due_rotations(engine.now(), MAX_CANDIDATES).await?;
     permits.forget_others(work.iter().copied());
+    let failures = engine.shared::<Failures>();
     for rotation in work {
         if !permits.are_free(&node) {
             break;
         }
-        if permits.must_wait(&rotation) {
+        let item = WorkItem::Rotation(rotation);
+        if permits.must_wait(&rotation) || failures.must_wait(item, engine.now()) {
             continue;
         }
         match claim_rotation(engine, rotation, PermitKind::Schedule).await {
@@ -93,11 +94,9 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
             Err(Error::Unavailable(cause)) if claims.is_empty() => {
                 return Err(Error::Unavailable(cause));
             }
-            Err(error) => tracing::error!(
-                rotation = %rotation,
-                error = &error as &dyn std::error::Error,
-                "a rotation cannot be claimed"
-            ),
+            Err(error) => {
+                failures.report(item, &error, engine.now());
+            }
         }
     }
     Ok(claims)
@@ -157,12 +156,12 @@ async fn places(engine: &Engine, id: RotationId, kind: PermitKind) -> Result<Vec
 /// resumes it from the stored state after the lease has ended.
 pub async fn work(engine: &Engine, claim: Claim) {
     let Some(rotators) = engine.ports().rotators.as_ref() else { return };
-    let rotation = claim.lease.rotation;
+    let item = WorkItem::Rotation(claim.lease.rotation);
     match work_once(engine, rotators, claim.lease).await {
+        // If the lease was lost, another node works on the rotation.
         Ok(()) | Err(WorkError::Lost) => {}
         Err(WorkError::Failed(error)) => {
-            let error = &error as &dyn std::error::Error;
-            tracing::error!(%rotation, error, "rotation interrupted, will be resumed");
+            engine.shared::<Failures>().report(item, &error, engine.now());
         }
     }
 }
@@ -170,15 +169,19 @@ pub async fn work(engine: &Engine, claim: Claim) {
 async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> WorkResult<()> {
     let Some(mut work) = Work::open(engine, rotators, lease).await? else { return Ok(()) };
     let done = work.next_step().await;
+    let (failures, item) = (engine.shared::<Failures>(), WorkItem::Rotation(lease.rotation));
     let mut tx = engine.store().begin().await?;
-    if let Err(WorkError::Failed(_)) = done {
+    let done = if let Err(WorkError::Failed(error)) = done {
+        engine.shared::<Interrupted>().insert(lease.rotation);
         // The lease is the delay before the next try: no node works on the rotation until it ends.
-        let until = engine.now() + mark_unfinished(engine, lease.rotation);
+        let until = engine.now() + failures.report(item, &error, engine.now());
         tx.extend_lease(&Lease { until, ..work.lease }).await?;
+        Ok(())
     } else {
-        lock(&engine.shared::<Interrupted>().0).remove(&lease.rotation);
+        failures.clear(item);
         tx.release_lease(&work.lease).await?;
-    }
+        done
+    };
     tx.commit().await?;
     done
 }
@@ -212,42 +215,27 @@ impl Work<'_> {
     }
 }
 
-/// Rotations whose work stopped in this process because of an error, until a try succeeds. Resuming
-/// their attempts is not counted as a resumption after a crash.
+/// Rotations whose work was stopped by an error in this process. Resuming their attempts is not counted
+/// as a resumption after a crash.
 #[derive(Default)]
-struct Interrupted(Mutex<BTreeMap<RotationId, Interruption>>);
+struct Interrupted(Mutex<BTreeSet<RotationId>>);
 
-#[derive(Default)]
-struct Interruption {
-    /// Number of failed tries in a row.
-    failures: u32,
-    /// True until the attempt is resumed.
-    is_new: bool,
-}
-
-/// Maximum number of rotations in [`Interrupted`]. Beyond it, delays start again from the first.
+/// Maximum number of rotations in [`Interrupted`].
 const MAX_INTERRUPTED: usize = 10_000;
 
-/// Delay before the next try after an error: a minute, doubled by each further error, up to an hour.
-fn mark_unfinished(engine: &Engine, rotation: RotationId) -> TimeDelta {
-    let interrupted = engine.shared::<Interrupted>();
-    let mut interrupted = lock(&interrupted.0);
-    if interrupted.len() >= MAX_INTERRUPTED {
-        interrupted.clear();
+impl Interrupted {
+    fn insert(&self, rotation: RotationId) {
+        let mut interrupted = lock(&self.0);
+        if interrupted.len() < MAX_INTERRUPTED {
+            interrupted.insert(rotation);
+        }
     }
-    let interruption = interrupted.entry(rotation).or_default();
-    let minutes = 1_i64.checked_shl(interruption.failures).unwrap_or(60).clamp(1, 60);
-    interruption.failures = interruption.failures.saturating_add(1);
-    interruption.is_new = true;
-    TimeDelta::minutes(minutes)
 }
 
 /// True if the work on the rotation was stopped by an error in this process, not by a crash. Resets
 /// the flag.
 pub(super) fn take_unfinished(engine: &Engine, rotation: RotationId) -> bool {
-    let interrupted = engine.shared::<Interrupted>();
-    let mut interrupted = lock(&interrupted.0);
-    interrupted.get_mut(&rotation).is_some_and(|found| std::mem::take(&mut found.is_new))
+    lock(&engine.shared::<Interrupted>().0).remove(&rotation)
 }
 
 fn permits(engine: &Engine) -> Arc<RotationPermits> {

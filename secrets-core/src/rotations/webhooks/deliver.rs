@@ -8,7 +8,7 @@ use super::event::{DELIVERY, message_id};
 use super::limits::{DeliveryPermits, DeliveryPlace};
 use super::schedule::{PATIENCE, next_attempt};
 use super::sealing::Receiver;
-use crate::engine::{AuditContext, Caller, Engine, Periodic, Schedule};
+use crate::engine::{AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{Error, Result, Time, WebhookDeliveryId};
 use crate::outbox::{Channel, DeliveryPermit, settle};
@@ -122,15 +122,16 @@ async fn deliver_webhook(
     if !due.webhook.enabled || due.place.is_deleted {
         return settle_webhook(engine, claimed, due, Outcome::Dropped).await;
     }
+    let (failures, item) = (engine.shared::<Failures>(), WorkItem::Webhook(due.webhook.id));
     let outcome = match receiver(engine, &due).await {
         Ok(receiver) => {
+            failures.clear(item);
             let request = request(receiver, &due.delivery, engine.now());
             Outcome::of(sender.send(&request).await)
         }
         Err(Error::Unavailable(cause)) => return Err(StoreError::Unavailable(cause)),
         Err(error) => {
-            let cause = std::error::Error::source(&error);
-            tracing::error!(webhook = %due.webhook.id, cause, "webhook record cannot be read");
+            failures.report(item, &error, engine.now());
             let reason = "the stored webhook cannot be read";
             Outcome::Failed { status: None, retry_after: None, reason }
         }

@@ -1,0 +1,176 @@
+//! Background work that fails: the delay before it is tried again, and the list of what fails now.
+//!
+//! Work that fails because of its own record, such as one that cannot be decrypted, must not hold up
+//! other work. Its item is tried again later and later, and is named in the health report.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::Mutex;
+
+use chrono::TimeDelta;
+use uuid::Uuid;
+
+use crate::model::lock::lock;
+use crate::model::{ProjectId, RotationId, TeamId, Time, WebhookId};
+
+/// Maximum number of items that are remembered. Further items are logged, and tried again without a
+/// delay of their own.
+const MAX_ITEMS: usize = 1_000;
+
+/// Delay after the first failure. It doubles with each further failure.
+const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
+
+/// Maximum delay before an item is tried again.
+const MAX_DELAY: TimeDelta = TimeDelta::hours(1);
+
+/// Item of background work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkItem {
+    /// Appending the new entries of a team, or of no team, to their audit chain.
+    AuditSeal(Option<TeamId>),
+    /// Deleting the old entries of an audit chain.
+    AuditPrune(Option<TeamId>),
+    /// Purging a deleted project.
+    ProjectPurge(ProjectId),
+    /// Work on a rotation.
+    Rotation(RotationId),
+    /// Deliveries to a webhook.
+    Webhook(WebhookId),
+}
+
+/// An item of background work that failed, and did not succeed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailingItem {
+    /// Item.
+    pub item: WorkItem,
+    /// Time of the first failure in a row.
+    pub since: Time,
+    /// Number of failures in a row.
+    pub failures: u32,
+    /// Time before which it is not tried again.
+    retry_at: Time,
+}
+
+/// Items of background work that fail, on this node.
+#[derive(Default)]
+pub(crate) struct Failures(Mutex<BTreeMap<WorkItem, FailingItem>>);
+
+impl WorkItem {
+    /// Kind of work, for logs and the health report.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::AuditSeal(_) => "audit seal",
+            Self::AuditPrune(_) => "audit prune",
+            Self::ProjectPurge(_) => "project purge",
+            Self::Rotation(_) => "rotation",
+            Self::Webhook(_) => "webhook",
+        }
+    }
+
+    /// ID of the team, project, rotation or webhook. `None` for the audit entries of no team.
+    #[must_use]
+    pub fn id(self) -> Option<Uuid> {
+        match self {
+            Self::AuditSeal(team) | Self::AuditPrune(team) => team.map(TeamId::uuid),
+            Self::ProjectPurge(project) => Some(project.uuid()),
+            Self::Rotation(rotation) => Some(rotation.uuid()),
+            Self::Webhook(webhook) => Some(webhook.uuid()),
+        }
+    }
+}
+
+impl Failures {
+    /// Counts a failure, logs it, and returns the delay before the next try.
+    pub(crate) fn report(
+        &self,
+        item: WorkItem,
+        error: &(dyn Error + 'static),
+        now: Time,
+    ) -> TimeDelta {
+        let mut items = lock(&self.0);
+        let new = FailingItem { item, since: now, failures: 0, retry_at: now };
+        let mut failing = items.get(&item).copied().unwrap_or(new);
+        failing.failures = failing.failures.saturating_add(1);
+        let delay = delay(failing.failures);
+        failing.retry_at = now + delay;
+        if items.len() < MAX_ITEMS || items.contains_key(&item) {
+            items.insert(item, failing);
+        }
+        drop(items);
+        let (id, failures) = (item.id().map(tracing::field::display), failing.failures);
+        tracing::error!(work = item.kind(), id, failures, error, "background work failed");
+        delay
+    }
+
+    /// Removes an item that succeeded.
+    pub(crate) fn clear(&self, item: WorkItem) {
+        lock(&self.0).remove(&item);
+    }
+
+    /// True if an item failed and should not be tried again yet.
+    pub(crate) fn must_wait(&self, item: WorkItem, now: Time) -> bool {
+        lock(&self.0).get(&item).is_some_and(|failing| now < failing.retry_at)
+    }
+
+    /// Returns the items that fail, at most 1,000, in the order of their first failures.
+    pub(crate) fn list(&self) -> Vec<FailingItem> {
+        let mut items: Vec<_> = lock(&self.0).values().copied().collect();
+        items.sort_by_key(|failing| failing.since);
+        items
+    }
+}
+
+fn delay(failures: u32) -> TimeDelta {
+    let factor = 1_i32.checked_shl(failures.saturating_sub(1)).filter(|factor| *factor > 0);
+    factor.and_then(|factor| FIRST_DELAY.checked_mul(factor)).unwrap_or(MAX_DELAY).min(MAX_DELAY)
+}
+
+#[cfg(test)]
+#[cfg(feature = "testing")]
+mod tests {
+    use super::*;
+    use crate::model::Error;
+    use crate::testing::fixtures::at;
+
+    #[test]
+    fn delays_double_up_to_an_hour() {
+        let delays =
+            [1, 2, 3, 6, 7, 32, 33, u32::MAX].map(|failures| delay(failures).num_minutes());
+
+        assert_eq!(delays, [1, 2, 4, 32, 60, 60, 60, 60]);
+    }
+
+    #[test]
+    fn an_item_that_failed_waits_until_it_is_due_or_has_succeeded() {
+        let failures = Failures::default();
+        let (item, other) = (WorkItem::AuditSeal(None), WorkItem::AuditPrune(None));
+        let report = |second| failures.report(item, &Error::internal("test"), at(second));
+
+        assert_eq!((report(0), report(60)), (FIRST_DELAY, FIRST_DELAY * 2));
+
+        let waits = [60, 179, 180].map(|second| failures.must_wait(item, at(second)));
+        assert_eq!(waits, [true, true, false]);
+        assert!(!failures.must_wait(other, at(60)));
+        let [failing] = failures.list().try_into().unwrap();
+        assert_eq!((failing.item, failing.since, failing.failures), (item, at(0), 2));
+
+        failures.clear(item);
+        assert!(!failures.must_wait(item, at(60)) && failures.list().is_empty());
+    }
+
+    #[test]
+    fn the_number_of_items_is_bounded() {
+        let failures = Failures::default();
+
+        for number in 0..2 * MAX_ITEMS {
+            let item = WorkItem::Rotation(Uuid::from_u128(number as u128).into());
+            let second = i64::try_from(number).unwrap();
+            failures.report(item, &Error::internal("test"), at(second));
+        }
+
+        let listed = failures.list();
+        assert_eq!(listed.len(), MAX_ITEMS);
+        assert!(listed.is_sorted_by_key(|failing| failing.since));
+    }
+}
