@@ -9,4 +9,4 @@ import { initSync } from "./bundle/secrets.js";
 globalThis.crypto ??= webcrypto;
 initSync({ module: readFileSync(new URL("./bundle/secrets_bg.wasm", import.meta.url)) });
 
-export { isPlausibleToken, openBundle, openRecord } from "./bundle/secrets.js";
+export * from "./bundle.core.js";

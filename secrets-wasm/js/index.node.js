@@ -4,11 +4,9 @@ import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 import { initSync } from "./full/secrets.js";
-import { nameOperations } from "./face.js";
 
 // Source of random bytes. Node.js 18 has it, but not as a global.
 globalThis.crypto ??= webcrypto;
 initSync({ module: readFileSync(new URL("./full/secrets_bg.wasm", import.meta.url)) });
-nameOperations();
 
-export * from "./exports.js";
+export * from "./index.core.js";

@@ -56,7 +56,7 @@ test("what opens bundles alone loads by itself", async () => {
     return Object.keys(await import("/package/bundle.js")).sort();
   });
 
-  assert.deepEqual(names, ["isPlausibleToken", "openBundle", "openRecord"]);
+  assert.deepEqual(names, ["SecretsError", "isPlausibleToken", "openBundle", "openRecord", "toRecord"]);
   const asked = await browser.requests();
   assert.ok(asked.some((url) => url.endsWith("/bundle/secrets_bg.wasm")), asked.join());
 });

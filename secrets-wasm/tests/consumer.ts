@@ -1,7 +1,7 @@
 // Uses the package through its declarations. The marked lines must be type errors.
 
-import { openBundle, parse, render, scan, Service, verifyWebhook } from "secrets-service";
-import type { ErrorKind, Secret, Session } from "secrets-service";
+import { openBundle, parse, render, scan, SecretsError, Service, toRecord, verifyWebhook } from "secrets-service";
+import type { ErrorKind, OperationError, Secret, SecretWithValue, Session } from "secrets-service";
 import * as small from "secrets-service/bundle";
 
 async function use(session: Session): Promise<string> {
@@ -13,21 +13,46 @@ async function use(session: Session): Promise<string> {
   const value: string | undefined = secret.value;
   await session.secret.rollBack({ ...at, key: "A", version: 1 });
   await session.permissionDefaults.get({ project: project.id });
+  const exported: string[] = (await session.secret.export(at)).map(({ value }) => value);
+  const list: SecretWithValue[] = await session.secret.export(at, { signal: new AbortController().signal });
+  const text: string = (await session.secret.export({ ...at, format: "dotenv" })).text;
+  const values: Record<string, string> = toRecord(list);
+  await session.project.list({}, { signal: new AbortController().signal });
+  // @ts-expect-error: a text and not a list.
+  (await session.secret.export({ ...at, format: "json" })).map(({ value }) => value);
+  // @ts-expect-error: no such option.
+  await session.project.list({}, { sginal: undefined });
+  // @ts-expect-error: no such field.
+  await session.project.list({ nmae: "x" });
   // @ts-expect-error: no such operation.
   await session.secret.conjure({});
   // @ts-expect-error: a field is missing.
   await session.secret.create({ ...at, value: "kvc_1" });
   // @ts-expect-error: no such operation name.
   await session.call("secret.conjure");
-  return `${version} ${value}`;
+  return `${version} ${value} ${exported.length} ${text} ${values["A"]}`;
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof SecretsError)) throw error;
+  const { kind, code, fields, requestId } = error as OperationError;
+  const expected: ErrorKind = kind;
+  const revived: SecretsError = SecretsError.fromJSON(error.toJSON());
+  return `${expected} ${code} ${fields?.[0]?.field} ${requestId} ${revived.message}`;
 }
 
 async function main(): Promise<void> {
   const service: Service = await Service.memory({ rootKey: new Uint8Array(32) });
-  await use(await service.signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" }));
+  await use(await service.signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" })).catch(reasonOf);
   const bundle = openBundle(new Uint8Array(), { passphrase: "correct horse battery" });
   const keys: string[] = bundle.secrets.map(({ key }) => key);
-  small.openBundle(new Uint8Array(), { privateKey: "scbx_", signer: "scbs_" });
+  const url: string | undefined = toRecord(bundle)["URL"];
+  small.openBundle(new ArrayBuffer(8), { privateKey: "scbx_", signer: "scbs_" });
+  small.openBundle(new DataView(new ArrayBuffer(8)), { key: "scbk_", atLeast: 7 });
+  // @ts-expect-error: no bytes.
+  small.openBundle("text", { key: "scbk_" });
+  // @ts-expect-error: no such option.
+  small.openBundle(new Uint8Array(), { key: "scbk_", at_least: 7 });
   // @ts-expect-error: a private key needs a signer.
   small.openBundle(new Uint8Array(), { privateKey: "scbx_" });
   // @ts-expect-error: exactly one credential.
@@ -35,8 +60,11 @@ async function main(): Promise<void> {
   const text: string = render(parse("A=1", "dotenv"), "k8s", "web");
   const lines: number[] = scan(text).map(({ line }) => line);
   verifyWebhook({ secret: "whsec_", headers: new Headers(), body: "{}" });
-  const kind: ErrorKind = "not_found";
-  console.log(keys, lines, kind);
+  verifyWebhook({ secret: "whsec_", headers: new Map([["webhook-id", "msg_1"]]), body: new ArrayBuffer(2) });
+  verifyWebhook({ secret: "whsec_", headers: { "webhook-id": ["msg_1"] }, body: "{}" });
+  // @ts-expect-error: a service is not created with new.
+  new Service();
+  console.log(keys, url, lines);
 }
 
 void main();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -121,25 +121,36 @@ test("a version that is a number and no BigInt is refused, since it may have bee
   assert.throws(() => module.openRecord(undefined), (error) => error instanceof Error && error.kind === "invalid");
 });
 
-test("the declarations are made of the document of the interface", () => {
-  const made = join(installed, "operations.d.ts");
+test("the declarations and endpoints are made of the document of the interface", () => {
+  const made = join(installed, "generated");
+  mkdirSync(made, { recursive: true });
   const document = execFileSync(program, ["openapi"], { maxBuffer: 1e8 });
-  execFileSync("python3", [join(root, "secrets-py/generate/operations.py"), "--typescript", made], { input: document });
+  const generator = join(root, "secrets-py/generate/operations.py");
+  execFileSync("python3", [generator, "--typescript", join(made, "operations.d.ts")], { input: document });
 
-  const same = readFileSync(made, "utf8") === readFileSync(join(packed, "operations.d.ts"), "utf8");
-
-  assert.ok(same, "js/operations.d.ts is old: secrets-http openapi | secrets-py/generate/operations.py --typescript secrets-wasm/js/operations.d.ts");
+  for (const name of ["operations.d.ts", "endpoints.js"]) {
+    const same = readFileSync(join(made, name), "utf8") === readFileSync(join(packed, name), "utf8");
+    assert.ok(same, `js/${name} is old: secrets-http openapi | secrets-py/generate/operations.py --typescript secrets-wasm/js/operations.d.ts`);
+  }
 });
 
-test("the declarations are those of what is there, as TypeScript reads them strictly", () => {
-  copyFileSync(join(root, "secrets-wasm/tests/consumer.ts"), join(installed, "consumer.ts"));
-  const tools = join(root, "tests/wasm/node_modules");
-  const flags = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom"];
-  const types = ["--types", "node", "--typeRoots", join(tools, "@types")];
-  const checked = spawnSync(join(tools, ".bin/tsc"), [...flags, ...types, "consumer.ts"], { cwd: installed });
+const resolutions = {
+  nodenext: ["consumer.ts", "--module", "nodenext"],
+  node16: ["consumer.mts", "--module", "node16"],
+  bundler: ["consumer.ts", "--module", "esnext", "--moduleResolution", "bundler"],
+};
+for (const [name, [file, ...module]] of Object.entries(resolutions)) {
+  test(`the declarations are those of what is there, as TypeScript reads them strictly: ${name}`, () => {
+    copyFileSync(join(root, "secrets-wasm/tests/consumer.ts"), join(installed, file));
+    const tools = join(root, "tests/wasm/node_modules");
+    const strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck", "false"];
+    const flags = [...strict, "--noEmit", "--target", "es2022", "--lib", "es2022,dom"];
+    const types = ["--types", "node", "--typeRoots", join(tools, "@types")];
+    const checked = spawnSync(join(tools, ".bin/tsc"), [...flags, ...module, ...types, file], { cwd: installed });
 
-  assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}`);
-});
+    assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}`);
+  });
+}
 
 // Bundle that the README and the example open.
 const bundle = vectorsOf("bundle.json").vectors.find(({ name }) => name === "for a passphrase, with the costs of ours");
