@@ -11,6 +11,7 @@ import { webhookVerifier } from "./webhook.js";
 export const { openBundle, openRecord, isPlausibleToken } = openers(native);
 export const { Service, Session } = services(native);
 export const verifyWebhook = webhookVerifier(native);
+export { Client } from "./client.js";
 export { toRecord } from "./open.js";
 export { SecretsError } from "./errors.js";
 

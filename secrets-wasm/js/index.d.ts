@@ -1,26 +1,12 @@
 import type { CallOptions, OperationName, Operations } from "./operations.js";
 import type { Bytes, Pair, SecretsError } from "./bundle.js";
+import type { OperationError } from "./kinds.js";
 
 export * from "./bundle.js";
+export { Client } from "./client.js";
+export type { ClientOptions } from "./client.js";
+export type { ErrorKind, OperationError } from "./kinds.js";
 export type * from "./operations.js";
-
-/** Kind of an operation's error. */
-export type ErrorKind =
-  | "invalid"
-  | "refused"
-  | "unauthenticated"
-  | "elsewhere"
-  | "forbidden"
-  | "not_found"
-  | "conflict"
-  | "stale"
-  | "plan_limit"
-  | "rate_limited"
-  | "unavailable"
-  | "internal";
-
-/** Error thrown by an operation. */
-export type OperationError = SecretsError<ErrorKind>;
 
 /** User that the calling program has authenticated. */
 export interface Person {

@@ -15,7 +15,7 @@ before(async () => {
   rmSync(profile("module"), { recursive: true, force: true });
   server = await serve({
     folders: { package: packed, vectors, tests: `${root}/tests` },
-    files: { "/": "<!doctype html><title>module</title>", "/cases.json": JSON.stringify(cases()) },
+    files: { "/": "<!doctype html><title>module</title>", "/cases.json": JSON.stringify(cases()), "/api/v1/projects": '{"projects":[]}' },
   });
   browser = await Browser.open({ folder: profile("module") });
   await browser.goTo(`${server.url}/`);
@@ -59,6 +59,22 @@ test("what opens bundles alone loads by itself", async () => {
   assert.deepEqual(names, ["SecretsError", "isPlausibleToken", "openBundle", "openRecord", "toRecord"]);
   const asked = await browser.requests();
   assert.ok(asked.some((url) => url.endsWith("/bundle/secrets_bg.wasm")), asked.join());
+});
+
+test("the HTTP client uses the page's own fetch, and loads no module", async () => {
+  await browser.requests();
+  const outcomes = await browser.run(async () => {
+    location.hash = "client";
+    const { Client } = await import("/package/client.js");
+    const client = new Client(location.origin, { token: "env_x" });
+    const aborted = client.project.list({}, { signal: AbortSignal.abort() }).catch(({ name }) => name);
+    return [await client.project.list(), await aborted];
+  });
+
+  assert.deepEqual(outcomes, [[], "AbortError"]);
+  const asked = await browser.requests();
+  assert.ok(asked.some((url) => url.endsWith("/api/v1/projects")), asked.join());
+  assert.ok(!asked.some((url) => url.endsWith(".wasm")), asked.join());
 });
 
 test("nothing is complained of, and nothing but this server was asked", async () => {

@@ -1,10 +1,11 @@
 // Uses the package through its declarations. The marked lines must be type errors.
 
-import { openBundle, parse, render, scan, SecretsError, Service, toRecord, verifyWebhook } from "secrets-service";
-import type { ErrorKind, OperationError, Secret, SecretWithValue, Session } from "secrets-service";
+import { Client, openBundle, parse, render, scan, SecretsError, Service, toRecord, verifyWebhook } from "secrets-service";
+import type { ErrorKind, OperationError, Operations, Secret, SecretWithValue, Session } from "secrets-service";
 import * as small from "secrets-service/bundle";
+import * as http from "secrets-service/client";
 
-async function use(session: Session): Promise<string> {
+async function use(session: Session | Client): Promise<string> {
   const project = await session.project.create({ name: "Web API" });
   const at = { project: project.slug, environment: "development" };
   const made: Secret = await session.secret.create({ ...at, key: "A", value: "kvc_1" });
@@ -31,6 +32,19 @@ async function use(session: Session): Promise<string> {
   // @ts-expect-error: no such operation name.
   await session.call("secret.conjure");
   return `${version} ${value} ${exported.length} ${text} ${values["A"]}`;
+}
+
+async function remote(): Promise<void> {
+  const client = new Client("https://secrets.example.com", { token: async () => "env_", timeout: 5000, fetch });
+  await use(client);
+  const other: http.Client = new http.Client(new URL("https://secrets.example.com"));
+  const operations: Operations = other;
+  const names: string[] = (await operations.project.list()).map(({ name }) => name);
+  console.log(names, await other.call("user.me", {}, { signal: AbortSignal.timeout(1000) }));
+  // @ts-expect-error: no such option.
+  new Client("https://secrets.example.com", { tokn: "env_" });
+  // @ts-expect-error: a missing setting.
+  new Client("https://secrets.example.com", { token: undefined });
 }
 
 function reasonOf(error: unknown): string {
@@ -67,4 +81,4 @@ async function main(): Promise<void> {
   console.log(keys, url, lines);
 }
 
-void main();
+void main().then(remote);

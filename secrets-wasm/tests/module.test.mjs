@@ -4,12 +4,13 @@ import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { check } from "../../tests/vectors/check.mjs";
 import { run } from "../../tests/cases/run.mjs";
 import { cases, installed, packed, program, root, vectorFiles, vectorsOf } from "./places.mjs";
+import { startServer, tokenOf } from "./server.mjs";
 
 const module = await import(pathToFileURL(join(packed, "index.node.js")));
 const small = await import(pathToFileURL(join(packed, "bundle.node.js")));
@@ -157,14 +158,23 @@ const bundle = vectorsOf("bundle.json").vectors.find(({ name }) => name === "for
 const passphrase = bundle.unlock.text;
 writeFileSync(join(installed, "production.bundle"), Buffer.from(bundle.bundle, "base64"));
 
-// Runs the README snippets in a folder that contains only the package.
+// Runs the README snippets in a folder that contains only the package, with a server and a service token.
+const server = await startServer("javascript-readme");
+after(() => server.close());
+const owner = new module.Client(server.url, { token: tokenOf("owner") });
+await owner.user.sync();
+await owner.project.create({ name: "Shop" });
+await owner.secret.create({ project: "shop", environment: "production", key: "URL", value: "kvc_url" });
+const { token } = await owner.token.create({ name: "readme", all_projects: true, permissions: ["read"] });
+
 const readme = readFileSync(join(root, "secrets-wasm/README.md"), "utf8");
 for (const [index, [, snippet]] of [...readme.matchAll(/^```js\n(.*?)^```$/gms)].entries()) {
   test(`snippet ${index + 1} of the README does what it says`, () => {
     const file = join(installed, `snippet-${index + 1}.mjs`);
     writeFileSync(file, snippet.replace("correct horse battery staple", passphrase));
 
-    const said = execFileSync(process.execPath, [file], { cwd: installed, encoding: "utf8" });
+    const env = { ...process.env, SECRETS_URL: server.url, SECRETS_TOKEN: token };
+    const said = execFileSync(process.execPath, [file], { cwd: installed, encoding: "utf8", env });
 
     assert.notEqual(said, "");
   });
