@@ -1,7 +1,7 @@
 // Small entry point that only opens bundles and records, for browsers.
 
-import load from "./bundle/secrets.js";
+import { module } from "./small.js";
 
-await load({ module_or_path: new URL("./bundle/secrets_bg.wasm", import.meta.url) });
+await module.load(new URL("./bundle/secrets_bg.wasm", import.meta.url));
 
 export * from "./bundle.core.js";

@@ -20,22 +20,22 @@ export function bundleArguments(bundle, given) {
 }
 
 // Returns the functions for a module.
-export function openers(native) {
+export function openers(module) {
   function openBundle(bundle, given) {
     const [file, chosen] = bundleArguments(bundle, given);
-    return hide(attempt(openBundle, () => native.openBundle(file, chosen)));
+    return hide(attempt(openBundle, () => module.functions.openBundle(file, chosen)));
   }
 
   function openRecord(record) {
     const chosen = options("openRecord", record, RECORD);
     const { record: sealed, key } = chosen;
     const given = { ...chosen, record: bytesIfAny(sealed) ?? sealed, key: bytesIfAny(key) ?? key };
-    return attempt(openRecord, () => native.openRecord(given));
+    return attempt(openRecord, () => module.functions.openRecord(given));
   }
 
   function isPlausibleToken(token) {
     const given = text(token, "token");
-    return attempt(isPlausibleToken, () => native.isPlausibleToken(given));
+    return attempt(isPlausibleToken, () => module.functions.isPlausibleToken(given));
   }
 
   return { openBundle, openRecord, isPlausibleToken };

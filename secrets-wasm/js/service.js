@@ -6,7 +6,7 @@ import { hide } from "./hidden.js";
 import { nameOperations } from "./names.js";
 
 // Returns the classes for a module.
-export function services(native) {
+export function services(module) {
   // Argument of the constructors, which only this file has.
   const own = Symbol("own");
 
@@ -39,7 +39,7 @@ export function services(native) {
     static async memory(given = {}) {
       const { rootKey } = options("Service.memory", given, ["rootKey"]);
       try {
-        return new Service(own, await native.Service.memory({ rootKey: rootKeyIfAny(rootKey) }));
+        return new Service(own, await module.functions.Service.memory({ rootKey: rootKeyIfAny(rootKey) }));
       } catch (error) {
         throw converted(error);
       }

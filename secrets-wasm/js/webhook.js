@@ -8,7 +8,7 @@ const OPTIONS = ["secret", "headers", "body", "now"];
 const malformed = (message) => new SecretsError("malformed", message);
 
 // Returns `verifyWebhook` for a module.
-export function webhookVerifier(native) {
+export function webhookVerifier(module) {
   return function verifyWebhook(delivery) {
     const { headers, body, ...others } = options("verifyWebhook", delivery, OPTIONS);
     const header = reader(headers);
@@ -19,7 +19,7 @@ export function webhookVerifier(native) {
       signature: header("webhook-signature"),
       body: content(body),
     };
-    attempt(verifyWebhook, () => native.verifyWebhook(given));
+    attempt(verifyWebhook, () => module.functions.verifyWebhook(given));
   };
 }
 

@@ -77,6 +77,36 @@ test("the HTTP client uses the page's own fetch, and loads no module", async () 
   assert.ok(!asked.some((url) => url.endsWith(".wasm")), asked.join());
 });
 
+const golden = vectorsOf("bundle.json").vectors.find(({ name }) => name === "golden bundle");
+const options = { key: golden.unlock.text, now: golden.now };
+
+test("a bundle opens in a worker, and its errors have a kind", async () => {
+  const outcomes = await browser.run(async (text, options) => {
+    // The strict headers of this page refuse workers without such a policy.
+    const allowed = `${location.origin}/package/bundle.worker.js`;
+    trustedTypes.createPolicy("default", { createScriptURL: (url) => (url === allowed ? url : null) });
+    const { openBundleInWorker, SecretsError } = await import("/package/worker.js");
+    const file = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const error = await openBundleInWorker(file.subarray(1), options).catch((error) => error);
+    const { secrets } = await openBundleInWorker(file, options);
+    const aborted = openBundleInWorker(file, options, { signal: AbortSignal.abort() }).catch(({ name }) => name);
+    return [secrets.length, error instanceof SecretsError, error.kind, await aborted];
+  }, golden.bundle, options);
+
+  assert.deepEqual(outcomes, [golden.secrets.length, true, "malformed", "AbortError"]);
+});
+
+test("init loads the module from a response of the page", async () => {
+  const count = await browser.run(async (text, options) => {
+    const { init, openBundle } = await import("/package/bundle.init.js");
+    await init(fetch("/package/bundle/secrets_bg.wasm"));
+    const file = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return openBundle(file.buffer, options).secrets.length;
+  }, golden.bundle, options);
+
+  assert.equal(count, golden.secrets.length);
+});
+
 test("nothing is complained of, and nothing but this server was asked", async () => {
   assert.deepEqual(await browser.complaints(), []);
   const asked = await browser.requests();

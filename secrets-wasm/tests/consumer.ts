@@ -4,6 +4,9 @@ import { Client, openBundle, parse, render, scan, SecretsError, Service, toRecor
 import type { ErrorKind, OperationError, Operations, Secret, SecretWithValue, Session } from "secrets-service";
 import * as small from "secrets-service/bundle";
 import * as http from "secrets-service/client";
+import { init, openBundle as openAfterInit } from "secrets-service/bundle/init";
+import * as whole from "secrets-service/init";
+import { openBundleInWorker } from "secrets-service/worker";
 
 async function use(session: Session | Client): Promise<string> {
   const project = await session.project.create({ name: "Web API" });
@@ -47,6 +50,17 @@ async function remote(): Promise<void> {
   new Client("https://secrets.example.com", { token: undefined });
 }
 
+async function loaded(): Promise<void> {
+  await init(fetch("https://cdn.example.com/bundle.wasm"));
+  await whole.init(new Uint8Array());
+  const options = { key: "scbk_" };
+  const keys: string[] = openAfterInit(new Uint8Array(), options).secrets.map(({ key }) => key);
+  const bundle = await openBundleInWorker(new Uint8Array(), options, { timeout: 5000 });
+  console.log(keys, bundle.seq, whole.operations().length);
+  // @ts-expect-error: no module.
+  await init(7);
+}
+
 function reasonOf(error: unknown): string {
   if (!(error instanceof SecretsError)) throw error;
   const { kind, code, fields, requestId } = error as OperationError;
@@ -81,4 +95,4 @@ async function main(): Promise<void> {
   console.log(keys, url, lines);
 }
 
-void main().then(remote);
+void main().then(remote).then(loaded);
