@@ -41,7 +41,7 @@ test("every golden vector is what it says, as in Node.js", async () => {
 test("the service behaves as everywhere", async () => {
   const { cases: count, failures } = await browser.run(async () => {
     const [module, { run }] = await Promise.all([import("/package/index.js"), import("/tests/cases/run.mjs")]);
-    return run(module, await (await fetch("/cases.json")).json());
+    return run(await module.Service.memory(), await (await fetch("/cases.json")).json());
   });
 
   assert.deepEqual(failures, []);

@@ -156,12 +156,11 @@ for (const [name, respond] of [["sends nothing", silent], ["sends a response wit
   test(`a service that ${name} is not waited for longer than the timeout`, async () => {
     host.responses.push(respond, respond);
 
-    for (const limits of [{ timeout: 50 }, { totalTimeout: 50 }]) {
+    for (const limits of [{ timeout: 300 }, { totalTimeout: 300 }]) {
       const error = await failureOf(new Client(host.url, limits).project.list());
       assert.deepEqual([error.kind, error.code], ["unavailable", "timeout"]);
       assert.match(error.message, /^no response from http:\/\/127\.0\.0\.1:\d+ within \d+ ms$/);
     }
-    assert.equal(host.requests.length, 2);
   });
 }
 

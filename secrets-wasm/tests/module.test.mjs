@@ -29,11 +29,32 @@ test("what opens bundles alone says the same", () => {
 });
 
 test("the service behaves as everywhere", async () => {
-  const { cases: count, failures } = await run(module, cases());
+  const { cases: count, failures } = await run(await module.Service.memory(), cases());
 
   assert.deepEqual(failures, []);
   assert.ok(count >= 300, `only ${count} cases`);
   console.log("# cases in Node.js:", count);
+});
+
+test("the client of a server behaves as everywhere", async () => {
+  const { url, close } = await startServer("javascript-cases");
+  try {
+    const service = {
+      async signIn({ email }) {
+        const client = new module.Client(url, { token: tokenOf(email.replace("@example.com", "")) });
+        await client.user.sync();
+        return client;
+      },
+      asToken: (token) => new module.Client(url, { token }),
+    };
+    const { cases: count, failures } = await run(service, cases());
+
+    assert.deepEqual(failures, []);
+    assert.ok(count >= 300, `only ${count} cases`);
+    console.log("# cases with the client:", count);
+  } finally {
+    await close();
+  }
 });
 
 test("every operation has a method and a declaration, and no other does", async () => {
