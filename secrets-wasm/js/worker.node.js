@@ -12,7 +12,8 @@ export function openBundleInWorker(bundle, options, call) {
 }
 
 function start(resolve, reject) {
-  const worker = new Worker(new URL("./bundle.worker.node.js", import.meta.url));
+  // Without the flags and variables of the program: flags such as `--input-type` refuse a file.
+  const worker = new Worker(new URL("./bundle.worker.node.js", import.meta.url), { execArgv: [], env: {} });
   worker.once("message", resolve).once("error", reject).once("messageerror", reject).once("exit", reject);
   return { post: (...message) => worker.postMessage(...message), terminate: () => worker.terminate() };
 }

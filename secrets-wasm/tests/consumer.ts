@@ -4,6 +4,7 @@ import { Client, openBundle, parse, render, scan, SecretsError, Service, toRecor
 import type { ErrorKind, OperationError, Operations, Secret, SecretWithValue, Session } from "secrets-service";
 import * as small from "secrets-service/bundle";
 import * as http from "secrets-service/client";
+import wasm from "secrets-service/bundle.wasm";
 import { init, openBundle as openAfterInit } from "secrets-service/bundle/init";
 import * as whole from "secrets-service/init";
 import { openBundleInWorker } from "secrets-service/worker";
@@ -51,6 +52,7 @@ async function remote(): Promise<void> {
 }
 
 async function loaded(): Promise<void> {
+  await init(wasm);
   await init(fetch("https://cdn.example.com/bundle.wasm"));
   await whole.init(new Uint8Array());
   const options = { key: "scbk_" };
