@@ -3,7 +3,7 @@
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 // Fields that contain a secret value.
-const FIELDS = ["accept_url", "access_token", "device_code", "secret", "text", "token", "value"];
+const FIELDS = new Set(["accept_url", "access_token", "device_code", "secret", "text", "token", "value"]);
 
 const HIDDEN = Object.freeze({ [INSPECT]: () => "[hidden]" });
 
@@ -11,28 +11,37 @@ const HIDDEN = Object.freeze({ [INSPECT]: () => "[hidden]" });
 // comparing, copying and `JSON.stringify` do not see it.
 export function hide(result) {
   if (typeof result !== "object" || result === null) return result;
-  for (const part of Object.values(result)) hide(part);
-  if (!Array.isArray(result)) mark(result, isSecret);
-  return result;
+  let hasSecret = false;
+  for (const name of Object.keys(result)) {
+    hide(result[name]);
+    hasSecret ||= isSecret(name, result[name]);
+  }
+  return hasSecret ? Object.defineProperty(result, INSPECT, { value: withoutSecrets }) : result;
 }
 
 // Marks an object whose values are all secret.
 export function hideAll(values) {
-  return mark(values, () => true);
-}
-
-function mark(object, isHidden) {
-  const names = Object.keys(object).filter((name) => isHidden(name, object[name]));
-  if (names.length === 0) return object;
-  const shown = () => ({ ...object, ...Object.fromEntries(names.map((name) => [name, HIDDEN])) });
-  return Object.defineProperty(object, INSPECT, { value: shown });
+  return Object.defineProperty(values, INSPECT, { value: withoutValues });
 }
 
 function isSecret(name, value) {
   if (typeof value === "string") {
     // A bundle key. Any other `key` is the name of a secret.
-    return FIELDS.includes(name) || (name === "key" && value.startsWith("scbk_"));
+    return FIELDS.has(name) || (name === "key" && value.startsWith("scbk_"));
   }
   // A map of values by key.
   return name === "secrets" && typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// Called with the marked object as `this`.
+function withoutSecrets() {
+  return masked(this, isSecret);
+}
+
+function withoutValues() {
+  return masked(this, () => true);
+}
+
+function masked(object, isHidden) {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, isHidden(name, value) ? HIDDEN : value]));
 }

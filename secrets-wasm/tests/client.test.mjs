@@ -29,7 +29,11 @@ beforeEach(async () => {
     response.writeHead(status, sent).end(body);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const close = () => new Promise((resolve) => server.close(resolve).closeAllConnections());
+  const close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
   host = { url: `http://127.0.0.1:${server.address().port}`, responses, requests, close };
 });
 
@@ -75,6 +79,16 @@ test("the token can be a function, which is called for each request", async () =
   await client.project.list();
 
   assert.deepEqual(host.requests.map(({ headers }) => headers.authorization), ["Bearer token-1", "Bearer token-2"]);
+});
+
+test("an error of the token function is passed on, without a request", async () => {
+  const error = new Error("signed out");
+  const token = async () => {
+    throw error;
+  };
+
+  await assert.rejects(new Client(host.url, { token }).project.list(), (thrown) => thrown === error);
+  assert.deepEqual(host.requests, []);
 });
 
 test("an input that no request can carry is refused without a request", async () => {
