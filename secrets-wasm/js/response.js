@@ -6,6 +6,9 @@ const FOREIGN = "the response cannot be parsed: is this the address of the servi
 
 const KINDS = { 401: "unauthenticated", 404: "not_found", 502: "unavailable", 503: "unavailable", 504: "unavailable" };
 
+// Maximum length of a message, in characters: the response may be that of another server.
+const MAX_MESSAGE = 1000;
+
 // Largest number of bytes whose text is built at once: arguments of a function are limited.
 const CHUNK = 0x2000;
 
@@ -96,7 +99,9 @@ export function failure(response) {
   const content = parsed(response);
   if (content === undefined) return error(kindOf(response.status, {}), foreign(response), response);
   const { error: message, code, details, resource, plan, limit, current } = content;
-  return error(kindOf(response.status, content), message, response, { code, fields: details?.fields, resource, plan, limit, current });
+  const fields = Array.isArray(details?.fields) ? details.fields : undefined;
+  const more = { code, fields, resource, plan, limit, current };
+  return error(kindOf(response.status, content), message.slice(0, MAX_MESSAGE), response, more);
 }
 
 // Returns the JSON object of an error response of the service.

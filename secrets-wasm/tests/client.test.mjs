@@ -252,6 +252,14 @@ test("a response of another server is no success, and is not repeated", async ()
   assert.deepEqual([error.kind, error.message], ["unavailable", "the service is unavailable (status 502)"]);
 });
 
+test("the message of an error has a maximum length", async () => {
+  host.responses.push(json(400, { error: "x".repeat(5000), code: "invalid_request", details: { fields: "none" } }));
+
+  const error = await failureOf(new Client(host.url).project.list());
+
+  assert.deepEqual([error.kind, error.message.length, error.fields], ["invalid", 1000, undefined]);
+});
+
 test("a response has a maximum size", async () => {
   const large = json(200, { projects: ["x".repeat(2000)] });
   host.responses.push(large, large);
