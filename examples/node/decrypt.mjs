@@ -19,7 +19,7 @@ const uses = { scbk_: "key", scbx_: "privateKey" };
 const use = uses[secret.slice(0, 5)] ?? "passphrase";
 
 try {
-  const bundle = openBundle(readFileSync(file), { [use]: secret, signer });
+  const bundle = openBundle(readFileSync(file), { [use]: secret, ...(signer !== undefined && { signer }) });
   console.error(`environment ${bundle.environment}, made ${bundle.created_at}, signed by ${bundle.signer}`);
   for (const { key } of bundle.secrets) console.log(key);
 } catch (error) {

@@ -602,8 +602,28 @@ def python_endpoints(document):
     return "\n".join([*lines, "}"]) + "\n"
 
 
+def javascript_endpoints(document):
+    lines = [
+        f"// {NOTE}", "",
+        "// HTTP endpoint of each operation: method, path with field names in braces, fields sent in the query,",
+        "// whether the other fields are sent as a body, and the response field that contains the output.",
+        "export const ENDPOINTS = {",
+    ]
+    for name, one in sorted(document.operations.items()):
+        query = [p.name for p in one.parameters if p.place == "query"]
+        row = {"method": one.method, "path": one.template, "query": query, "hasBody": one.has_body,
+               "envelope": one.envelope}
+        fields = ", ".join(f"{field}: {json.dumps(value)}" for field, value in row.items())
+        lines += [f'  "{name}": {{ {fields} }},']
+    return "\n".join([*lines, "};"]) + "\n"
+
+
 def typescript(document, types):
-    lines = [f"// {NOTE}", ""]
+    lines = [
+        f"// {NOTE}", "", "/** Options of a call. */", "export interface CallOptions {",
+        "  /** Cancels the call, which then rejects with the reason of the signal. */",
+        "  signal?: AbortSignal | undefined;", "}", "",
+    ]
     body = []
     for noun, operations in nouns(document):
         body += ["", f"/** {about_noun(noun)} */", f"export interface {pascal(noun)}Operations {{"]
@@ -613,19 +633,21 @@ def typescript(document, types):
                 of = types.of(p.schema)
                 mark = "" if p.is_required else "?"
                 fields.append(f"{p.name}{mark}: {of};")
-            result = types.result(operation)
-            given = "" if not fields else (
-                "input?: { " if not any(p.is_required for p in operation.parameters) else "input: { ") + " ".join(fields) + " }"
+            result = "string" if operation.is_file else types.result(operation)
+            mark = "" if any(p.is_required for p in operation.parameters) else "?"
+            given = f"input{mark}: {{ {' '.join(fields)} }}" if fields else "input?: Record<string, never>"
+            signatures = [(given, result)]
             if operation.name == "secret.export":
-                result = f"{result} | {{ text: string }}"
-            if operation.is_file:
-                result = "string"
-            body += [f"  /** {operation.summary}. `{operation.name}` */",
-                     f"  {camel(operation.verb)}({given}): Promise<{result}>;"]
+                # A list without a format, and a text with a format.
+                without = re.sub(r"format\?: [^;]*;", "format?: undefined;", given)
+                signatures = [(without, result), (given.replace("format?:", "format:"), "{ text: string }")]
+            for given, result in signatures:
+                body += [f"  /** {operation.summary}. `{operation.name}` */",
+                         f"  {camel(operation.verb)}({given}, options?: CallOptions): Promise<{result}>;"]
         body += ["}"]
     body += ["", "/** All operations. */", "export interface Operations {"]
     body += [f"  {camel(noun)}: {pascal(noun)}Operations;" for noun, _ in nouns(document)]
-    body += ["}", "", "/** The names of all operations, as `call` takes them. */",
+    body += ["}", "", "/** Name of an operation, for `call`. */",
              "export type OperationName ="]
     names = sorted(document.operations)
     body += [f'  | "{name}"' for name in names[:-1]] + [f'  | "{names[-1]}";']
@@ -650,7 +672,7 @@ def typescript(document, types):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--python", type=Path, metavar="FOLDER", help="folder of the Python package")
-    arguments.add_argument("--typescript", type=Path, metavar="FILE", help="declarations to write")
+    arguments.add_argument("--typescript", type=Path, metavar="FILE", help="declarations to write; endpoints.js is written beside them")
     chosen = arguments.parse_args()
     text = sys.stdin.read()
     if chosen.python:
@@ -666,6 +688,7 @@ def main():
     if chosen.typescript:
         document = Document(json.loads(text))
         chosen.typescript.write_text(typescript(document, TypeScript(document)))
+        chosen.typescript.with_name("endpoints.js").write_text(javascript_endpoints(document))
 
 
 if __name__ == "__main__":

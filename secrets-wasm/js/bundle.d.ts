@@ -1,3 +1,11 @@
+import type { SecretsError } from "./errors.js";
+
+export { SecretsError } from "./errors.js";
+export type { ErrorDetails, ErrorJson, FieldError } from "./errors.js";
+
+/** Bytes: an `ArrayBuffer` or a view of one, such as a `Uint8Array`, a `Buffer` or a `DataView`. */
+export type Bytes = ArrayBuffer | ArrayBufferView;
+
 /** Reason why a bundle cannot be opened. */
 export type BundleRefusal =
   /** The data is not a bundle, or breaks a rule of the format. */
@@ -15,11 +23,6 @@ export type BundleRefusal =
   /** The bundle is older than `atLeast`. */
   | "stale";
 
-/** Error of this package. `kind` is the reason, for programs. Never contains a secret value. */
-export interface SecretsError<Kind extends string = string> extends Error {
-  kind: Kind;
-}
-
 /** Credential that opens a bundle: exactly one of a passphrase, a key and a private key. */
 export type Unlock =
   /** Passphrase of 12 to 1,024 characters. Deriving its key takes about a second and 64 MiB. */
@@ -29,17 +32,20 @@ export type Unlock =
   /** Private key of a recipient: `scbx_…`. Requires `signer`. */
   | { privateKey: string; signer: string; passphrase?: undefined; key?: undefined };
 
-/** Options for opening a bundle. */
+/** Options for opening a bundle. Unknown options are refused. */
 export type OpenOptions = Unlock & {
-  /** Expected signer: `scbs_…`. Any signer is accepted if it is not given. */
+  /**
+   * Expected signer: `scbs_…`. Any signer is accepted if the option is left out. `undefined` is
+   * refused, so that a missing setting does not turn the check off.
+   */
   signer?: string;
-  /** Minimum `seq`: that of the last bundle opened for the environment. */
-  atLeast?: number;
+  /** Minimum `seq`: that of the last bundle opened for the environment. Default: 0. */
+  atLeast?: number | undefined;
   /** Current time in seconds since 1970. Default: the system clock. */
-  now?: number;
+  now?: number | undefined;
 };
 
-/** Secret in a bundle. */
+/** Secret in a bundle. `console.log` does not show its value in Node.js, Deno and Bun. */
 export interface BundledSecret {
   key: string;
   value: string;
@@ -71,13 +77,27 @@ export interface Bundle {
  *
  * @throws {SecretsError<BundleRefusal | "invalid">}
  */
-export function openBundle(bundle: Uint8Array, options: OpenOptions): Bundle;
+export function openBundle(bundle: Bytes, options: OpenOptions): Bundle;
+
+/** Key and value of a secret. */
+export interface Pair {
+  key: string;
+  value: string;
+}
+
+/**
+ * Returns the values of a bundle or of a list of secrets by key, in an object without a prototype:
+ * `Object.assign(process.env, toRecord(bundle))`. If a key occurs twice, the last value is used.
+ *
+ * @throws {SecretsError<"invalid">}
+ */
+export function toRecord(secrets: { secrets: Iterable<Pair> } | Iterable<Pair>): Record<string, string>;
 
 /** Sealed record, the key that opens it, and the context that it is bound to. */
 export interface SealedRecord {
-  record: Uint8Array;
+  record: Bytes;
   /** Project key, 32 bytes. */
-  key: Uint8Array;
+  key: Bytes;
   keyVersion: number;
   purpose: number;
   hidden: boolean;
@@ -99,5 +119,9 @@ export interface SealedRecord {
  */
 export function openRecord(record: SealedRecord): string;
 
-/** True if a text has the form and checksum of a service token. Detects typing errors offline. */
+/**
+ * True if a text has the form and checksum of a service token. Detects typing errors offline.
+ *
+ * @throws {SecretsError<"invalid">} if `text` is not a string
+ */
 export function isPlausibleToken(text: string): boolean;

@@ -3,10 +3,10 @@
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-import { initSync } from "./bundle/secrets.js";
+import { module } from "./small.js";
 
 // Source of random bytes. Node.js 18 has it, but not as a global.
 globalThis.crypto ??= webcrypto;
-initSync({ module: readFileSync(new URL("./bundle/secrets_bg.wasm", import.meta.url)) });
+module.loadSync(readFileSync(new URL("./bundle/secrets_bg.wasm", import.meta.url)));
 
-export { isPlausibleToken, openBundle, openRecord } from "./bundle/secrets.js";
+export * from "./bundle.core.js";

@@ -1,9 +1,7 @@
 // Entry point for browsers: fetches the WebAssembly module next to this file.
 
-import init from "./full/secrets.js";
-import { nameOperations } from "./face.js";
+import { module } from "./full.js";
 
-await init({ module_or_path: new URL("./full/secrets_bg.wasm", import.meta.url) });
-nameOperations();
+await module.load(new URL("./full/secrets_bg.wasm", import.meta.url));
 
-export * from "./exports.js";
+export * from "./index.core.js";

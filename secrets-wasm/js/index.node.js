@@ -3,12 +3,10 @@
 import { webcrypto } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-import { initSync } from "./full/secrets.js";
-import { nameOperations } from "./face.js";
+import { module } from "./full.js";
 
 // Source of random bytes. Node.js 18 has it, but not as a global.
 globalThis.crypto ??= webcrypto;
-initSync({ module: readFileSync(new URL("./full/secrets_bg.wasm", import.meta.url)) });
-nameOperations();
+module.loadSync(readFileSync(new URL("./full/secrets_bg.wasm", import.meta.url)));
 
-export * from "./exports.js";
+export * from "./index.core.js";

@@ -15,7 +15,7 @@ before(async () => {
   rmSync(profile("module"), { recursive: true, force: true });
   server = await serve({
     folders: { package: packed, vectors, tests: `${root}/tests` },
-    files: { "/": "<!doctype html><title>module</title>", "/cases.json": JSON.stringify(cases()) },
+    files: { "/": "<!doctype html><title>module</title>", "/cases.json": JSON.stringify(cases()), "/api/v1/projects": '{"projects":[]}' },
   });
   browser = await Browser.open({ folder: profile("module") });
   await browser.goTo(`${server.url}/`);
@@ -41,7 +41,7 @@ test("every golden vector is what it says, as in Node.js", async () => {
 test("the service behaves as everywhere", async () => {
   const { cases: count, failures } = await browser.run(async () => {
     const [module, { run }] = await Promise.all([import("/package/index.js"), import("/tests/cases/run.mjs")]);
-    return run(module, await (await fetch("/cases.json")).json());
+    return run(await module.Service.memory(), await (await fetch("/cases.json")).json());
   });
 
   assert.deepEqual(failures, []);
@@ -56,9 +56,55 @@ test("what opens bundles alone loads by itself", async () => {
     return Object.keys(await import("/package/bundle.js")).sort();
   });
 
-  assert.deepEqual(names, ["isPlausibleToken", "openBundle", "openRecord"]);
+  assert.deepEqual(names, ["SecretsError", "isPlausibleToken", "openBundle", "openRecord", "toRecord"]);
   const asked = await browser.requests();
   assert.ok(asked.some((url) => url.endsWith("/bundle/secrets_bg.wasm")), asked.join());
+});
+
+test("the HTTP client uses the page's own fetch, and loads no module", async () => {
+  await browser.requests();
+  const outcomes = await browser.run(async () => {
+    location.hash = "client";
+    const { Client } = await import("/package/client.js");
+    const client = new Client(location.origin, { token: "env_x" });
+    const aborted = client.project.list({}, { signal: AbortSignal.abort() }).catch(({ name }) => name);
+    return [await client.project.list(), await aborted];
+  });
+
+  assert.deepEqual(outcomes, [[], "AbortError"]);
+  const asked = await browser.requests();
+  assert.ok(asked.some((url) => url.endsWith("/api/v1/projects")), asked.join());
+  assert.ok(!asked.some((url) => url.endsWith(".wasm")), asked.join());
+});
+
+const golden = vectorsOf("bundle.json").vectors.find(({ name }) => name === "golden bundle");
+const options = { key: golden.unlock.text, now: golden.now };
+
+test("a bundle opens in a worker, and its errors have a kind", async () => {
+  const outcomes = await browser.run(async (text, options) => {
+    // The strict headers of this page refuse workers without such a policy.
+    const allowed = `${location.origin}/package/bundle.worker.js`;
+    trustedTypes.createPolicy("default", { createScriptURL: (url) => (url === allowed ? url : null) });
+    const { openBundleInWorker, SecretsError } = await import("/package/worker.js");
+    const file = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const error = await openBundleInWorker(file.subarray(1), options).catch((error) => error);
+    const { secrets } = await openBundleInWorker(file, options);
+    const aborted = openBundleInWorker(file, options, { signal: AbortSignal.abort() }).catch(({ name }) => name);
+    return [secrets.length, error instanceof SecretsError, error.kind, await aborted];
+  }, golden.bundle, options);
+
+  assert.deepEqual(outcomes, [golden.secrets.length, true, "malformed", "AbortError"]);
+});
+
+test("init loads the module from a response of the page", async () => {
+  const count = await browser.run(async (text, options) => {
+    const { init, openBundle } = await import("/package/bundle.init.js");
+    await init(fetch("/package/bundle/secrets_bg.wasm"));
+    const file = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return openBundle(file.buffer, options).secrets.length;
+  }, golden.bundle, options);
+
+  assert.equal(count, golden.secrets.length);
 });
 
 test("nothing is complained of, and nothing but this server was asked", async () => {

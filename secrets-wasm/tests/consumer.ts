@@ -1,10 +1,15 @@
 // Uses the package through its declarations. The marked lines must be type errors.
 
-import { openBundle, parse, render, scan, Service, verifyWebhook } from "secrets-service";
-import type { ErrorKind, Secret, Session } from "secrets-service";
+import { Client, openBundle, parse, render, scan, SecretsError, Service, toRecord, verifyWebhook } from "secrets-service";
+import type { ErrorKind, OperationError, Operations, Secret, SecretWithValue, Session } from "secrets-service";
 import * as small from "secrets-service/bundle";
+import * as http from "secrets-service/client";
+import wasm from "secrets-service/bundle.wasm";
+import { init, openBundle as openAfterInit } from "secrets-service/bundle/init";
+import * as whole from "secrets-service/init";
+import { openBundleInWorker } from "secrets-service/worker";
 
-async function use(session: Session): Promise<string> {
+async function use(session: Session | Client): Promise<string> {
   const project = await session.project.create({ name: "Web API" });
   const at = { project: project.slug, environment: "development" };
   const made: Secret = await session.secret.create({ ...at, key: "A", value: "kvc_1" });
@@ -13,21 +18,71 @@ async function use(session: Session): Promise<string> {
   const value: string | undefined = secret.value;
   await session.secret.rollBack({ ...at, key: "A", version: 1 });
   await session.permissionDefaults.get({ project: project.id });
+  const exported: string[] = (await session.secret.export(at)).map(({ value }) => value);
+  const list: SecretWithValue[] = await session.secret.export(at, { signal: new AbortController().signal });
+  const text: string = (await session.secret.export({ ...at, format: "dotenv" })).text;
+  const values: Record<string, string> = toRecord(list);
+  await session.project.list({}, { signal: new AbortController().signal });
+  // @ts-expect-error: a text and not a list.
+  (await session.secret.export({ ...at, format: "json" })).map(({ value }) => value);
+  // @ts-expect-error: no such option.
+  await session.project.list({}, { sginal: undefined });
+  // @ts-expect-error: no such field.
+  await session.project.list({ nmae: "x" });
   // @ts-expect-error: no such operation.
   await session.secret.conjure({});
   // @ts-expect-error: a field is missing.
   await session.secret.create({ ...at, value: "kvc_1" });
   // @ts-expect-error: no such operation name.
   await session.call("secret.conjure");
-  return `${version} ${value}`;
+  return `${version} ${value} ${exported.length} ${text} ${values["A"]}`;
+}
+
+async function remote(): Promise<void> {
+  const client = new Client("https://secrets.example.com", { token: async () => "env_", timeout: 5000, fetch });
+  await use(client);
+  const other: http.Client = new http.Client(new URL("https://secrets.example.com"));
+  const operations: Operations = other;
+  const names: string[] = (await operations.project.list()).map(({ name }) => name);
+  console.log(names, await other.call("user.me", {}, { signal: AbortSignal.timeout(1000) }));
+  // @ts-expect-error: no such option.
+  new Client("https://secrets.example.com", { tokn: "env_" });
+  // @ts-expect-error: a missing setting.
+  new Client("https://secrets.example.com", { token: undefined });
+}
+
+async function loaded(): Promise<void> {
+  await init(wasm);
+  await init(fetch("https://cdn.example.com/bundle.wasm"));
+  await whole.init(new Uint8Array());
+  const options = { key: "scbk_" };
+  const keys: string[] = openAfterInit(new Uint8Array(), options).secrets.map(({ key }) => key);
+  const bundle = await openBundleInWorker(new Uint8Array(), options, { timeout: 5000 });
+  console.log(keys, bundle.seq, whole.operations().length);
+  // @ts-expect-error: no module.
+  await init(7);
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof SecretsError)) throw error;
+  const { kind, code, fields, requestId } = error as OperationError;
+  const expected: ErrorKind = kind;
+  const revived: SecretsError = SecretsError.fromJSON(error.toJSON());
+  return `${expected} ${code} ${fields?.[0]?.field} ${requestId} ${revived.message}`;
 }
 
 async function main(): Promise<void> {
   const service: Service = await Service.memory({ rootKey: new Uint8Array(32) });
-  await use(await service.signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" }));
+  await use(await service.signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" })).catch(reasonOf);
   const bundle = openBundle(new Uint8Array(), { passphrase: "correct horse battery" });
   const keys: string[] = bundle.secrets.map(({ key }) => key);
-  small.openBundle(new Uint8Array(), { privateKey: "scbx_", signer: "scbs_" });
+  const url: string | undefined = toRecord(bundle)["URL"];
+  small.openBundle(new ArrayBuffer(8), { privateKey: "scbx_", signer: "scbs_" });
+  small.openBundle(new DataView(new ArrayBuffer(8)), { key: "scbk_", atLeast: 7 });
+  // @ts-expect-error: no bytes.
+  small.openBundle("text", { key: "scbk_" });
+  // @ts-expect-error: no such option.
+  small.openBundle(new Uint8Array(), { key: "scbk_", at_least: 7 });
   // @ts-expect-error: a private key needs a signer.
   small.openBundle(new Uint8Array(), { privateKey: "scbx_" });
   // @ts-expect-error: exactly one credential.
@@ -35,8 +90,11 @@ async function main(): Promise<void> {
   const text: string = render(parse("A=1", "dotenv"), "k8s", "web");
   const lines: number[] = scan(text).map(({ line }) => line);
   verifyWebhook({ secret: "whsec_", headers: new Headers(), body: "{}" });
-  const kind: ErrorKind = "not_found";
-  console.log(keys, lines, kind);
+  verifyWebhook({ secret: "whsec_", headers: new Map([["webhook-id", "msg_1"]]), body: new ArrayBuffer(2) });
+  verifyWebhook({ secret: "whsec_", headers: { "webhook-id": ["msg_1"] }, body: "{}" });
+  // @ts-expect-error: a service is not created with new.
+  new Service();
+  console.log(keys, url, lines);
 }
 
-void main();
+void main().then(remote).then(loaded);

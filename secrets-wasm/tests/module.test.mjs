@@ -2,14 +2,15 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { check } from "../../tests/vectors/check.mjs";
 import { run } from "../../tests/cases/run.mjs";
 import { cases, installed, packed, program, root, vectorFiles, vectorsOf } from "./places.mjs";
+import { startServer, tokenOf } from "./server.mjs";
 
 const module = await import(pathToFileURL(join(packed, "index.node.js")));
 const small = await import(pathToFileURL(join(packed, "bundle.node.js")));
@@ -28,11 +29,32 @@ test("what opens bundles alone says the same", () => {
 });
 
 test("the service behaves as everywhere", async () => {
-  const { cases: count, failures } = await run(module, cases());
+  const { cases: count, failures } = await run(await module.Service.memory(), cases());
 
   assert.deepEqual(failures, []);
   assert.ok(count >= 300, `only ${count} cases`);
   console.log("# cases in Node.js:", count);
+});
+
+test("the client of a server behaves as everywhere", async () => {
+  const { url, close } = await startServer("javascript-cases");
+  try {
+    const service = {
+      async signIn({ email }) {
+        const client = new module.Client(url, { token: tokenOf(email.replace("@example.com", "")) });
+        await client.user.sync();
+        return client;
+      },
+      asToken: (token) => new module.Client(url, { token }),
+    };
+    const { cases: count, failures } = await run(service, cases());
+
+    assert.deepEqual(failures, []);
+    assert.ok(count >= 300, `only ${count} cases`);
+    console.log("# cases with the client:", count);
+  } finally {
+    await close();
+  }
 });
 
 test("every operation has a method and a declaration, and no other does", async () => {
@@ -121,39 +143,59 @@ test("a version that is a number and no BigInt is refused, since it may have bee
   assert.throws(() => module.openRecord(undefined), (error) => error instanceof Error && error.kind === "invalid");
 });
 
-test("the declarations are made of the document of the interface", () => {
-  const made = join(installed, "operations.d.ts");
+test("the declarations and endpoints are made of the document of the interface", () => {
+  const made = join(installed, "generated");
+  mkdirSync(made, { recursive: true });
   const document = execFileSync(program, ["openapi"], { maxBuffer: 1e8 });
-  execFileSync("python3", [join(root, "secrets-py/generate/operations.py"), "--typescript", made], { input: document });
+  const generator = join(root, "secrets-py/generate/operations.py");
+  execFileSync("python3", [generator, "--typescript", join(made, "operations.d.ts")], { input: document });
 
-  const same = readFileSync(made, "utf8") === readFileSync(join(packed, "operations.d.ts"), "utf8");
-
-  assert.ok(same, "js/operations.d.ts is old: secrets-http openapi | secrets-py/generate/operations.py --typescript secrets-wasm/js/operations.d.ts");
+  for (const name of ["operations.d.ts", "endpoints.js"]) {
+    const same = readFileSync(join(made, name), "utf8") === readFileSync(join(packed, name), "utf8");
+    assert.ok(same, `js/${name} is old: secrets-http openapi | secrets-py/generate/operations.py --typescript secrets-wasm/js/operations.d.ts`);
+  }
 });
 
-test("the declarations are those of what is there, as TypeScript reads them strictly", () => {
-  copyFileSync(join(root, "secrets-wasm/tests/consumer.ts"), join(installed, "consumer.ts"));
-  const tools = join(root, "tests/wasm/node_modules");
-  const flags = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom"];
-  const types = ["--types", "node", "--typeRoots", join(tools, "@types")];
-  const checked = spawnSync(join(tools, ".bin/tsc"), [...flags, ...types, "consumer.ts"], { cwd: installed });
+const resolutions = {
+  nodenext: ["consumer.ts", "--module", "nodenext"],
+  node16: ["consumer.mts", "--module", "node16"],
+  bundler: ["consumer.ts", "--module", "esnext", "--moduleResolution", "bundler"],
+};
+for (const [name, [file, ...module]] of Object.entries(resolutions)) {
+  test(`the declarations are those of what is there, as TypeScript reads them strictly: ${name}`, () => {
+    copyFileSync(join(root, "secrets-wasm/tests/consumer.ts"), join(installed, file));
+    const tools = join(root, "tests/wasm/node_modules");
+    const strict = ["--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--skipLibCheck", "false"];
+    const flags = [...strict, "--noEmit", "--target", "es2022", "--lib", "es2022,dom"];
+    const types = ["--types", "node", "--typeRoots", join(tools, "@types")];
+    const checked = spawnSync(join(tools, ".bin/tsc"), [...flags, ...module, ...types, file], { cwd: installed });
 
-  assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}`);
-});
+    assert.equal(checked.status, 0, `${checked.stdout}${checked.stderr}`);
+  });
+}
 
 // Bundle that the README and the example open.
 const bundle = vectorsOf("bundle.json").vectors.find(({ name }) => name === "for a passphrase, with the costs of ours");
 const passphrase = bundle.unlock.text;
 writeFileSync(join(installed, "production.bundle"), Buffer.from(bundle.bundle, "base64"));
 
-// Runs the README snippets in a folder that contains only the package.
+// Runs the README snippets in a folder that contains only the package, with a server and a service token.
+const server = await startServer("javascript-readme");
+after(() => server.close());
+const owner = new module.Client(server.url, { token: tokenOf("owner") });
+await owner.user.sync();
+await owner.project.create({ name: "Shop" });
+await owner.secret.create({ project: "shop", environment: "production", key: "URL", value: "kvc_url" });
+const { token } = await owner.token.create({ name: "readme", all_projects: true, permissions: ["read"] });
+
 const readme = readFileSync(join(root, "secrets-wasm/README.md"), "utf8");
 for (const [index, [, snippet]] of [...readme.matchAll(/^```js\n(.*?)^```$/gms)].entries()) {
   test(`snippet ${index + 1} of the README does what it says`, () => {
     const file = join(installed, `snippet-${index + 1}.mjs`);
     writeFileSync(file, snippet.replace("correct horse battery staple", passphrase));
 
-    const said = execFileSync(process.execPath, [file], { cwd: installed, encoding: "utf8" });
+    const env = { ...process.env, SECRETS_URL: server.url, SECRETS_TOKEN: token };
+    const said = execFileSync(process.execPath, [file], { cwd: installed, encoding: "utf8", env });
 
     assert.notEqual(said, "");
   });

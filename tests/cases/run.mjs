@@ -1,9 +1,9 @@
 // Runs the behavioural cases (see README.md in this folder) with the JavaScript module, in Node.js and
-// in a browser.
+// in a browser, and with its HTTP client.
 
-// Runs the cases of files, `[[area, content]]` by name. Returns the number of cases, and the failures.
-export async function run(module, files) {
-  const service = await module.Service.memory();
+// Runs the cases of files, `[[area, content]]` by name, with a `Service` or an object with the same
+// methods. Returns the number of cases, and the failures.
+export async function run(service, files) {
   const cases = files.flatMap(([area, content]) => all(area, content));
   const failures = [];
   for (const [index, one] of cases.entries()) {

@@ -134,7 +134,7 @@ const USES = { key: "key", passphrase: "passphrase", private: "privateKey" };
 
 function bundle(module, vector, { vectors }) {
   const { unlock, signer, at_least: atLeast, now, about } = vector;
-  const options = { [USES[unlock.type]]: unlock.text, signer, atLeast, now };
+  const options = { [USES[unlock.type]]: unlock.text, ...(signer !== undefined && { signer }), atLeast, now };
   const file = bytesOf(vector, vectors);
   const open = () => module.openBundle(file, options);
   if (!vector.valid) return same("the refusal", refusal(open), { kind: vector.error });

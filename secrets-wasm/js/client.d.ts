@@ -1,0 +1,43 @@
+import type { CallOptions, OperationName, Operations } from "./operations.js";
+
+export { SecretsError } from "./errors.js";
+export type { ErrorDetails, ErrorJson, FieldError } from "./errors.js";
+export type { ErrorKind, OperationError } from "./kinds.js";
+export type * from "./operations.js";
+
+/** Options of a `Client`. Unknown options are refused. */
+export interface ClientOptions {
+  /**
+   * Service token (`env_…`), token of the identity provider, or credential of a command line login, or
+   * a function that returns the current token. The function is called for each request. Without a
+   * token, only public operations are allowed; `undefined` is refused.
+   */
+  token?: string | (() => string | PromiseLike<string>);
+  /** Timeout of one request in milliseconds, including its response. Default: 60,000. */
+  timeout?: number | undefined;
+  /** Timeout of a call in milliseconds, including retries and the time before them. Default: 90,000. */
+  totalTimeout?: number | undefined;
+  /** Maximum size of a response in bytes. Default: 256 MiB. */
+  maxResponseSize?: number | undefined;
+  /** Replacement for the global `fetch`, such as one that uses a proxy. */
+  fetch?: typeof globalThis.fetch | undefined;
+}
+
+/**
+ * HTTP client of a service. It has the same methods as a session of a service in memory.
+ *
+ * If the service is overloaded (429) or unavailable (503) and names a time to wait, the request is
+ * sent again after that time, within `totalTimeout`. A reading request is also sent again once if its
+ * connection breaks. Redirects are not followed, since the token would be sent to another address.
+ */
+export interface Client extends Operations {}
+export class Client {
+  /** `url` is the address of the service, such as `https://secrets.example.com`. */
+  constructor(url: string | URL, options?: ClientOptions);
+  /**
+   * Calls an operation by name, such as `secret.create`.
+   *
+   * @throws {OperationError} `unavailable` with the code `timeout` or `no_response` if there is no response
+   */
+  call(name: OperationName, input?: object, options?: CallOptions): Promise<unknown>;
+}

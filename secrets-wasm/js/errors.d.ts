@@ -1,0 +1,52 @@
+/** Invalid field of an input. `index` and `key` name the item of a list. */
+export interface FieldError {
+  field: string;
+  message: string;
+  index?: number;
+  key?: string;
+}
+
+/** Properties of an error. */
+export interface ErrorDetails {
+  /** Error code, such as `already_exists`. */
+  code?: string;
+  /** If `kind` is `invalid`: the invalid fields, each with a message. */
+  fields?: FieldError[];
+  /** If `kind` is `plan_limit`: the limited resource, the plan, its limit and the current count. */
+  resource?: string;
+  plan?: string;
+  limit?: number;
+  current?: number;
+  /** HTTP status of the response, for an error of a `Client`. */
+  status?: number;
+  /** ID of the request in the log of the service, for an error of a `Client`. */
+  requestId?: string;
+  /** Seconds to wait before a retry, if the service named a time. */
+  retryAfter?: number;
+}
+
+/** Error as a plain object, for `postMessage` and JSON. */
+export interface ErrorJson<Kind extends string = string> extends ErrorDetails {
+  kind: Kind;
+  message: string;
+}
+
+/** Error of this package. Never contains a secret value or a credential. */
+export class SecretsError<Kind extends string = string> extends Error implements ErrorDetails {
+  constructor(kind: Kind, message: string, details?: ErrorDetails);
+  /** Reason, for programs. */
+  kind: Kind;
+  code?: string;
+  fields?: FieldError[];
+  resource?: string;
+  plan?: string;
+  limit?: number;
+  current?: number;
+  status?: number;
+  requestId?: string;
+  retryAfter?: number;
+  /** Returns a plain object. `postMessage` and `structuredClone` drop the properties of an error. */
+  toJSON(): ErrorJson<Kind>;
+  /** Creates an error from the result of `toJSON`. */
+  static fromJSON<Kind extends string>(json: ErrorJson<Kind>): SecretsError<Kind>;
+}

@@ -1,0 +1,26 @@
+// Namespaces of operations: an object for each noun with a method for each verb.
+
+import { ENDPOINTS } from "./endpoints.js";
+
+const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+
+// Defines `prototype.secret.create` for `secret.create`, and so on. The methods call `this.call`.
+export function nameOperations(prototype) {
+  for (const [noun, verbs] of byNoun(Object.keys(ENDPOINTS))) {
+    Object.defineProperty(prototype, camel(noun), {
+      get() {
+        const methods = verbs.map((verb) => [camel(verb), (...given) => this.call(`${noun}.${verb}`, ...given)]);
+        return Object.freeze(Object.fromEntries(methods));
+      },
+    });
+  }
+}
+
+function byNoun(names) {
+  const nouns = new Map();
+  for (const name of names) {
+    const [noun, verb] = name.split(".");
+    nouns.set(noun, [...(nouns.get(noun) ?? []), verb]);
+  }
+  return nouns;
+}

@@ -1,0 +1,380 @@
+// HTTP client of the installed package in Node.js, with prepared responses and with a server process.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
+
+import { packed } from "./places.mjs";
+import { startServer, tokenOf } from "./server.mjs";
+
+const { Client, SecretsError } = await import(pathToFileURL(join(packed, "client.js")));
+const { openBundle, toRecord } = await import(pathToFileURL(join(packed, "bundle.node.js")));
+
+// Server that sends prepared responses in turn, and keeps the requests. A response is `[status, headers,
+// body]`, or a function of the request and the response.
+let host;
+
+beforeEach(async () => {
+  const [responses, requests] = [[], []];
+  const server = createServer(async (request, response) => {
+    const chunks = await request.toArray();
+    const { method, url, headers } = request;
+    requests.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
+    const next = responses.shift() ?? [500, {}, "no response was prepared"];
+    if (typeof next === "function") return next(request, response);
+    const [status, sent, body] = next;
+    response.writeHead(status, sent).end(body);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const close = () =>
+    new Promise((resolve) => {
+      server.close(resolve);
+      server.closeAllConnections();
+    });
+  host = { url: `http://127.0.0.1:${server.address().port}`, responses, requests, close };
+});
+
+afterEach(() => host.close());
+
+const JSON_TYPE = { "content-type": "application/json" };
+const json = (status, content, headers = {}) => [status, { ...JSON_TYPE, ...headers }, JSON.stringify(content)];
+const PROJECTS = json(200, { projects: [] });
+const OVERLOADED = { error: "rate limit exceeded", code: "rate_limited" };
+const NOT_NOW = { error: "not now", code: "unavailable" };
+
+async function failureOf(promise) {
+  const error = await promise.then(() => assert.fail("it succeeded"), (error) => error);
+  assert.ok(error instanceof SecretsError, inspect(error));
+  return error;
+}
+
+test("a request has the path, query, body and token of its operation", async () => {
+  host.responses.push(json(200, { secret: {} }), [204], json(200, { history: [] }), json(200, { entries: [] }));
+  const client = new Client(`${host.url}/base/`, { token: "kvc_token" });
+
+  await client.secret.update({ project: "a b", environment: "é", key: "K", value: "kvc_é", description: undefined });
+  assert.equal(await client.secret.delete({ project: "p", environment: "e", key: "K", expected_version: 2 }), null);
+  await client.secret.history({ project: "p", environment: "e", key: "K", values: true, limit: undefined });
+  await client.audit.list({ action: "secret.created", key: "a&b=c" });
+
+  const [update, remove, history, audit] = host.requests;
+  assert.equal(update.url, "/base/api/v1/projects/a%20b/environments/%C3%A9/secrets/K");
+  assert.deepEqual([update.method, JSON.parse(update.body)], ["PUT", { value: "kvc_é" }]);
+  assert.deepEqual([update.headers.authorization, update.headers["content-type"]], ["Bearer kvc_token", "application/json"]);
+  assert.equal(remove.url, "/base/api/v1/projects/p/environments/e/secrets/K?expected_version=2");
+  assert.deepEqual([remove.method, remove.body, remove.headers["content-type"]], ["DELETE", "", undefined]);
+  assert.match(history.url, /\?values=true$/);
+  assert.match(audit.url, /\?action=secret\.created&key=a%26b%3Dc$/);
+});
+
+test("the token can be a function, which is called for each request", async () => {
+  host.responses.push(PROJECTS, PROJECTS);
+  let number = 0;
+  const client = new Client(host.url, { token: async () => `token-${(number += 1)}` });
+
+  await client.project.list();
+  await client.project.list();
+
+  assert.deepEqual(host.requests.map(({ headers }) => headers.authorization), ["Bearer token-1", "Bearer token-2"]);
+});
+
+test("an error of the token function is passed on, without a request", async () => {
+  const error = new Error("signed out");
+  const token = async () => {
+    throw error;
+  };
+
+  await assert.rejects(new Client(host.url, { token }).project.list(), (thrown) => thrown === error);
+  assert.deepEqual(host.requests, []);
+});
+
+test("an input that no request can carry is refused without a request", async () => {
+  const client = new Client(host.url);
+  const { secret, project } = client;
+  const at = { project: "p", environment: "e" };
+
+  const missing = await failureOf(secret.get(at));
+  assert.deepEqual([missing.kind, missing.message, missing.fields], ["invalid", "key is required", [{ field: "key", message: "is required" }]]);
+  assert.equal((await failureOf(secret.get({ ...at, key: 7 }))).message, "key must be a string");
+  assert.equal((await failureOf(secret.get({ ...at, key: "K", vlaue: 1 }))).message, "vlaue is not a field of secret.get");
+  assert.equal((await failureOf(secret.history({ ...at, key: "K", limit: {} }))).message, "limit must be a string, a number or a boolean");
+  assert.equal((await failureOf(project.create({ name: 1n }))).message, "input cannot be converted to JSON");
+  assert.equal((await failureOf(project.create([]))).message, "input must be an object");
+  assert.equal((await failureOf(project.create({ name: "x" }, { timeout: 1 }))).message, "timeout is not an option of call");
+  for (const name of ["secret.conjure", "__proto__", "toString"]) assert.equal((await failureOf(client.call(name))).kind, "not_found");
+  for (const key of ["", ".", "..", "a/b", "a\\b", "a\nb", "\ud800"]) {
+    assert.equal((await failureOf(secret.get({ ...at, key }))).kind, "not_found", JSON.stringify(key));
+  }
+  assert.deepEqual(host.requests, []);
+});
+
+test("an overloaded service is asked again after the time that it names", async () => {
+  host.responses.push(
+    json(429, OVERLOADED, { "retry-after": "0" }),
+    [503, { "content-type": "text/html", "retry-after": new Date(Date.now() - 1000).toUTCString() }, "<html>"],
+    json(201, { id: "1" }),
+  );
+  const began = performance.now();
+
+  assert.equal((await new Client(host.url).project.create({ name: "x" })).id, "1");
+
+  // Timers may end a little early.
+  assert.ok(performance.now() - began > 190, "it did not wait");
+  assert.equal(host.requests.length, 3);
+});
+
+test("retries have a bound", async () => {
+  const requests = [];
+  const fetch = async (url) => {
+    requests.push(url);
+    return Response.json(OVERLOADED, { status: 429, headers: { "retry-after": "0" } });
+  };
+
+  const error = await failureOf(new Client(host.url, { fetch }).project.list());
+
+  assert.deepEqual([error.kind, error.code, error.status, error.retryAfter], ["rate_limited", "rate_limited", 429, 0]);
+  assert.equal(requests.length, 11);
+});
+
+test("a wait longer than the total timeout is not begun", async () => {
+  host.responses.push(json(429, OVERLOADED, { "retry-after": "60" }));
+
+  const error = await failureOf(new Client(host.url, { totalTimeout: 30_000 }).project.list());
+
+  assert.deepEqual([error.kind, error.retryAfter, host.requests.length], ["rate_limited", 60, 1]);
+});
+
+test("a failure that names no time, and a limit of the plan, are not retried", async () => {
+  const limit = { error: "the plan allows 3 projects", code: "plan_limit_exceeded", resource: "projects", plan: "free", limit: 3, current: 3 };
+  host.responses.push(json(503, NOT_NOW), json(429, limit, { "retry-after": "0" }));
+  const client = new Client(host.url);
+
+  assert.equal((await failureOf(client.project.create({ name: "x" }))).kind, "unavailable");
+  const error = await failureOf(client.project.create({ name: "x" }));
+
+  const { error: message, ...details } = limit;
+  assert.equal(error.message, message);
+  assert.deepEqual({ ...error }, { kind: "plan_limit", ...details, status: 429, retryAfter: 0 });
+  assert.equal(host.requests.length, 2);
+});
+
+const silent = () => {};
+const endless = (_, response) => {
+  response.writeHead(200, JSON_TYPE).write("[");
+};
+
+for (const [name, respond] of [["sends nothing", silent], ["sends a response without an end", endless]]) {
+  test(`a service that ${name} is not waited for longer than the timeout`, async () => {
+    host.responses.push(respond, respond);
+
+    for (const limits of [{ timeout: 300 }, { totalTimeout: 300 }]) {
+      const error = await failureOf(new Client(host.url, limits).project.list());
+      assert.deepEqual([error.kind, error.code], ["unavailable", "timeout"]);
+      assert.match(error.message, /^no response from http:\/\/127\.0\.0\.1:\d+ within \d+ ms$/);
+    }
+  });
+}
+
+test("the timeout also holds for a fetch or a token that never comes", async () => {
+  const never = () => new Promise(() => {});
+
+  for (const given of [{ fetch: never }, { token: never }]) {
+    assert.equal((await failureOf(new Client(host.url, { ...given, timeout: 20 }).project.list())).code, "timeout");
+  }
+});
+
+test("a signal cancels a request and the wait before a retry", async () => {
+  for (const respond of [silent, json(429, OVERLOADED, { "retry-after": "60" })]) {
+    const controller = new AbortController();
+    const reason = new Error("no longer needed");
+    host.responses.push((request, response) => {
+      if (typeof respond !== "function") response.writeHead(respond[0], respond[1]).end(respond[2]);
+      // After the response was sent, so that the client waits before its retry.
+      setImmediate(() => controller.abort(reason));
+    });
+    await assert.rejects(new Client(host.url).project.list({}, { signal: controller.signal }), reason);
+  }
+  assert.equal(host.requests.length, 2);
+  await assert.rejects(new Client(host.url).project.list({}, { signal: AbortSignal.abort() }), { name: "AbortError" });
+  assert.equal(host.requests.length, 2);
+});
+
+test("a reading request whose connection breaks is sent once more, a writing request is not", async () => {
+  const broken = (request) => request.socket.destroy();
+  host.responses.push(broken, PROJECTS, broken, broken, broken);
+  const client = new Client(host.url);
+
+  assert.deepEqual(await client.project.list(), []);
+  assert.equal((await failureOf(client.project.list())).code, "no_response");
+  assert.equal((await failureOf(client.project.create({ name: "x" }))).code, "no_response");
+  assert.equal(host.requests.length, 5);
+});
+
+test("an address without a service is named with the reason", async () => {
+  const url = host.url;
+  await host.close();
+  host.close = () => {};
+
+  const error = await failureOf(new Client(url, { token: "kvc_token" }).project.create({ name: "x" }));
+
+  assert.deepEqual([error.kind, error.message], ["unavailable", `no response from ${url} (ECONNREFUSED)`]);
+});
+
+test("a redirect is not followed, and names the address", async () => {
+  for (const status of [301, 302, 307, 308]) {
+    host.responses.push([status, { location: "https://secrets.example.com/api?kvc_" }]);
+    const error = await failureOf(new Client(host.url, { token: "kvc_token" }).project.delete({ project: "shop" }));
+
+    assert.equal(error.kind, "internal");
+    assert.equal(error.message, "the server redirects to https://secrets.example.com: use the address of the service");
+  }
+  assert.equal(host.requests.length, 4);
+});
+
+test("a response of another server is no success, and is not repeated", async () => {
+  const bodies = ["", "<html>kvc_", "[]", '{"other": "kvc_"}', "null"];
+  for (const status of [200, 404, 500]) {
+    for (const body of bodies) {
+      host.responses.push([status, { "content-type": "text/html", "x-request-id": "r-1" }, body]);
+      const error = await failureOf(new Client(host.url).project.list());
+
+      assert.equal(error.kind, status === 404 ? "not_found" : "internal");
+      assert.deepEqual([error.status, error.requestId], [status, "r-1"]);
+      assert.match(error.message, /is this the address of the service/);
+      assert.doesNotMatch(inspect(error), /kvc_/);
+    }
+  }
+  host.responses.push([502, { "content-type": "text/html" }, "<html>kvc_"]);
+  const error = await failureOf(new Client(host.url).project.list());
+  assert.deepEqual([error.kind, error.message], ["unavailable", "the service is unavailable (status 502)"]);
+});
+
+test("the message of an error has a maximum length", async () => {
+  host.responses.push(json(400, { error: "x".repeat(5000), code: "invalid_request", details: { fields: "none" } }));
+
+  const error = await failureOf(new Client(host.url).project.list());
+
+  assert.deepEqual([error.kind, error.message.length, error.fields], ["invalid", 1000, undefined]);
+});
+
+test("a response has a maximum size", async () => {
+  const large = json(200, { projects: ["x".repeat(2000)] });
+  host.responses.push(large, large);
+  const withoutStream = async (...given) => {
+    const response = await fetch(...given);
+    const { status, headers } = response;
+    return { status, headers, arrayBuffer: () => response.arrayBuffer() };
+  };
+
+  for (const given of [{}, { fetch: withoutStream }]) {
+    const error = await failureOf(new Client(host.url, { ...given, maxResponseSize: 1000 }).project.list());
+    assert.deepEqual([error.kind, error.code], ["internal", "response_too_large"]);
+  }
+});
+
+test("the token is in no error and in no console output", async () => {
+  const token = "kvc_token";
+  const failing = async (_, { headers }) => {
+    throw Object.assign(new Error(`failed with ${headers.authorization}`), { config: { headers } });
+  };
+  const client = new Client(host.url, { token, fetch: failing });
+  const error = await failureOf(client.project.list());
+
+  for (const shown of [inspect(client, { showHidden: true, depth: 9 }), inspect(error, { showHidden: true, depth: 9 }), error.stack]) {
+    assert.doesNotMatch(shown, /kvc_/);
+  }
+});
+
+test("arguments of a client are checked", async () => {
+  const refused = (message) => ({ name: "SecretsError", kind: "invalid", message });
+  for (const url of ["", "secrets.example.com", "ftp://x", undefined, 7]) {
+    assert.throws(() => new Client(url), refused("url must be http://HOST or https://HOST"));
+  }
+  for (const url of ["http://u:kvc_@x", "http://x?a", "http://x#a"]) {
+    assert.throws(() => new Client(url), refused("url must be an address without credentials and parameters"));
+  }
+  for (const token of ["", "kvc_a\r\nX: y", "kvc_a\n", "kvc_é"]) {
+    const message = "token must be printable ASCII without spaces and line breaks";
+    assert.throws(() => new Client(host.url, { token }), refused(message));
+    await assert.rejects(new Client(host.url, { token: () => token }).project.list(), refused(message));
+  }
+  for (const token of [undefined, null, 7]) {
+    const message = "token must be a string or a function: leave the option out to send no token";
+    assert.throws(() => new Client(host.url, { token }), refused(message));
+  }
+  for (const timeout of [0, -1, NaN, Infinity, "5", 2 ** 31]) {
+    assert.throws(() => new Client(host.url, { timeout }), refused("timeout must be a number from 1 to 2147483647"));
+  }
+  assert.throws(() => new Client(host.url, { total_timeout: 1 }), refused("total_timeout is not an option of Client: use totalTimeout"));
+  assert.throws(() => new Client(host.url, { fetch: 1 }), refused("fetch must be a function"));
+  assert.deepEqual(host.requests, []);
+});
+
+test("an error has the stack of the caller, the status and the request ID", async () => {
+  const content = { error: "name is too short", code: "invalid_request", details: { fields: [{ field: "name", message: "is too short" }] } };
+  host.responses.push(json(400, content, { "x-request-id": "r-7" }));
+  async function callerOfAnOperation() {
+    await new Client(host.url).project.create({ name: "" });
+  }
+
+  const error = await failureOf(callerOfAnOperation());
+
+  assert.match(error.stack, /callerOfAnOperation/);
+  const { kind, code, fields, status, requestId } = error;
+  assert.deepEqual({ kind, code, fields, status, requestId }, {
+    kind: "invalid", code: "invalid_request", fields: content.details.fields, status: 400, requestId: "r-7",
+  });
+});
+
+let server;
+before(async () => {
+  server = await startServer("javascript-client");
+});
+after(() => server?.close());
+
+test("a server process is used like a service in memory", async () => {
+  const alice = new Client(server.url, { token: tokenOf("alice") });
+  const unknown = await failureOf(alice.project.list());
+  assert.deepEqual([unknown.kind, unknown.status], ["unauthenticated", 401]);
+  assert.match(unknown.requestId, /./);
+
+  await alice.user.sync();
+  const { slug: project } = await alice.project.create({ name: "Shop" });
+  const at = { project, environment: "staging" };
+  await alice.secret.import({ ...at, secrets: [{ key: "URL", value: "kvc_url" }, { key: "KEY", value: "kvc_é" }] });
+  const secret = await alice.secret.get({ ...at, key: "KEY" });
+
+  assert.equal(secret.value, "kvc_é");
+  assert.doesNotMatch(inspect(secret), /kvc_/);
+  assert.deepEqual({ ...toRecord(await alice.secret.export(at)) }, { URL: "kvc_url", KEY: "kvc_é" });
+  assert.match((await alice.secret.export({ ...at, format: "dotenv" })).text, /URL=.*kvc_url/);
+  assert.equal((await failureOf(alice.secret.get({ ...at, key: "NONE" }))).kind, "not_found");
+  const { bundle, key, signer } = await alice.secret.bundle({ ...at, recipients: [{ type: "raw" }] });
+  const opened = openBundle(Buffer.from(bundle, "base64"), { key, signer });
+  assert.deepEqual({ ...toRecord(opened) }, { URL: "kvc_url", KEY: "kvc_é" });
+  const archive = await alice.account.exportSecrets({ include_secrets: true, passphrase: "correct horse battery staple" });
+  assert.match(archive, /^[A-Za-z0-9+/]+=*$/);
+  const login = await alice.deviceLogin.start({ client_id: "cli" });
+  const grant = "urn:ietf:params:oauth:grant-type:device_code";
+  const pending = await new Client(server.url).deviceLogin.poll({ grant_type: grant, device_code: login.device_code, client_id: "cli" });
+  assert.equal(pending.error, "authorization_pending");
+  const { token } = await alice.token.create({ name: "deploy", all_projects: true, permissions: ["read"] });
+  assert.equal((await new Client(server.url, { token }).project.list()).length, 1);
+  assert.equal(await alice.project.delete({ project }), null);
+});
+
+test("many requests at once are answered each with its own response", async () => {
+  const alice = new Client(server.url, { token: tokenOf("burst") });
+  await alice.user.sync();
+  const { slug: project } = await alice.project.create({ name: "Burst" });
+  const at = { project, environment: "staging" };
+  const keys = Array.from({ length: 50 }, (_, index) => `KEY_${index}`);
+  await alice.secret.import({ ...at, secrets: keys.map((key) => ({ key, value: `kvc_${key}` })) });
+
+  const secrets = await Promise.all([...keys, ...keys].map((key) => alice.secret.get({ ...at, key })));
+
+  assert.deepEqual(secrets.map(({ value }) => value), [...keys, ...keys].map((key) => `kvc_${key}`));
+});

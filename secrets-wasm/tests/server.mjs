@@ -1,0 +1,58 @@
+// Server process with its data in memory, and credentials for it.
+
+import { spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { createWriteStream, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { logs, program } from "./places.mjs";
+
+const ISSUER = "https://issuer.test";
+const KEY = "a secret of the test suite, of 32 bytes or more";
+
+// Starts a server. Its log is kept for the test runner to search.
+export async function startServer(name) {
+  mkdirSync(logs, { recursive: true });
+  const env = {
+    SECRETS_LISTEN: "127.0.0.1:0",
+    SECRETS_DATABASE_URL: "memory:",
+    SECRETS_ROOT_KEY: Buffer.alloc(32, 7).toString("base64"),
+    SECRETS_JWT_ISSUER: ISSUER,
+    SECRETS_JWT_AUDIENCE: "secrets",
+    SECRETS_JWT_HS256_SECRET: KEY,
+    SECRETS_RATE_LIMIT_PER_IP: "0",
+    SECRETS_RATE_LIMIT_PER_PRINCIPAL: "0",
+    SECRETS_RATE_LIMIT_PER_TEAM: "0",
+  };
+  const server = spawn(program, ["serve"], { env, stdio: ["ignore", "ignore", "pipe"] });
+  const ended = once(server, "exit");
+  // A test file that fails while it is loaded leaves no server behind.
+  process.once("exit", () => server.kill());
+  const log = createWriteStream(join(logs, `${name}.log`));
+  const lines = createInterface({ input: server.stderr });
+  const url = await new Promise((resolve, reject) => {
+    lines.on("line", (line) => {
+      log.write(`${line}\n`);
+      const [, address] = line.match(/listening on (\S+)/) ?? [];
+      if (address) resolve(address);
+    });
+    ended.then(([status]) => reject(new Error(`the server ended with status ${status}`)), reject);
+  });
+  const close = async () => {
+    server.kill();
+    await ended;
+    await new Promise((resolve) => log.end(resolve));
+  };
+  return { url, close };
+}
+
+// Returns a token of the identity provider for a user, valid for an hour.
+export function tokenOf(subject) {
+  const expires = Math.floor(Date.now() / 1000) + 3600;
+  const claims = { iss: ISSUER, aud: "secrets", sub: subject, exp: expires, email: `${subject}@example.com`, email_verified: true };
+  const parts = [{ alg: "HS256", typ: "JWT" }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"));
+  const signature = createHmac("sha256", KEY).update(parts.join(".")).digest("base64url");
+  return [...parts, signature].join(".");
+}
