@@ -765,6 +765,8 @@ export interface Secret {
   inherited_from?: string | null;
   /** Secret key. */
   key: string;
+  /** True if the secret is inherited from an environment that the caller may not read. Its value cannot be read here either. */
+  restricted?: boolean;
   /** Type of the secret: always `string`. */
   type: string;
   /** Time of the last change to the value, the description or the hidden flag. */
@@ -833,6 +835,8 @@ export interface SecretWithValue {
   inherited_from?: string | null;
   /** Secret key. */
   key: string;
+  /** True if the secret is inherited from an environment that the caller may not read. Its value cannot be read here either. */
+  restricted?: boolean;
   /** Type of the secret: always `string`. */
   type: string;
   /** Time of the last change to the value, the description or the hidden flag. */

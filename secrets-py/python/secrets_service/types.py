@@ -1186,6 +1186,11 @@ class Secret(TypedDict):
     key: str
     """Secret key."""
 
+    restricted: NotRequired[bool]
+    """True if the secret is inherited from an environment that the caller may not read. Its value
+    cannot be read here either.
+    """
+
     type: str
     """Type of the secret: always `string`."""
 
@@ -1289,6 +1294,11 @@ class SecretWithValue(TypedDict):
 
     key: str
     """Secret key."""
+
+    restricted: NotRequired[bool]
+    """True if the secret is inherited from an environment that the caller may not read. Its value
+    cannot be read here either.
+    """
 
     type: str
     """Type of the secret: always `string`."""
