@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from secrets_service import Client, Service, Session
+from servers import Host
 
 ROOT = Path(__file__).parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -37,6 +38,20 @@ def program() -> Iterator[Any]:
     logs.mkdir(parents=True, exist_ok=True)
     with running.Service(TARGET / "debug/secrets-http", logs / "python.log") as service:
         yield service
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_proxy() -> None:
+    """A proxy of the machine does not reach the servers of the tests."""
+    for variable in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        os.environ.pop(variable, None)
+        os.environ.pop(variable.upper(), None)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    with Host() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

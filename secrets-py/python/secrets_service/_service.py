@@ -13,6 +13,7 @@ from . import _native
 from ._async_operations import AsyncOperations
 from ._closing import AsyncClosing, Closing
 from ._hidden import read
+from ._input import encoded
 from ._operations import Operations
 
 # Callback that the native module calls with a result or an error, on its own thread.
@@ -28,7 +29,7 @@ class Session(Operations):
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
-        return read(self._native.call(name, json.dumps(input)))
+        return read(self._native.call(name, json.dumps(input, default=encoded)))
 
     def __repr__(self) -> str:
         return "<secrets_service.Session>"
@@ -46,7 +47,7 @@ class AsyncSession(AsyncOperations):
 
     async def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
-        text = json.dumps(input)
+        text = json.dumps(input, default=encoded)
         return read(await finished(lambda done: self._native.call(name, text, done=done)))
 
     def __repr__(self) -> str:

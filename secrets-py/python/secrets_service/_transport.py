@@ -1,0 +1,395 @@
+"""HTTP connections of a client, kept by urllib3."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import logging
+import os
+import queue
+import socket
+import ssl
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import HTTPError, LocationParseError, NewConnectionError, ProtocolError
+
+from . import _errors
+from ._call import Call
+from ._hidden import Hidden
+
+T = TypeVar("T")
+
+# Maximum number of idle connections of a client.
+MAX_IDLE = 32
+
+# Bytes of a body that are sent at once, between two checks of the deadline: a TLS record.
+CHUNK = 16384
+
+
+class Answer(NamedTuple):
+    """HTTP response."""
+
+    status: int
+    reason: str
+    headers: urllib3.HTTPHeaderDict
+    body: bytes
+
+
+class PerProcess(Generic[T]):
+    """Object that each process creates for itself: after a fork, a child process would share the
+    sockets of its parent and would miss its threads."""
+
+    def __init__(self, create: Callable[[], T]) -> None:
+        self._create = create
+        self._by_process: dict[int, T] = {}
+
+    def get(self) -> T:
+        """Returns the object of this process. Creates it on first use."""
+        process = os.getpid()
+        found = self._by_process.get(process)
+        if found is None:
+            # Atomic: threads that come here at once get the same object.
+            found = self._by_process.setdefault(process, self._create())
+            for other in [one for one in list(self._by_process) if one != process]:
+                self._by_process.pop(other, None)
+        return found
+
+    def existing(self) -> T | None:
+        """Returns the object of this process, or None if there is none."""
+        return self._by_process.get(os.getpid())
+
+
+class Transport:
+    """Sends requests to one service, directly or through a proxy. Threads may share a transport."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: dict[str, str],
+        timeout: float,
+        context: ssl.SSLContext | None,
+        proxy: str | None,
+    ) -> None:
+        parts = address(url)
+        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self._base = self.origin + parts.path.rstrip("/")
+        self._headers, self._timeout = headers, timeout
+        if context is None and parts.scheme == "https":
+            context = ssl.create_default_context()
+        self._context = context
+        if proxy is None and not proxy_bypass(parts.netloc):
+            proxy = getproxies().get(parts.scheme)
+        self._proxy = Hidden(checked_proxy(proxy)) if proxy else None
+        self._pools = PerProcess(self._pool)
+        self.is_closed = False
+
+    def send(self, call: Call, method: str, target: str, body: bytes | None) -> Answer:
+        """Sends a request and reads the whole response."""
+        headers = dict(self._headers)
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        for _ in range(MAX_IDLE + 1):
+            if self.is_closed:
+                raise ValueError("the client is closed")
+            call.has_new_connection = False
+            failed: Exception
+            try:
+                return self._exchange(call, method, self._base + target, body, headers)
+            except (HTTPError, OSError, http.client.HTTPException) as error:
+                failed = error
+            # The server may have closed an idle connection. Only a GET is sent again: another
+            # request may already have taken effect.
+            if method != "GET" or call.has_new_connection or not isinstance(failed, ProtocolError):
+                break
+        # Raised here, so that no frame with the request is kept by the exception.
+        raise self._unavailable(failed, call)
+
+    def close(self) -> None:
+        """Closes the idle connections. Requests in progress end first."""
+        self.is_closed = True
+        pool = self._pools.existing()
+        if pool is not None:
+            pool.clear()
+
+    def _exchange(
+        self, call: Call, method: str, url: str, body: bytes | None, headers: dict[str, str]
+    ) -> Answer:
+        _thread.call = call
+        try:
+            call.check()
+            response = self._pools.get().urlopen(
+                method,
+                url,
+                body=body,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=self._timeout, read=self._timeout),
+                redirect=False,
+                retries=False,
+            )
+            # A response without a length looks complete if its connection was shut down.
+            call.check()
+            return Answer(
+                response.status, response.reason or "", response.headers, response.data
+            )
+        finally:
+            call.detach()
+            _thread.call = None
+
+    def _pool(self) -> urllib3.PoolManager:
+        options: dict[str, Any] = {"maxsize": MAX_IDLE, "ssl_context": self._context}
+        pool: urllib3.PoolManager
+        if self._proxy is None:
+            pool = urllib3.PoolManager(**options)
+        else:
+            parts = urlsplit(self._proxy)
+            if parts.username is not None:
+                name, password = unquote(parts.username), unquote(parts.password or "")
+                options["proxy_headers"] = urllib3.make_headers(
+                    proxy_basic_auth=f"{name}:{password}"
+                )
+            host = parts.netloc.rpartition("@")[2]
+            if parts.scheme == "https":
+                options["proxy_ssl_context"] = self._context or ssl.create_default_context()
+            pool = urllib3.ProxyManager(f"{parts.scheme}://{host}", **options)
+        pool.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        return pool
+
+    def _unavailable(self, failed: Exception, call: Call) -> _errors.SecretsError:
+        cause = root_cause(failed)
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            text = f"certificate of {self.origin} not trusted: {cause.verify_message}"
+        else:
+            text = f"no answer from {self.origin}: {call.expired() or reason(cause)}"
+        if self._proxy is not None:
+            text = f"{text} (through a proxy)"
+        error = _errors.Unavailable(text)
+        # Without frames and without further exceptions, which hold the headers of the request.
+        error.__cause__ = bare(cause)
+        return error
+
+
+def address(url: str) -> Any:
+    """Splits the address of a service."""
+    try:
+        parts = urlsplit(url)
+        urllib3.util.parse_url(url)
+    except (ValueError, LocationParseError):
+        raise ValueError("url: must be http://HOST or https://HOST") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("url: must be http://HOST or https://HOST")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError("url: must be an address without credentials or parameters")
+    return parts
+
+
+def checked_proxy(proxy: str) -> str:
+    """Returns the URL of a proxy. A URL without a scheme is one of HTTP."""
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    try:
+        parts = urlsplit(proxy)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
+        urllib3.util.parse_url(proxy)
+    except (ValueError, LocationParseError):
+        is_valid = False
+    if not is_valid:
+        raise ValueError("proxy: must be http://HOST:PORT or https://HOST:PORT")
+    return proxy
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """First of a chain of exceptions."""
+    seen = [error]
+    while True:
+        inner = seen[-1].__cause__ or seen[-1].__context__
+        for one in (getattr(seen[-1], "reason", None), *seen[-1].args):
+            inner = inner or (one if isinstance(one, BaseException) else None)
+        if inner is None or inner in seen:
+            return seen[-1]
+        seen.append(inner)
+
+
+def reason(cause: BaseException) -> str:
+    """Text of a network error, without addresses or parts of the request."""
+    if isinstance(cause, ConnectionAbortedError) and cause.errno is None:
+        return str(cause)
+    if isinstance(cause, TimeoutError):
+        return "timed out"
+    if isinstance(cause, http.client.IncompleteRead):
+        return "the response ended early"
+    if isinstance(cause, http.client.RemoteDisconnected):
+        return "connection closed without a response"
+    if isinstance(cause, OSError):
+        text = str(cause) if cause.strerror is None else cause.strerror
+        return text[:1].lower() + text[1:] if text[1:2].islower() else text
+    return type(cause).__name__
+
+
+def bare(cause: BaseException) -> BaseException:
+    """The exception without its traceback and its chain."""
+    cause.__context__ = cause.__cause__ = None
+    return cause.with_traceback(None)
+
+
+class _Thread(threading.local):
+    call: Call | None = None
+
+
+# The call that a thread performs. urllib3 passes no such argument to its connections.
+_thread = _Thread()
+
+
+def _call() -> Call:
+    assert _thread.call is not None
+    return _thread.call
+
+
+class _Connection(HTTPConnection):
+    """Connection that observes the deadline of its call and can be aborted by another thread."""
+
+    _twin: socket.socket | None = None
+
+    def _new_conn(self) -> socket.socket:
+        call = _call()
+        call.has_new_connection = True
+        failed: OSError = OSError("no address")
+        try:
+            found = socket.getaddrinfo(self._dns_host, self.port, 0, socket.SOCK_STREAM)
+        except OSError as error:
+            raise NewConnectionError(self, "name resolution failed") from error
+        for family, kind, protocol, _, target in found:
+            sock = socket.socket(family, kind, protocol)
+            try:
+                for option in self.socket_options or ():
+                    sock.setsockopt(*option)
+                # A duplicate, because TLS takes the socket over.
+                self._close_twin()
+                self._twin = sock.dup()
+                call.attach(self._twin)
+                timeout = self.timeout if isinstance(self.timeout, (int, float)) else 60.0
+                sock.settimeout(call.remaining(timeout))
+                sock.connect(target)
+                call.check()
+                return sock
+            except OSError as error:
+                failed = error
+                sock.close()
+        self._close_twin()
+        raise NewConnectionError(self, "connection failed") from failed
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        if self._twin is not None:
+            _call().attach(self._twin)
+        super().request(*args, **kwargs)
+
+    def send(self, data: Any) -> None:
+        if self.sock is None or not isinstance(data, bytes):
+            super().send(data)
+            return
+        timeout = self.timeout if isinstance(self.timeout, (int, float)) else 60.0
+        for begin in range(0, len(data), CHUNK):
+            self.sock.settimeout(_call().remaining(timeout))
+            super().send(data[begin : begin + CHUNK])
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._close_twin()
+
+    def _close_twin(self) -> None:
+        if self._twin is not None:
+            self._twin.close()
+            self._twin = None
+
+
+class _Response(http.client.HTTPResponse):
+    """Response whose every read observes the deadline of the call."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp.close()
+        self.fp = io.BufferedReader(_Reader(sock))
+
+
+class _Reader(io.RawIOBase):
+    """Reads from a socket until the deadline of the call."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock, self._raw = sock, sock.makefile("rb", buffering=0)
+        self._timeout = sock.gettimeout() or 60.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._sock.settimeout(_call().remaining(self._timeout))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _TlsConnection(_Connection, HTTPSConnection):
+    pass
+
+
+_Connection.response_class = _Response
+
+
+class _Idle(queue.LifoQueue[Any]):
+    """Idle connections of a pool. Without a lock, which another thread could hold during a fork."""
+
+    def __init__(self, maxsize: int = 0) -> None:
+        self.maxsize = maxsize
+        self._connections: deque[Any] = deque()
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        # None stands for a connection that is yet to be opened.
+        if item is None:
+            return
+        if len(self._connections) >= self.maxsize:
+            item.close()
+            return
+        # Before another thread takes the connection.
+        if _thread.call is not None:
+            _thread.call.detach()
+        self._connections.append(item)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        try:
+            return self._connections.pop()
+        except IndexError:
+            raise queue.Empty from None
+
+    def qsize(self) -> int:
+        return len(self._connections)
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+    QueueCls = _Idle
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+    QueueCls = _Idle
+
+
+class _OwnRequests(logging.Filter):
+    """Drops what urllib3 logs about our requests: the path of an invitation contains its token."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return _thread.call is None
+
+
+logging.getLogger("urllib3.connectionpool").addFilter(_OwnRequests())

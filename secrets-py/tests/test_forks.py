@@ -1,0 +1,148 @@
+"""Clients that were used before a fork: children read their own responses, and do not hang."""
+
+from __future__ import annotations
+
+import ssl
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from servers import Host
+
+BEGIN = """
+import asyncio, multiprocessing, os, ssl, sys, threading, time, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+from secrets_service import AsyncClient, Client
+url, authority = sys.argv[1:]
+context = ssl.create_default_context(cafile=authority) if authority else None
+client = Client(url, token="t", context=context)
+twin = AsyncClient(url, token="t", context=context)
+def read(key):
+    return client.secret.get(project="p", environment="e", key=key)["value"] == f"kvc_{key}"
+async def read_async(key):
+    found = await twin.secret.get(project="p", environment="e", key=key)
+    return found["value"] == f"kvc_{key}"
+def reads(keys):
+    async def main():
+        return await asyncio.gather(*(read_async(key) for key in keys))
+    return asyncio.run(asyncio.wait_for(main(), 60))
+def child(work):
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            status = 0 if work() else 2
+        finally:
+            os._exit(status)
+    return process
+def ended(processes):
+    return [os.waitstatus_to_exitcode(os.waitpid(one, 0)[1]) for one in processes]
+"""
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
+    """Self-signed certificate of 127.0.0.1, and the context of its server."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
+    now = datetime.now(timezone.utc)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return path, context
+
+
+def run(code: str, url: str, authority: Path | str = "") -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + code, url, str(authority)],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+POOL = """
+assert read("START")
+with multiprocessing.get_context("fork").Pool(8) as pool:
+    right = pool.map(read, [f"K{number}" for number in range(2000)])
+print(right.count(True), right.count(False))
+"""
+
+
+def test_a_pool_of_forked_processes_reads_its_own_responses(host: Host) -> None:
+    assert run(POOL, host.url) == ["2000 0"]
+
+
+def test_a_pool_of_forked_processes_reads_its_own_responses_over_tls(
+    authority: tuple[Path, ssl.SSLContext],
+) -> None:
+    path, context = authority
+    with Host(context) as host:
+        assert run(POOL.replace("2000", "400"), host.url, path) == ["400 0"]
+
+
+def test_threads_and_tasks_go_on_beside_forks(host: Host) -> None:
+    code = """
+wrong = []
+def work(number):
+    wrong.extend(key for one in range(60) if not read(key := f"T{number}_{one}"))
+threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+threads.append(threading.Thread(target=lambda: wrong.extend(
+    one for one in range(20) if not all(reads([f"A{one}_{number}" for number in range(32)])))))
+for thread in threads:
+    thread.start()
+children = [child(lambda: all(read(f"C{one}_{number}") for number in range(20)))
+            for one in range(10)]
+for thread in threads:
+    thread.join()
+print(ended(children), wrong)
+"""
+    assert run(code, host.url) == [f"{[0] * 10} []"]
+
+
+def test_an_asyncio_client_works_in_a_child(host: Host) -> None:
+    code = """
+assert all(reads(["PARENT"]))
+children = [child(lambda: all(reads([f"C{one}"])) and all(reads([f"D{one}_{number}"
+            for number in range(40)]))) for one in range(4)]
+assert all(reads([f"Q{number}" for number in range(40)]))
+print(ended(children))
+"""
+    assert run(code, host.url) == [f"{[0] * 4}"]
+
+
+def test_a_child_of_a_child_has_connections_of_its_own(host: Host) -> None:
+    code = """
+def grandchild():
+    return read("CHILD") and ended([child(lambda: read("GRANDCHILD"))]) == [0] and read("CHILD_2")
+assert read("PARENT")
+print(ended([child(grandchild)]), read("PARENT_2"))
+"""
+    assert run(code, host.url) == ["[0] True"]
+    assert len(host.peers) == 3
