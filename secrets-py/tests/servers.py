@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import select
+import socket
 import ssl
 import threading
 import time
@@ -68,6 +70,65 @@ class Answers(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+class Forwards(BaseHTTPRequestHandler):
+    """Proxy: forwards requests, and opens tunnels."""
+
+    protocol_version = "HTTP/1.1"
+    server: Proxy
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.command, self.path, dict(self.headers)))
+        self.send_response(200)
+        body = b'{"projects": []}'
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_CONNECT(self) -> None:
+        self.server.asked.append((self.command, self.path, dict(self.headers)))
+        self.close_connection = True
+        if self.server.refuses:
+            self.send_error(407)
+            return
+        host, _, port = self.path.rpartition(":")
+        with socket.create_connection((host, int(port))) as target:
+            self.send_response(200)
+            self.end_headers()
+            ends = {self.connection: target, target: self.connection}
+            while True:
+                for one in select.select(list(ends), [], [])[0]:
+                    part = one.recv(65536)
+                    if not part:
+                        return
+                    ends[one].sendall(part)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Proxy(ThreadingHTTPServer):
+    """HTTP proxy. Answers requests without TLS itself."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Forwards)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.asked: list[tuple[str, str, dict[str, str]]] = []
+        self.refuses = False
+
+    def handle_error(self, *_: object) -> None:
+        """Clients of the tests break connections off."""
+
+    def __enter__(self) -> Proxy:
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
 
 
 class Host(ThreadingHTTPServer):

@@ -12,7 +12,8 @@ import ssl
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -34,13 +35,14 @@ MAX_IDLE = 32
 CHUNK = 16384
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True)
+class Answer:
     """HTTP response."""
 
     status: int
     reason: str
     headers: urllib3.HTTPHeaderDict
-    body: bytes
+    body: bytes = field(repr=False)
 
 
 class PerProcess(Generic[T]):
