@@ -61,6 +61,11 @@ def test_a_pool_of_forked_processes_reads_its_own_responses(host: Host) -> None:
     assert run(POOL, host.url) == ["2000 0"]
 
 
+def test_the_prefork_pool_of_celery_reads_its_own_responses(host: Host) -> None:
+    code = POOL.replace("multiprocessing.get_context", "billiard.get_context")
+    assert run("import billiard\n" + code.replace("2000", "400"), host.url) == ["400 0"]
+
+
 def test_a_pool_of_forked_processes_reads_its_own_responses_over_tls(
     authority: tuple[Path, ssl.SSLContext],
 ) -> None:

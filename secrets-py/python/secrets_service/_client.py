@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 import time
 from typing import Any
@@ -16,9 +17,8 @@ from ._hidden import Hidden, read
 from ._http import failure, output, request
 from ._operations import Operations
 from ._transport import PerProcess, Transport
+from ._version import version
 from ._workers import Workers
-
-VERSION = "1"
 
 
 class Client(Operations, Closing):
@@ -54,6 +54,31 @@ class Client(Operations, Closing):
     ) -> None:
         super().__init__(self.call)
         self._wire = Wire(url, token, timeout, deadline, patience, context, proxy)
+
+    @classmethod
+    def from_env(
+        cls,
+        *,
+        timeout: float = 60.0,
+        deadline: float = 300.0,
+        patience: float = 30.0,
+        context: ssl.SSLContext | None = None,
+        proxy: str | None = None,
+    ) -> Client:
+        """Creates a client from ``SECRETS_URL``, and ``SECRETS_TOKEN`` or ``SECRETS_TOKEN_FILE``.
+
+        The file contains the token. Without both variables, the client has no token.
+        """
+        url, token = settings()
+        return cls(
+            url,
+            token=token,
+            timeout=timeout,
+            deadline=deadline,
+            patience=patience,
+            context=context,
+            proxy=proxy,
+        )
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
@@ -92,6 +117,31 @@ class AsyncClient(AsyncOperations, AsyncClosing):
         self._wire = Wire(url, token, timeout, deadline, patience, context, proxy)
         self._workers = PerProcess(Workers)
 
+    @classmethod
+    def from_env(
+        cls,
+        *,
+        timeout: float = 60.0,
+        deadline: float = 300.0,
+        patience: float = 30.0,
+        context: ssl.SSLContext | None = None,
+        proxy: str | None = None,
+    ) -> AsyncClient:
+        """Creates a client from ``SECRETS_URL``, and ``SECRETS_TOKEN`` or ``SECRETS_TOKEN_FILE``.
+
+        The file contains the token. Without both variables, the client has no token.
+        """
+        url, token = settings()
+        return cls(
+            url,
+            token=token,
+            timeout=timeout,
+            deadline=deadline,
+            patience=patience,
+            context=context,
+            proxy=proxy,
+        )
+
     async def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
         exchange = self._wire.exchange(name, input)
@@ -123,7 +173,18 @@ class Wire:
         context: ssl.SSLContext | None,
         proxy: str | None,
     ) -> None:
-        headers = {"User-Agent": f"secrets_service/{VERSION}", "Accept": "application/json"}
+        if not isinstance(url, str):
+            raise TypeError("url: must be a string")
+        for name, seconds in (("timeout", timeout), ("deadline", deadline), ("patience", patience)):
+            if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+                raise TypeError(f"{name}: must be a number of seconds")
+            if not seconds >= 0 or (seconds == 0 and name != "patience"):
+                raise ValueError(f"{name}: must be greater than 0")
+        if context is not None and not isinstance(context, ssl.SSLContext):
+            raise TypeError("context: must be an ssl.SSLContext")
+        if proxy is not None and not isinstance(proxy, str):
+            raise TypeError("proxy: must be a string")
+        headers = {"User-Agent": f"secrets-service-python/{version()}", "Accept": "application/json"}
         if token is not None:
             headers["Authorization"] = Hidden(f"Bearer {checked_token(token)}")
         self.deadline, self.patience = deadline, patience
@@ -171,7 +232,21 @@ class Exchange:
         return pause
 
 
-def checked_token(token: str) -> str:
+def settings() -> tuple[str, str | None]:
+    """Address and token of the environment variables."""
+    url, token = os.environ.get("SECRETS_URL"), os.environ.get("SECRETS_TOKEN") or None
+    path = os.environ.get("SECRETS_TOKEN_FILE")
+    if not url:
+        raise ValueError("SECRETS_URL: is not set")
+    if path and token:
+        raise ValueError("SECRETS_TOKEN and SECRETS_TOKEN_FILE: only one may be set")
+    if path:
+        with open(path, encoding="utf-8") as file:
+            token = file.read().strip()
+    return url, None if token is None else Hidden(token)
+
+
+def checked_token(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError("token: must be a string")
     if token != token.strip():

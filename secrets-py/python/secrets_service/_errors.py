@@ -248,3 +248,11 @@ def _copied(of: type[SecretsError], message: str, fields: dict[str, Any]) -> Sec
     Exception.__init__(error, message)
     error.__dict__.update(fields)
     return error
+
+
+# The public name, which users import and see in tracebacks.
+for _kind in [SecretsError, BundleError, NotStarted, UnprovenDelivery, *KINDS.values()]:
+    _kind.__module__ = "secrets_service"
+for _kind in BUNDLE_KINDS.values():
+    _kind.__module__ = "secrets_service"
+del _kind
