@@ -250,9 +250,11 @@ def _copied(of: type[SecretsError], message: str, fields: dict[str, Any]) -> Sec
     return error
 
 
-# The public name, which users import and see in tracebacks.
-for _kind in [SecretsError, BundleError, NotStarted, UnprovenDelivery, *KINDS.values()]:
-    _kind.__module__ = "secrets_service"
-for _kind in BUNDLE_KINDS.values():
-    _kind.__module__ = "secrets_service"
-del _kind
+def _publish(*kinds: type[SecretsError]) -> None:
+    """Sets the public module name, which tracebacks show."""
+    for kind in kinds:
+        kind.__module__ = "secrets_service"
+
+
+_publish(SecretsError, BundleError, NotStarted, UnprovenDelivery)
+_publish(*KINDS.values(), *BUNDLE_KINDS.values())

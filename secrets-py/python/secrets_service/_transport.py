@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import http.client
-import io
-import logging
 import os
-import queue
-import socket
 import ssl
-import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -18,21 +12,18 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.exceptions import HTTPError, LocationParseError, NewConnectionError, ProtocolError
+from urllib3.exceptions import HTTPError, LocationParseError, ProtocolError
+from urllib3.util import parse_url
 
 from . import _errors
 from ._call import Call
+from ._connections import CURRENT, Pool, TlsPool
 from ._hidden import Hidden
 
 T = TypeVar("T")
 
 # Maximum number of idle connections of a client.
 MAX_IDLE = 32
-
-# Bytes of a body that are sent at once, between two checks of the deadline: a TLS record.
-CHUNK = 16384
 
 
 @dataclass(frozen=True)
@@ -99,11 +90,11 @@ class Transport:
         headers = dict(self._headers)
         if body is not None:
             headers["Content-Type"] = "application/json"
+        failed: Exception = ConnectionError("no connection")
         for _ in range(MAX_IDLE + 1):
             if self.is_closed:
                 raise ValueError("the client is closed")
             call.has_new_connection = False
-            failed: Exception
             try:
                 return self._exchange(call, method, self._base + target, body, headers)
             except (HTTPError, OSError, http.client.HTTPException) as error:
@@ -125,7 +116,7 @@ class Transport:
     def _exchange(
         self, call: Call, method: str, url: str, body: bytes | None, headers: dict[str, str]
     ) -> Answer:
-        _thread.call = call
+        CURRENT.call = call
         try:
             call.check()
             response = self._pools.get().urlopen(
@@ -144,7 +135,7 @@ class Transport:
             )
         finally:
             call.detach()
-            _thread.call = None
+            CURRENT.call = None
 
     def _pool(self) -> urllib3.PoolManager:
         options: dict[str, Any] = {"maxsize": MAX_IDLE, "ssl_context": self._context}
@@ -162,7 +153,7 @@ class Transport:
             if parts.scheme == "https":
                 options["proxy_ssl_context"] = self._context or ssl.create_default_context()
             pool = urllib3.ProxyManager(f"{parts.scheme}://{host}", **options)
-        pool.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        pool.pool_classes_by_scheme = {"http": Pool, "https": TlsPool}
         return pool
 
     def _unavailable(self, failed: Exception, call: Call) -> _errors.SecretsError:
@@ -183,7 +174,7 @@ def address(url: str) -> Any:
     """Splits the address of a service."""
     try:
         parts = urlsplit(url)
-        urllib3.util.parse_url(url)
+        parse_url(url)
     except (ValueError, LocationParseError):
         raise ValueError("url: must be http://HOST or https://HOST") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -199,7 +190,7 @@ def checked_proxy(proxy: str) -> str:
     try:
         parts = urlsplit(proxy)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
-        urllib3.util.parse_url(proxy)
+        parse_url(proxy)
     except (ValueError, LocationParseError):
         is_valid = False
     if not is_valid:
@@ -239,159 +230,3 @@ def bare(cause: BaseException) -> BaseException:
     """The exception without its traceback and its chain."""
     cause.__context__ = cause.__cause__ = None
     return cause.with_traceback(None)
-
-
-class _Thread(threading.local):
-    call: Call | None = None
-
-
-# The call that a thread performs. urllib3 passes no such argument to its connections.
-_thread = _Thread()
-
-
-def _call() -> Call:
-    assert _thread.call is not None
-    return _thread.call
-
-
-class _Connection(HTTPConnection):
-    """Connection that observes the deadline of its call and can be aborted by another thread."""
-
-    _twin: socket.socket | None = None
-
-    def _new_conn(self) -> socket.socket:
-        call = _call()
-        call.has_new_connection = True
-        failed: OSError = OSError("no address")
-        try:
-            found = socket.getaddrinfo(self._dns_host, self.port, 0, socket.SOCK_STREAM)
-        except OSError as error:
-            raise NewConnectionError(self, "name resolution failed") from error
-        for family, kind, protocol, _, target in found:
-            sock = socket.socket(family, kind, protocol)
-            try:
-                for option in self.socket_options or ():
-                    sock.setsockopt(*option)
-                # A duplicate, because TLS takes the socket over.
-                self._close_twin()
-                self._twin = sock.dup()
-                call.attach(self._twin)
-                timeout = self.timeout if isinstance(self.timeout, (int, float)) else 60.0
-                sock.settimeout(call.remaining(timeout))
-                sock.connect(target)
-                call.check()
-                return sock
-            except OSError as error:
-                failed = error
-                sock.close()
-        self._close_twin()
-        raise NewConnectionError(self, "connection failed") from failed
-
-    def request(self, *args: Any, **kwargs: Any) -> None:
-        if self._twin is not None:
-            _call().attach(self._twin)
-        super().request(*args, **kwargs)
-
-    def send(self, data: Any) -> None:
-        if self.sock is None or not isinstance(data, bytes):
-            super().send(data)
-            return
-        timeout = self.timeout if isinstance(self.timeout, (int, float)) else 60.0
-        for begin in range(0, len(data), CHUNK):
-            self.sock.settimeout(_call().remaining(timeout))
-            super().send(data[begin : begin + CHUNK])
-
-    def close(self) -> None:
-        try:
-            super().close()
-        finally:
-            self._close_twin()
-
-    def _close_twin(self) -> None:
-        if self._twin is not None:
-            self._twin.close()
-            self._twin = None
-
-
-class _Response(http.client.HTTPResponse):
-    """Response whose every read observes the deadline of the call."""
-
-    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
-        super().__init__(sock, *args, **kwargs)
-        self.fp.close()
-        self.fp = io.BufferedReader(_Reader(sock))
-
-
-class _Reader(io.RawIOBase):
-    """Reads from a socket until the deadline of the call."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self._sock, self._raw = sock, sock.makefile("rb", buffering=0)
-        self._timeout = sock.gettimeout() or 60.0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        self._sock.settimeout(_call().remaining(self._timeout))
-        return self._raw.readinto(buffer)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _TlsConnection(_Connection, HTTPSConnection):
-    pass
-
-
-_Connection.response_class = _Response
-
-
-class _Idle(queue.LifoQueue[Any]):
-    """Idle connections of a pool. Without a lock, which another thread could hold during a fork."""
-
-    def __init__(self, maxsize: int = 0) -> None:
-        self.maxsize = maxsize
-        self._connections: deque[Any] = deque()
-
-    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        # None stands for a connection that is yet to be opened.
-        if item is None:
-            return
-        if len(self._connections) >= self.maxsize:
-            item.close()
-            return
-        # Before another thread takes the connection.
-        if _thread.call is not None:
-            _thread.call.detach()
-        self._connections.append(item)
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        try:
-            return self._connections.pop()
-        except IndexError:
-            raise queue.Empty from None
-
-    def qsize(self) -> int:
-        return len(self._connections)
-
-
-class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Connection
-    QueueCls = _Idle
-
-
-class _TlsPool(HTTPSConnectionPool):
-    ConnectionCls = _TlsConnection
-    QueueCls = _Idle
-
-
-class _OwnRequests(logging.Filter):
-    """Drops what urllib3 logs about our requests: the path of an invitation contains its token."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return _thread.call is None
-
-
-logging.getLogger("urllib3.connectionpool").addFilter(_OwnRequests())
