@@ -189,6 +189,21 @@ def test_a_closed_asyncio_client_raises(host: Any) -> None:
     host.wait_for(lambda: host.open == 0)
 
 
+def test_a_call_that_waits_before_a_retry_ends_with_its_client(host: Any) -> None:
+    host.answers = [(429, JSON | {"Retry-After": "1"}, NO_ROOM)]
+
+    async def main() -> None:
+        session = AsyncClient(host.url)
+        call = asyncio.ensure_future(session.project.list())
+        while not host.asked:
+            await asyncio.sleep(0.01)
+        await session.close()
+        with pytest.raises(ValueError, match="the client is closed"):
+            await asyncio.wait_for(call, 30)
+
+    asyncio.run(main())
+
+
 def test_a_client_that_is_dropped_ends_its_threads_and_connections(host: Any) -> None:
     host.answers = [(200, JSON, b'{"projects": []}')] * 4
 

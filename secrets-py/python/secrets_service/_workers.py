@@ -67,20 +67,23 @@ class Workers:
         self._submit(job)
         try:
             return await future
-        except asyncio.CancelledError:
+        except BaseException:
+            # The task was cancelled, or its event loop was closed.
             call.abort()
             raise
 
     def end(self) -> None:
         """Lets the threads end after the queued requests."""
-        self._end()
+        with self._lock:
+            self._end()
 
     def _submit(self, job: Callable[[], None]) -> None:
-        self._jobs.put(job)
-        if self._idle.acquire(blocking=False):
-            return
         with self._lock:
-            if self._count < WORKERS:
+            # After the end, no thread would take the job.
+            if not self._end.alive:
+                raise ValueError("the client is closed")
+            self._jobs.put(job)
+            if not self._idle.acquire(blocking=False) and self._count < WORKERS:
                 self._count += 1
                 threading.Thread(
                     target=_work, args=(self._jobs, self._idle), name="secrets-client", daemon=True
