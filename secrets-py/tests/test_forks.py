@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import subprocess
 import sys
+import threading
+import urllib.request
 from pathlib import Path
 
 from servers import Host
@@ -113,3 +116,53 @@ print(ended([child(grandchild)]), read("PARENT_2"))
 """
     assert run(code, host.url) == ["[0] True"]
     assert len(host.peers) == 3
+
+
+GUNICORN = """
+import os
+from secrets_service import Client
+client = Client(os.environ["SECRETS_URL"])
+def read(key):
+    return client.secret.get(project="p", environment="e", key=key)["value"]
+read("PRELOADED")
+def app(environ, start_response):
+    start_response("200 OK", [])
+    return [str(read(environ["PATH_INFO"][1:])).encode()]
+"""
+
+
+def test_the_workers_of_gunicorn_read_their_own_responses(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(GUNICORN)
+    command = ["--preload", "--workers", "4", "--bind", "127.0.0.1:0", "--timeout", "0", "app:app"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", *command],
+        cwd=tmp_path, env={**os.environ, "SECRETS_URL": host.url}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wrong: list[str] = []
+    try:
+        assert server.stderr
+        url = next(
+            line.split()[-2] for line in server.stderr if "Listening at: http://127" in line
+        )
+        drain = threading.Thread(target=server.stderr.read, daemon=True)
+        drain.start()
+
+        def work(number: int) -> None:
+            for one in range(25):
+                key = f"G{number}_{one}"
+                with urllib.request.urlopen(f"{url}/{key}", timeout=60) as answer:
+                    if answer.read() != f"kvc_{key}".encode():
+                        wrong.append(key)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(host.asked) >= 201
+    finally:
+        server.terminate()
+        server.wait(30)
+    drain.join(30)
+
+    assert wrong == []
