@@ -175,7 +175,7 @@ class TlsPool(HTTPSConnectionPool):
 
 
 class _OwnRequests(logging.Filter):
-    """Drops what urllib3 logs about our requests: the path of an invitation contains its token."""
+    """Drops log records of urllib3 about our requests: a path can contain an invitation token."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return CURRENT.call is None
