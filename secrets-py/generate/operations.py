@@ -12,7 +12,7 @@ import json
 import re
 import sys
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import Path
 
@@ -99,6 +99,33 @@ ABOUT = {
     "permission_defaults": "Operations on the default permissions of team members.",
     "usage": "Operations on the usage of a team, compared with the limits of its plan.",
 }
+
+# Methods of the Python package that read all pages of a list: their name, summary, item type and
+# parameters that they set themselves, and the end of their loop.
+ITERATORS = {
+    "audit.list": (
+        "iterate", "Iterate over the entries of the audit log, page by page", "types.AuditEntry",
+        ("cursor",), ['cursor = page.get("next_cursor")', "if cursor is None:", "    return"],
+    ),
+    "secret.history": (
+        "iterate_history", "Iterate over the previous versions of a secret, newest first",
+        "types.SecretVersion", (), ["if not page:", "    return", 'before = page[-1]["version"]'],
+    ),
+}
+
+# Method of the Python package that returns secrets as a mapping.
+VALUES_ASYNC = (("def", ""), ("async def", "await "))
+VALUES = '''\
+{0} values(self, *, project: str, environment: str) -> dict[str, Hidden]:
+    """Export all secrets of an environment as a dict of values by key.
+
+    Requires a user credential or a service token.
+
+    ``project``: project ID or slug.
+    ``environment``: environment ID or name.
+    """
+    exported = {1}self.export(project=project, environment=environment)
+    return {{secret["key"]: secret["value"] for secret in exported}}'''
 
 FORMATS = ["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"]
 
@@ -421,10 +448,15 @@ def python_types(types):
     lines = [
         f'"""Input and output types of the operations.\n\n{NOTE}\n"""', "",
         "from __future__ import annotations", "", "import sys",
-        "from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict", "",
+        "from typing import TYPE_CHECKING, Any, Literal, TypeAlias", "",
         "from ._hidden import Hidden", "",
-        "if sys.version_info >= (3, 11):", "    from typing import NotRequired",
-        "elif TYPE_CHECKING:", "    from typing_extensions import NotRequired", "",
+        "if sys.version_info >= (3, 12):", "    from typing import NotRequired, TypedDict",
+        "elif TYPE_CHECKING:", "    from typing_extensions import NotRequired, TypedDict",
+        "else:", "    try:",
+        "        # Required by pydantic before Python 3.12.",
+        "        from typing_extensions import NotRequired, TypedDict",
+        "    except ImportError:", "        from typing import TypedDict", "",
+        "        if sys.version_info >= (3, 11):", "            from typing import NotRequired", "",
     ]
     names = sorted(types.declared)
     lines += ["__all__ = [", *(f'    "{name}",' for name in names), "]"]
@@ -528,6 +560,28 @@ def python_method(operation, types, is_async):
     return lines + [f"        {line}" for line in call]
 
 
+def python_iterator(operation, types, is_async):
+    """Method that iterates over all pages of a list operation."""
+    if operation.name not in ITERATORS:
+        return []
+    name, about, item, left_out, end = ITERATORS[operation.name]
+    parameters = [p for p in operation.parameters if p.name not in left_out]
+    of = replace(operation, parameters=parameters, summary=about)
+    define = "    async def" if is_async else "    def"
+    kind = "AsyncIterator" if is_async else "Iterator"
+    loop = ["    for one in {}:", "        yield one"] if is_async else ["    yield from {}"]
+    passed = [f"{identifier(p.name)}={identifier(p.name)}" for p in parameters if p.name != "before"]
+    passed += [f"{name}={name}" for name in (*left_out, "before") if name in ("cursor", "before")
+               and any(p.name == name for p in operation.parameters)]
+    call = f"{'await ' if is_async else ''}self.{operation.verb}("
+    body = ["cursor: str | None = None"] if "cursor" in left_out else []
+    body += ["while True:", f"    page = {call}", *(f"        {one}," for one in passed), "    )"]
+    body += [line.format('page["logs"]' if "cursor" in left_out else "page") for line in loop]
+    body += [f"    {line}" for line in end]
+    return ["", f"{define} {name}(", "        self,", "        *,", *python_signature(of, types),
+            f"    ) -> {kind}[{item}]:", *docstring(of), *(f"        {line}" for line in body)]
+
+
 def python_signature(operation, types):
     lines = []
     for parameter in operation.parameters:
@@ -535,6 +589,8 @@ def python_signature(operation, types):
         if parameter.name == "format":
             of = "Format"
         of = qualified(of, types)
+        if parameter.schema.get("format") == "date-time":
+            of = types.either([*of.split(" | "), "datetime"])
         if not parameter.is_required:
             of = types.either([*of.split(" | "), "None"])
             of += " | Unset = UNSET" if parameter.is_null_said else " = None"
@@ -556,7 +612,8 @@ def python_operations(document, types, is_async):
     lines = [
         f'"""Operations{about}: a namespace for each noun, a method for each verb.\n\n{NOTE}\n"""', "",
         "from __future__ import annotations", "", "import builtins", "from base64 import b64decode",
-        f"from collections.abc import {'Awaitable, ' if is_async else ''}Callable",
+        f"from collections.abc import {'AsyncIterator, Awaitable, Callable' if is_async else 'Callable, Iterator'}",
+        "from datetime import datetime",
         "from typing import Any, Literal, overload", "",
         "from . import types", "from ._hidden import Hidden", "from ._input import UNSET, Unset, given, said",
     ]
@@ -566,6 +623,9 @@ def python_operations(document, types, is_async):
                   "        self._call = call"]
         for operation in operations:
             lines += ["", *python_method(operation, types, is_async)]
+            lines += python_iterator(operation, types, is_async)
+        if noun == "secret":
+            lines += ["", *textwrap.indent(VALUES.format(*VALUES_ASYNC[is_async]), "    ").split("\n")]
     lines += ["", "", f"class {prefix}Operations:", f'    """All operations{about}."""', "",
               f"    def __init__(self, call: {call}) -> None:"]
     lines += [f"        self.{noun} = {prefix}{pascal(noun)}Operations(call)" for noun, _ in nouns(document)]

@@ -5,13 +5,21 @@ from __future__ import annotations
 import importlib.util
 import os
 import secrets
+import ssl
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from secrets_service import Client, Service, Session
+from servers import Host, Proxy
 
 ROOT = Path(__file__).parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -37,6 +45,57 @@ def program() -> Iterator[Any]:
     logs.mkdir(parents=True, exist_ok=True)
     with running.Service(TARGET / "debug/secrets-http", logs / "python.log") as service:
         yield service
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_proxy() -> None:
+    """A proxy of the machine does not reach the servers of the tests."""
+    for variable in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        os.environ.pop(variable, None)
+        os.environ.pop(variable.upper(), None)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    with Host() as server:
+        yield server
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    with Proxy() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:
+    """Self-signed certificate of 127.0.0.1, and the context of its server."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tests")])
+    now = datetime.now(timezone.utc)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return path, context
 
 
 @pytest.fixture(scope="session")

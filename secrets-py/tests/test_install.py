@@ -78,12 +78,16 @@ def test_the_wheel_is_all_that_is_needed(user: User) -> None:
     wheel = user.home / Path(WHEEL).name
     shutil.copy(WHEEL, wheel)
     wheel.chmod(0o644)
+    for dependency in Path(os.environ["SECRETS_TEST_DEPENDENCIES"]).glob("*.whl"):
+        shutil.copy(dependency, user.home)
+        (user.home / dependency.name).chmod(0o644)
 
     user.run(user.python, "-m", "venv", user.home / "venv")
     python = user.home / "venv/bin/python"
-    user.run(python, "-m", "pip", "install", "--quiet", "--no-index", wheel)
+    user.run(python, "-m", "pip", "install", "--quiet", "--no-index", "--find-links", user.home, wheel)
 
     installed = user.run(python, "-m", "pip", "list", "--format", "freeze").split()
-    assert {one.partition("=")[0] for one in installed} <= {"pip", "setuptools", "secrets-service"}
+    names = {one.partition("=")[0] for one in installed}
+    assert names <= {"pip", "setuptools", "secrets-service", "urllib3"}
     for snippet in (one for one in SNIPPETS if "SECRETS_URL" not in one):
         user.run(python, "-c", snippet)

@@ -17,6 +17,7 @@ from ._bundle import (
     public_key,
 )
 from ._client import AsyncClient, Client
+from ._environment import load_env
 from ._errors import (
     BundleError,
     BundleExpired,
@@ -55,6 +56,7 @@ from ._offline import (
     verify_webhook,
 )
 from ._service import AsyncService, AsyncSession, Service, Session
+from ._version import version
 
 __all__ = [
     "UNSET",
@@ -92,8 +94,10 @@ __all__ = [
     "Unavailable",
     "Undecryptable",
     "UnprovenDelivery",
+    "__version__",
     "bundle_key_kind",
     "is_plausible_token",
+    "load_env",
     "new_key_pair",
     "open_bundle",
     "open_record",
@@ -106,6 +110,8 @@ __all__ = [
     "verify_webhook",
 ]
 
+__version__ = version()
+
 # At exit, keep threads with running operations out of the interpreter that shuts down.
 atexit.register(end)
-del atexit, end
+del atexit, end, version

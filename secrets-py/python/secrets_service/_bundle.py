@@ -123,6 +123,8 @@ def open_bundle(
         raise TypeError("one of passphrase, key and private_key must be given")
     if not isinstance(source, (bytes, str, PathLike)) and not source.seekable():
         source = _kept(source)
+    if now is not None and now.tzinfo is None:
+        raise ValueError("now: must have a time zone")
     micros = None if now is None else (now - _EPOCH) // timedelta(microseconds=1)
     return Bundle(
         _native.Bundle.open(

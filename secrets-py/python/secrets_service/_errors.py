@@ -10,10 +10,13 @@ class SecretsError(Exception):
     """Base class of all errors of this package. The message never contains a secret value.
 
     ``kind`` is the kind of error and ``code`` the rule that was broken, both for programs;
-    ``fields`` are the invalid fields, each with ``field`` and ``message``.
+    ``fields`` are the invalid fields, each with ``field`` and ``message``. Over HTTP, ``status`` is
+    the status of the response and ``request_id`` its ID in the log of the service.
     """
 
     kind: ClassVar[str] = "internal"
+    status: int | None = None
+    request_id: str | None = None
 
     def __init__(
         self,
@@ -209,11 +212,12 @@ BUNDLE_KINDS: dict[str, type[BundleError]] = {
 
 def of_answer(kind: str, body: str | bytes, retry_after: int | None) -> SecretsError:
     """Converts the body of an error response into an exception."""
+    error: SecretsError
     try:
         told = json.loads(body)
         message = str(told["error"])
     except (ValueError, TypeError, KeyError):
-        return KINDS[kind]("the response cannot be parsed: is this the address of the service?")
+        told, message = {}, "the response cannot be parsed: is this the address of the service?"
     details = told.get("details")
     fields = details.get("fields") if isinstance(details, dict) else None
     error = KINDS[kind](message, code=str(told.get("code", "")), fields=fields)
@@ -223,6 +227,15 @@ def of_answer(kind: str, body: str | bytes, retry_after: int | None) -> SecretsE
     if isinstance(error, (RateLimited, Unavailable)):
         error.retry_after = retry_after
     return error
+
+
+def is_of_service(body: bytes) -> bool:
+    """True if the body of a response is an error that the service has sent."""
+    try:
+        json.loads(body)["error"]
+    except (ValueError, TypeError, KeyError):
+        return False
+    return True
 
 
 def of_bundle(kind: str, message: str) -> BundleError:
@@ -235,3 +248,13 @@ def _copied(of: type[SecretsError], message: str, fields: dict[str, Any]) -> Sec
     Exception.__init__(error, message)
     error.__dict__.update(fields)
     return error
+
+
+def _publish(*kinds: type[SecretsError]) -> None:
+    """Sets the public module name, which tracebacks show."""
+    for kind in kinds:
+        kind.__module__ = "secrets_service"
+
+
+_publish(SecretsError, BundleError, NotStarted, UnprovenDelivery)
+_publish(*KINDS.values(), *BUNDLE_KINDS.values())

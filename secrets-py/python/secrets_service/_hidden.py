@@ -9,7 +9,9 @@ from typing import Any
 class Hidden(str):
     """A string whose ``repr`` is ``<hidden>``.
 
-    In every other way it is a plain string: comparing, writing and formatting use the real text.
+    In every other way it is a plain string: comparing, writing and formatting use the real text. So
+    ``str(value)``, f-strings, ``%s`` and methods such as ``strip`` return a plain string that a log
+    shows. PyYAML writes only plain strings: pass ``str(value)``.
 
     >>> password = Hidden("kvc_1")
     >>> password, {"password": password}
@@ -22,6 +24,17 @@ class Hidden(str):
 
     def __repr__(self) -> str:
         return "<hidden>"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Schema of pydantic: a string. JSON output contains the real text."""
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(
+            cls,
+            core_schema.str_schema(),
+            serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json"),
+        )
 
 
 # Fields whose text is hidden, at any depth.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, Final
 
@@ -27,3 +28,12 @@ def given(name: str, value: object) -> dict[str, Any]:
 def said(name: str, value: object) -> dict[str, Any]:
     """Field of an input, left out if the value is UNSET; None is sent as null."""
     return {} if value is UNSET else {name: value}
+
+
+def encoded(value: object) -> str:
+    """JSON form of a time: UTC, with microseconds."""
+    if not isinstance(value, datetime):
+        raise TypeError(f"{type(value).__name__} is not a type of an input")
+    if value.tzinfo is None:
+        raise ValueError("a time must have a time zone: datetime.now(timezone.utc)")
+    return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from os import PathLike, fspath
 from typing import Literal, TypedDict
 
@@ -100,16 +101,20 @@ def verify_webhook(
     body: bytes,
     secret: str,
     *,
-    now: float | None = None,
+    now: float | datetime | None = None,
 ) -> None:
     """Verifies the signature and the timestamp of a webhook delivery.
 
     ``headers`` are the headers of the request and ``body`` its raw bytes; ``secret`` is the signing
-    secret that was shown when the webhook was created (``whsec_…``). ``now`` is in seconds since
-    1970 and defaults to the current time; the timestamp must be within five minutes of it. Raises
-    :class:`UnprovenDelivery`.
+    secret that was shown when the webhook was created (``whsec_…``). ``now`` is a
+    time, or seconds since 1970, and defaults to the current time; the timestamp must be within five
+    minutes of it. Raises :class:`UnprovenDelivery`.
     """
     given = {name.lower(): value for name, value in headers.items()}
+    if isinstance(now, datetime):
+        if now.tzinfo is None:
+            raise ValueError("now: must have a time zone")
+        now = now.timestamp()
     seconds = None if now is None else int(now)
     _native.verify_webhook(
         id=given.get("webhook-id", ""),

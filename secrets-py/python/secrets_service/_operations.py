@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import builtins
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Any, Literal, overload
 
 from . import types
@@ -120,8 +121,8 @@ class AuditOperations:
         key: str | None = None,
         outcome: Literal["success", "denied", "failure"] | None = None,
         ip: str | None = None,
-        from_: str | None = None,
-        to: str | None = None,
+        from_: str | datetime | None = None,
+        to: str | datetime | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         order: Literal["desc", "asc"] | None = None,
@@ -170,6 +171,70 @@ class AuditOperations:
             },
         )
         return made
+
+    def iterate(
+        self,
+        *,
+        action: builtins.list[str] | None = None,
+        actor_id: str | None = None,
+        actor_type: Literal["user", "service_token", "system", "anonymous"] | None = None,
+        project_id: str | None = None,
+        environment_id: str | None = None,
+        resource_type: str | None = None,
+        resource_id: str | None = None,
+        key: str | None = None,
+        outcome: Literal["success", "denied", "failure"] | None = None,
+        ip: str | None = None,
+        from_: str | datetime | None = None,
+        to: str | datetime | None = None,
+        limit: int | None = None,
+        order: Literal["desc", "asc"] | None = None,
+        team_id: str | None = None,
+    ) -> Iterator[types.AuditEntry]:
+        """Iterate over the entries of the audit log, page by page.
+
+        Requires a user credential.
+
+        ``action``: only these actions, such as ``secret.read`` or ``secret.*``; may be repeated.
+        ``actor_id``: only entries caused by this user or service token.
+        ``actor_type``: only entries caused by this kind of actor.
+        ``project_id``: only entries of this project.
+        ``environment_id``: only entries of this environment.
+        ``resource_type``: only entries about this type of resource.
+        ``resource_id``: only entries about the resource with this ID.
+        ``key``: only entries about the secret with this key.
+        ``outcome``: only entries with this outcome.
+        ``ip``: only entries with this client IP address.
+        ``from_``: start of the time range, inclusive (default: 30 days ago).
+        ``to``: end of the time range, exclusive.
+        ``limit``: maximum number of entries per page, 1 to 200 (default: 50).
+        ``order``: sort order by time (default: desc).
+        ``team_id``: only entries of this team.
+        """
+        cursor: str | None = None
+        while True:
+            page = self.list(
+                action=action,
+                actor_id=actor_id,
+                actor_type=actor_type,
+                project_id=project_id,
+                environment_id=environment_id,
+                resource_type=resource_type,
+                resource_id=resource_id,
+                key=key,
+                outcome=outcome,
+                ip=ip,
+                from_=from_,
+                to=to,
+                limit=limit,
+                order=order,
+                team_id=team_id,
+                cursor=cursor,
+            )
+            yield from page["logs"]
+            cursor = page.get("next_cursor")
+            if cursor is None:
+                return
 
 
 class BillingOperations:
@@ -1726,6 +1791,41 @@ class SecretOperations:
         )
         return made
 
+    def iterate_history(
+        self,
+        *,
+        project: str,
+        environment: str,
+        key: str,
+        values: bool | None = None,
+        before: int | None = None,
+        limit: int | None = None,
+    ) -> Iterator[types.SecretVersion]:
+        """Iterate over the previous versions of a secret, newest first.
+
+        Requires a user credential or a service token.
+
+        ``project``: project ID or slug.
+        ``environment``: environment ID or name.
+        ``key``: secret key.
+        ``values``: if true, includes the values (default: true for callers with write access).
+        ``before``: only versions older than this one.
+        ``limit``: maximum number of versions, 1 to 100 (default: 100).
+        """
+        while True:
+            page = self.history(
+                project=project,
+                environment=environment,
+                key=key,
+                values=values,
+                limit=limit,
+                before=before,
+            )
+            yield from page
+            if not page:
+                return
+            before = page[-1]["version"]
+
     def import_(
         self,
         *,
@@ -1852,6 +1952,17 @@ class SecretOperations:
         )
         return made
 
+    def values(self, *, project: str, environment: str) -> dict[str, Hidden]:
+        """Export all secrets of an environment as a dict of values by key.
+
+        Requires a user credential or a service token.
+
+        ``project``: project ID or slug.
+        ``environment``: environment ID or name.
+        """
+        exported = self.export(project=project, environment=environment)
+        return {secret["key"]: secret["value"] for secret in exported}
+
 
 class TeamOperations:
     """Operations on teams."""
@@ -1922,7 +2033,7 @@ class TokenOperations:
         name: str,
         all_projects: bool | None = None,
         environments: builtins.list[str] | None = None,
-        expires_at: str | None = None,
+        expires_at: str | None | datetime = None,
         expires_in_days: int | None = None,
         ip_allowlist: builtins.list[str] | None = None,
         permissions: builtins.list[types.Allowed] | None = None,

@@ -13,6 +13,7 @@ from . import _native
 from ._async_operations import AsyncOperations
 from ._closing import AsyncClosing, Closing
 from ._hidden import read
+from ._input import encoded
 from ._operations import Operations
 
 # Callback that the native module calls with a result or an error, on its own thread.
@@ -28,7 +29,7 @@ class Session(Operations):
 
     def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
-        return read(self._native.call(name, json.dumps(input)))
+        return read(self._native.call(name, json.dumps(input, default=encoded)))
 
     def __repr__(self) -> str:
         return "<secrets_service.Session>"
@@ -46,7 +47,7 @@ class AsyncSession(AsyncOperations):
 
     async def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
-        text = json.dumps(input)
+        text = json.dumps(input, default=encoded)
         return read(await finished(lambda done: self._native.call(name, text, done=done)))
 
     def __repr__(self) -> str:
@@ -73,7 +74,7 @@ class Service(Closing):
         cls,
         url: str,
         *,
-        root_key: bytes | str | None = None,
+        root_key: bytes | bytearray | str | None = None,
         allow_egress: Sequence[str] = (),
     ) -> Service:
         """Opens the service with a database: ``memory:``, ``sqlite://PATH`` or ``postgres://…``.
@@ -136,7 +137,7 @@ class AsyncService(AsyncClosing):
         cls,
         url: str,
         *,
-        root_key: bytes | str | None = None,
+        root_key: bytes | bytearray | str | None = None,
         allow_egress: Sequence[str] = (),
     ) -> AsyncService:
         """See :meth:`Service.open`."""
@@ -203,15 +204,22 @@ async def finished(begin: Callable[[Done], Any]) -> Any:
     return await future
 
 
-def _settings(root_key: bytes | str | None, allow_egress: Sequence[str]) -> dict[str, Any]:
+Session.__module__ = AsyncSession.__module__ = "secrets_service"
+
+
+def _settings(root_key: bytes | bytearray | str | None, allow_egress: Sequence[str]) -> dict[str, Any]:
     if isinstance(allow_egress, str):
         raise TypeError("allow_egress: must be a list of strings")
     return {"root_key": _bytes(root_key), "allow_egress": ",".join(allow_egress)}
 
 
-def _bytes(root_key: bytes | str | None) -> bytes | None:
+def _bytes(root_key: object) -> bytes | None:
     if root_key is None or isinstance(root_key, bytes):
         return root_key
+    if isinstance(root_key, (bytearray, memoryview)):
+        return bytes(root_key)
+    if not isinstance(root_key, str):
+        raise TypeError("root_key: must be bytes or a string")
     try:
         return b64decode(root_key.strip(), validate=True)
     except NotBase64:

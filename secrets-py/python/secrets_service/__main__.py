@@ -1,0 +1,68 @@
+"""Command line: runs a program with the secrets of an environment as environment variables."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from ._client import Client
+from ._environment import missing
+from ._errors import SecretsError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line. Returns an exit code, unless this process becomes the program."""
+    parser = argparse.ArgumentParser(prog="python -m secrets_service")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser(
+        "run",
+        help="run a program with secrets as environment variables",
+        description="Runs a program with the secrets of an environment as environment variables. "
+        "The service is set by SECRETS_URL, and SECRETS_TOKEN or SECRETS_TOKEN_FILE.",
+    )
+    for name in ("project", "environment"):
+        variable = f"SECRETS_{name.upper()}"
+        default = os.environ.get(variable) or None
+        run.add_argument(
+            f"--{name}",
+            default=default,
+            required=default is None,
+            help=f"{name} ID or name (default: {variable})",
+        )
+    run.add_argument(
+        "--override", action="store_true", help="replace variables that are already set"
+    )
+    run.add_argument("program", nargs="+", metavar="-- PROGRAM", help="program and its arguments")
+    given = parser.parse_args(arguments)
+    try:
+        with Client.from_env() as client:
+            values = client.secret.values(project=given.project, environment=given.environment)
+    except (SecretsError, ValueError, OSError) as error:
+        print(f"secrets_service: {error}", file=sys.stderr)
+        return 1
+    return replaced(given.program, {**os.environ, **missing(values, os.environ, given.override)})
+
+
+def replaced(program: list[str], variables: dict[str, str]) -> int:
+    """Replaces this process by a program, so that signals and the exit code are those of the
+    program. Windows has no such call: there, the program is a child process."""
+    try:
+        if os.name == "nt":
+            return subprocess.call(program, env=variables)
+        os.execvpe(program[0], program, variables)
+    except FileNotFoundError:
+        print(f"secrets_service: {program[0]}: command not found", file=sys.stderr)
+        return 127
+    except PermissionError:
+        print(f"secrets_service: {program[0]}: permission denied", file=sys.stderr)
+        return 126
+    except (OSError, ValueError) as error:
+        print(f"secrets_service: the program cannot be started: {error}", file=sys.stderr)
+        return 126
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,184 @@
+"""Connections of urllib3 that observe the deadline of a call, and pools that survive a fork."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import logging
+import queue
+import socket
+import threading
+from collections import deque
+from typing import Any
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import NewConnectionError
+
+from ._call import Call
+
+# Bytes of a body that are sent at once, between two checks of the deadline: a TLS record.
+CHUNK = 16384
+
+# Timeout of a connection, in seconds, if urllib3 has set none.
+DEFAULT_TIMEOUT = 60.0
+
+
+class _Thread(threading.local):
+    call: Call | None = None
+
+
+# The call that a thread performs. urllib3 passes no such argument to its connections.
+CURRENT = _Thread()
+
+
+def _call() -> Call:
+    assert CURRENT.call is not None
+    return CURRENT.call
+
+
+class _Connection(HTTPConnection):
+    """Connection that observes the deadline of its call and can be aborted by another thread."""
+
+    _twin: socket.socket | None = None
+
+    def _new_conn(self) -> socket.socket:
+        call = _call()
+        call.has_new_connection = True
+        failed: OSError = OSError("no address")
+        try:
+            found = socket.getaddrinfo(self._dns_host, self.port, 0, socket.SOCK_STREAM)
+        except OSError as error:
+            raise NewConnectionError(self, "name resolution failed") from error
+        for family, kind, protocol, _, target in found:
+            sock = socket.socket(family, kind, protocol)
+            try:
+                for option in self.socket_options or ():
+                    sock.setsockopt(*option)
+                # A duplicate, because TLS takes the socket over.
+                self._close_twin()
+                self._twin = sock.dup()
+                call.attach(self._twin)
+                timeout = self.timeout if isinstance(self.timeout, (int, float)) else DEFAULT_TIMEOUT
+                sock.settimeout(call.remaining(timeout))
+                sock.connect(target)
+                call.check()
+                return sock
+            except OSError as error:
+                failed = error
+                sock.close()
+        self._close_twin()
+        raise NewConnectionError(self, "connection failed") from failed
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        if self._twin is not None:
+            _call().attach(self._twin)
+        super().request(*args, **kwargs)
+
+    def send(self, data: Any) -> None:
+        if self.sock is None or not isinstance(data, bytes):
+            super().send(data)
+            return
+        timeout = self.timeout if isinstance(self.timeout, (int, float)) else DEFAULT_TIMEOUT
+        for begin in range(0, len(data), CHUNK):
+            self.sock.settimeout(_call().remaining(timeout))
+            super().send(data[begin : begin + CHUNK])
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._close_twin()
+
+    def _close_twin(self) -> None:
+        if self._twin is not None:
+            self._twin.close()
+            self._twin = None
+
+
+class _Response(http.client.HTTPResponse):
+    """Response whose every read observes the deadline of the call."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp.close()
+        self.fp = io.BufferedReader(_Reader(sock))
+
+
+class _Reader(io.RawIOBase):
+    """Reads from a socket until the deadline of the call."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock, self._raw = sock, sock.makefile("rb", buffering=0)
+        self._timeout = sock.gettimeout() or DEFAULT_TIMEOUT
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._sock.settimeout(_call().remaining(self._timeout))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _TlsConnection(_Connection, HTTPSConnection):
+    """:class:`_Connection` with TLS."""
+
+
+_Connection.response_class = _Response
+
+
+class _Idle(queue.LifoQueue[Any]):
+    """Idle connections of a pool. Without a lock, which another thread could hold during a fork."""
+
+    def __init__(self, maxsize: int = 0) -> None:
+        self.maxsize = maxsize
+        self._connections: deque[Any] = deque()
+
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
+        # None stands for a connection that is yet to be opened.
+        if item is None:
+            return
+        if len(self._connections) >= self.maxsize:
+            item.close()
+            return
+        # Before another thread takes the connection.
+        if CURRENT.call is not None:
+            CURRENT.call.detach()
+        self._connections.append(item)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        try:
+            return self._connections.pop()
+        except IndexError:
+            raise queue.Empty from None
+
+    def qsize(self) -> int:
+        return len(self._connections)
+
+
+class Pool(HTTPConnectionPool):
+    """Connections without TLS."""
+
+    ConnectionCls: Any = _Connection
+    QueueCls = _Idle
+
+
+class TlsPool(HTTPSConnectionPool):
+    """Connections with TLS."""
+
+    ConnectionCls: Any = _TlsConnection
+    QueueCls = _Idle
+
+
+class _OwnRequests(logging.Filter):
+    """Drops log records of urllib3 about our requests: a path can contain an invitation token."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return CURRENT.call is None
+
+
+logging.getLogger("urllib3.connectionpool").addFilter(_OwnRequests())

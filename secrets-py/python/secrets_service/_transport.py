@@ -1,0 +1,232 @@
+"""HTTP connections of a client, kept by urllib3."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from urllib3.exceptions import HTTPError, LocationParseError, ProtocolError
+from urllib3.util import parse_url
+
+from . import _errors
+from ._call import Call
+from ._connections import CURRENT, Pool, TlsPool
+from ._hidden import Hidden
+
+T = TypeVar("T")
+
+# Maximum number of idle connections of a client.
+MAX_IDLE = 32
+
+
+@dataclass(frozen=True)
+class Answer:
+    """HTTP response."""
+
+    status: int
+    reason: str
+    headers: urllib3.HTTPHeaderDict
+    body: bytes = field(repr=False)
+
+
+class PerProcess(Generic[T]):
+    """Object that each process creates for itself: after a fork, a child process would share the
+    sockets of its parent and would miss its threads."""
+
+    def __init__(self, create: Callable[[], T]) -> None:
+        self._create = create
+        self._by_process: dict[int, T] = {}
+
+    def get(self) -> T:
+        """Returns the object of this process. Creates it on first use."""
+        process = os.getpid()
+        found = self._by_process.get(process)
+        if found is None:
+            # Atomic: threads that come here at once get the same object.
+            found = self._by_process.setdefault(process, self._create())
+            for other in [one for one in list(self._by_process) if one != process]:
+                self._by_process.pop(other, None)
+        return found
+
+    def existing(self) -> T | None:
+        """Returns the object of this process, or None if there is none."""
+        return self._by_process.get(os.getpid())
+
+
+class Transport:
+    """Sends requests to one service, directly or through a proxy. Threads may share a transport."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: dict[str, str],
+        timeout: float,
+        context: ssl.SSLContext | None,
+        proxy: str | None,
+    ) -> None:
+        parts = address(url)
+        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self._base = self.origin + parts.path.rstrip("/")
+        self._headers, self._timeout = headers, timeout
+        if context is None and parts.scheme == "https":
+            context = ssl.create_default_context()
+        self._context = context
+        if proxy is None and not proxy_bypass(parts.netloc):
+            proxy = getproxies().get(parts.scheme)
+        self._proxy = Hidden(checked_proxy(proxy)) if proxy else None
+        self._pools = PerProcess(self._pool)
+        self.is_closed = False
+
+    def send(self, call: Call, method: str, target: str, body: bytes | None) -> Answer:
+        """Sends a request and reads the whole response."""
+        headers = dict(self._headers)
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        failed: Exception = ConnectionError("no connection")
+        for _ in range(MAX_IDLE + 1):
+            if self.is_closed:
+                raise ValueError("the client is closed")
+            call.has_new_connection = False
+            try:
+                return self._exchange(call, method, self._base + target, body, headers)
+            except (HTTPError, OSError, http.client.HTTPException) as error:
+                failed = error
+            # The server may have closed an idle connection. Only a GET is sent again: another
+            # request may already have taken effect.
+            if method != "GET" or call.has_new_connection or not isinstance(failed, ProtocolError):
+                break
+        # Raised here, so that no frame with the request is kept by the exception.
+        raise self._unavailable(failed, call)
+
+    def close(self) -> None:
+        """Closes the idle connections. Requests in progress end first."""
+        self.is_closed = True
+        pool = self._pools.existing()
+        if pool is not None:
+            pool.clear()
+
+    def _exchange(
+        self, call: Call, method: str, url: str, body: bytes | None, headers: dict[str, str]
+    ) -> Answer:
+        CURRENT.call = call
+        try:
+            call.check()
+            response = self._pools.get().urlopen(
+                method,
+                url,
+                body=body,
+                headers=headers,
+                timeout=urllib3.Timeout(connect=self._timeout, read=self._timeout),
+                redirect=False,
+                retries=False,
+            )
+            # A response without a length looks complete if its connection was shut down.
+            call.check()
+            return Answer(
+                response.status, response.reason or "", response.headers, response.data
+            )
+        finally:
+            call.detach()
+            CURRENT.call = None
+
+    def _pool(self) -> urllib3.PoolManager:
+        options: dict[str, Any] = {"maxsize": MAX_IDLE, "ssl_context": self._context}
+        pool: urllib3.PoolManager
+        if self._proxy is None:
+            pool = urllib3.PoolManager(**options)
+        else:
+            parts = urlsplit(self._proxy)
+            if parts.username is not None:
+                name, password = unquote(parts.username), unquote(parts.password or "")
+                options["proxy_headers"] = urllib3.make_headers(
+                    proxy_basic_auth=f"{name}:{password}"
+                )
+            host = parts.netloc.rpartition("@")[2]
+            if parts.scheme == "https":
+                options["proxy_ssl_context"] = self._context or ssl.create_default_context()
+            pool = urllib3.ProxyManager(f"{parts.scheme}://{host}", **options)
+        pool.pool_classes_by_scheme = {"http": Pool, "https": TlsPool}
+        return pool
+
+    def _unavailable(self, failed: Exception, call: Call) -> _errors.SecretsError:
+        cause = root_cause(failed)
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            text = f"certificate of {self.origin} not trusted: {cause.verify_message}"
+        else:
+            text = f"no answer from {self.origin}: {call.expired() or reason(cause)}"
+        if self._proxy is not None:
+            text = f"{text} (through a proxy)"
+        error = _errors.Unavailable(text)
+        # Without frames and without further exceptions, which hold the headers of the request.
+        error.__cause__ = bare(cause)
+        return error
+
+
+def address(url: str) -> Any:
+    """Splits the address of a service."""
+    try:
+        parts = urlsplit(url)
+        parse_url(url)
+    except (ValueError, LocationParseError):
+        raise ValueError("url: must be http://HOST or https://HOST") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("url: must be http://HOST or https://HOST")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ValueError("url: must be an address without credentials or parameters")
+    return parts
+
+
+def checked_proxy(proxy: str) -> str:
+    """Returns the URL of a proxy. A URL without a scheme is one of HTTP."""
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    try:
+        parts = urlsplit(proxy)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
+        parse_url(proxy)
+    except (ValueError, LocationParseError):
+        is_valid = False
+    if not is_valid:
+        raise ValueError("proxy: must be http://HOST:PORT or https://HOST:PORT")
+    return proxy
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """First of a chain of exceptions."""
+    seen = [error]
+    while True:
+        inner = seen[-1].__cause__ or seen[-1].__context__
+        for one in (getattr(seen[-1], "reason", None), *seen[-1].args):
+            inner = inner or (one if isinstance(one, BaseException) else None)
+        if inner is None or inner in seen:
+            return seen[-1]
+        seen.append(inner)
+
+
+def reason(cause: BaseException) -> str:
+    """Text of a network error, without addresses or parts of the request."""
+    if isinstance(cause, ConnectionAbortedError) and cause.errno is None:
+        return str(cause)
+    if isinstance(cause, TimeoutError):
+        return "timed out"
+    if isinstance(cause, http.client.IncompleteRead):
+        return "the response ended early"
+    if isinstance(cause, http.client.RemoteDisconnected):
+        return "connection closed without a response"
+    if isinstance(cause, OSError):
+        text = str(cause) if cause.strerror is None else cause.strerror
+        return text[:1].lower() + text[1:] if text[1:2].islower() else text
+    return type(cause).__name__
+
+
+def bare(cause: BaseException) -> BaseException:
+    """The exception without its traceback and its chain."""
+    cause.__context__ = cause.__cause__ = None
+    return cause.with_traceback(None)

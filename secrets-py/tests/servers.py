@@ -1,0 +1,182 @@
+"""Servers that send prepared responses, for tests of the client."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Sends the prepared responses of a host in turn."""
+
+    protocol_version = "HTTP/1.1"
+    server: Host
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.count(1)
+
+    def finish(self) -> None:
+        super().finish()
+        self.server.count(-1)
+
+    def do_GET(self) -> None:
+        host = self.server
+        length = int(self.headers.get("Content-Length", 0))
+        host.asked.append((self.command, self.path, self.rfile.read(length), dict(self.headers)))
+        host.peers.add(self.client_address)
+        if host.silent:
+            # Until the client closes the connection.
+            self.rfile.read(1)
+            self.close_connection = True
+            return
+        if host.drips:
+            self.drip(host.drips)
+            return
+        status, headers, body = host.answer(self.path)
+        time.sleep(host.pause)
+        if status is None:
+            self.close_connection = True
+            return
+        self.send_response(status)
+        for header, value in headers.items():
+            self.send_header(header, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET
+
+    def drip(self, part: str) -> None:
+        """Sends a part of a response one byte at a time, without end."""
+        self.close_connection = True
+        begin = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n"
+        self.wfile.write(begin if part == "headers" else begin + b"\r\n")
+        try:
+            while True:
+                self.wfile.write(b"x")
+                time.sleep(0.1)
+        except OSError:
+            pass
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Forwards(BaseHTTPRequestHandler):
+    """Proxy: forwards requests, and opens tunnels."""
+
+    protocol_version = "HTTP/1.1"
+    server: Proxy
+
+    def do_GET(self) -> None:
+        self.server.asked.append((self.command, self.path, dict(self.headers)))
+        self.send_response(200)
+        body = b'{"projects": []}'
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_CONNECT(self) -> None:
+        self.server.asked.append((self.command, self.path, dict(self.headers)))
+        self.close_connection = True
+        if self.server.refuses:
+            self.send_error(407)
+            return
+        host, _, port = self.path.rpartition(":")
+        with socket.create_connection((host, int(port))) as target:
+            self.send_response(200)
+            self.end_headers()
+            ends = {self.connection: target, target: self.connection}
+            while True:
+                for one in select.select(list(ends), [], [])[0]:
+                    part = one.recv(65536)
+                    if not part:
+                        return
+                    ends[one].sendall(part)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Proxy(ThreadingHTTPServer):
+    """HTTP proxy. Answers requests without TLS itself."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Forwards)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.asked: list[tuple[str, str, dict[str, str]]] = []
+        self.refuses = False
+
+    def handle_error(self, *_: object) -> None:
+        """Clients of the tests break connections off."""
+
+    def __enter__(self) -> Proxy:
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class Host(ThreadingHTTPServer):
+    """Server with prepared responses. Without any, the secret that a path names is sent."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        if context is not None:
+            self.socket = context.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
+        scheme = "http" if context is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self.server_port}"
+        self.answers: list[tuple[int | None, dict[str, str], bytes]] = []
+        self.asked: list[tuple[str, str, bytes, dict[str, str]]] = []
+        self.peers: set[Any] = set()
+        self.pause, self.open = 0.0, 0
+        self.silent, self.drips = False, ""
+        self._lock = threading.Lock()
+
+    def answer(self, path: str) -> tuple[int | None, dict[str, str], bytes]:
+        with self._lock:
+            if self.answers:
+                return self.answers.pop(0)
+        key = path.rpartition("/")[2]
+        return 200, JSON, json.dumps({"secret": {"key": key, "value": f"kvc_{key}"}}).encode()
+
+    def count(self, change: int) -> None:
+        with self._lock:
+            self.open += change
+
+    def wait_for(self, is_done: Callable[[], bool]) -> None:
+        """Waits until a condition holds, for at most 30 seconds."""
+        deadline = time.monotonic() + 30
+        while not is_done():
+            assert time.monotonic() < deadline, "the condition does not hold"
+            time.sleep(0.01)
+
+    def handle_error(self, *_: object) -> None:
+        """Clients of the tests break connections off."""
+
+    def __enter__(self) -> Host:
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()

@@ -1,0 +1,168 @@
+"""Clients that were used before a fork: children read their own responses, and do not hang."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+
+from servers import Host
+
+BEGIN = """
+import asyncio, multiprocessing, os, ssl, sys, threading, time, warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+from secrets_service import AsyncClient, Client
+url, authority = sys.argv[1:]
+context = ssl.create_default_context(cafile=authority) if authority else None
+client = Client(url, token="t", context=context)
+twin = AsyncClient(url, token="t", context=context)
+def read(key):
+    return client.secret.get(project="p", environment="e", key=key)["value"] == f"kvc_{key}"
+async def read_async(key):
+    found = await twin.secret.get(project="p", environment="e", key=key)
+    return found["value"] == f"kvc_{key}"
+def reads(keys):
+    async def main():
+        return await asyncio.gather(*(read_async(key) for key in keys))
+    return asyncio.run(asyncio.wait_for(main(), 60))
+def child(work):
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            status = 0 if work() else 2
+        finally:
+            os._exit(status)
+    return process
+def ended(processes):
+    return [os.waitstatus_to_exitcode(os.waitpid(one, 0)[1]) for one in processes]
+"""
+
+
+def run(code: str, url: str, authority: Path | str = "") -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", BEGIN + code, url, str(authority)],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+POOL = """
+assert read("START")
+with multiprocessing.get_context("fork").Pool(8) as pool:
+    right = pool.map(read, [f"K{number}" for number in range(2000)])
+print(right.count(True), right.count(False))
+"""
+
+
+def test_a_pool_of_forked_processes_reads_its_own_responses(host: Host) -> None:
+    assert run(POOL, host.url) == ["2000 0"]
+
+
+def test_the_prefork_pool_of_celery_reads_its_own_responses(host: Host) -> None:
+    code = POOL.replace("multiprocessing.get_context", "billiard.get_context")
+    assert run("import billiard\n" + code.replace("2000", "400"), host.url) == ["400 0"]
+
+
+def test_a_pool_of_forked_processes_reads_its_own_responses_over_tls(
+    authority: tuple[Path, ssl.SSLContext],
+) -> None:
+    path, context = authority
+    with Host(context) as host:
+        assert run(POOL.replace("2000", "400"), host.url, path) == ["400 0"]
+
+
+def test_threads_and_tasks_go_on_beside_forks(host: Host) -> None:
+    code = """
+wrong = []
+def work(number):
+    wrong.extend(key for one in range(60) if not read(key := f"T{number}_{one}"))
+threads = [threading.Thread(target=work, args=(number,)) for number in range(16)]
+threads.append(threading.Thread(target=lambda: wrong.extend(
+    one for one in range(20) if not all(reads([f"A{one}_{number}" for number in range(32)])))))
+for thread in threads:
+    thread.start()
+children = [child(lambda: all(read(f"C{one}_{number}") for number in range(20)))
+            for one in range(10)]
+for thread in threads:
+    thread.join()
+print(ended(children), wrong)
+"""
+    assert run(code, host.url) == [f"{[0] * 10} []"]
+
+
+def test_an_asyncio_client_works_in_a_child(host: Host) -> None:
+    code = """
+assert all(reads(["PARENT"]))
+children = [child(lambda: all(reads([f"C{one}"])) and all(reads([f"D{one}_{number}"
+            for number in range(40)]))) for one in range(4)]
+assert all(reads([f"Q{number}" for number in range(40)]))
+print(ended(children))
+"""
+    assert run(code, host.url) == [f"{[0] * 4}"]
+
+
+def test_a_child_of_a_child_has_connections_of_its_own(host: Host) -> None:
+    code = """
+def grandchild():
+    return read("CHILD") and ended([child(lambda: read("GRANDCHILD"))]) == [0] and read("CHILD_2")
+assert read("PARENT")
+print(ended([child(grandchild)]), read("PARENT_2"))
+"""
+    assert run(code, host.url) == ["[0] True"]
+    assert len(host.peers) == 3
+
+
+GUNICORN = """
+import os
+from secrets_service import Client
+client = Client(os.environ["SECRETS_URL"])
+def read(key):
+    return client.secret.get(project="p", environment="e", key=key)["value"]
+read("PRELOADED")
+def app(environ, start_response):
+    start_response("200 OK", [])
+    return [str(read(environ["PATH_INFO"][1:])).encode()]
+"""
+
+
+def test_the_workers_of_gunicorn_read_their_own_responses(host: Host, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(GUNICORN)
+    command = ["--preload", "--workers", "4", "--bind", "127.0.0.1:0", "--timeout", "0", "app:app"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "gunicorn", *command],
+        cwd=tmp_path, env={**os.environ, "SECRETS_URL": host.url}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wrong: list[str] = []
+    try:
+        assert server.stderr
+        url = next(
+            line.split()[-2] for line in server.stderr if "Listening at: http://127" in line
+        )
+        drain = threading.Thread(target=server.stderr.read, daemon=True)
+        drain.start()
+
+        def work(number: int) -> None:
+            for one in range(25):
+                key = f"G{number}_{one}"
+                with urllib.request.urlopen(f"{url}/{key}", timeout=60) as answer:
+                    if answer.read() != f"kvc_{key}".encode():
+                        wrong.append(key)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(host.asked) >= 201
+    finally:
+        server.terminate()
+        server.wait(30)
+    drain.join(30)
+
+    assert wrong == []

@@ -1,0 +1,277 @@
+"""Proxies, load balancers, redirects, and errors of the network."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import ssl
+import threading
+import traceback
+from base64 import b64encode
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import secrets_service as package
+from conftest import client, name
+from secrets_service import Client
+from servers import JSON, Host, Proxy
+
+HTML = {"Content-Type": "text/html"}
+PAGE = b"<html>kvc_page</html>"
+NO_PROJECTS = (200, JSON, b'{"projects": []}')
+TOKEN = "kvc_token"
+
+
+def test_a_proxy_of_the_environment_is_used(
+    monkeypatch: pytest.MonkeyPatch, proxy: Proxy
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "")
+    monkeypatch.setenv("http_proxy", proxy.url)
+
+    assert Client("http://secrets.test/base").project.list() == []
+
+    assert proxy.asked[0][:2] == ("GET", "http://secrets.test/base/api/v1/projects")
+
+
+@pytest.mark.parametrize("listed", ["127.0.0.1", "*", "localhost,127.0.0.1"])
+def test_no_proxy_lists_hosts_without_a_proxy(
+    monkeypatch: pytest.MonkeyPatch, host: Host, proxy: Proxy, listed: str
+) -> None:
+    host.answers = [NO_PROJECTS]
+    monkeypatch.setenv("http_proxy", proxy.url)
+    monkeypatch.setenv("no_proxy", listed)
+
+    assert Client(host.url).project.list() == []
+
+    assert proxy.asked == []
+
+
+def test_a_proxy_is_a_parameter(
+    monkeypatch: pytest.MonkeyPatch, host: Host, proxy: Proxy
+) -> None:
+    host.answers = [NO_PROJECTS]
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+
+    given = proxy.url.replace("http://", "http://me%40here:kvc_password@")
+    session = Client("http://secrets.test", proxy=given)
+    assert session.project.list() == []
+    assert Client(host.url, proxy="").project.list() == []
+
+    expected = b64encode(b"me@here:kvc_password").decode()
+    sent = {name.lower(): value for name, value in proxy.asked[0][2].items()}
+    assert sent["proxy-authorization"] == f"Basic {expected}"
+    assert "kvc_" not in repr(session) + repr(vars(session._wire.transport))
+
+
+def test_a_proxy_of_https_is_a_tunnel(
+    authority: tuple[Path, ssl.SSLContext], proxy: Proxy
+) -> None:
+    path, context = authority
+    trusted = ssl.create_default_context(cafile=str(path))
+    with Host(context) as host:
+        session = Client(host.url, token=TOKEN, proxy=proxy.url, context=trusted)
+        for key in ("A", "B"):
+            secret = session.secret.get(project="p", environment="e", key=key)
+            assert secret["value"] == f"kvc_{key}"
+
+    # One tunnel, and the token is not sent to the proxy.
+    assert [method for method, _, _ in proxy.asked] == ["CONNECT"]
+    assert TOKEN not in str(proxy.asked)
+
+
+def test_a_proxy_that_refuses_is_named(
+    authority: tuple[Path, ssl.SSLContext], proxy: Proxy
+) -> None:
+    proxy.refuses = True
+
+    with pytest.raises(package.Unavailable, match=r"407 .*\(through a proxy\)"):
+        Client("https://127.0.0.1:1", proxy=proxy.url).project.list()
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://", "http://[", "http://x:port"])
+def test_a_proxy_that_cannot_be_used_is_refused(proxy: str) -> None:
+    with pytest.raises(ValueError, match="^proxy: "):
+        Client("http://127.0.0.1", proxy=proxy)
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_load_balancer_names_the_time_to_wait(host: Host, status: int) -> None:
+    host.answers = [(status, HTML | {"Retry-After": "0"}, PAGE), NO_PROJECTS]
+
+    assert Client(host.url).project.list() == []
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_write_that_a_load_balancer_refused_is_sent_again(host: Host, status: int) -> None:
+    host.answers = [(status, HTML | {"Retry-After": "0"}, PAGE), (201, JSON, b'{"id": "1"}')]
+
+    assert Client(host.url).project.create(name="x")["id"] == "1"
+
+
+@pytest.mark.parametrize("status", [502, 504])
+def test_a_write_that_a_gateway_may_have_passed_on_is_not_sent_again(
+    host: Host, status: int
+) -> None:
+    host.answers = [(status, HTML | {"Retry-After": "0"}, PAGE)]
+
+    with pytest.raises(package.Unavailable) as caught:
+        Client(host.url).project.create(name="x")
+
+    assert len(host.asked) == 1
+    assert str(caught.value).startswith(f"{host.url} answered with status {status} ")
+    assert (caught.value.status, caught.value.retry_after) == (status, 0)
+
+
+def test_a_time_to_wait_may_be_a_date(host: Host) -> None:
+    later = format_datetime(datetime.now(timezone.utc) + timedelta(hours=1), usegmt=True)
+    host.answers = [(503, HTML | {"Retry-After": later}, PAGE)]
+
+    with pytest.raises(package.Unavailable) as caught:
+        Client(host.url).project.list()
+
+    assert caught.value.retry_after is not None
+    assert 3000 < caught.value.retry_after <= 3601
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_named_and_not_followed(host: Host, status: int) -> None:
+    location = "https://me:kvc_password@secrets.example.com/api/v1/projects?x=kvc_1"
+    host.answers = [(status, HTML | {"Location": location}, PAGE)]
+
+    with pytest.raises(package.InternalError) as caught:
+        Client(host.url, token=TOKEN).project.list()
+
+    assert "redirects to https://secrets.example.com (status" in str(caught.value)
+    assert "kvc_" not in str(caught.value)
+    assert len(host.asked) == 1
+
+
+def test_a_body_is_sent_as_utf_8(host: Host) -> None:
+    host.answers = [(201, JSON, b'{"secret": {}}')]
+
+    Client(host.url).secret.create(project="p", environment="e", key="K", value="é" * 1000)
+
+    body = host.asked[0][2]
+    assert len(body) < 2100
+    assert json.loads(body)["value"] == "é" * 1000
+
+
+def test_half_a_character_is_invalid_everywhere(host: Host) -> None:
+    session = Client(host.url)
+    at = {"project": "p", "environment": "e"}
+
+    with pytest.raises(package.Invalid):
+        session.secret.export(project="p", environment="e", format="k8s", name="\ud800")
+    with pytest.raises(package.Invalid):
+        session.project.get(project="\ud800")
+    with pytest.raises(package.Invalid):
+        session.secret.create(**at, key="K", value="\ud800")
+
+    assert host.asked == []
+
+
+def test_a_value_that_is_too_large_is_invalid(program: Any) -> None:
+    session = client(program, name())
+    slug = session.project.create(name="Shop")["slug"]
+    at = {"project": slug, "environment": "staging"}
+
+    for size in (8 << 20, 20 << 20):
+        with pytest.raises(package.Invalid):
+            session.secret.create(**at, key="LARGE", value="x" * size)
+
+
+def test_a_response_that_comes_before_the_end_of_the_request_is_read() -> None:
+    """The server answers and closes the connection while the body is being sent."""
+    answer = b'{"error": "too large", "code": "invalid_request", "details": {}}'
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def refuse() -> None:
+        connection, _ = listener.accept()
+        connection.recv(1000)
+        connection.sendall(
+            b"HTTP/1.1 413 Content Too Large\r\nContent-Type: application/json\r\n"
+            b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer)
+        )
+        connection.shutdown(socket.SHUT_WR)
+        # Until the client has read the response.
+        while connection.recv(65536):
+            pass
+        connection.close()
+
+    thread = threading.Thread(target=refuse, daemon=True)
+    thread.start()
+    with pytest.raises(package.Invalid, match="too large") as caught:
+        Client(f"http://127.0.0.1:{listener.getsockname()[1]}").project.create(name="x" * 1000000)
+    thread.join(30)
+    listener.close()
+
+    assert caught.value.status == 413
+
+
+def test_an_error_has_the_status_and_the_request_id(program: Any) -> None:
+    with pytest.raises(package.NotFound) as caught:
+        client(program, name()).project.get(project="nothing")
+
+    assert caught.value.status == 404
+    assert caught.value.request_id
+
+
+def refused() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_an_error_of_the_network_carries_its_cause(host: Host) -> None:
+    host.answers = [(None, {}, b"")]
+    causes = {
+        refused(): "connection refused",
+        "http://name.invalid": "",
+        host.url.replace("http", "https"): "wrong version number",
+    }
+    for url, cause in causes.items():
+        with pytest.raises(package.Unavailable) as caught:
+            Client(url, timeout=10).project.list()
+        text = str(caught.value).lower()
+        assert text.startswith(f"no answer from {url}: ")
+        assert cause in text
+        assert isinstance(caught.value.__cause__, OSError)
+
+    with pytest.raises(package.Unavailable, match="connection closed without a response"):
+        Client(host.url).project.create(name="x")
+    host.silent = True
+    with pytest.raises(package.Unavailable, match="timed out"):
+        Client(host.url, timeout=0.1).project.list()
+
+
+def test_a_certificate_that_is_not_trusted_is_named(
+    authority: tuple[Path, ssl.SSLContext]
+) -> None:
+    with Host(authority[1]) as host:
+        with pytest.raises(package.Unavailable, match="certificate of https://.* not trusted: "):
+            Client(host.url).project.list()
+
+
+def test_a_token_is_in_no_frame_and_no_log(
+    host: Host, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    host.answers = [(None, {}, b""), (500, HTML, PAGE)]
+    session = Client(host.url, token=TOKEN)
+
+    for _ in range(2):
+        with pytest.raises(package.SecretsError) as caught:
+            session.project.create(name="x")
+        shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+        # This test's own frame is the first.
+        frames = "".join(shown.format()).split("project.create", 1)[1]
+        assert "kvc_" not in frames
+    with pytest.raises(package.NotFound):
+        host.answers = [(404, JSON, b'{"error": "no", "code": "not_found"}')]
+        session.invitation.look_up(token="kvc_invitation")
+
+    assert "kvc_" not in repr(vars(session._wire)) + repr(vars(session._wire.transport))
+    assert "kvc_" not in caplog.text

@@ -1,0 +1,111 @@
+"""The recipes, run unchanged."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, client, name, running
+
+TEXT = (ROOT / "secrets-py/RECIPES.md").read_text()
+RECIPES = re.findall(r"^```(python|sh)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+
+DJANGO = """
+import django
+from django.core.signing import Signer
+django.setup()
+assert Signer().unsign(Signer().sign("x")) == "x"
+"""
+
+FASTAPI = """
+from fastapi.testclient import TestClient
+from main import app
+with TestClient(app) as http:
+    assert http.get("/login").json() == {"database_url": "postgres://kvc_1"}
+"""
+
+
+@pytest.fixture
+def variables(program: Any, tmp_path: Path) -> dict[str, str]:
+    """Variables that name the service and a token that can read a project `shop`."""
+    person = name()
+    session = client(program, person)
+    slug = session.project.create(name="Shop")["slug"]
+    for key, value in (("DATABASE_URL", "postgres://kvc_1"), ("DJANGO_SECRET_KEY", "kvc_2" * 10)):
+        session.secret.create(project=slug, environment="staging", key=key, value=value)
+    return {
+        **{key: value for key, value in os.environ.items() if not key.startswith("DATABASE_")},
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "SECRETS_URL": program.url,
+        "SECRETS_TOKEN": running.jwt(person),
+        # Slugs of projects are unique within the server of all tests.
+        "SLUG": slug,
+    }
+
+
+def recipe(word: str, variables: dict[str, str]) -> str:
+    found = [text for _, text in RECIPES if word in text]
+    assert len(found) == 1, word
+    slug = variables["SLUG"]
+    return found[0].replace('"shop"', f'"{slug}"').replace("--project shop", f"--project {slug}")
+
+
+def run(code: str, folder: Path, variables: dict[str, str], *command: str) -> str:
+    done = subprocess.run(
+        [*(command or [sys.executable, "-c"]), code],
+        cwd=folder, env=variables, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+def test_every_recipe_is_run() -> None:
+    assert len(RECIPES) == 8
+
+
+def test_a_program_runs_with_secrets(variables: dict[str, str], tmp_path: Path) -> None:
+    said = run(recipe("secrets_service run", variables), tmp_path, variables, "sh", "-c")
+    assert said == "16\n"
+
+
+def test_secrets_become_variables(variables: dict[str, str], tmp_path: Path) -> None:
+    assert run(recipe("import load_env", variables), tmp_path, variables) == "16\n"
+
+
+def test_settings_of_pydantic(variables: dict[str, str], tmp_path: Path) -> None:
+    code = recipe("pydantic_settings", variables)
+    assert run(code, tmp_path, variables) == "database_url=<hidden> debug=False\n"
+    mine = run(code + 'print(settings.database_url == "mine")', tmp_path, variables | {"DATABASE_URL": "mine"})
+    assert mine.endswith("True\n")
+
+
+def test_settings_of_django(variables: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "settings.py").write_text(recipe("ROOT_URLCONF", variables))
+    run(DJANGO, tmp_path, variables | {"DJANGO_SETTINGS_MODULE": "settings"})
+
+
+def test_an_application_of_fastapi(variables: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(recipe("FastAPI(", variables))
+    run(FASTAPI, tmp_path, variables)
+
+
+def test_a_fixture_of_pytest(variables: dict[str, str], tmp_path: Path) -> None:
+    # The service in memory is empty, so the slug is that of the recipe.
+    path = tmp_path / "test_own.py"
+    path.write_text(recipe("import pytest", variables | {"SLUG": "shop"}))
+    arguments = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    assert "1 passed" in run(str(path), tmp_path, variables, *arguments)
+
+
+def test_processes_that_fork(variables: dict[str, str], tmp_path: Path) -> None:
+    assert run(recipe("multiprocessing", variables), tmp_path, variables) == "[16, 50]\n"
+
+
+def test_yaml(variables: dict[str, str], tmp_path: Path) -> None:
+    said = run(recipe("import sys, yaml", variables), tmp_path, variables)
+    assert said.startswith("DATABASE_URL: postgres://kvc_1\n")
