@@ -23,6 +23,10 @@ const FIRST_DELAY: TimeDelta = TimeDelta::minutes(1);
 /// Maximum delay before an item is tried again.
 const MAX_DELAY: TimeDelta = TimeDelta::hours(1);
 
+/// Time after the end of its delay in which an item that still fails would have failed again. Later, it
+/// counts as deleted, or as done by another node.
+const FORGOTTEN_AFTER: TimeDelta = TimeDelta::hours(3);
+
 /// Item of background work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkItem {
@@ -114,8 +118,10 @@ impl Failures {
     }
 
     /// Returns the items that fail, at most 1,000, in the order of their first failures.
-    pub(crate) fn list(&self) -> Vec<FailingItem> {
-        let mut items: Vec<_> = lock(&self.0).values().copied().collect();
+    pub(crate) fn list(&self, now: Time) -> Vec<FailingItem> {
+        let mut items = lock(&self.0);
+        items.retain(|_, failing| now < failing.retry_at + FORGOTTEN_AFTER);
+        let mut items: Vec<_> = items.values().copied().collect();
         items.sort_by_key(|failing| failing.since);
         items
     }
@@ -152,11 +158,22 @@ mod tests {
         let waits = [60, 179, 180].map(|second| failures.must_wait(item, at(second)));
         assert_eq!(waits, [true, true, false]);
         assert!(!failures.must_wait(other, at(60)));
-        let [failing] = failures.list().try_into().unwrap();
+        let [failing] = failures.list(at(180)).try_into().unwrap();
         assert_eq!((failing.item, failing.since, failing.failures), (item, at(0), 2));
 
         failures.clear(item);
-        assert!(!failures.must_wait(item, at(60)) && failures.list().is_empty());
+        assert!(!failures.must_wait(item, at(60)) && failures.list(at(60)).is_empty());
+    }
+
+    #[test]
+    fn an_item_that_nobody_tries_again_is_forgotten() {
+        let failures = Failures::default();
+        failures.report(WorkItem::AuditSeal(None), &Error::internal("test"), at(0));
+        let forgotten = 60 + FORGOTTEN_AFTER.num_seconds();
+
+        let listed = [forgotten - 1, forgotten].map(|second| failures.list(at(second)).len());
+
+        assert_eq!(listed, [1, 0]);
     }
 
     #[test]
@@ -169,7 +186,7 @@ mod tests {
             failures.report(item, &Error::internal("test"), at(second));
         }
 
-        let listed = failures.list();
+        let listed = failures.list(at(0));
         assert_eq!(listed.len(), MAX_ITEMS);
         assert!(listed.is_sorted_by_key(|failing| failing.since));
     }

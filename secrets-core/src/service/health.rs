@@ -39,7 +39,7 @@ pub(super) async fn check(engine: &Engine) -> Health {
         database: check_store(engine).await,
         encryption: check_encryption(engine),
         audit: engine.records(),
-        failing: engine.shared::<Failures>().list(),
+        failing: engine.shared::<Failures>().list(engine.now()),
     }
 }
 

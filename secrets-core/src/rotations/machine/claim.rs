@@ -179,6 +179,7 @@ async fn work_once(engine: &Engine, rotators: &Rotators, lease: Lease) -> WorkRe
         Ok(())
     } else {
         failures.clear(item);
+        take_unfinished(engine, lease.rotation);
         tx.release_lease(&work.lease).await?;
         done
     };
