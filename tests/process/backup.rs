@@ -125,3 +125,87 @@ fn commands_that_only_look_create_nothing() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     assert!(!Path::new("copy.db").exists());
 }
+
+fn restored(name: &str, database: &Path, backup: &Path) -> Ended {
+    with_database(name, &["restore", backup.to_str().unwrap()], database)
+        .with("SECRETS_ROOT_KEY", &root_key(7))
+        .run()
+}
+
+/// Names of the files in a folder, without the locks.
+fn files(folder: &Path) -> Vec<String> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let kept = paths.filter(|path| path.extension().is_none_or(|suffix| suffix != "lock"));
+    let mut names: Vec<_> =
+        kept.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restore_puts_a_backup_in_the_place_of_the_database() {
+    let folder = folder("backup_restore");
+    let (database, copy) = (folder.join("secrets.db"), folder.join("copy.db"));
+    let program = Program::serve("backup_restore", &database).start();
+    let alice = program.person("alice").await;
+    let project = started(&alice).await;
+    let ended = with_database("backup_restore", &["backup", copy.to_str().unwrap()], &database);
+    assert_eq!(ended.run().code, Some(0));
+    let secret = paths::secret(&project, "development", "KEY");
+    alice.put(&secret, &json!({ "value": "kvc_1" })).await.is(200);
+    // The latest changes are in the `-wal` file.
+    program.kill();
+    assert!(files(&folder).contains(&"secrets.db-wal".to_owned()));
+
+    let ended = restored("backup_restore", &database, &copy);
+
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!(files(&folder), ["copy.db", "secrets.db", "secrets.db.before-restore"]);
+    assert_eq!(value_in("backup_restore", &database, &project).await["value"], "kvc_0");
+    let earlier = folder.join("secrets.db.before-restore");
+    assert_eq!(value_in("backup_restore", &earlier, &project).await["value"], "kvc_1");
+    let again = restored("backup_restore", &database, &copy);
+    assert_eq!(again.code, Some(69));
+    assert!(again.stderr.contains("move it away"), "{}", again.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restore_of_an_unusable_backup_changes_nothing() {
+    let folder = folder("backup_unusable");
+    let (database, copy) = (folder.join("secrets.db"), folder.join("copy.db"));
+    let mut program = Program::serve("backup_unusable", &database).start();
+    let alice = program.person("alice").await;
+    let project = started(&alice).await;
+    let ended = with_database("backup_unusable", &["backup", copy.to_str().unwrap()], &database);
+    assert_eq!(ended.run().code, Some(0));
+    let busy = restored("backup_unusable", &database, &copy);
+    assert_eq!(busy.code, Some(69));
+    assert!(busy.stderr.contains("another process uses the database"), "{}", busy.stderr);
+    program.terminate(Duration::from_secs(10));
+
+    let whole = fs::read(&copy).unwrap();
+    let (before, unchanged) = (files(&folder), fs::read(&database).unwrap());
+    for (name, contents, code) in [
+        ("missing", None, 69),
+        ("no database", Some(b"kvc_text".repeat(1_000)), 69),
+        ("empty", Some(Vec::new()), 69),
+        ("cut", Some(whole[..whole.len() / 2].to_vec()), 69),
+    ] {
+        let path = folder.join("unusable.db");
+        if let Some(contents) = contents {
+            fs::write(&path, contents).unwrap();
+        }
+        let ended = restored("backup_unusable", &database, &path);
+        assert_eq!(ended.code, Some(code), "{name}: {}", ended.stderr);
+        let _ = fs::remove_file(&path);
+        assert_eq!(files(&folder), before, "{name}");
+    }
+    let other_key =
+        with_database("backup_unusable", &["restore", copy.to_str().unwrap()], &database)
+            .with("SECRETS_ROOT_KEY", &root_key(8))
+            .run();
+    assert_eq!(other_key.code, Some(77), "{}", other_key.stderr);
+    assert_eq!(files(&folder), before);
+    assert!(fs::read(&database).unwrap() == unchanged);
+    assert_eq!(value_in("backup_unusable", &database, &project).await["value"], "kvc_0");
+}

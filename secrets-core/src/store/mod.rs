@@ -91,6 +91,8 @@ pub use rotations::{
 };
 pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretLocation};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};
+#[cfg(feature = "sqlite")]
+pub use sql::sqlite::Restore;
 pub(crate) use teams::DELETED;
 pub use teams::{MemberRecord, Membership, TeamReads, TeamRecord, TeamUsage, TeamWrites};
 pub use tokens::{

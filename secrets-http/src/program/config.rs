@@ -21,8 +21,8 @@ pub use self::bundle::{Bundle, BundleOpening, UnlockFile};
 pub use self::failure::{Exit, Failure};
 pub use self::hidden::Hidden;
 pub use self::settings::{
-    Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, ServiceSettings,
-    Settings, TlsFiles, TokenIssuer,
+    Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, Restore,
+    ServiceSettings, Settings, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;
@@ -46,6 +46,8 @@ pub enum Command {
     Migrate(Migrate),
     /// Copy a database.
     Backup(Backup),
+    /// Replace a database by a backup.
+    Restore(Restore),
     /// Open a bundle, or generate a key pair for bundles.
     Bundle(Box<Bundle>),
     /// Print this help or version text.

@@ -46,9 +46,11 @@ macro_rules! secrets_of_chain {
     };
 }
 
+mod backup;
 #[path = "tables/mod.rs"]
 mod tables;
 
+pub use backup::{Restore, backup};
 pub use tables::SqlStore;
 
 /// Opens a database file. Creates it if it does not exist, and migrates it.
@@ -101,30 +103,6 @@ pub async fn inspect(path: &Path) -> StoreResult<SchemaState> {
     let options = SqliteConnectOptions::new().filename(path).read_only(true);
     let connection = options.connect().await.map_err(opening)?;
     tables::schema_state(connection).await
-}
-
-/// Copies a database, which may be in use, to a file that must not exist. The copy holds everything
-/// committed before the call.
-pub async fn backup(path: &Path, copy: &Path) -> StoreResult<()> {
-    let opening = |error| error::not_opened(error, passes);
-    let options =
-        SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT).read_only(true);
-    let mut connection = options.connect().await.map_err(opening)?;
-    let copy = absolute(copy).map_err(|cause| cannot("find", copy, &cause))?;
-    let Some(name) = copy.to_str() else {
-        return Err(error::unavailable("the path of the backup must be Unicode text"));
-    };
-    // Reserves the name with private permissions. `VACUUM INTO` writes only to an empty file.
-    private().create_new(true).open(&copy).map_err(|cause| cannot("create", &copy, &cause))?;
-    let copied = sqlx::query("VACUUM INTO $1").bind(name).execute(&mut connection).await;
-    connection.close().await.ok();
-    // The copy must survive a loss of power from now on.
-    let synced = copied.map_err(opening).and_then(|_| {
-        File::open(&copy)
-            .and_then(|file| file.sync_all())
-            .map_err(|cause| cannot("sync", &copy, &cause))
-    });
-    synced.inspect_err(|_| drop(std::fs::remove_file(&copy)))
 }
 
 /// Migrates a database file.

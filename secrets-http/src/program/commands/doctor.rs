@@ -7,12 +7,12 @@ use secrets_core::audit;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
 use secrets_core::store::{SchemaState, Store};
+use zeroize::Zeroizing;
 
 use super::{open, say};
-use crate::program::config::{DatabaseSettings, Doctor, Exit, Failure};
+use crate::program::config::{DatabaseSettings, Doctor, Exit, Failure, Hidden};
 
-/// Verifies all stored records and prints the findings. Fails if a record is damaged. Changes
-/// nothing.
+/// Verifies all records of the configured database.
 pub(super) async fn verify(
     doctor: Doctor,
     unknown: Vec<String>,
@@ -20,7 +20,17 @@ pub(super) async fn verify(
 ) -> Result<(), Failure> {
     open::log(&doctor.logs, &unknown)?;
     let store = existing_store(&doctor.database).await?;
-    let root = open::root_key(doctor.root_key.into_inner());
+    verify_store(store, doctor.root_key, clock).await
+}
+
+/// Verifies all records of a store and prints the findings. Fails if a record is damaged. Changes
+/// nothing.
+pub(super) async fn verify_store(
+    store: Arc<dyn Store>,
+    root_key: Hidden<Zeroizing<[u8; 32]>>,
+    clock: Arc<dyn Clock>,
+) -> Result<(), Failure> {
+    let root = open::root_key(root_key.into_inner());
     let ports = Ports { clock, ..Ports::new(store, root) };
     let service = open::service(ports, Options::default()).await?;
     let records = service.verify_records().await.map_err(|error| open::unusable(&error))?;

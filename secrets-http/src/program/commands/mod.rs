@@ -8,6 +8,7 @@ mod doctor;
 mod migrate;
 mod open;
 mod openapi;
+mod restore;
 mod serve;
 
 use std::io::{self, Write as _};
@@ -30,6 +31,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::Doctor(doctor) => doctor::verify(doctor, unknown, clock).await,
         Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
         Command::Backup(backup) => backup::run(&backup, unknown).await,
+        Command::Restore(restore) => restore::run(restore, unknown, clock).await,
         Command::Bundle(bundle) => bundle::run(&bundle, clock.as_ref()),
         Command::Print(text) => {
             say(&text);

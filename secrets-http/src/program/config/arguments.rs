@@ -20,6 +20,7 @@ pub(super) enum Name {
     Check,
     Migrate,
     Backup,
+    Restore,
     Doctor,
     OpenApi,
 }
@@ -32,7 +33,7 @@ pub(super) struct Given {
     pub(super) file: Option<PathBuf>,
     pub(super) data_dir: PathBuf,
     pub(super) email: String,
-    /// File that `backup` creates.
+    /// File that `backup` creates and `restore` reads.
     pub(super) backup_file: PathBuf,
 }
 
@@ -62,6 +63,8 @@ Examples:
       Decrypt every record, and verify the hash chain of the audit log.
   secrets-http backup --database-url sqlite:///var/lib/secrets/secrets.db /backup/secrets.db
       Copy the database of a running service. Keep the root key in another place.
+  secrets-http restore --config /etc/secrets.toml /backup/secrets.db
+      Verify a copy, and put it in the place of the database. Stop the service first.
   secrets-http bundle open web.scb --key-file key.txt
       Print the secrets of a bundle, without connecting to a service.
 
@@ -108,11 +111,6 @@ fn bundle_command(matches: &ArgMatches) -> Result<Parsed, Failure> {
 }
 
 fn program() -> Command {
-    let backup_file = Arg::new("backup-file")
-        .value_name("PATH")
-        .help("File to create; it must not exist")
-        .required(true)
-        .value_parser(value_parser!(PathBuf));
     Command::new("secrets-http")
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT_TEXT)
@@ -142,16 +140,36 @@ fn program() -> Command {
         )
         .subcommand(bundle::command())
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
-        .subcommand(with_settings(
-            Command::new("migrate").about("Migrate the database schema to the current version"),
-            &[Part::Storage, Part::Log],
-        ))
-        .subcommand(with_settings(
-            Command::new("backup")
-                .about("Copy an SQLite database, which may be in use, to a new file")
-                .arg(backup_file),
-            &[Part::Storage, Part::Log],
-        ))
+        .subcommands(database_commands())
+}
+
+/// Commands that migrate, copy and replace the database.
+fn database_commands() -> [Command; 3] {
+    let file = |help: &'static str| {
+        Arg::new("backup-file")
+            .value_name("PATH")
+            .help(help)
+            .required(true)
+            .value_parser(value_parser!(PathBuf))
+    };
+    let migrate =
+        Command::new("migrate").about("Migrate the database schema to the current version");
+    let backup = Command::new("backup")
+        .about("Copy an SQLite database, which may be in use, to a new file")
+        .arg(file("File to create; it must not exist"));
+    let restore = Command::new("restore")
+        .about("Verify a backup of an SQLite database, and put it in the place of the database")
+        .long_about(
+            "Verify a backup of an SQLite database, and put it in the place of the database. Every \
+             record is decrypted first. The service must be stopped. The earlier database is kept as \
+             PATH.before-restore. If the backup is not usable, nothing is changed.",
+        )
+        .arg(file("Backup to restore"));
+    [
+        with_settings(migrate, &[Part::Storage, Part::Log]),
+        with_settings(backup, &[Part::Storage, Part::Log]),
+        with_settings(restore, &[Part::Storage, Part::Key, Part::Log]),
+    ]
 }
 
 fn dev_command() -> Command {
@@ -216,6 +234,7 @@ fn given(matches: &ArgMatches) -> Given {
         ("check", _) => (Name::Check, matches),
         ("migrate", _) => (Name::Migrate, matches),
         ("backup", _) => (Name::Backup, matches),
+        ("restore", _) => (Name::Restore, matches),
         ("openapi", _) => (Name::OpenApi, matches),
         ("doctor", Some((_, matches))) => (Name::Doctor, matches),
         // clap requires a subcommand, and `serve` is the only one left.

@@ -101,6 +101,19 @@ pub struct Backup {
     pub logs: Logs,
 }
 
+/// Settings of `restore`.
+#[derive(Debug)]
+pub struct Restore {
+    /// Database to replace.
+    pub database: DatabaseSettings,
+    /// Root key of the backup.
+    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// Backup to restore.
+    pub file: PathBuf,
+    /// Log settings.
+    pub logs: Logs,
+}
+
 /// Settings of `doctor verify`.
 #[derive(Debug)]
 pub struct Doctor {
@@ -182,6 +195,12 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
         }
         Name::Backup => Ok(Command::Backup(Backup {
             database: database(layers)?,
+            file: given.backup_file,
+            logs: logs(layers)?,
+        })),
+        Name::Restore => Ok(Command::Restore(Restore {
+            database: database(layers)?,
+            root_key: required(layers, "root_key", values::root_key)?,
             file: given.backup_file,
             logs: logs(layers)?,
         })),
