@@ -107,6 +107,38 @@ async fn a_user_that_could_not_be_shut_out_is_shut_out_later(app: App) {
     main.works(&app).await;
 }
 
+async fn a_user_that_cannot_be_shut_out_for_a_day_is_reported(app: App) {
+    let mut main = Rotated::create(&app, "alice").await;
+    main.succeed().await;
+    let previous = main.served().await;
+    main.succeed().await;
+    app.database.script("lock", [Script::Fail(Fault::Unreachable); 3]);
+    for hours in [24, 23] {
+        app.wait(TimeDelta::hours(hours));
+        main.settle(&app).await;
+        main.use_by(&app).await;
+        assert_eq!(main.shown().await.get("error_message"), None, "it is tried again");
+    }
+
+    app.wait(TimeDelta::hours(1));
+    main.settle(&app).await;
+    main.use_by(&app).await;
+
+    let shown = main.shown().await;
+    let message = shown["error_message"].as_str().unwrap();
+    assert!(message.contains(&previous.0) && message.contains("for a day"), "{message}");
+    assert_eq!(shown["status"], "active");
+    let entry = app.entry(&main.person.team, "rotation.retire_failed").await;
+    assert_eq!(entry.actor_type, "system");
+    app.wait(TimeDelta::hours(1));
+    main.settle(&app).await;
+    assert!(app.database.admits(&previous.0, &previous.1), "it is not tried again");
+
+    main.succeed().await;
+    assert!(!app.database.admits(&previous.0, &previous.1), "the rotation replaces the password");
+    assert_eq!(main.shown().await.get("error_message"), None);
+}
+
 async fn a_credential_that_somebody_else_changed_is_replaced(app: App) {
     let main = Rotated::create(&app, "alice").await;
     main.succeed().await;
@@ -203,6 +235,7 @@ on_every_store![
     the_previous_credential_works_for_a_day_and_no_longer,
     a_grace_is_at_most_half_an_interval,
     a_user_that_could_not_be_shut_out_is_shut_out_later,
+    a_user_that_cannot_be_shut_out_for_a_day_is_reported,
     a_credential_that_somebody_else_changed_is_replaced,
     a_credential_that_cannot_be_tried_is_not_replaced,
     one_that_is_paused_tells_of_a_credential_that_somebody_else_changed,

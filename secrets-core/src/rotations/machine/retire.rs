@@ -1,14 +1,22 @@
 //! End of the previous credential's grace period (ext3 in the [module docs](super)).
 
+use chrono::TimeDelta;
+
 use super::super::schedule::span;
 use super::super::slot_user;
 use super::work::{Work, WorkResult};
 use crate::failpoint;
+use crate::model::Time;
 use crate::model::rotations::Slot;
 use crate::ports::rotator::{Fault, Fence, TargetError};
+use crate::store::Tx;
+
+/// Time in which a login that cannot be disabled is tried again, after the grace period.
+const MAX_RETRY_TIME: TimeDelta = TimeDelta::days(1);
 
 impl Work<'_> {
-    /// Disables the login of the user whose credential is not served. A failure is retried later.
+    /// Disables the login of the user whose credential is not served. A failure is retried for a day;
+    /// then it is reported in the rotation's error message. The next rotation replaces the password.
     pub(super) async fn retire(&mut self) -> WorkResult<()> {
         // Before the first success no slot is served, and attempts always change slot A.
         let slot = self.rotation.active_slot.map_or(Slot::A, Slot::other);
@@ -20,12 +28,16 @@ impl Work<'_> {
             Err(error) => Err(error),
         };
         failpoint::reached("in-retire").await;
+        let ends = self.retries_end().await?;
         let mut tx = self.begin().await?;
         match retired {
             Ok(()) | Err(TargetError { fault: Fault::Fenced, .. }) => {
                 self.rotation.retire_at = None;
                 let details = [("slot", slot.as_str().into())];
                 self.record(tx.as_mut(), "rotation.retired", &details).await?;
+            }
+            Err(error) if self.engine.now() >= ends => {
+                self.give_up_retiring(tx.as_mut(), slot, &username, &error).await?;
             }
             Err(error) => {
                 let rotation = self.rotation.id;
@@ -37,5 +49,32 @@ impl Work<'_> {
         }
         self.write(tx.as_mut(), false).await?;
         Ok(tx.commit().await?)
+    }
+
+    /// Returns the time at which the retries end.
+    async fn retries_end(&self) -> WorkResult<Time> {
+        let mut reads = self.engine.store().read().await?;
+        let last = reads.concluded_attempts(self.rotation.id, 1).await?.pop();
+        let began = last.and_then(|last| last.completed_at).unwrap_or(self.rotation.created_at);
+        Ok(began + self.rotators.timings.grace(&self.rotation) + MAX_RETRY_TIME)
+    }
+
+    async fn give_up_retiring(
+        &mut self,
+        tx: &mut dyn Tx,
+        slot: Slot,
+        username: &str,
+        error: &TargetError,
+    ) -> WorkResult<()> {
+        let (rotation, code) = (self.rotation.id, error.fault.code());
+        tracing::error!(%rotation, code, "previous credential not locked, given up");
+        self.rotation.retire_at = None;
+        self.rotation.error_code = Some("not_retired".to_owned());
+        self.rotation.error_message = Some(format!(
+            "the login of the user {username}, whose credential is no longer served, could not be \
+             disabled for a day: {error}"
+        ));
+        let details = [("slot", slot.as_str().into()), ("code", code.into())];
+        Ok(self.record(tx, "rotation.retire_failed", &details).await?)
     }
 }
