@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
+import { gzipSync } from "node:zlib";
 
 import { installed, packed, root, target, vectorsOf } from "./places.mjs";
 
@@ -133,6 +134,19 @@ for (const format of ["esm", "cjs"]) {
     assert.deepEqual(JSON.parse(stdout), keys);
   });
 }
+
+test("the README names the size of the client", () => {
+  const flags = ["--bundle", "--minify", "--format=esm", "--log-level=warning"];
+  const minified = execFileSync(join(root, "tests/wasm/node_modules/.bin/esbuild"), [join(packed, "client.js"), ...flags]);
+  const files = ["arguments", "client", "endpoints", "errors", "hidden", "names", "request", "response", "within"];
+  const whole = files.map((name) => gzipSync(readFileSync(join(packed, `${name}.js`)), { level: 9 }).length);
+  const kilobytes = (size) => Math.round(size / 1000);
+  const readme = readFileSync(join(root, "secrets-wasm/README.md"), "utf8").replace(/\s+/g, " ");
+  const [least, most] = [gzipSync(minified, { level: 9 }).length, whole.reduce((sum, size) => sum + size)].map(kilobytes);
+
+  const sentence = `\`secrets-service/client\` alone is ${least} kB if a bundler minifies it, and ${most} kB as it is.`;
+  assert.ok(readme.includes(sentence), sentence);
+});
 
 test("CommonJS requires the package where Node.js can require modules", () => {
   const code = `
