@@ -226,7 +226,12 @@ test("the README names the output that shows values", async () => {
   const readme = readFileSync(join(root, "secrets-wasm/README.md"), "utf8");
   const [, section] = readme.match(/^## Secret values in logs\n(.*?)^## /ms);
   const said = [];
-  const sink = new Writable({ write: (chunk, _, done) => done(said.push(chunk)) });
+  const sink = new Writable({
+    write(chunk, _, done) {
+      said.push(chunk);
+      done();
+    },
+  });
   const secrets = module.parse("URL=kvc_url", "dotenv");
   const shown = {
     "console.dir": () => new Console(sink).dir(secrets),
