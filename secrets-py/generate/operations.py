@@ -194,7 +194,9 @@ class Document:
             name, method, template, parameters, body is not None, envelope, result, is_file,
             row["summary"], row.get("description", ""), self.media(row["responses"]))
 
-    def media(self, responses):
+    @staticmethod
+    def media(responses):
+        """Content types of the successful response."""
         return list(next(one for status, one in responses.items() if status < "300").get("content", {}))
 
     def of_path(self, row, original, given):
@@ -726,14 +728,14 @@ def typescript(document, types):
             signatures = [(typescript_input(operation, types), result)]
             if operation.name == "secret.export":
                 # A list without a format, a text with a format, and either if the type allows both.
-                format = types.of(next(p.schema for p in operation.parameters if p.name == "format"))
+                formats = types.of(next(p.schema for p in operation.parameters if p.name == "format"))
                 text = "{ text: string }"
                 signatures = [
-                    (typescript_input(operation, types, format=f"format{declared}"), result)
-                    for declared, result in [
+                    (typescript_input(operation, types, format=f"format{declared}"), output)
+                    for declared, output in [
                         ("?: undefined;", result),
-                        (f": {format};", text),
-                        (f"?: {format} | undefined;", f"{result} | {text}"),
+                        (f": {formats};", text),
+                        (f"?: {formats} | undefined;", f"{result} | {text}"),
                     ]
                 ]
             for given, result in signatures:

@@ -6,7 +6,7 @@ import { invalid } from "./errors.js";
 const SOURCES = ["WebAssembly.Module", "Response", "URL", "Request", "String"];
 
 // Returns a module of the generated bindings. Its functions are refused until it is loaded.
-export function loadable({ initSync, ...functions }, { needsCrypto = false } = {}) {
+export function loadable({ default: load, initSync, ...functions }, { needsCrypto = false } = {}) {
   let isLoaded = false;
 
   // Loads the module from its bytes or compiled, synchronously.
@@ -29,7 +29,15 @@ export function loadable({ initSync, ...functions }, { needsCrypto = false } = {
       if (isLoaded) return;
       const compiled = await (bytes ? WebAssembly.compile(bytes) : compile(given));
       // Another call may have loaded the module meanwhile. A second instance would replace the first and its data.
-      if (!isLoaded) loadSync(compiled);
+      if (isLoaded) return;
+      try {
+        loadSync(compiled);
+      } catch (error) {
+        // Pages of older browsers refuse large modules here. They have no other caller of `loadSync`.
+        if (!(error instanceof RangeError)) throw error;
+        await load({ module_or_path: compiled });
+        isLoaded = true;
+      }
     },
 
     get functions() {

@@ -33,7 +33,8 @@ export async function openIn(start, bundle, given, call = {}) {
     if (error) throw SecretsError.fromJSON(error);
     return hide(opened);
   } catch (error) {
-    throw error instanceof SecretsError ? converted(error) : error;
+    // The reason of the signal is thrown as it is.
+    throw error instanceof SecretsError && error !== signal?.reason ? converted(error) : error;
   } finally {
     // Releases its memory, with the values in it.
     worker?.terminate();

@@ -104,6 +104,25 @@ test("init without a source of random bytes is refused where the module needs on
   assert.deepEqual(JSON.parse(output), [["invalid", message], "loaded"]);
 });
 
+test("init loads a module where large modules are not instantiated synchronously", () => {
+  const output = run(`
+    import { readFileSync } from "node:fs";
+    import { init, openBundle } from "secrets-service/bundle/init";
+    const { Instance } = WebAssembly;
+    WebAssembly.Instance = class {
+      static [Symbol.hasInstance] = (value) => value instanceof Instance;
+      constructor() {
+        throw new RangeError("WebAssembly.Instance is disallowed on the main thread");
+      }
+    };
+    const file = readFileSync(new URL(import.meta.resolve("secrets-service/bundle.wasm")));
+    await Promise.all([init(file), init(file)]);
+    ${OPEN.replace("const file", "const bundle").replace("openBundle(file", "openBundle(bundle")}
+  `);
+
+  assert.deepEqual(JSON.parse(output), keys);
+});
+
 test("init rejects a response that is no module", async () => {
   const { init } = await import(pathToFileURL(join(packed, "bundle.init.js")));
 
@@ -189,12 +208,12 @@ test("an error of a worker is that of the function, with the stack of the caller
 });
 
 test("a call in a worker can be cancelled", async () => {
-  const reason = new Error("no longer needed");
+  const reason = new SecretsError("conflict", "no longer needed");
   const controller = new AbortController();
   const opening = openBundleInWorker(file, options, { signal: controller.signal });
   controller.abort(reason);
 
-  await assert.rejects(opening, reason);
+  await assert.rejects(opening, (error) => error === reason);
   await assert.rejects(openBundleInWorker(file, options, { signal: AbortSignal.abort(reason) }), reason);
 });
 
