@@ -153,6 +153,8 @@ class Operation:
     is_file: bool
     summary: str
     callers: str
+    # Content types of the output.
+    media: list
 
     noun = property(lambda self: self.name.partition(".")[0])
     verb = property(lambda self: self.name.partition(".")[2])
@@ -190,7 +192,12 @@ class Document:
         envelope, result, is_file = self.answer(name, row["responses"])
         self.operations[name] = Operation(
             name, method, template, parameters, body is not None, envelope, result, is_file,
-            row["summary"], row.get("description", ""))
+            row["summary"], row.get("description", ""), self.media(row["responses"]))
+
+    @staticmethod
+    def media(responses):
+        """Content types of the successful response."""
+        return list(next(one for status, one in responses.items() if status < "300").get("content", {}))
 
     def of_path(self, row, original, given):
         one = next(p for p in row["parameters"] if p["in"] == "path" and p["name"] == original)
@@ -666,41 +673,71 @@ def javascript_endpoints(document):
     lines = [
         f"// {NOTE}", "",
         "// HTTP endpoint of each operation: method, path with field names in braces, fields sent in the query,",
-        "// whether the other fields are sent as a body, and the response field that contains the output.",
+        "// whether the other fields are sent as a body, the response field that contains the output, the form of",
+        "// the output (null if there is none), and the content types of a text if a field `format` asks for one.",
         "export const ENDPOINTS = {",
     ]
     for name, one in sorted(document.operations.items()):
         query = [p.name for p in one.parameters if p.place == "query"]
         row = {"method": one.method, "path": one.template, "query": query, "hasBody": one.has_body,
-               "envelope": one.envelope}
+               "envelope": one.envelope, "output": javascript_output(document, one)}
+        if any(p.name == "format" for p in one.parameters):
+            row["texts"] = one.media
         fields = ", ".join(f"{field}: {json.dumps(value)}" for field, value in row.items())
         lines += [f'  "{name}": {{ {fields} }},']
     return "\n".join([*lines, "};"]) + "\n"
 
 
+def javascript_output(document, operation):
+    """Form of an operation's output, which the client checks."""
+    if operation.result is None:
+        return None
+    if operation.is_file:
+        return "file"
+    schema = document.resolved(operation.result)
+    if schema.get("type") == "array":
+        return "array"
+    assert "properties" in schema or "oneOf" in schema, f"{operation.name}: neither an object nor an array"
+    return "object"
+
+
+def typescript_input(operation, types, **others):
+    """Declaration of an operation's input; `others` replaces the declarations of parameters."""
+    if not operation.parameters:
+        return "input?: Record<string, never>"
+    fields = []
+    for p in operation.parameters:
+        mark = "" if p.is_required else "?"
+        fields.append(others.get(p.name) or f"{p.name}{mark}: {types.of(p.schema)};")
+    mark = "" if any(p.is_required for p in operation.parameters) else "?"
+    return f"input{mark}: {{ {' '.join(fields)} }}"
+
+
 def typescript(document, types):
     lines = [
         f"// {NOTE}", "", "/** Options of a call. */", "export interface CallOptions {",
-        "  /** Cancels the call, which then rejects with the reason of the signal. */",
+        "  /**", "   * Cancels the call, which then rejects with the reason of the signal. A call of a service in memory is",
+        "   * only cancelled before it begins.", "   */",
         "  signal?: AbortSignal | undefined;", "}", "",
     ]
     body = []
     for noun, operations in nouns(document):
         body += ["", f"/** {about_noun(noun)} */", f"export interface {pascal(noun)}Operations {{"]
         for operation in operations:
-            fields = []
-            for p in operation.parameters:
-                of = types.of(p.schema)
-                mark = "" if p.is_required else "?"
-                fields.append(f"{p.name}{mark}: {of};")
             result = "string" if operation.is_file else types.result(operation)
-            mark = "" if any(p.is_required for p in operation.parameters) else "?"
-            given = f"input{mark}: {{ {' '.join(fields)} }}" if fields else "input?: Record<string, never>"
-            signatures = [(given, result)]
+            signatures = [(typescript_input(operation, types), result)]
             if operation.name == "secret.export":
-                # A list without a format, and a text with a format.
-                without = re.sub(r"format\?: [^;]*;", "format?: undefined;", given)
-                signatures = [(without, result), (given.replace("format?:", "format:"), "{ text: string }")]
+                # A list without a format, a text with a format, and either if the type allows both.
+                formats = types.of(next(p.schema for p in operation.parameters if p.name == "format"))
+                text = "{ text: string }"
+                signatures = [
+                    (typescript_input(operation, types, format=f"format{declared}"), output)
+                    for declared, output in [
+                        ("?: undefined;", result),
+                        (f": {formats};", text),
+                        (f"?: {formats} | undefined;", f"{result} | {text}"),
+                    ]
+                ]
             for given, result in signatures:
                 body += [f"  /** {operation.summary}. `{operation.name}` */",
                          f"  {camel(operation.verb)}({given}, options?: CallOptions): Promise<{result}>;"]

@@ -31,6 +31,16 @@ export function textIfAny(value, name) {
   return value === undefined || value === null ? undefined : text(value, name);
 }
 
+// Longest time that `setTimeout` can wait, in milliseconds.
+export const MAX_TIMEOUT = 2 ** 31 - 1;
+
+// Returns an option that is a number from 1 to `max`.
+export function bound(chosen, name, otherwise, max) {
+  const value = chosen[name] ?? otherwise;
+  if (typeof value !== "number" || !(value >= 1 && value <= max)) throw invalid(`${name} must be a number from 1 to ${max}`);
+  return value;
+}
+
 // Returns the bytes of an `ArrayBuffer` or a view of one, without copying them. Works for objects of
 // another realm, such as a frame or a test environment.
 export function bytes(value, name) {

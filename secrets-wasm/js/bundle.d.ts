@@ -45,7 +45,7 @@ export type OpenOptions = Unlock & {
   now?: number | undefined;
 };
 
-/** Secret in a bundle. `console.log` does not show its value in Node.js, Deno and Bun. */
+/** Secret in a bundle. `console.log` does not show its value in Node.js. */
 export interface BundledSecret {
   key: string;
   value: string;

@@ -7,6 +7,6 @@ export type { ModuleSource } from "./source.js";
  * Loads the WebAssembly module `secrets-service/bundle.wasm`. Call it once, and wait for it before the
  * first call of another function. Errors are those of `fetch` and `WebAssembly`.
  *
- * @throws {SecretsError<"invalid">} if `source` is something else
+ * @throws {SecretsError<"invalid">} if `source` is not a `ModuleSource`
  */
 export function init(source: ModuleSource | PromiseLike<ModuleSource>): Promise<void>;

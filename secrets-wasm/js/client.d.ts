@@ -5,22 +5,44 @@ export type { ErrorDetails, ErrorJson, FieldError } from "./errors.js";
 export type { ErrorKind, OperationError } from "./kinds.js";
 export type * from "./operations.js";
 
+/** Options of a request, for the function `fetch` of a `Client`. */
+export interface FetchOptions {
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+  redirect: "manual";
+  /** Left out on platforms without the option, as is `credentials`. */
+  cache?: "no-store";
+  credentials?: "omit";
+}
+
+/** Response of the function `fetch` of a `Client`: a `Response`, or an object with the same properties. */
+export interface FetchResponse {
+  readonly status: number;
+  readonly type?: string;
+  readonly headers: { get(name: string): string | null };
+  /** `ReadableStream` of bytes. Without one, `arrayBuffer` is called. */
+  readonly body?: unknown;
+  arrayBuffer(): PromiseLike<ArrayBuffer>;
+}
+
 /** Options of a `Client`. Unknown options are refused. */
 export interface ClientOptions {
   /**
    * Service token (`env_…`), token of the identity provider, or credential of a command line login, or
-   * a function that returns the current token. The function is called for each request. Without a
-   * token, only public operations are allowed; `undefined` is refused.
+   * a function that returns the current token. The function is called for each request, and its errors
+   * are thrown as they are. Without a token, only public operations are allowed; `undefined` is refused.
    */
   token?: string | (() => string | PromiseLike<string>);
-  /** Timeout of one request in milliseconds, including its response. Default: 60,000. */
+  /** Timeout of one request in milliseconds, including its token and its response. Default: 60,000. */
   timeout?: number | undefined;
   /** Timeout of a call in milliseconds, including retries and the time before them. Default: 90,000. */
   totalTimeout?: number | undefined;
   /** Maximum size of a response in bytes. Default: 256 MiB. */
   maxResponseSize?: number | undefined;
   /** Replacement for the global `fetch`, such as one that uses a proxy. */
-  fetch?: typeof globalThis.fetch | undefined;
+  fetch?: ((url: string, options: FetchOptions) => PromiseLike<FetchResponse>) | undefined;
 }
 
 /**
@@ -37,7 +59,8 @@ export class Client {
   /**
    * Calls an operation by name, such as `secret.create`.
    *
-   * @throws {OperationError} `unavailable` with the code `timeout` or `no_response` if there is no response
+   * @throws {OperationError} `unavailable` with the code `timeout` or `no_response` if there is no response,
+   *   `internal` with the code `foreign_response` if the response is not that of the service
    */
   call(name: OperationName, input?: object, options?: CallOptions): Promise<unknown>;
 }

@@ -1,12 +1,11 @@
 // HTTP client of a service, with the methods of a session. Needs `fetch` and no WebAssembly module.
 
-import { options, text } from "./arguments.js";
+import { bound, MAX_TIMEOUT, options, text } from "./arguments.js";
 import { ENDPOINTS } from "./endpoints.js";
-import { converted, invalid, SecretsError } from "./errors.js";
-import { hide } from "./hidden.js";
+import { converted, invalid, reason, SecretsError } from "./errors.js";
 import { nameOperations } from "./names.js";
 import { authorization, baseOf, requestOf } from "./request.js";
-import { contentOf, failure, outputOf } from "./response.js";
+import { contentOf, failure, isOutput, outputOf } from "./response.js";
 import { pause, within } from "./within.js";
 
 export { SecretsError } from "./errors.js";
@@ -22,9 +21,6 @@ const MAX_RETRIES = 10;
 
 // Shortest time before a retry, in milliseconds.
 const MIN_RETRY_DELAY = 100;
-
-// Longest time that `setTimeout` can wait, in milliseconds.
-const MAX_TIMEOUT = 2 ** 31 - 1;
 
 export class Client {
   #base;
@@ -55,75 +51,81 @@ export class Client {
     signal?.throwIfAborted();
     if (!Object.hasOwn(ENDPOINTS, text(name, "name"))) throw new SecretsError("not_found", "no such operation");
     const request = requestOf(name, ENDPOINTS[name], input);
-    try {
-      return hide(outputOf(request, await this.#send(request, signal)));
-    } catch (error) {
-      // With the stack of the caller.
-      throw error instanceof SecretsError ? converted(error) : error;
-    }
+    const { response, error } = await this.#send(request, signal);
+    // With the stack of the caller.
+    if (error) throw converted(error);
+    return outputOf(request, response);
   }
 
-  // Sends a request until it succeeds, must not be retried, or the total time is over.
+  // Sends a request until it succeeds, must not be retried, or the total time is over. Returns the response
+  // or the error of the request. Throws the reason of `signal` and the error of the token function.
   async #send(request, signal) {
     const end = performance.now() + this.#totalTimeout;
     for (let retries = 0; ; retries += 1) {
-      try {
-        return await this.#attempt(request, Math.min(this.#timeout, end - performance.now()), signal);
-      } catch (error) {
-        const delay = retryDelay(error, request, retries);
-        if (delay === undefined || performance.now() + delay >= end) throw error;
-        await pause(delay, signal);
-      }
+      const left = Math.max(1, end - performance.now());
+      const outcome = await this.#attempt(request, Math.min(this.#timeout, left), signal);
+      const delay = outcome.error && retryDelay(outcome.error, request, retries);
+      if (delay === undefined || performance.now() + delay >= end) return outcome;
+      await pause(delay, signal);
     }
   }
 
   async #attempt(request, timeout, signal) {
-    const expired = () =>
-      new SecretsError("unavailable", `no response from ${this.#base.origin} within ${Math.round(timeout)} ms`, { code: "timeout" });
-    const response = await within(timeout, signal, expired, (signal) => this.#exchange(request, signal));
-    if (response.status >= 200 && response.status < 300) return response;
-    // An OAuth error is a result of this operation.
-    if (request.name === "device_login.poll" && response.status === 400 && !response.text().includes('"code"')) return response;
-    throw failure(response);
+    const message = `no response from ${this.#base.origin} within ${Math.round(timeout)} ms`;
+    const timedOut = new SecretsError("unavailable", message, { code: "timeout" });
+    try {
+      const outcome = await within(timeout, signal, () => timedOut, (signal) => this.#exchange(request, signal));
+      return outcome.error || isOutput(request, outcome.response) ? outcome : { error: failure(outcome.response) };
+    } catch (error) {
+      if (error === timedOut) return { error };
+      throw error;
+    }
   }
 
   async #exchange({ method, target, body }, signal) {
     const headers = { accept: "application/json" };
-    if (body !== undefined) headers["content-type"] = "application/json";
     if (this.#token !== undefined) {
       headers.authorization = authorization(typeof this.#token === "function" ? await this.#token() : this.#token);
+      // Nothing is sent if the token came after the timeout.
+      signal.throwIfAborted();
+    }
+    const init = { method, headers, signal, ...fixedInit() };
+    if (body !== undefined) {
+      headers["content-type"] = "application/json";
+      init.body = body;
     }
     // Not called as a method: browsers refuse that.
     const fetch = this.#fetch ?? globalThis.fetch;
     try {
-      // A redirect is not followed: the token would be sent to another address.
-      const init = { method, headers, body, signal, redirect: "manual", credentials: "omit" };
       const response = await fetch(`${this.#base.href}${target}`, init);
-      return await contentOf(response, this.#maxResponseSize);
+      return { response: await contentOf(response, this.#maxResponseSize) };
     } catch (error) {
-      throw error instanceof SecretsError ? error : unreachable(this.#base.origin, error);
+      return { error: error instanceof SecretsError ? error : unreachable(this.#base.origin, error) };
     }
   }
 }
 
 nameOperations(Client.prototype);
 
-function bound(chosen, name, otherwise, max) {
-  const value = chosen[name] ?? otherwise;
-  if (typeof value !== "number" || !(value > 0 && value <= max)) throw invalid(`${name} must be a number from 1 to ${max}`);
-  return value;
+// Options of `fetch` that are the same for all requests.
+function fixedInit() {
+  // A redirect is not followed: the token would be sent to another address.
+  const init = { redirect: "manual" };
+  // Some platforms without a cache or cookies refuse these options.
+  const known = globalThis.Request?.prototype ?? {};
+  if ("cache" in known) init.cache = "no-store";
+  if ("credentials" in known) init.credentials = "omit";
+  return init;
 }
 
 // Without the error of `fetch` as its cause: an error of another implementation can contain the headers.
 function unreachable(origin, error) {
-  const code = String(error?.cause?.code ?? error?.code);
-  const reason = /^[A-Z][A-Z0-9_]+$/.test(code) ? ` (${code})` : "";
-  return new SecretsError("unavailable", `no response from ${origin}${reason}`, { code: "no_response" });
+  return new SecretsError("unavailable", `no response from ${origin}${reason(error)}`, { code: "no_response" });
 }
 
 // Returns the time before a retry, in milliseconds; `undefined` if the request must not be retried.
 function retryDelay(error, { method }, retries) {
-  if (!(error instanceof SecretsError) || retries >= MAX_RETRIES) return undefined;
+  if (retries >= MAX_RETRIES) return undefined;
   const { kind, code, status, retryAfter } = error;
   const isOverloaded = kind === "rate_limited" || status === 503;
   if (isOverloaded && retryAfter !== undefined) return Math.max(retryAfter * 1000, MIN_RETRY_DELAY);

@@ -26,6 +26,15 @@ Object.defineProperty(SecretsError.prototype, "name", { value: "SecretsError", w
 
 export const invalid = (message) => new SecretsError("invalid", message);
 
+// Returns the code or the name of an error of the platform, in parentheses. Its message can contain an
+// argument, such as a header or an option.
+export function reason(error) {
+  const known = [error?.cause?.code, error?.code].find((code) => typeof code === "string" && /^[A-Z][A-Z0-9_]{1,60}$/.test(code));
+  const name = /^[A-Z][A-Za-z]{1,60}$/.test(error?.name) ? error.name : undefined;
+  const shown = known ?? name;
+  return shown === undefined ? "" : ` (${shown})`;
+}
+
 // Runs a function of the WebAssembly module. Its errors are thrown as `SecretsError`s, with a stack
 // that begins at the caller of `entry`.
 export function attempt(entry, run) {

@@ -3,4 +3,4 @@
 import * as generated from "./full/secrets.js";
 import { loadable } from "./loadable.js";
 
-export const module = loadable(generated);
+export const module = loadable(generated, { needsCrypto: true });

@@ -1,4 +1,4 @@
-// Results whose secret values are not shown by `console.log` in Node.js, Deno and Bun.
+// Results whose secret values are not shown by `console.log` in Node.js.
 
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 

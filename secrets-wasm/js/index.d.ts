@@ -4,7 +4,7 @@ import type { OperationError } from "./kinds.js";
 
 export * from "./bundle.js";
 export { Client } from "./client.js";
-export type { ClientOptions } from "./client.js";
+export type { ClientOptions, FetchOptions, FetchResponse } from "./client.js";
 export type { ErrorKind, OperationError } from "./kinds.js";
 export type * from "./operations.js";
 

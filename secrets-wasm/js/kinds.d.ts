@@ -2,17 +2,29 @@ import type { SecretsError } from "./errors.js";
 
 /** Kind of an operation's error. */
 export type ErrorKind =
+  /** A field of the input or another argument is invalid. */
   | "invalid"
+  /** The current state does not allow the operation for any caller; `code` names the reason. */
   | "refused"
+  /** The credential is missing or not valid. */
   | "unauthenticated"
+  /** The token must not be used from this IP address. */
   | "elsewhere"
+  /** The caller does not have the permission. */
   | "forbidden"
+  /** The object does not exist, or the caller has no access to it. */
   | "not_found"
+  /** An object with this name already exists. */
   | "conflict"
+  /** The object is not at the expected version. */
   | "stale"
+  /** A limit of the plan would be exceeded. */
   | "plan_limit"
+  /** Too many requests. */
   | "rate_limited"
+  /** The service or a system that it needs cannot be reached now; a later retry may succeed. */
   | "unavailable"
+  /** Internal error, or a response of another server. */
   | "internal";
 
 /** Error thrown by an operation. */

@@ -4,13 +4,18 @@ import { ENDPOINTS } from "./endpoints.js";
 
 const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
 
-// Defines `prototype.secret.create` for `secret.create`, and so on. The methods call `this.call`.
+// Defines `prototype.secret.create` for `secret.create`, and so on. The methods call `this.call`. Each instance
+// has its own namespaces, which a test can change.
 export function nameOperations(prototype) {
   for (const [noun, verbs] of byNoun(Object.keys(ENDPOINTS))) {
+    const namespaces = new WeakMap();
     Object.defineProperty(prototype, camel(noun), {
       get() {
-        const methods = verbs.map((verb) => [camel(verb), (...given) => this.call(`${noun}.${verb}`, ...given)]);
-        return Object.freeze(Object.fromEntries(methods));
+        if (!namespaces.has(this)) {
+          const methods = verbs.map((verb) => [camel(verb), (...given) => this.call(`${noun}.${verb}`, ...given)]);
+          namespaces.set(this, Object.fromEntries(methods));
+        }
+        return namespaces.get(this);
       },
     });
   }

@@ -2,7 +2,10 @@
 
 /** Options of a call. */
 export interface CallOptions {
-  /** Cancels the call, which then rejects with the reason of the signal. */
+  /**
+   * Cancels the call, which then rejects with the reason of the signal. A call of a service in memory is
+   * only cancelled before it begins.
+   */
   signal?: AbortSignal | undefined;
 }
 
@@ -1397,6 +1400,8 @@ export interface SecretOperations {
   export(input: { project: string; environment: string; format?: undefined; name?: string; }, options?: CallOptions): Promise<SecretWithValue[]>;
   /** Export all secrets of an environment with their values. `secret.export` */
   export(input: { project: string; environment: string; format: "dotenv" | "docker" | "shell" | "json" | "yaml" | "csv" | "k8s"; name?: string; }, options?: CallOptions): Promise<{ text: string }>;
+  /** Export all secrets of an environment with their values. `secret.export` */
+  export(input: { project: string; environment: string; format?: "dotenv" | "docker" | "shell" | "json" | "yaml" | "csv" | "k8s" | undefined; name?: string; }, options?: CallOptions): Promise<SecretWithValue[] | { text: string }>;
   /** Get a secret with its value. `secret.get` */
   get(input: { project: string; environment: string; key: string; }, options?: CallOptions): Promise<SecretWithValue>;
   /** List the previous versions of a secret, newest first. `secret.history` */

@@ -1,20 +1,27 @@
 // HTTP responses of operations.
 
+import { isObject } from "./arguments.js";
 import { SecretsError } from "./errors.js";
+import { hide } from "./hidden.js";
 
-const FOREIGN = "the response cannot be parsed: is this the address of the service?";
+const FOREIGN = "the response is not that of the service: is this the address of the service?";
 
 const KINDS = { 401: "unauthenticated", 404: "not_found", 502: "unavailable", 503: "unavailable", 504: "unavailable" };
 
-// Maximum length of a message, in characters: the response may be that of another server.
+// Maximum length of a message and of a shorter text, in characters: the response may be that of another server.
 const MAX_MESSAGE = 1000;
+const MAX_NAME = 200;
+
+// Maximum size of an error response, in bytes.
+const MAX_ERROR_SIZE = 1024 * 1024;
 
 // Largest number of bytes whose text is built at once: arguments of a function are limited.
 const CHUNK = 0x2000;
 
 // Reads a response to its end. Responses of more than `max` bytes are refused.
 export async function contentOf(response, max) {
-  const bytes = await bytesOf(response, max);
+  const isSuccess = response.status >= 200 && response.status < 300;
+  const bytes = await bytesOf(response, isSuccess ? max : Math.min(max, MAX_ERROR_SIZE));
   const header = (name) => response.headers.get(name) ?? undefined;
   return {
     status: response.status,
@@ -29,8 +36,12 @@ export async function contentOf(response, max) {
 }
 
 async function bytesOf(response, max) {
+  if (Number(response.headers.get("content-length")) > max) {
+    cancel(response.body);
+    throw tooLarge(max, response);
+  }
   const reader = response.body?.getReader?.();
-  if (!reader) return limited(new Uint8Array(await response.arrayBuffer()), max);
+  if (!reader) return limited(new Uint8Array(await response.arrayBuffer()), max, response);
   const chunks = [];
   let size = 0;
   for (;;) {
@@ -38,21 +49,26 @@ async function bytesOf(response, max) {
     if (done) break;
     size += value.length;
     if (size > max) {
-      // The connection is closed in the background.
-      reader.cancel().catch(() => {});
-      throw tooLarge(max);
+      cancel(reader);
+      throw tooLarge(max, response);
     }
     chunks.push(value);
   }
   return joined(chunks, size);
 }
 
-function limited(bytes, max) {
-  if (bytes.length > max) throw tooLarge(max);
+// Closes the connection in the background.
+function cancel(body) {
+  body?.cancel?.().catch(() => {});
+}
+
+function limited(bytes, max, response) {
+  if (bytes.length > max) throw tooLarge(max, response);
   return bytes;
 }
 
-const tooLarge = (max) => new SecretsError("internal", `the response is larger than ${max} bytes`, { code: "response_too_large" });
+const tooLarge = (max, { status }) =>
+  new SecretsError("internal", `the response is larger than ${max} bytes`, { code: "response_too_large", status });
 
 function joined(chunks, size) {
   const whole = new Uint8Array(size);
@@ -72,20 +88,41 @@ function seconds(header) {
   return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
 }
 
-// Decodes the output of an operation.
-export function outputOf({ endpoint, isText }, response) {
-  if (isText) return { text: response.text() };
-  if (response.bytes.length === 0 && endpoint.envelope === null) return null;
-  if (response.type.startsWith("application/octet-stream")) return base64(response.bytes);
-  try {
-    const content = JSON.parse(response.text());
-    if (endpoint.envelope === null) return content;
-    if (Object.hasOwn(content, endpoint.envelope)) return content[endpoint.envelope];
-  } catch {
-    // Without the cause, whose text contains the response.
-  }
-  throw error("internal", FOREIGN, response);
+// Returns whether a response contains the output of its operation.
+export function isOutput({ name }, response) {
+  if (response.status >= 200 && response.status < 300) return true;
+  // An OAuth error is an output of this operation.
+  return name === "device_login.poll" && response.status === 400 && isGrantError(parsed(response));
 }
+
+const isGrantError = (content) => typeof content?.error === "string" && content.code === undefined;
+
+// Decodes the output of an operation. A response that does not have the declared form is refused: it is that
+// of another server, such as the login page of a network.
+export function outputOf(request, response) {
+  try {
+    const output = decoded(request, response);
+    if (output !== undefined) return hide(output);
+  } catch {
+    // Without the cause, whose text can contain the response. Content nested too deeply ends here as well.
+  }
+  throw foreignError(response);
+}
+
+// Returns `undefined` for a response without the declared form.
+function decoded({ endpoint, isText }, response) {
+  const { envelope, output, texts } = endpoint;
+  const type = response.type.split(";")[0].trim().toLowerCase();
+  if (output === null) return response.bytes.length === 0 ? null : undefined;
+  if (isText) return texts.includes(type) ? { text: response.text() } : undefined;
+  if (output === "file") return type === "application/octet-stream" ? base64(response.bytes) : undefined;
+  const content = JSON.parse(response.text());
+  if (envelope === null) return hasForm(content, output) ? content : undefined;
+  const isEnvelope = isObject(content) && Object.hasOwn(content, envelope) && hasForm(content[envelope], output);
+  return isEnvelope ? content[envelope] : undefined;
+}
+
+const hasForm = (content, output) => (output === "array" ? Array.isArray(content) : isObject(content));
 
 function base64(bytes) {
   let binary = "";
@@ -97,28 +134,49 @@ function base64(bytes) {
 export function failure(response) {
   if (response.isRedirect) return error("internal", redirected(response), response);
   const content = parsed(response);
-  if (content === undefined) return error(kindOf(response.status, {}), foreign(response), response);
-  const { error: message, code, details, resource, plan, limit, current } = content;
-  const fields = Array.isArray(details?.fields) ? details.fields : undefined;
-  const more = { code, fields, resource, plan, limit, current };
-  return error(kindOf(response.status, content), message.slice(0, MAX_MESSAGE), response, more);
+  if (typeof content?.error !== "string" || typeof content.code !== "string") return foreignError(response);
+  return error(kindOf(response.status, content), plain(content.error, MAX_MESSAGE), response, detailsOf(content));
 }
 
-// Returns the JSON object of an error response of the service.
+// Returns the properties of an error that have the declared types.
+function detailsOf({ code, details, resource, plan, limit, current }) {
+  const fields = Array.isArray(details?.fields) ? details.fields.filter(isObject).map(fieldOf) : undefined;
+  return { code: name(code), fields, resource: name(resource), plan: name(plan), limit: number(limit), current: number(current) };
+}
+
+function fieldOf({ field, message, index, key }) {
+  const known = { field: name(field) ?? "", message: plain(message, MAX_MESSAGE) ?? "", index: number(index), key: plain(key, MAX_MESSAGE) };
+  return Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined));
+}
+
+const name = (value) => plain(value, MAX_NAME);
+const number = (value) => (typeof value === "number" ? value : undefined);
+
+// Returns a text of a response without control characters, which could change the output of a terminal.
+function plain(value, max) {
+  return typeof value === "string" ? value.slice(0, max).replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu, " ") : undefined;
+}
+
+// Returns the JSON content of a response; `undefined` if it is none.
 function parsed(response) {
   try {
-    const content = JSON.parse(response.text());
-    return typeof content?.error === "string" ? content : undefined;
+    return JSON.parse(response.text());
   } catch {
     return undefined;
   }
 }
 
+// Error for a response of another server, such as a proxy.
+function foreignError(response) {
+  const { status } = response;
+  if (KINDS[status] === "unavailable") return error("unavailable", `the service is unavailable (status ${status})`, response);
+  if (status === 429) return error("rate_limited", "too many requests (status 429)", response);
+  return error("internal", FOREIGN, response, { code: "foreign_response" });
+}
+
 function error(kind, message, { status, requestId, retryAfter }, details = {}) {
   return new SecretsError(kind, message, { ...details, status, requestId, retryAfter });
 }
-
-const foreign = ({ status }) => (KINDS[status] === "unavailable" ? `the service is unavailable (status ${status})` : FOREIGN);
 
 function redirected({ location }) {
   let target = "another address";

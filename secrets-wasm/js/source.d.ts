@@ -1,7 +1,7 @@
 import type { Bytes } from "./bundle.js";
 
-/** WebAssembly module: compiled, as bytes, as a response, or its address. */
-export type ModuleSource = (WebAssembly.Module & object) | Bytes | Response | URL | string;
+/** WebAssembly module: compiled, as bytes, as a response or a request, or its address. */
+export type ModuleSource = (WebAssembly.Module & object) | Bytes | Response | Request | URL | string;
 
 /** Default export of `secrets-service/bundle.wasm` and `secrets-service/secrets.wasm`, if a bundler supports the import. */
 declare const source: ModuleSource;

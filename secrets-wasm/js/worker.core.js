@@ -1,7 +1,7 @@
 // Opening a bundle in a worker of the platform.
 
-import { options } from "./arguments.js";
-import { converted, SecretsError } from "./errors.js";
+import { bound, MAX_TIMEOUT, options } from "./arguments.js";
+import { converted, invalid, reason, SecretsError } from "./errors.js";
 import { hide } from "./hidden.js";
 import { bundleArguments } from "./open.js";
 import { within } from "./within.js";
@@ -15,7 +15,9 @@ const failed = (message) => new SecretsError("internal", message, { code: "worke
 // of the worker and for its failure.
 export async function openIn(start, bundle, given, call = {}) {
   const [file, chosen] = bundleArguments(bundle, given);
-  const { signal, timeout = TIMEOUT } = options("openBundleInWorker", call, ["signal", "timeout"]);
+  const limits = options("openBundleInWorker", call, ["signal", "timeout"]);
+  const timeout = bound(limits, "timeout", TIMEOUT, MAX_TIMEOUT);
+  const { signal } = limits;
   signal?.throwIfAborted();
   const expired = () => new SecretsError("internal", `the worker did not answer within ${timeout} ms`, { code: "timeout" });
   // A copy, which is transferred: cloning a view would clone its whole buffer.
@@ -24,19 +26,40 @@ export async function openIn(start, bundle, given, call = {}) {
   try {
     const { error, opened } = await within(timeout, signal, expired, async () =>
       new Promise((resolve, reject) => {
-        worker = start(resolve, () => reject(failed("the worker failed")));
-        worker.post(message, [message.file.buffer]);
+        worker = started(start, resolve, () => reject(failed("the worker failed")));
+        post(worker, message);
       }),
     );
     if (error) throw SecretsError.fromJSON(error);
     return hide(opened);
   } catch (error) {
-    throw error instanceof SecretsError ? converted(error) : error;
+    // The reason of the signal is thrown as it is.
+    throw error instanceof SecretsError && error !== signal?.reason ? converted(error) : error;
   } finally {
     // Releases its memory, with the values in it.
     worker?.terminate();
   }
 }
+
+// Without the errors of the platform, which can quote an option.
+function started(start, resolve, reject) {
+  try {
+    return start(resolve, reject);
+  } catch (error) {
+    throw failed(`the worker cannot be started${reason(error)}`);
+  }
+}
+
+function post(worker, message) {
+  try {
+    worker.post(message, [message.file.buffer]);
+  } catch (error) {
+    throw invalid(`options of openBundle cannot be sent to a worker${reason(error)}`);
+  }
+}
+
+// Answer of a worker whose module cannot be loaded.
+export const notLoaded = () => ({ error: failed("the worker cannot load its WebAssembly module").toJSON() });
 
 // Opens a bundle in the worker, and returns its answer.
 export function answer(openBundle, { file, options }) {

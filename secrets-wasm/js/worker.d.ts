@@ -7,7 +7,7 @@ export type * from "./bundle.js";
 export interface WorkerOptions {
   /** Cancels the call, which then rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
-  /** Timeout in milliseconds. Default: 60,000. */
+  /** Timeout in milliseconds, from 1. Default: 60,000. */
   timeout?: number | undefined;
 }
 

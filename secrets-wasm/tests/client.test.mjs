@@ -91,6 +91,40 @@ test("an error of the token function is passed on, without a request", async () 
   assert.deepEqual(host.requests, []);
 });
 
+test("an error of the token function is not retried or converted, even if it is one of the package", async () => {
+  const error = new SecretsError("rate_limited", "too many sign-ins", { retryAfter: 0 });
+  let calls = 0;
+  const token = async () => {
+    calls += 1;
+    throw error;
+  };
+
+  await assert.rejects(new Client(host.url, { token }).project.list(), (thrown) => thrown === error);
+  assert.deepEqual([calls, host.requests.length], [1, 0]);
+});
+
+for (const [name, end] of [["timeout", undefined], ["signal", new Error("no longer needed")]]) {
+  test(`a token that comes after the ${name} is not sent`, async () => {
+    const controller = new AbortController();
+    const sent = [];
+    let give;
+    const token = () =>
+      new Promise((resolve) => {
+        give = resolve;
+        if (end) setImmediate(() => controller.abort(end));
+      });
+    const client = new Client(host.url, { token, fetch: async (url) => sent.push(url), timeout: end ? 60_000 : 1 });
+
+    const error = await client.project.list({}, { signal: controller.signal }).catch((error) => error);
+    give("kvc_token");
+    // After everything that the token continues.
+    await new Promise(setImmediate);
+
+    assert.ok(end ? error === end : error.code === "timeout", inspect(error));
+    assert.deepEqual(sent, []);
+  });
+}
+
 test("an input that no request can carry is refused without a request", async () => {
   const client = new Client(host.url);
   const { secret, project } = client;
@@ -213,14 +247,49 @@ test("a reading request whose connection breaks is sent once more, a writing req
   assert.equal(host.requests.length, 5);
 });
 
-test("an address without a service is named with the reason", async () => {
-  const url = host.url;
-  await host.close();
-  host.close = () => {};
+const withCode = (code) => Object.assign(new Error("kvc_token"), { code });
+const reasons = [
+  ["the code of the cause", new TypeError("kvc_token", { cause: withCode("ECONNREFUSED") }), " (ECONNREFUSED)"],
+  ["the code", withCode("ECONNRESET"), " (ECONNRESET)"],
+  ["the name", new TypeError("kvc_token"), " (TypeError)"],
+  ["the name of a DOMException", new DOMException("kvc_token", "NetworkError"), " (NetworkError)"],
+  ["nothing that can be a value", Object.assign(new Error("kvc_token"), { name: "kvc_token", code: "kvc_token" }), ""],
+  ["nothing if it is no error", "kvc_token", ""],
+];
+for (const [name, thrown, reason] of reasons) {
+  test(`an address without a service is named with the reason: ${name}`, async () => {
+    const fetch = async () => {
+      throw thrown;
+    };
 
-  const error = await failureOf(new Client(url, { token: "kvc_token" }).project.create({ name: "x" }));
+    const error = await failureOf(new Client("http://secrets.test", { token: "kvc_token", fetch }).project.create({ name: "x" }));
 
-  assert.deepEqual([error.kind, error.message], ["unavailable", `no response from ${url} (ECONNREFUSED)`]);
+    assert.deepEqual([error.kind, error.message], ["unavailable", `no response from http://secrets.test${reason}`]);
+    assert.doesNotMatch(inspect(error), /kvc_/);
+  });
+}
+
+test("a request has the options of fetch that the platform has", async () => {
+  const given = [];
+  const fetch = async (_, init) => {
+    given.push(init);
+    return Response.json({ projects: [] });
+  };
+  const client = new Client(host.url, { fetch });
+  const names = ["cache", "credentials"];
+  const own = names.map((name) => [name, Object.getOwnPropertyDescriptor(Request.prototype, name)]);
+
+  await client.project.list();
+  try {
+    for (const name of names) delete Request.prototype[name];
+    await client.project.list();
+  } finally {
+    for (const [name, descriptor] of own) Object.defineProperty(Request.prototype, name, descriptor);
+  }
+
+  const [whole, reduced] = given;
+  assert.deepEqual([whole.cache, whole.credentials, whole.redirect], ["no-store", "omit", "manual"]);
+  assert.deepEqual(Object.keys(reduced).sort(), ["headers", "method", "redirect", "signal"]);
 });
 
 test("a redirect is not followed, and names the address", async () => {
@@ -235,21 +304,90 @@ test("a redirect is not followed, and names the address", async () => {
 });
 
 test("a response of another server is no success, and is not repeated", async () => {
-  const bodies = ["", "<html>kvc_", "[]", '{"other": "kvc_"}', "null"];
-  for (const status of [200, 404, 500]) {
+  const bodies = ["", "<html>kvc_", "[]", '{"other": "kvc_"}', "null", '{"error": "kvc_"}', '{"projects": "kvc_"}', '{"projects": {}}'];
+  for (const status of [200, 201, 204, 400, 401, 403, 404, 409, 418, 500]) {
     for (const body of bodies) {
+      if (status === 204 && body !== "") continue;
       host.responses.push([status, { "content-type": "text/html", "x-request-id": "r-1" }, body]);
       const error = await failureOf(new Client(host.url).project.list());
 
-      assert.equal(error.kind, status === 404 ? "not_found" : "internal");
-      assert.deepEqual([error.status, error.requestId], [status, "r-1"]);
+      assert.deepEqual([error.kind, error.code, error.status, error.requestId], ["internal", "foreign_response", status, "r-1"]);
       assert.match(error.message, /is this the address of the service/);
       assert.doesNotMatch(inspect(error), /kvc_/);
     }
   }
-  host.responses.push([502, { "content-type": "text/html" }, "<html>kvc_"]);
+  const states = [
+    [502, "unavailable", "the service is unavailable (status 502)"],
+    [429, "rate_limited", "too many requests (status 429)"],
+  ];
+  for (const [status, ...expected] of states) {
+    host.responses.push([status, { "content-type": "text/html" }, "<html>kvc_"]);
+    const { kind, message } = await failureOf(new Client(host.url).project.list());
+    assert.deepEqual([kind, message], expected);
+  }
+});
+
+const at = { project: "p", environment: "e" };
+const TEXT = { "content-type": "text/plain; charset=utf-8" };
+const HTML = { "content-type": "text/html" };
+const forms = [
+  ["an empty response without an output", "secret.delete", { ...at, key: "K" }, [204], null],
+  ["an empty response without an output, with the status 200", "invitation.resend", { team: "t", invitation: "i" }, [200], null],
+  ["a page without an output", "secret.delete", { ...at, key: "K" }, [200, HTML, "<html>"], undefined],
+  ["an object", "project.get", { project: "p" }, json(200, { id: "1" }), { id: "1" }],
+  ["an empty response for an object", "project.get", { project: "p" }, [200], undefined],
+  ["the status 204 for an object", "project.get", { project: "p" }, [204], undefined],
+  ["an array for an object", "project.get", { project: "p" }, json(200, []), undefined],
+  ["an object for an array", "rotation.history", { ...at, rotation: "r" }, json(200, {}), undefined],
+  ["an array", "rotation.history", { ...at, rotation: "r" }, json(200, []), []],
+  ["an array for an object in an envelope", "secret.get", { ...at, key: "K" }, json(200, { secret: [] }), undefined],
+  ["a text", "secret.export", { ...at, format: "dotenv" }, [200, TEXT, "A=1"], { text: "A=1" }],
+  ["an empty text", "secret.export", { ...at, format: "dotenv" }, [200, TEXT], { text: "" }],
+  ["a text in YAML", "secret.export", { ...at, format: "yaml" }, [200, { "content-type": "application/yaml" }, "A: 1"], { text: "A: 1" }],
+  ["a page for a text", "secret.export", { ...at, format: "dotenv" }, [200, HTML, "<html>"], undefined],
+  ["an empty response for a text", "secret.export", { ...at, format: "dotenv" }, [200], undefined],
+  ["a file", "account.export_secrets", {}, [200, { "content-type": "application/octet-stream" }, "A"], "QQ=="],
+  ["a page for a file", "account.export_secrets", {}, [200, HTML, "<html>"], undefined],
+  ["a file for an object", "project.get", { project: "p" }, [200, { "content-type": "application/octet-stream" }, "A"], undefined],
+];
+for (const [name, operation, input, response, output] of forms) {
+  test(`only the declared form of an output is accepted: ${name}`, async () => {
+    host.responses.push(response);
+    const called = new Client(host.url).call(operation, input);
+
+    if (output !== undefined) assert.deepEqual(await called, output);
+    else assert.equal((await failureOf(called)).code, "foreign_response");
+  });
+}
+
+test("content nested too deeply is refused", async () => {
+  host.responses.push([200, JSON_TYPE, `{"projects": ${"[".repeat(20_000)}${"]".repeat(20_000)}}`]);
+
+  assert.equal((await failureOf(new Client(host.url).project.list())).code, "foreign_response");
+});
+
+test("details of another type and control characters are left out of an error", async () => {
+  const fields = [{ field: "name", message: "is\u0000 bad", index: "1", key: 7, other: "kvc_" }, "kvc_", null];
+  host.responses.push(json(400, {
+    error: "a\u001b[31m\u202eb\r\nc", code: "invalid_request", details: { fields }, resource: {}, plan: 7, limit: "9", current: 3, kind: "kvc_", stack: "kvc_",
+  }));
+
   const error = await failureOf(new Client(host.url).project.list());
-  assert.deepEqual([error.kind, error.message], ["unavailable", "the service is unavailable (status 502)"]);
+
+  assert.deepEqual(error.toJSON(), {
+    kind: "invalid", message: "a [31m b c", code: "invalid_request", fields: [{ field: "name", message: "is  bad" }], current: 3, status: 400,
+  });
+});
+
+test("only an OAuth error is an output of device_login.poll", async () => {
+  const pending = { error: "authorization_pending", error_description: 'not yet: "code" is missing' };
+  const refused = { error: "field is missing", code: "invalid_request" };
+  host.responses.push(json(400, pending), json(400, refused), [400, HTML, "<html>"]);
+  const { deviceLogin } = new Client(host.url);
+
+  assert.deepEqual(await deviceLogin.poll({}), pending);
+  assert.equal((await failureOf(deviceLogin.poll({}))).code, "invalid_request");
+  assert.equal((await failureOf(deviceLogin.poll({}))).code, "foreign_response");
 });
 
 test("the message of an error has a maximum length", async () => {
@@ -271,8 +409,39 @@ test("a response has a maximum size", async () => {
 
   for (const given of [{}, { fetch: withoutStream }]) {
     const error = await failureOf(new Client(host.url, { ...given, maxResponseSize: 1000 }).project.list());
-    assert.deepEqual([error.kind, error.code], ["internal", "response_too_large"]);
+    assert.deepEqual([error.kind, error.code, error.status], ["internal", "response_too_large", 200]);
   }
+});
+
+test("a response that declares too large a size is not read", async () => {
+  const read = [];
+  const fetch = async () => ({
+    status: 200,
+    headers: new Headers({ "content-length": "1001" }),
+    arrayBuffer: async () => read.push("arrayBuffer"),
+  });
+
+  assert.equal((await failureOf(new Client(host.url, { fetch, maxResponseSize: 1000 }).project.list())).code, "response_too_large");
+  assert.deepEqual(read, []);
+});
+
+test("an error response has a maximum size of 1 MiB", async () => {
+  const whole = { error: "x", code: "invalid_request" };
+  host.responses.push(json(400, { ...whole, more: "x".repeat(2 ** 20) }), json(400, whole));
+  const client = new Client(host.url);
+
+  assert.equal((await failureOf(client.project.list())).code, "response_too_large");
+  assert.equal((await failureOf(client.project.list())).code, "invalid_request");
+});
+
+test("a namespace is created once for each client, and can be changed", async () => {
+  const [one, other] = [new Client(host.url), new Client(host.url)];
+  one.secret.get = async () => "replaced";
+
+  assert.equal(one.secret, one.secret);
+  assert.notEqual(one.secret, other.secret);
+  assert.equal(await one.secret.get(), "replaced");
+  assert.notEqual(other.secret.get, one.secret.get);
 });
 
 test("the token is in no error and in no console output", async () => {
@@ -305,7 +474,7 @@ test("arguments of a client are checked", async () => {
     const message = "token must be a string or a function: leave the option out to send no token";
     assert.throws(() => new Client(host.url, { token }), refused(message));
   }
-  for (const timeout of [0, -1, NaN, Infinity, "5", 2 ** 31]) {
+  for (const timeout of [0, 0.5, -1, NaN, Infinity, "5", 2 ** 31]) {
     assert.throws(() => new Client(host.url, { timeout }), refused("timeout must be a number from 1 to 2147483647"));
   }
   assert.throws(() => new Client(host.url, { total_timeout: 1 }), refused("total_timeout is not an option of Client: use totalTimeout"));

@@ -7,7 +7,13 @@ import * as http from "secrets-service/client";
 import wasm from "secrets-service/bundle.wasm";
 import { init, openBundle as openAfterInit } from "secrets-service/bundle/init";
 import * as whole from "secrets-service/init";
+import type { fetch as fetchOfUndici, RequestInit as InitOfUndici } from "undici-types";
 import { openBundleInWorker } from "secrets-service/worker";
+
+type Format = "dotenv" | "json";
+
+declare const undici: typeof fetchOfUndici;
+declare const dispatcher: NonNullable<InitOfUndici["dispatcher"]>;
 
 async function use(session: Session | Client): Promise<string> {
   const project = await session.project.create({ name: "Web API" });
@@ -22,6 +28,12 @@ async function use(session: Session | Client): Promise<string> {
   const list: SecretWithValue[] = await session.secret.export(at, { signal: new AbortController().signal });
   const text: string = (await session.secret.export({ ...at, format: "dotenv" })).text;
   const values: Record<string, string> = toRecord(list);
+  const render = async (format?: Format) => {
+    const either = await session.secret.export({ ...at, ...(format && { format }) });
+    return "text" in either ? either.text : String(either.length);
+  };
+  const either: SecretWithValue[] | { text: string } = await session.secret.export({ ...at, format: undefined as Format | undefined });
+  console.log(await render("json"), either);
   await session.project.list({}, { signal: new AbortController().signal });
   // @ts-expect-error: a text and not a list.
   (await session.secret.export({ ...at, format: "json" })).map(({ value }) => value);
@@ -41,6 +53,15 @@ async function use(session: Session | Client): Promise<string> {
 async function remote(): Promise<void> {
   const client = new Client("https://secrets.example.com", { token: async () => "env_", timeout: 5000, fetch });
   await use(client);
+  new Client("https://secrets.example.com", { fetch: undici });
+  new Client("https://secrets.example.com", { fetch: (url, options) => undici(url, { ...options, dispatcher }) });
+  new Client("https://secrets.example.com", { fetch: globalThis.fetch });
+  new Client("https://secrets.example.com", { fetch: async (url) => Response.json({ url }) });
+  new Client("https://secrets.example.com", {
+    fetch: async (_, { method }) => ({ status: 200, headers: { get: () => method }, arrayBuffer: async () => new ArrayBuffer(0) }),
+  });
+  // @ts-expect-error: no response.
+  new Client("https://secrets.example.com", { fetch: async () => "text" });
   const other: http.Client = new http.Client(new URL("https://secrets.example.com"));
   const operations: Operations = other;
   const names: string[] = (await operations.project.list()).map(({ name }) => name);
@@ -55,6 +76,7 @@ async function loaded(): Promise<void> {
   await init(wasm);
   await init(fetch("https://cdn.example.com/bundle.wasm"));
   await whole.init(new Uint8Array());
+  await whole.init(new Request("https://cdn.example.com/secrets.wasm"));
   const options = { key: "scbk_" };
   const keys: string[] = openAfterInit(new Uint8Array(), options).secrets.map(({ key }) => key);
   const bundle = await openBundleInWorker(new Uint8Array(), options, { timeout: 5000 });

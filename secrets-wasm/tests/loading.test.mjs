@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
+import { gzipSync } from "node:zlib";
 
 import { installed, packed, root, target, vectorsOf } from "./places.mjs";
 
@@ -38,6 +39,8 @@ const sources = {
   "a compiled module": "new WebAssembly.Module(readFileSync(path))",
   "the promise of a response":
     'Promise.resolve(new Response(readFileSync(path), { headers: { "content-type": "application/wasm" } }))',
+  "a response of another type": "new Response(readFileSync(path))",
+  "a request": 'new Request(`data:application/wasm;base64,${readFileSync(path, "base64")}`)',
   "an address": 'new URL(`data:application/wasm;base64,${readFileSync(path, "base64")}`)',
 };
 for (const [name, source] of Object.entries(sources)) {
@@ -49,7 +52,7 @@ for (const [name, source] of Object.entries(sources)) {
         import { init, openBundle, SecretsError } from "${entry}";
         globalThis.crypto ??= webcrypto;
         const path = new URL(import.meta.resolve("secrets-service/${wasm}"));
-        for (const source of [undefined, null, 7, {}, []]) {
+        for (const source of [undefined, null, 7, {}, [], await import("${entry}")]) {
           const error = await init(source).catch((error) => error);
           if (!(error instanceof SecretsError) || error.kind !== "invalid") throw error;
         }
@@ -68,6 +71,65 @@ for (const [name, source] of Object.entries(sources)) {
   });
 }
 
+test("a pending init does not replace a module that was loaded meanwhile", () => {
+  const output = run(`
+    import { readFileSync } from "node:fs";
+    import { init } from "secrets-service/init";
+    const path = new URL(import.meta.resolve("secrets-service/secrets.wasm"));
+    const pending = init(readFileSync(path));
+    const { Service } = await import("secrets-service");
+    const session = await (await Service.memory()).signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" });
+    await session.project.create({ name: "Shop" });
+    await pending;
+    console.log(JSON.stringify((await session.project.list()).map(({ name }) => name)));
+  `);
+
+  assert.deepEqual(JSON.parse(output), ["Shop"]);
+});
+
+test("init without a source of random bytes is refused where the module needs one", () => {
+  const output = run(`
+    import { readFileSync } from "node:fs";
+    Object.defineProperty(globalThis, "crypto", { value: undefined, configurable: true, writable: true });
+    const outcomes = [];
+    for (const [entry, wasm] of [["secrets-service/init", "secrets.wasm"], ["secrets-service/bundle/init", "bundle.wasm"]]) {
+      const { init } = await import(entry);
+      const loading = init(readFileSync(new URL(import.meta.resolve(\`secrets-service/\${wasm}\`))));
+      outcomes.push(await loading.then(() => "loaded", ({ kind, message }) => [kind, message]));
+    }
+    console.log(JSON.stringify(outcomes));
+  `);
+
+  const message = "globalThis.crypto is missing: set it to webcrypto of node:crypto before init";
+  assert.deepEqual(JSON.parse(output), [["invalid", message], "loaded"]);
+});
+
+test("init loads a module where large modules are not instantiated synchronously", () => {
+  const output = run(`
+    import { readFileSync } from "node:fs";
+    import { init, openBundle } from "secrets-service/bundle/init";
+    const { Instance } = WebAssembly;
+    WebAssembly.Instance = class {
+      static [Symbol.hasInstance] = (value) => value instanceof Instance;
+      constructor() {
+        throw new RangeError("WebAssembly.Instance is disallowed on the main thread");
+      }
+    };
+    const file = readFileSync(new URL(import.meta.resolve("secrets-service/bundle.wasm")));
+    await Promise.all([init(file), init(file)]);
+    ${OPEN.replace("const file", "const bundle").replace("openBundle(file", "openBundle(bundle")}
+  `);
+
+  assert.deepEqual(JSON.parse(output), keys);
+});
+
+test("init rejects a response that is no module", async () => {
+  const { init } = await import(pathToFileURL(join(packed, "bundle.init.js")));
+
+  await assert.rejects(init(new Response("<html>")), WebAssembly.CompileError);
+  await assert.rejects(init(new Response("", { status: 404 })), TypeError);
+});
+
 for (const format of ["esm", "cjs"]) {
   test(`a bundler that copies no files can include the module: esbuild, ${format}`, () => {
     const folder = join(target, "test/loading", format);
@@ -81,15 +143,29 @@ for (const format of ["esm", "cjs"]) {
     `);
     const output = join(folder, format === "cjs" ? "program.cjs" : "program.mjs");
     const flags = ["--bundle", "--minify", "--target=node18", `--format=${format}`, "--loader:.wasm=binary", "--log-level=warning", `--outfile=${output}`];
-    const said = execFileSync(join(root, "tests/wasm/node_modules/.bin/esbuild"), [source, ...flags], { encoding: "utf8" });
+    const built = spawnSync(join(root, "tests/wasm/node_modules/.bin/esbuild"), [source, ...flags], { encoding: "utf8" });
 
-    assert.equal(said, "");
+    // Warnings are written to the standard error.
+    assert.deepEqual([built.status, built.stdout, built.stderr], [0, "", ""]);
     // Without its errors, which would quote the whole module.
     const { status, stdout } = spawnSync(process.execPath, [output], { cwd: folder, encoding: "utf8", timeout: 60_000 });
     assert.equal(status, 0);
     assert.deepEqual(JSON.parse(stdout), keys);
   });
 }
+
+test("the README names the size of the client", () => {
+  const flags = ["--bundle", "--minify", "--format=esm", "--log-level=warning"];
+  const minified = execFileSync(join(root, "tests/wasm/node_modules/.bin/esbuild"), [join(packed, "client.js"), ...flags]);
+  const files = ["arguments", "client", "endpoints", "errors", "hidden", "names", "request", "response", "within"];
+  const whole = files.map((name) => gzipSync(readFileSync(join(packed, `${name}.js`)), { level: 9 }).length);
+  const kilobytes = (size) => Math.round(size / 1000);
+  const readme = readFileSync(join(root, "secrets-wasm/README.md"), "utf8").replace(/\s+/g, " ");
+  const [least, most] = [gzipSync(minified, { level: 9 }).length, whole.reduce((sum, size) => sum + size)].map(kilobytes);
+
+  const sentence = `\`secrets-service/client\` alone is ${least} kB if a bundler minifies it, and ${most} kB as it is.`;
+  assert.ok(readme.includes(sentence), sentence);
+});
 
 test("CommonJS requires the package where Node.js can require modules", () => {
   const code = `
@@ -131,16 +207,80 @@ test("an error of a worker is that of the function, with the stack of the caller
   await assert.rejects(openBundleInWorker(file, options, { deadline: 1 }), { message: "deadline is not an option of openBundleInWorker" });
 });
 
-test("a worker has a timeout and can be cancelled", async () => {
-  const reason = new Error("no longer needed");
+test("a call in a worker can be cancelled", async () => {
+  const reason = new SecretsError("conflict", "no longer needed");
   const controller = new AbortController();
   const opening = openBundleInWorker(file, options, { signal: controller.signal });
   controller.abort(reason);
 
-  await assert.rejects(opening, reason);
+  await assert.rejects(opening, (error) => error === reason);
   await assert.rejects(openBundleInWorker(file, options, { signal: AbortSignal.abort(reason) }), reason);
-  // A worker thread takes longer than this to start.
-  await assert.rejects(openBundleInWorker(file, options, { timeout: 0.01 }), { kind: "internal", code: "timeout" });
+});
+
+const web = await import(pathToFileURL(join(packed, "worker.js")));
+
+// Opens a bundle with another class of web workers, and returns its error.
+async function failureWith(Worker, given = options, call = {}) {
+  globalThis.Worker = Worker;
+  try {
+    return await web.openBundleInWorker(file, given, call).then(() => assert.fail("it succeeded"), (error) => error);
+  } finally {
+    delete globalThis.Worker;
+  }
+}
+
+// Web worker that never answers.
+class SilentWorker {
+  postMessage() {}
+  terminate() {}
+}
+
+test("a worker that does not answer has a timeout, from 1 ms", async () => {
+  const { kind, code, message } = await failureWith(SilentWorker, options, { timeout: 1 });
+
+  assert.deepEqual([kind, code, message], ["internal", "timeout", "the worker did not answer within 1 ms"]);
+  for (const timeout of [0, 0.5, -1, NaN, Infinity, "5", 2 ** 31]) {
+    const { kind, message } = await failureWith(SilentWorker, options, { timeout });
+    assert.deepEqual([kind, message], ["invalid", "timeout must be a number from 1 to 2147483647"]);
+  }
+});
+
+test("a worker that cannot be started is an error without its text", async () => {
+  class RefusedWorker {
+    constructor() {
+      throw new DOMException("kvc_", "SecurityError");
+    }
+  }
+
+  const error = await failureWith(RefusedWorker);
+
+  assert.ok(error instanceof SecretsError);
+  const { kind, code, message } = error;
+  assert.deepEqual([kind, code, message], ["internal", "worker_failed", "the worker cannot be started (SecurityError)"]);
+});
+
+test("an option that cannot be sent to a worker is not quoted", async () => {
+  const given = { key: () => "kvc_secret" };
+  const error = await openBundleInWorker(file, given).then(() => assert.fail("it succeeded"), (error) => error);
+
+  assert.ok(error instanceof SecretsError);
+  assert.deepEqual([error.kind, error.message], ["invalid", "options of openBundle cannot be sent to a worker (DataCloneError)"]);
+  assert.doesNotMatch(inspect(error), /kvc_/);
+});
+
+test("a web worker whose module cannot be loaded says so", () => {
+  // Node.js cannot fetch the address of a file.
+  const output = run(`
+    globalThis.onmessage = undefined;
+    const answered = new Promise((resolve) => (globalThis.postMessage = resolve));
+    await import(${JSON.stringify(pathToFileURL(join(packed, "bundle.worker.js")))});
+    onmessage({ data: { file: new Uint8Array(), options: { key: "" } } });
+    console.log(JSON.stringify(await answered));
+  `);
+
+  assert.deepEqual(JSON.parse(output), {
+    error: { kind: "internal", code: "worker_failed", message: "the worker cannot load its WebAssembly module" },
+  });
 });
 
 test("a program without a file opens a bundle in a worker, and ends", () => {

@@ -2,14 +2,17 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { Console } from "node:console";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { runInNewContext } from "node:vm";
 import { MessageChannel, receiveMessageOnPort } from "node:worker_threads";
 
-import { packed, vectorsOf } from "./places.mjs";
+import { packed, root, vectorsOf } from "./places.mjs";
 
 const module = await import(pathToFileURL(join(packed, "index.node.js")));
 const small = await import(pathToFileURL(join(packed, "bundle.node.js")));
@@ -217,6 +220,37 @@ test("console output does not contain secret values", async () => {
   assert.equal(JSON.parse(JSON.stringify(secret)).value, "kvc_url");
   assert.equal(structuredClone(secret).value, "kvc_url");
   assert.match(inspect(secret), /key: 'URL'/);
+});
+
+test("the README names the output that shows values", async () => {
+  const readme = readFileSync(join(root, "secrets-wasm/README.md"), "utf8");
+  const [, section] = readme.match(/^## Secret values in logs\n(.*?)^## /ms);
+  const said = [];
+  const sink = new Writable({
+    write(chunk, _, done) {
+      said.push(chunk);
+      done();
+    },
+  });
+  const secrets = module.parse("URL=kvc_url", "dotenv");
+  const shown = {
+    "console.dir": () => new Console(sink).dir(secrets),
+    "console.table": () => new Console(sink).table(secrets),
+    "assert.deepEqual": () => {
+      try {
+        assert.deepEqual(secrets, []);
+      } catch ({ message }) {
+        said.push(message);
+      }
+    },
+  };
+
+  for (const [name, show] of Object.entries(shown)) {
+    said.length = 0;
+    show();
+    assert.ok(said.join("").includes("kvc_url"), name);
+    assert.ok(section.includes(`\`${name}\``), name);
+  }
 });
 
 test("the values of secrets by key, also of a key that objects inherit", () => {

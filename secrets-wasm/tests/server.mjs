@@ -12,6 +12,9 @@ import { logs, program } from "./places.mjs";
 const ISSUER = "https://issuer.test";
 const KEY = "a secret of the test suite, of 32 bytes or more";
 
+// Longest time for a server to start, in milliseconds, so that a server that hangs fails the tests.
+const START_TIMEOUT = 60_000;
+
 // Starts a server. Its log is kept for the test runner to search.
 export async function startServer(name) {
   mkdirSync(logs, { recursive: true });
@@ -33,12 +36,23 @@ export async function startServer(name) {
   const log = createWriteStream(join(logs, `${name}.log`));
   const lines = createInterface({ input: server.stderr });
   const url = await new Promise((resolve, reject) => {
+    const expired = () => {
+      server.kill();
+      reject(new Error(`the server did not listen within ${START_TIMEOUT} ms: see ${name}.log`));
+    };
+    const timer = setTimeout(expired, START_TIMEOUT);
     lines.on("line", (line) => {
       log.write(`${line}\n`);
       const [, address] = line.match(/listening on (\S+)/) ?? [];
-      if (address) resolve(address);
+      if (!address) return;
+      clearTimeout(timer);
+      resolve(address);
     });
-    ended.then(([status]) => reject(new Error(`the server ended with status ${status}`)), reject);
+    const failed = (error) => {
+      clearTimeout(timer);
+      reject(error);
+    };
+    ended.then(([status]) => failed(new Error(`the server ended with status ${status}`)), failed);
   });
   const close = async () => {
     server.kill();
