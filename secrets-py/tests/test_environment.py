@@ -118,6 +118,13 @@ def test_a_signal_reaches_the_program(service: dict[str, str]) -> None:
     assert run("--", sys.executable, "-c", code).returncode == -signal.SIGTERM
 
 
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_program_has_the_default_signals(service: dict[str, str]) -> None:
+    done = run("--", "sh", "-c", "yes | head -1")
+
+    assert (done.stdout, done.stderr) == ("y\n", "")
+
+
 def test_a_program_that_cannot_run_is_named(service: dict[str, str], tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("")

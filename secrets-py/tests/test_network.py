@@ -225,11 +225,21 @@ def refused() -> str:
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def test_an_error_of_the_network_carries_its_cause(host: Host) -> None:
+def test_an_error_of_the_network_carries_its_cause(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve = socket.getaddrinfo
+
+    def resolved(name: Any, *arguments: Any) -> Any:
+        if name == "name.invalid":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return resolve(name, *arguments)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
     host.answers = [(None, {}, b"")]
     causes = {
         refused(): "connection refused",
-        "http://name.invalid": "",
+        "http://name.invalid": "name or service not known",
         host.url.replace("http", "https"): "wrong version number",
     }
     for url, cause in causes.items():
@@ -247,12 +257,28 @@ def test_an_error_of_the_network_carries_its_cause(host: Host) -> None:
         Client(host.url, timeout=0.1).project.list()
 
 
+def test_an_error_that_the_caller_handles_is_no_cause(tmp_path: Path) -> None:
+    url = refused()
+    try:
+        (tmp_path / "missing").read_text()
+    except FileNotFoundError as handled:
+        with pytest.raises(package.Unavailable, match="connection refused") as caught:
+            Client(url).project.list()
+        assert handled.__traceback__ is not None
+        assert caught.value.__context__ is handled
+    cause = caught.value.__cause__
+    assert isinstance(cause, ConnectionRefusedError)
+    assert (cause.__context__, cause.__traceback__) == (None, None)
+
+
 def test_a_certificate_that_is_not_trusted_is_named(
     authority: tuple[Path, ssl.SSLContext]
 ) -> None:
     with Host(authority[1]) as host:
-        with pytest.raises(package.Unavailable, match="certificate of https://.* not trusted: "):
+        expected = "certificate of https://.* not trusted: self"
+        with pytest.raises(package.Unavailable, match=expected) as caught:
             Client(host.url).project.list()
+    assert isinstance(caught.value.__cause__, ssl.SSLCertVerificationError)
 
 
 def test_a_token_is_in_no_frame_and_no_log(
@@ -261,13 +287,22 @@ def test_a_token_is_in_no_frame_and_no_log(
     caplog.set_level(logging.DEBUG)
     host.answers = [(None, {}, b""), (500, HTML, PAGE)]
     session = Client(host.url, token=TOKEN)
+    value, invitation = package.Hidden("kvc_value"), package.Hidden("kvc_invitation")
 
-    for _ in range(2):
+    absent = Client(refused(), token=TOKEN)
+    at = {"project": "p", "environment": "e", "key": "K"}
+
+    for call in (
+        lambda: session.secret.create(**at, value=value),
+        lambda: session.secret.create(**at, value=value),
+        lambda: absent.secret.create(**at, value=value),
+        lambda: absent.invitation.look_up(token=invitation),
+    ):
         with pytest.raises(package.SecretsError) as caught:
-            session.project.create(name="x")
+            call()
         shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-        # This test's own frame is the first.
-        frames = "".join(shown.format()).split("project.create", 1)[1]
+        frames = "".join(shown.format())
+        assert "in create" in frames or "in look_up" in frames
         assert "kvc_" not in frames
     with pytest.raises(package.NotFound):
         host.answers = [(404, JSON, b'{"error": "no", "code": "not_found"}')]

@@ -16,7 +16,7 @@ from ._endpoints import ENDPOINTS
 from ._hidden import Hidden, read
 from ._http import failure, output, request
 from ._operations import Operations
-from ._transport import PerProcess, Transport
+from ._transport import PerProcess, Request, Transport
 from ._version import version
 from ._workers import Workers
 
@@ -209,14 +209,14 @@ class Exchange:
         self.call = Call(name, deadline=wire.deadline, patience=wire.patience)
         self.output: Any = None
         self._name, self._endpoint, self._transport = name, endpoint, wire.transport
-        self._target, self._body = request(endpoint, input)
+        self._request = Request(endpoint.method, *request(endpoint, input))
         self._is_text = name == "secret.export" and input.get("format") is not None
 
     def send(self) -> float | None:
         """Sends the request. Returns the seconds to wait before the next attempt, or None if
         ``output`` is set."""
         endpoint, origin = self._endpoint, self._transport.origin
-        answer = self._transport.send(self.call, endpoint.method, self._target, self._body)
+        answer = self._transport.send(self.call, self._request)
         if 200 <= answer.status < 300:
             self.output = output(endpoint, answer, self._is_text, origin)
             return None

@@ -27,6 +27,15 @@ MAX_IDLE = 32
 
 
 @dataclass(frozen=True)
+class Request:
+    """HTTP request. Its ``repr`` shows neither the path, which can contain a token, nor the body."""
+
+    method: str
+    target: str = field(repr=False)
+    body: bytes | None = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Answer:
     """HTTP response."""
 
@@ -85,25 +94,22 @@ class Transport:
         self._pools = PerProcess(self._pool)
         self.is_closed = False
 
-    def send(self, call: Call, method: str, target: str, body: bytes | None) -> Answer:
+    def send(self, call: Call, request: Request) -> Answer:
         """Sends a request and reads the whole response."""
-        headers = dict(self._headers)
-        if body is not None:
-            headers["Content-Type"] = "application/json"
         failed: Exception = ConnectionError("no connection")
         for _ in range(MAX_IDLE + 1):
             if self.is_closed:
                 raise ValueError("the client is closed")
             call.has_new_connection = False
             try:
-                return self._exchange(call, method, self._base + target, body, headers)
+                return self._exchange(call, request)
             except (HTTPError, OSError, http.client.HTTPException) as error:
                 failed = error
             # The server may have closed an idle connection. Only a GET is sent again: another
             # request may already have taken effect.
-            if method != "GET" or call.has_new_connection or not isinstance(failed, ProtocolError):
+            if request.method != "GET" or call.has_new_connection or not isinstance(failed, ProtocolError):
                 break
-        # Raised here, so that no frame with the request is kept by the exception.
+        # Raised here: the frames of urllib3 contain the body and the headers of the request.
         raise self._unavailable(failed, call)
 
     def close(self) -> None:
@@ -113,16 +119,17 @@ class Transport:
         if pool is not None:
             pool.clear()
 
-    def _exchange(
-        self, call: Call, method: str, url: str, body: bytes | None, headers: dict[str, str]
-    ) -> Answer:
+    def _exchange(self, call: Call, request: Request) -> Answer:
+        headers = dict(self._headers)
+        if request.body is not None:
+            headers["Content-Type"] = "application/json"
         CURRENT.call = call
         try:
             call.check()
             response = self._pools.get().urlopen(
-                method,
-                url,
-                body=body,
+                request.method,
+                self._base + request.target,
+                body=request.body,
                 headers=headers,
                 timeout=urllib3.Timeout(connect=self._timeout, read=self._timeout),
                 redirect=False,
@@ -165,8 +172,7 @@ class Transport:
         if self._proxy is not None:
             text = f"{text} (through a proxy)"
         error = _errors.Unavailable(text)
-        # Without frames and without further exceptions, which hold the headers of the request.
-        error.__cause__ = bare(cause)
+        error.__cause__ = copied(cause)
         return error
 
 
@@ -199,10 +205,11 @@ def checked_proxy(proxy: str) -> str:
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """First of a chain of exceptions."""
+    """First of a chain of exceptions. ``__context__`` is not followed: it can be an exception that
+    the caller of the client is handling."""
     seen = [error]
     while True:
-        inner = seen[-1].__cause__ or seen[-1].__context__
+        inner = seen[-1].__cause__
         for one in (getattr(seen[-1], "reason", None), *seen[-1].args):
             inner = inner or (one if isinstance(one, BaseException) else None)
         if inner is None or inner in seen:
@@ -214,7 +221,7 @@ def reason(cause: BaseException) -> str:
     """Text of a network error, without addresses or parts of the request."""
     if isinstance(cause, ConnectionAbortedError) and cause.errno is None:
         return str(cause)
-    if isinstance(cause, TimeoutError):
+    if isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError)):
         return "timed out"
     if isinstance(cause, http.client.IncompleteRead):
         return "the response ended early"
@@ -226,7 +233,14 @@ def reason(cause: BaseException) -> str:
     return type(cause).__name__
 
 
-def bare(cause: BaseException) -> BaseException:
-    """The exception without its traceback and its chain."""
-    cause.__context__ = cause.__cause__ = None
-    return cause.with_traceback(None)
+def copied(cause: BaseException) -> OSError:
+    """Copy of a network error, without its traceback and its chain, which contain the request."""
+    if isinstance(cause, OSError):
+        try:
+            made = type(cause)(*cause.args)
+        except TypeError:
+            return OSError(reason(cause))
+        made.__dict__.update(cause.__dict__)
+        return made
+    # An error of http.client contains a part of the response.
+    return ConnectionError(reason(cause))
