@@ -118,6 +118,23 @@ print(ended([child(grandchild)]), read("PARENT_2"))
     assert len(host.peers) == 3
 
 
+def test_a_child_does_not_abort_a_call_of_its_parent(host: Host) -> None:
+    code = """
+import socket
+from secrets_service._call import Call
+one, other = socket.socketpair()
+other.settimeout(60)
+call = Call("project.list", deadline=60, patience=0, can_abort=True)
+call.attach(one)
+print(ended([child(lambda: call.abort() is None)]))
+one.sendall(b"x")
+print(other.recv(1))
+call.abort()
+print(other.recv(1))
+"""
+    assert run(code, host.url) == ["[0]", "b'x'", "b''"]
+
+
 GUNICORN = """
 import os
 from secrets_service import Client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-import time
+from time import sleep
 from typing import Any
 
 from . import _errors
@@ -13,8 +13,8 @@ from ._async_operations import AsyncOperations
 from ._call import Call
 from ._closing import AsyncClosing, Closing
 from ._endpoints import ENDPOINTS
-from ._hidden import Hidden, read
-from ._http import failure, output, request
+from ._hidden import Hidden
+from ._http import failure, output, poll_result, request
 from ._operations import Operations
 from ._transport import PerProcess, Request, Transport
 from ._version import version
@@ -84,7 +84,7 @@ class Client(Operations, Closing):
         """Calls an operation by name, as the methods of the namespaces do."""
         exchange = self._wire.exchange(name, input)
         while (pause := exchange.send()) is not None:
-            time.sleep(pause)
+            sleep(pause)
         return exchange.output
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class AsyncClient(AsyncOperations, AsyncClosing):
 
     async def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
-        exchange = self._wire.exchange(name, input)
+        exchange = self._wire.exchange(name, input, can_abort=True)
         while (pause := await self._workers.get().run(exchange.call, exchange.send)) is not None:
             await asyncio.sleep(pause)
         return exchange.output
@@ -192,39 +192,42 @@ class Wire:
             url, headers=headers, timeout=timeout, context=context, proxy=proxy
         )
 
-    def exchange(self, name: str, input: dict[str, Any]) -> Exchange:
+    def exchange(self, name: str, input: dict[str, Any], can_abort: bool = False) -> Exchange:
         """Prepares a call of an operation."""
         if self.transport.is_closed:
             raise ValueError("the client is closed")
-        return Exchange(self, name, input)
+        return Exchange(self, name, input, can_abort)
 
 
 class Exchange:
     """Request of an operation, sent until it has an output or an error."""
 
-    def __init__(self, wire: Wire, name: str, input: dict[str, Any]) -> None:
+    def __init__(self, wire: Wire, name: str, input: dict[str, Any], can_abort: bool) -> None:
         endpoint = ENDPOINTS.get(name)
         if endpoint is None:
             raise _errors.NotFound("resource not found", code="not_found")
-        self.call = Call(name, deadline=wire.deadline, patience=wire.patience)
+        self.call = Call(
+            name, deadline=wire.deadline, patience=wire.patience, can_abort=can_abort
+        )
         self.output: Any = None
         self._name, self._endpoint, self._transport = name, endpoint, wire.transport
         self._request = Request(endpoint.method, *request(endpoint, input))
-        self._is_text = name == "secret.export" and input.get("format") is not None
+        self._format = input.get("format") if name == "secret.export" else None
 
     def send(self) -> float | None:
         """Sends the request. Returns the seconds to wait before the next attempt, or None if
         ``output`` is set."""
         endpoint, origin = self._endpoint, self._transport.origin
         answer = self._transport.send(self.call, self._request)
+        if answer.body is None:
+            raise failure(answer, origin)
         if 200 <= answer.status < 300:
-            self.output = output(endpoint, answer, self._is_text, origin)
+            self.output = output(endpoint, answer, self._format, origin)
             return None
-        # An OAuth error is a result of this operation.
-        is_poll = self._name == "device_login.poll" and answer.status == 400
-        if is_poll and b'"code"' not in answer.body:
-            self.output = read(answer.body)
-            return None
+        if self._name == "device_login.poll" and answer.status == 400:
+            self.output = poll_result(answer)
+            if self.output is not None:
+                return None
         error = failure(answer, origin)
         pause = self.call.pause(error, endpoint.method)
         if pause is None:

@@ -25,6 +25,15 @@ T = TypeVar("T")
 # Maximum number of idle connections of a client.
 MAX_IDLE = 32
 
+# Maximum size of a response body, in bytes. An export of the service has at most 64 MiB of values.
+MAX_BODY = 256 << 20
+
+# Maximum size of the body of an error response, in bytes.
+MAX_ERROR_BODY = 1 << 20
+
+# Bytes that are read from a response at once.
+READ_SIZE = 1 << 20
+
 
 @dataclass(frozen=True)
 class Request:
@@ -42,7 +51,8 @@ class Answer:
     status: int
     reason: str
     headers: urllib3.HTTPHeaderDict
-    body: bytes = field(repr=False)
+    body: bytes | None = field(repr=False)
+    """None if the body is larger than the limit."""
 
 
 class PerProcess(Generic[T]):
@@ -123,7 +133,8 @@ class Transport:
         headers = dict(self._headers)
         if request.body is not None:
             headers["Content-Type"] = "application/json"
-        CURRENT.call = call
+        # A signal handler can interrupt a call and perform another one on the same thread.
+        interrupted, CURRENT.call = CURRENT.call, call
         try:
             call.check()
             response = self._pools.get().urlopen(
@@ -134,15 +145,16 @@ class Transport:
                 timeout=urllib3.Timeout(connect=self._timeout, read=self._timeout),
                 redirect=False,
                 retries=False,
+                preload_content=False,
+                decode_content=False,
             )
+            body = read_body(response)
             # A response without a length looks complete if its connection was shut down.
             call.check()
-            return Answer(
-                response.status, response.reason or "", response.headers, response.data
-            )
+            return Answer(response.status, response.reason or "", response.headers, body)
         finally:
             call.detach()
-            CURRENT.call = None
+            CURRENT.call = interrupted
 
     def _pool(self) -> urllib3.PoolManager:
         options: dict[str, Any] = {"maxsize": MAX_IDLE, "ssl_context": self._context}
@@ -174,6 +186,20 @@ class Transport:
         error = _errors.Unavailable(text)
         error.__cause__ = copied(cause)
         return error
+
+
+def read_body(response: urllib3.BaseHTTPResponse) -> bytes | None:
+    """Reads a response body as sent. Returns None and closes the connection if the body is larger
+    than the limit. urllib3 keeps the connection of a response that was read completely."""
+    limit = MAX_BODY if response.status < 300 else MAX_ERROR_BODY
+    parts, size = [], 0
+    while part := response.read(READ_SIZE, decode_content=False):
+        size += len(part)
+        if size > limit:
+            response.close()
+            return None
+        parts.append(part)
+    return b"".join(parts)
 
 
 def address(url: str) -> Any:
