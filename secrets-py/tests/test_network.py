@@ -37,17 +37,32 @@ def test_a_proxy_of_the_environment_is_used(
     assert proxy.asked[0][:2] == ("GET", "http://secrets.test/base/api/v1/projects")
 
 
-@pytest.mark.parametrize("listed", ["127.0.0.1", "*", "localhost,127.0.0.1"])
+@pytest.mark.parametrize("listed", ["secrets.test", "*", "localhost,.test"])
 def test_no_proxy_lists_hosts_without_a_proxy(
     monkeypatch: pytest.MonkeyPatch, host: Host, proxy: Proxy, listed: str
 ) -> None:
     host.answers = [NO_PROJECTS]
     monkeypatch.setenv("http_proxy", proxy.url)
     monkeypatch.setenv("no_proxy", listed)
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda _, *arguments: resolve("127.0.0.1", *arguments)
+    )
 
-    assert Client(host.url).project.list() == []
+    assert Client(f"http://secrets.test:{host.server_port}").project.list() == []
 
     assert proxy.asked == []
+
+
+@pytest.mark.parametrize("address", ["localhost", "localhost.", "127.0.0.1", "127.1.2.3", "[::1]"])
+def test_a_proxy_of_the_environment_is_not_used_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch, proxy: Proxy, address: str
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy.url)
+
+    assert Client(f"http://{address}:1")._wire.transport._proxy is None
+    assert Client(f"http://{address}:1", proxy=proxy.url)._wire.transport._proxy == proxy.url
+    assert Client("http://128.0.0.1")._wire.transport._proxy == proxy.url
 
 
 def test_a_proxy_is_a_parameter(
@@ -90,6 +105,77 @@ def test_a_proxy_that_refuses_is_named(
 
     with pytest.raises(package.Unavailable, match=r"407 .*\(through a proxy\)"):
         Client("https://127.0.0.1:1", proxy=proxy.url).project.list()
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [("text/html", PAGE), ("text/plain", b"kvc_\xff"), ("", b""), ("application/json", b"")],
+)
+def test_a_text_of_another_program_is_no_export(host: Host, media_type: str, body: bytes) -> None:
+    host.answers = [(200, {"Content-Type": media_type}, body)]
+
+    with pytest.raises(package.InternalError, match="is this the address of the service") as caught:
+        Client(host.url).secret.export(project="p", environment="e", format="dotenv")
+
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
+def test_an_export_of_no_secrets_is_empty(host: Host) -> None:
+    host.answers = [(200, {"Content-Type": "text/plain; charset=utf-8"}, b"")]
+
+    found = Client(host.url).secret.export(project="p", environment="e", format="dotenv")
+
+    assert found == ""
+
+
+def test_an_empty_response_is_an_output_only_without_content(host: Host) -> None:
+    host.answers = [(200, JSON, b"")] * 2
+    session = Client(host.url)
+
+    session.invitation.resend(team="t", invitation="i")
+    with pytest.raises(package.InternalError):
+        session.project.create(name="x")
+
+
+NESTED = b'{"error": ' + b"[" * 100_000
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_a_response_that_cannot_be_parsed_is_an_error_of_the_package(
+    host: Host, status: int
+) -> None:
+    host.answers = [(status, JSON, NESTED), (status, HTML, PAGE)]
+    session = Client(host.url)
+
+    with pytest.raises(package.SecretsError, match="is this the address of the service"):
+        session.project.list()
+    with pytest.raises(package.SecretsError, match="is this the address of the service"):
+        session.device_login.poll(device_code="kvc_code")
+
+
+def test_a_time_to_wait_of_many_digits_is_ignored(host: Host) -> None:
+    host.answers = [(503, HTML | {"Retry-After": "9" * 5000}, PAGE)]
+
+    with pytest.raises(package.Unavailable) as caught:
+        Client(host.url).project.list()
+
+    assert caught.value.retry_after is None
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".test", "a..test", ".test"])
+def test_a_host_name_that_cannot_be_resolved_is_refused(host: str) -> None:
+    with pytest.raises(ValueError, match="^url: "):
+        Client(f"http://{host}")
+    with pytest.raises(ValueError, match="^proxy: "):
+        Client("http://secrets.test", proxy=f"http://{host}")
+
+
+@pytest.mark.parametrize("name", ["timeout", "deadline", "patience"])
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 1e10, -1, 10**400])
+def test_a_timeout_that_cannot_be_waited_for_is_refused(name: str, seconds: float) -> None:
+    limits: Any = {name: seconds}
+    with pytest.raises(ValueError, match=f"^{name}: "):
+        Client("http://127.0.0.1", **limits)
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://", "http://[", "http://x:port"])

@@ -21,6 +21,10 @@ from ._version import version
 from ._workers import Workers
 
 
+# Maximum of a timeout, in seconds. The operating system does not accept much longer timeouts.
+MAX_SECONDS = 1_000_000
+
+
 class Client(Operations, Closing):
     """HTTP client of a service. It has the same methods as a session of an embedded service.
 
@@ -29,11 +33,13 @@ class Client(Operations, Closing):
 
     ``timeout`` is the timeout of each network operation and ``deadline`` the maximum time of a
     call, with its retries, in seconds. If the service is overloaded or unavailable and names a time
-    to wait, the request is retried after that time, for at most ``patience`` seconds in total.
+    to wait, the request is retried after that time, for at most ``patience`` seconds in total. A call
+    sends at most 10 requests.
 
     ``context`` holds the trusted certificate authorities; the default is those of the system.
-    ``proxy`` is the URL of a proxy. By default, the environment variables ``HTTP_PROXY``,
-    ``HTTPS_PROXY`` and ``NO_PROXY`` hold; an empty text means a direct connection.
+    ``proxy`` is the URL of a proxy; an empty string means a direct connection. By default, the proxy
+    is read from the environment variables ``HTTP_PROXY``, ``HTTPS_PROXY`` and ``NO_PROXY``, except
+    for ``localhost`` and loopback addresses.
 
     Threads may share a client, and a process may use a client that it has from before a fork.
 
@@ -88,7 +94,11 @@ class Client(Operations, Closing):
         return exchange.output
 
     def close(self) -> None:
-        """Closes the client. Calls in progress end first; new calls raise ``ValueError``."""
+        """Closes the client.
+
+        Requests already sent run to their end; calls that are queued or waiting for a retry raise
+        ``ValueError``.
+        """
         self._wire.transport.close()
 
     def __repr__(self) -> str:
@@ -150,7 +160,11 @@ class AsyncClient(AsyncOperations, AsyncClosing):
         return exchange.output
 
     async def close(self) -> None:
-        """Closes the client. Calls in progress end first; new calls raise ``ValueError``."""
+        """Closes the client.
+
+        Requests already sent run to their end; calls that are queued or waiting for a retry raise
+        ``ValueError``.
+        """
         self._wire.transport.close()
         workers = self._workers.existing()
         if workers is not None:
@@ -178,8 +192,8 @@ class Wire:
         for name, seconds in (("timeout", timeout), ("deadline", deadline), ("patience", patience)):
             if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
                 raise TypeError(f"{name}: must be a number of seconds")
-            if not seconds >= 0 or (seconds == 0 and name != "patience"):
-                raise ValueError(f"{name}: must be greater than 0")
+            if not 0 <= seconds <= MAX_SECONDS or (seconds == 0 and name != "patience"):
+                raise ValueError(f"{name}: must be greater than 0 and at most {MAX_SECONDS}")
         if context is not None and not isinstance(context, ssl.SSLContext):
             raise TypeError("context: must be an ssl.SSLContext")
         if proxy is not None and not isinstance(proxy, str):
@@ -244,14 +258,24 @@ def settings() -> tuple[str, str | None]:
     if path and token:
         raise ValueError("SECRETS_TOKEN and SECRETS_TOKEN_FILE: only one may be set")
     if path:
-        with open(path, encoding="utf-8") as file:
-            token = file.read().strip()
+        token = token_of(path)
     return url, None if token is None else Hidden(token)
+
+
+def token_of(path: str) -> str:
+    """Reads the file that contains a token."""
+    with open(path, "rb") as file:
+        token = file.read().decode(errors="replace").strip()
+    if not token:
+        raise ValueError("SECRETS_TOKEN_FILE: the file is empty")
+    return token
 
 
 def checked_token(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError("token: must be a string")
+    if not token:
+        raise ValueError("token: must not be empty")
     if token != token.strip():
         raise ValueError("token: must not begin or end with white space or a newline")
     if not token.isascii() or not token.isprintable():

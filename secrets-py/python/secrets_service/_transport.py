@@ -7,6 +7,7 @@ import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -98,7 +99,7 @@ class Transport:
         if context is None and parts.scheme == "https":
             context = ssl.create_default_context()
         self._context = context
-        if proxy is None and not proxy_bypass(parts.netloc):
+        if proxy is None and not is_local(parts.hostname) and not proxy_bypass(parts.netloc):
             proxy = getproxies().get(parts.scheme)
         self._proxy = Hidden(checked_proxy(proxy)) if proxy else None
         self._pools = PerProcess(self._pool)
@@ -207,6 +208,7 @@ def address(url: str) -> Any:
     try:
         parts = urlsplit(url)
         parse_url(url)
+        check_host(parts.hostname)
     except (ValueError, LocationParseError):
         raise ValueError("url: must be http://HOST or https://HOST") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -216,6 +218,22 @@ def address(url: str) -> Any:
     return parts
 
 
+def check_host(host: str | None) -> None:
+    """Raises a ValueError if a label of a host name is empty or has more than 63 characters. The
+    codec that resolves names would raise a UnicodeError."""
+    (host or "").encode("idna")
+
+
+def is_local(host: str) -> bool:
+    """True for ``localhost`` and the loopback addresses."""
+    if host.rstrip(".") == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def checked_proxy(proxy: str) -> str:
     """Returns the URL of a proxy. A URL without a scheme is one of HTTP."""
     proxy = proxy if "://" in proxy else f"http://{proxy}"
@@ -223,6 +241,7 @@ def checked_proxy(proxy: str) -> str:
         parts = urlsplit(proxy)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
         parse_url(proxy)
+        check_host(parts.hostname)
     except (ValueError, LocationParseError):
         is_valid = False
     if not is_valid:
