@@ -170,11 +170,11 @@ def test_a_time_limit_is_one() -> None:
 def test_a_loop_that_ends_takes_nothing_along() -> None:
     service = Service.open("memory:")
     session = sign_in(service, name())
-    twin = AsyncSession(session._native)
+    asynchronous = AsyncSession(session._native)
 
     async def main() -> None:
         for _ in range(20):
-            asyncio.ensure_future(twin.project.create(name="Shop"))
+            asyncio.ensure_future(asynchronous.project.create(name="Shop"))
         await asyncio.sleep(0)
 
     for _ in range(5):

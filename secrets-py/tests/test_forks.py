@@ -19,11 +19,11 @@ from secrets_service import AsyncClient, Client
 url, authority = sys.argv[1:]
 context = ssl.create_default_context(cafile=authority) if authority else None
 client = Client(url, token="t", context=context)
-twin = AsyncClient(url, token="t", context=context)
+asynchronous = AsyncClient(url, token="t", context=context)
 def read(key):
     return client.secret.get(project="p", environment="e", key=key)["value"] == f"kvc_{key}"
 async def read_async(key):
-    found = await twin.secret.get(project="p", environment="e", key=key)
+    found = await asynchronous.secret.get(project="p", environment="e", key=key)
     return found["value"] == f"kvc_{key}"
 def reads(keys):
     async def main():
