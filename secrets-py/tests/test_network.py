@@ -9,6 +9,7 @@ import ssl
 import threading
 import traceback
 from base64 import b64encode
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
@@ -185,14 +186,18 @@ def test_a_proxy_that_cannot_be_used_is_refused(proxy: str) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_load_balancer_names_the_time_to_wait(host: Host, status: int) -> None:
+def test_a_load_balancer_names_the_time_to_wait(
+    host: Host, status: int, waits: list[float]
+) -> None:
     host.answers = [(status, HTML | {"Retry-After": "0"}, PAGE), NO_PROJECTS]
 
     assert Client(host.url).project.list() == []
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_write_that_a_load_balancer_refused_is_sent_again(host: Host, status: int) -> None:
+def test_a_write_that_a_load_balancer_refused_is_sent_again(
+    host: Host, status: int, waits: list[float]
+) -> None:
     host.answers = [(status, HTML | {"Retry-After": "0"}, PAGE), (201, JSON, b'{"id": "1"}')]
 
     assert Client(host.url).project.create(name="x")["id"] == "1"
@@ -378,12 +383,13 @@ def test_a_token_is_in_no_frame_and_no_log(
     absent = Client(refused(), token=TOKEN)
     at = {"project": "p", "environment": "e", "key": "K"}
 
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: session.secret.create(**at, value=value),
         lambda: session.secret.create(**at, value=value),
         lambda: absent.secret.create(**at, value=value),
         lambda: absent.invitation.look_up(token=invitation),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(package.SecretsError) as caught:
             call()
         shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
