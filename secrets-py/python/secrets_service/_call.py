@@ -17,11 +17,11 @@ LOGGER = logging.getLogger("secrets_service")
 # Maximum number of requests of a call.
 MAX_ATTEMPTS = 10
 
-# Shortest wait before the first retry, in seconds. Doubled for each further retry.
-SHORTEST_WAIT = 0.5
+# Minimum wait before the first retry, in seconds. It doubles with each further retry.
+FIRST_BACKOFF = 0.5
 
-# Upper limit of the shortest wait before a retry, in seconds.
-MAX_SHORTEST_WAIT = 8.0
+# Upper limit of the minimum wait, in seconds.
+MAX_BACKOFF = 8.0
 
 
 class Call:
@@ -98,8 +98,8 @@ class Call:
         """Seconds to wait before a retry; None if the request must not be retried.
 
         A request is retried only if the response names the time to wait, and never if the request
-        may have taken effect: a gateway that reports 502 or 504 may have passed it on. Each wait is
-        at least twice as long as the one before, up to a limit, and a random part is added.
+        may have taken effect: a gateway that reports 502 or 504 may have passed it on. The wait is
+        that of the response or an exponential backoff, the longer of the two, and a random part.
         """
         self._attempts += 1
         if not isinstance(error, (_errors.RateLimited, _errors.Unavailable)):
@@ -109,11 +109,11 @@ class Call:
             return None
         if self._attempts >= MAX_ATTEMPTS:
             return None
-        shortest = min(MAX_SHORTEST_WAIT, SHORTEST_WAIT * 2.0 ** (self._attempts - 1))
-        wait = max(float(seconds), shortest)
+        backoff = min(MAX_BACKOFF, FIRST_BACKOFF * 2.0 ** (self._attempts - 1))
+        wait = max(float(seconds), backoff)
         left = min(self._retries_until, self._ends_at) - time.monotonic()
         if wait > left:
             return None
-        wait = min(left, wait + random.uniform(0, shortest / 2))
+        wait = min(left, wait + random.uniform(0, backoff / 2))
         LOGGER.info("%s: status %s, retry in %.1f s", self.name, error.status, wait)
         return wait
