@@ -60,8 +60,8 @@ class Call:
         return f"the deadline of {self._deadline:g} s has passed" if has_passed else ""
 
     def attach(self, connected: Any) -> None:
-        """Sets the socket that :meth:`abort` shuts down. The call has a duplicate: http.client closes
-        its own socket before it reads a response with ``Connection: close``."""
+        """Sets the socket that :meth:`abort` shuts down. The call has a duplicate, because http.client
+        closes its own socket before it reads a response with ``Connection: close``."""
         with self._lock:
             self.check()
             if not self._can_abort:

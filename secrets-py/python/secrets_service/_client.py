@@ -33,13 +33,13 @@ class Client(Operations, Closing):
 
     ``timeout`` is the timeout of each network operation and ``deadline`` the maximum time of a
     call, with its retries, in seconds. If the service is overloaded or unavailable and names a time
-    to wait, the request is retried after that time, for at most ``patience`` seconds in total. A call
-    sends at most 10 requests.
+    to wait, the request is retried after that time, for at most ``patience`` seconds in total. A
+    call sends at most 10 requests.
 
     ``context`` holds the trusted certificate authorities; the default is those of the system.
-    ``proxy`` is the URL of a proxy; an empty string means a direct connection. By default, the proxy
-    is read from the environment variables ``HTTP_PROXY``, ``HTTPS_PROXY`` and ``NO_PROXY``, except
-    for ``localhost`` and loopback addresses.
+    ``proxy`` is the URL of a proxy; an empty string means a direct connection. By default, the
+    proxy is read from the environment variables ``HTTP_PROXY``, ``HTTPS_PROXY`` and ``NO_PROXY``,
+    except for ``localhost`` and loopback addresses.
 
     Threads may share a client, and a process may use a client that it has from before a fork.
 

@@ -38,7 +38,8 @@ READ_SIZE = 1 << 20
 
 @dataclass(frozen=True)
 class Request:
-    """HTTP request. Its ``repr`` shows neither the path, which can contain a token, nor the body."""
+    """HTTP request. Its ``repr`` contains neither the path, which may include a token, nor the
+    body."""
 
     method: str
     target: str = field(repr=False)
@@ -118,7 +119,8 @@ class Transport:
                 failed = error
             # The server may have closed an idle connection. Only a GET is sent again: another
             # request may already have taken effect.
-            if request.method != "GET" or call.has_new_connection or not isinstance(failed, ProtocolError):
+            is_kept = not call.has_new_connection
+            if request.method != "GET" or not is_kept or not isinstance(failed, ProtocolError):
                 break
         # Raised here: the frames of urllib3 contain the body and the headers of the request.
         raise self._unavailable(failed, call)

@@ -83,7 +83,7 @@ class Workers:
             if not self._end.alive:
                 raise ValueError("the client is closed")
             if not self._queue.has_idle() and self._count < WORKERS:
-                # Before the job is queued: if the thread cannot start, the job must not be sent later.
+                # First: if the thread cannot start, the job must not be sent later.
                 threading.Thread(
                     target=_work, args=(self._queue,), name="secrets-client", daemon=True
                 ).start()
