@@ -657,7 +657,8 @@ def python_endpoints(document):
         "class Endpoint(NamedTuple):", '    """HTTP endpoint of an operation."""', "",
         "    method: str", "    template: str", '    """Path, with field names in braces."""',
         "    query: tuple[str, ...]", '    """Input fields sent in the query; the others are in the body."""',
-        "    has_body: bool", "    envelope: str | None", '    """Name of the response field that contains the output."""',
+        "    has_body: bool", "    has_output: bool", '    """False if the response has no body."""',
+        "    envelope: str | None", '    """Name of the response field that contains the output."""',
         "", "", "ENDPOINTS = {",
     ]
     for name, one in sorted(document.operations.items()):
@@ -665,7 +666,8 @@ def python_endpoints(document):
         lines += [f'    "{name}": Endpoint(', f"        {json.dumps(one.method)},",
                   f"        {json.dumps(one.template)},",
                   "        (" + ", ".join(json.dumps(q) for q in query) + ("," if len(query) == 1 else "") + "),",
-                  f"        {one.has_body},", f"        {json.dumps(one.envelope) if one.envelope else None},", "    ),"]
+                  f"        {one.has_body},", f"        {one.result is not None},",
+                  f"        {json.dumps(one.envelope) if one.envelope else None},", "    ),"]
     return "\n".join([*lines, "}"]) + "\n"
 
 

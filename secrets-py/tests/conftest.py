@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from secrets_service import Client, Service, Session
+from secrets_service import Client, Service, Session, _client
 from servers import Host, Proxy
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +53,14 @@ def no_proxy() -> None:
     for variable in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         os.environ.pop(variable, None)
         os.environ.pop(variable.upper(), None)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds that a client would have waited before its retries. It does not wait."""
+    seconds: list[float] = []
+    monkeypatch.setattr(_client, "sleep", seconds.append)
+    return seconds
 
 
 @pytest.fixture

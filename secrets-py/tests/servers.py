@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import select
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 JSON = {"Content-Type": "application/json"}
+
+
+@contextmanager
+def raw(sent: bytes, is_kept: bool = False) -> Iterator[tuple[str, threading.Event]]:
+    """Server that sends bytes to its first connection. If ``is_kept``, the connection stays open until
+    the client closes it, which sets the event."""
+    is_closed = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(60)
+            connection.recv(65536)
+            connection.sendall(sent)
+            if is_kept and connection.recv(65536) == b"":
+                is_closed.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", is_closed
+        thread.join(60)
 
 
 class Answers(BaseHTTPRequestHandler):
@@ -31,18 +55,18 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         host = self.server
-        length = int(self.headers.get("Content-Length", 0))
-        host.asked.append((self.command, self.path, self.rfile.read(length), dict(self.headers)))
-        host.peers.add(self.client_address)
-        if host.silent:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        request = (self.command, self.path, body, dict(self.headers))
+        is_silent, drips, answer = host.take(request, self.client_address)
+        if is_silent:
             # Until the client closes the connection.
             self.rfile.read(1)
             self.close_connection = True
             return
-        if host.drips:
-            self.drip(host.drips)
+        if drips:
+            self.drip(drips)
             return
-        status, headers, body = host.answer(self.path)
+        status, headers, body = answer
         time.sleep(host.pause)
         if status is None:
             self.close_connection = True
@@ -152,12 +176,29 @@ class Host(ThreadingHTTPServer):
         self.silent, self.drips = False, ""
         self._lock = threading.Lock()
 
-    def answer(self, path: str) -> tuple[int | None, dict[str, str], bytes]:
+    def take(
+        self, request: tuple[str, str, bytes, dict[str, str]], peer: Any
+    ) -> tuple[bool, str, tuple[int | None, dict[str, str], bytes]]:
+        """Takes the response to a request. A test that finds the request in ``asked`` can change the
+        next response, and no longer that of the request."""
+        key = request[1].rpartition("/")[2]
+        named = json.dumps({"secret": {"key": key, "value": f"kvc_{key}"}}).encode()
         with self._lock:
-            if self.answers:
-                return self.answers.pop(0)
-        key = path.rpartition("/")[2]
-        return 200, JSON, json.dumps({"secret": {"key": key, "value": f"kvc_{key}"}}).encode()
+            is_silent, drips = self.silent, self.drips
+            is_prepared = bool(self.answers) and not is_silent and not drips
+            answer = self.answers.pop(0) if is_prepared else (200, JSON, named)
+            self.peers.add(peer)
+            self.asked.append(request)
+        return is_silent, drips, answer
+
+    async def receive(self, requests: int) -> None:
+        """Waits until a number of requests have arrived, for at most 60 seconds."""
+
+        async def received() -> None:
+            while len(self.asked) < requests:
+                await asyncio.sleep(0.01)
+
+        await asyncio.wait_for(received(), 60)
 
     def count(self, change: int) -> None:
         with self._lock:

@@ -110,8 +110,7 @@ def test_the_loop_goes_on_while_a_client_waits(host: Any) -> None:
         async with AsyncClient(host.url, token="env_test") as client:
             calls = [asyncio.ensure_future(client.project.list()) for _ in range(TASKS)]
             # A call that blocked the event loop would keep the next one from being sent.
-            while len(host.asked) < TASKS:
-                await asyncio.sleep(0.01)
+            await host.receive(TASKS)
             for call in calls:
                 call.cancel()
             for ended in await asyncio.gather(*calls, return_exceptions=True):
@@ -171,11 +170,11 @@ def test_a_time_limit_is_one() -> None:
 def test_a_loop_that_ends_takes_nothing_along() -> None:
     service = Service.open("memory:")
     session = sign_in(service, name())
-    twin = AsyncSession(session._native)
+    asynchronous = AsyncSession(session._native)
 
     async def main() -> None:
         for _ in range(20):
-            asyncio.ensure_future(twin.project.create(name="Shop"))
+            asyncio.ensure_future(asynchronous.project.create(name="Shop"))
         await asyncio.sleep(0)
 
     for _ in range(5):

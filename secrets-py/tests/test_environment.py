@@ -60,6 +60,21 @@ def test_a_token_is_read_from_a_file(
     assert Client.from_env().project.list()
 
 
+@pytest.mark.parametrize("content", [b"", b" \n", b"kvc_\xff"])
+def test_a_file_without_a_token_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    monkeypatch.setenv("SECRETS_URL", "http://127.0.0.1:1")
+    monkeypatch.setenv("SECRETS_TOKEN_FILE", str(path))
+    monkeypatch.delenv("SECRETS_TOKEN", raising=False)
+
+    with pytest.raises(ValueError, match="^(SECRETS_TOKEN_FILE: the file is empty|token: must be)") as caught:
+        Client.from_env()
+    assert "kvc_" not in repr(caught.value)
+
+
 def test_an_address_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SECRETS_URL", raising=False)
 
@@ -116,6 +131,13 @@ def test_a_signal_reaches_the_program(service: dict[str, str]) -> None:
     code = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
 
     assert run("--", sys.executable, "-c", code).returncode == -signal.SIGTERM
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_program_has_the_default_signals(service: dict[str, str]) -> None:
+    done = run("--", "sh", "-c", "yes | head -1")
+
+    assert (done.stdout, done.stderr) == ("y\n", "")
 
 
 def test_a_program_that_cannot_run_is_named(service: dict[str, str], tmp_path: Path) -> None:

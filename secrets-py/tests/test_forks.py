@@ -19,11 +19,11 @@ from secrets_service import AsyncClient, Client
 url, authority = sys.argv[1:]
 context = ssl.create_default_context(cafile=authority) if authority else None
 client = Client(url, token="t", context=context)
-twin = AsyncClient(url, token="t", context=context)
+asynchronous = AsyncClient(url, token="t", context=context)
 def read(key):
     return client.secret.get(project="p", environment="e", key=key)["value"] == f"kvc_{key}"
 async def read_async(key):
-    found = await twin.secret.get(project="p", environment="e", key=key)
+    found = await asynchronous.secret.get(project="p", environment="e", key=key)
     return found["value"] == f"kvc_{key}"
 def reads(keys):
     async def main():
@@ -116,6 +116,23 @@ print(ended([child(grandchild)]), read("PARENT_2"))
 """
     assert run(code, host.url) == ["[0] True"]
     assert len(host.peers) == 3
+
+
+def test_a_child_does_not_abort_a_call_of_its_parent(host: Host) -> None:
+    code = """
+import socket
+from secrets_service._call import Call
+one, other = socket.socketpair()
+other.settimeout(60)
+call = Call("project.list", deadline=60, patience=0, can_abort=True)
+call.attach(one)
+print(ended([child(lambda: call.abort() is None)]))
+one.sendall(b"x")
+print(other.recv(1))
+call.abort()
+print(other.recv(1))
+"""
+    assert run(code, host.url) == ["[0]", "b'x'", "b''"]
 
 
 GUNICORN = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -60,8 +61,12 @@ def test_times_are_accepted(session: Any) -> None:
 
 
 def test_retries_are_logged_without_values(
-    host: Host, caplog: pytest.LogCaptureFixture
+    host: Host,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    waits: list[float],
 ) -> None:
+    monkeypatch.setattr(random, "uniform", lambda least, most: (least + most) / 2)
     caplog.set_level(logging.INFO, "secrets_service")
     host.answers = [
         (429, JSON | {"Retry-After": "0"}, b'{"error": "no", "code": "rate_limited"}'),
@@ -70,7 +75,8 @@ def test_retries_are_logged_without_values(
 
     Client(host.url).secret.update(project="p", environment="e", key="K", value="kvc_1")
 
-    assert caplog.messages == ["secret.update: status 429, retry in 0 s"]
+    assert caplog.messages == ["secret.update: status 429, retry in 0.6 s"]
+    assert waits == [0.625]
 
 
 def test_the_version_is_named(host: Host) -> None:

@@ -56,17 +56,17 @@ time.sleep(0.05)
         # Outcomes without a waiting task.
         """
 async def main():
-    twin = AsyncSession(session._native)
-    tasks = [asyncio.ensure_future(twin.project.list()) for _ in range(2000)]
+    asynchronous = AsyncSession(session._native)
+    tasks = [asyncio.ensure_future(asynchronous.project.list()) for _ in range(2000)]
     await asyncio.sleep(0.01)
 asyncio.run(main())
 """,
         # An event loop in a thread that is still busy.
         """
 async def main():
-    twin = AsyncSession(session._native)
+    asynchronous = AsyncSession(session._native)
     while True:
-        await asyncio.gather(*(twin.project.list() for _ in range(64)))
+        await asyncio.gather(*(asynchronous.project.list() for _ in range(64)))
 threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
 time.sleep(0.2)
 """,

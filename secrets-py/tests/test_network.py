@@ -9,6 +9,7 @@ import ssl
 import threading
 import traceback
 from base64 import b64encode
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from pathlib import Path
@@ -37,17 +38,32 @@ def test_a_proxy_of_the_environment_is_used(
     assert proxy.asked[0][:2] == ("GET", "http://secrets.test/base/api/v1/projects")
 
 
-@pytest.mark.parametrize("listed", ["127.0.0.1", "*", "localhost,127.0.0.1"])
+@pytest.mark.parametrize("listed", ["secrets.test", "*", "localhost,.test"])
 def test_no_proxy_lists_hosts_without_a_proxy(
     monkeypatch: pytest.MonkeyPatch, host: Host, proxy: Proxy, listed: str
 ) -> None:
     host.answers = [NO_PROJECTS]
     monkeypatch.setenv("http_proxy", proxy.url)
     monkeypatch.setenv("no_proxy", listed)
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda _, *arguments: resolve("127.0.0.1", *arguments)
+    )
 
-    assert Client(host.url).project.list() == []
+    assert Client(f"http://secrets.test:{host.server_port}").project.list() == []
 
     assert proxy.asked == []
+
+
+@pytest.mark.parametrize("address", ["localhost", "localhost.", "127.0.0.1", "127.1.2.3", "[::1]"])
+def test_a_proxy_of_the_environment_is_not_used_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch, proxy: Proxy, address: str
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy.url)
+
+    assert Client(f"http://{address}:1")._wire.transport._proxy is None
+    assert Client(f"http://{address}:1", proxy=proxy.url)._wire.transport._proxy == proxy.url
+    assert Client("http://128.0.0.1")._wire.transport._proxy == proxy.url
 
 
 def test_a_proxy_is_a_parameter(
@@ -92,6 +108,77 @@ def test_a_proxy_that_refuses_is_named(
         Client("https://127.0.0.1:1", proxy=proxy.url).project.list()
 
 
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [("text/html", PAGE), ("text/plain", b"kvc_\xff"), ("", b""), ("application/json", b"")],
+)
+def test_a_text_of_another_program_is_no_export(host: Host, media_type: str, body: bytes) -> None:
+    host.answers = [(200, {"Content-Type": media_type}, body)]
+
+    with pytest.raises(package.InternalError, match="is this the address of the service") as caught:
+        Client(host.url).secret.export(project="p", environment="e", format="dotenv")
+
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
+def test_an_export_of_no_secrets_is_empty(host: Host) -> None:
+    host.answers = [(200, {"Content-Type": "text/plain; charset=utf-8"}, b"")]
+
+    found = Client(host.url).secret.export(project="p", environment="e", format="dotenv")
+
+    assert found == ""
+
+
+def test_an_empty_response_is_an_output_only_without_content(host: Host) -> None:
+    host.answers = [(200, JSON, b"")] * 2
+    session = Client(host.url)
+
+    session.invitation.resend(team="t", invitation="i")
+    with pytest.raises(package.InternalError):
+        session.project.create(name="x")
+
+
+NESTED = b'{"error": ' + b"[" * 100_000
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_a_response_that_cannot_be_parsed_is_an_error_of_the_package(
+    host: Host, status: int
+) -> None:
+    host.answers = [(status, JSON, NESTED), (status, HTML, PAGE)]
+    session = Client(host.url)
+
+    with pytest.raises(package.SecretsError, match="is this the address of the service"):
+        session.project.list()
+    with pytest.raises(package.SecretsError, match="is this the address of the service"):
+        session.device_login.poll(device_code="kvc_code")
+
+
+def test_a_time_to_wait_of_many_digits_is_ignored(host: Host) -> None:
+    host.answers = [(503, HTML | {"Retry-After": "9" * 5000}, PAGE)]
+
+    with pytest.raises(package.Unavailable) as caught:
+        Client(host.url).project.list()
+
+    assert caught.value.retry_after is None
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".test", "a..test", ".test"])
+def test_a_host_name_that_cannot_be_resolved_is_refused(host: str) -> None:
+    with pytest.raises(ValueError, match="^url: "):
+        Client(f"http://{host}")
+    with pytest.raises(ValueError, match="^proxy: "):
+        Client("http://secrets.test", proxy=f"http://{host}")
+
+
+@pytest.mark.parametrize("name", ["timeout", "deadline", "patience"])
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 1e10, -1, 10**400])
+def test_a_timeout_that_cannot_be_waited_for_is_refused(name: str, seconds: float) -> None:
+    limits: Any = {name: seconds}
+    with pytest.raises(ValueError, match=f"^{name}: "):
+        Client("http://127.0.0.1", **limits)
+
+
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://", "http://[", "http://x:port"])
 def test_a_proxy_that_cannot_be_used_is_refused(proxy: str) -> None:
     with pytest.raises(ValueError, match="^proxy: "):
@@ -99,14 +186,18 @@ def test_a_proxy_that_cannot_be_used_is_refused(proxy: str) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_load_balancer_names_the_time_to_wait(host: Host, status: int) -> None:
+def test_a_load_balancer_names_the_time_to_wait(
+    host: Host, status: int, waits: list[float]
+) -> None:
     host.answers = [(status, HTML | {"Retry-After": "0"}, PAGE), NO_PROJECTS]
 
     assert Client(host.url).project.list() == []
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_write_that_a_load_balancer_refused_is_sent_again(host: Host, status: int) -> None:
+def test_a_write_that_a_load_balancer_refused_is_sent_again(
+    host: Host, status: int, waits: list[float]
+) -> None:
     host.answers = [(status, HTML | {"Retry-After": "0"}, PAGE), (201, JSON, b'{"id": "1"}')]
 
     assert Client(host.url).project.create(name="x")["id"] == "1"
@@ -225,11 +316,21 @@ def refused() -> str:
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def test_an_error_of_the_network_carries_its_cause(host: Host) -> None:
+def test_an_error_of_the_network_carries_its_cause(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve = socket.getaddrinfo
+
+    def resolved(name: Any, *arguments: Any) -> Any:
+        if name == "name.invalid":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return resolve(name, *arguments)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolved)
     host.answers = [(None, {}, b"")]
     causes = {
         refused(): "connection refused",
-        "http://name.invalid": "",
+        "http://name.invalid": "name or service not known",
         host.url.replace("http", "https"): "wrong version number",
     }
     for url, cause in causes.items():
@@ -247,12 +348,28 @@ def test_an_error_of_the_network_carries_its_cause(host: Host) -> None:
         Client(host.url, timeout=0.1).project.list()
 
 
+def test_an_error_that_the_caller_handles_is_no_cause(tmp_path: Path) -> None:
+    url = refused()
+    try:
+        (tmp_path / "missing").read_text()
+    except FileNotFoundError as handled:
+        with pytest.raises(package.Unavailable, match="connection refused") as caught:
+            Client(url).project.list()
+        assert handled.__traceback__ is not None
+        assert caught.value.__context__ is handled
+    cause = caught.value.__cause__
+    assert isinstance(cause, ConnectionRefusedError)
+    assert (cause.__context__, cause.__traceback__) == (None, None)
+
+
 def test_a_certificate_that_is_not_trusted_is_named(
     authority: tuple[Path, ssl.SSLContext]
 ) -> None:
     with Host(authority[1]) as host:
-        with pytest.raises(package.Unavailable, match="certificate of https://.* not trusted: "):
+        expected = "certificate of https://.* not trusted: self"
+        with pytest.raises(package.Unavailable, match=expected) as caught:
             Client(host.url).project.list()
+    assert isinstance(caught.value.__cause__, ssl.SSLCertVerificationError)
 
 
 def test_a_token_is_in_no_frame_and_no_log(
@@ -261,13 +378,23 @@ def test_a_token_is_in_no_frame_and_no_log(
     caplog.set_level(logging.DEBUG)
     host.answers = [(None, {}, b""), (500, HTML, PAGE)]
     session = Client(host.url, token=TOKEN)
+    value, invitation = package.Hidden("kvc_value"), package.Hidden("kvc_invitation")
 
-    for _ in range(2):
+    absent = Client(refused(), token=TOKEN)
+    at = {"project": "p", "environment": "e", "key": "K"}
+
+    calls: list[Callable[[], object]] = [
+        lambda: session.secret.create(**at, value=value),
+        lambda: session.secret.create(**at, value=value),
+        lambda: absent.secret.create(**at, value=value),
+        lambda: absent.invitation.look_up(token=invitation),
+    ]
+    for call in calls:
         with pytest.raises(package.SecretsError) as caught:
-            session.project.create(name="x")
+            call()
         shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
-        # This test's own frame is the first.
-        frames = "".join(shown.format()).split("project.create", 1)[1]
+        frames = "".join(shown.format())
+        assert "in create" in frames or "in look_up" in frames
         assert "kvc_" not in frames
     with pytest.raises(package.NotFound):
         host.answers = [(404, JSON, b'{"error": "no", "code": "not_found"}')]

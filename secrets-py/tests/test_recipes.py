@@ -23,10 +23,16 @@ assert Signer().unsign(Signer().sign("x")) == "x"
 """
 
 FASTAPI = """
+import hashlib, hmac
 from fastapi.testclient import TestClient
 from main import app
+signature = hmac.new(b"kvc_3", b"order", hashlib.sha256).hexdigest()
 with TestClient(app) as http:
-    assert http.get("/login").json() == {"database_url": "postgres://kvc_1"}
+    accepted = http.post("/orders", content=b"order", headers={"X-Signature": signature})
+    refused = http.post("/orders", content=b"order", headers={"X-Signature": "0" * 64})
+assert accepted.json() == {"status": "accepted"}
+assert refused.status_code == 403
+assert "kvc_" not in accepted.text + refused.text
 """
 
 
@@ -36,7 +42,12 @@ def variables(program: Any, tmp_path: Path) -> dict[str, str]:
     person = name()
     session = client(program, person)
     slug = session.project.create(name="Shop")["slug"]
-    for key, value in (("DATABASE_URL", "postgres://kvc_1"), ("DJANGO_SECRET_KEY", "kvc_2" * 10)):
+    values = {
+        "DATABASE_URL": "postgres://kvc_1",
+        "DJANGO_SECRET_KEY": "kvc_2" * 10,
+        "WEBHOOK_KEY": "kvc_3",
+    }
+    for key, value in values.items():
         session.secret.create(project=slug, environment="staging", key=key, value=value)
     return {
         **{key: value for key, value in os.environ.items() if not key.startswith("DATABASE_")},
@@ -85,7 +96,7 @@ def test_settings_of_pydantic(variables: dict[str, str], tmp_path: Path) -> None
 
 
 def test_settings_of_django(variables: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "settings.py").write_text(recipe("ROOT_URLCONF", variables))
+    (tmp_path / "settings.py").write_text(recipe("SECRET_KEY =", variables))
     run(DJANGO, tmp_path, variables | {"DJANGO_SETTINGS_MODULE": "settings"})
 
 

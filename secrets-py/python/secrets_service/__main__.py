@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"--{name}",
             default=default,
             required=default is None,
-            help=f"{name} ID or name (default: {variable})",
+            help=f"{name} ID or {'slug' if name == 'project' else 'name'} (default: {variable})",
         )
     run.add_argument(
         "--override", action="store_true", help="replace variables that are already set"
@@ -52,6 +53,10 @@ def replaced(program: list[str], variables: dict[str, str]) -> int:
     try:
         if os.name == "nt":
             return subprocess.call(program, env=variables)
+        # Python ignores these signals, and a program inherits what its predecessor ignores.
+        for name in ("SIGPIPE", "SIGXFSZ"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), signal.SIG_DFL)
         os.execvpe(program[0], program, variables)
     except FileNotFoundError:
         print(f"secrets_service: {program[0]}: command not found", file=sys.stderr)

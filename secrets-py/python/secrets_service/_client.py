@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
-import time
+from time import sleep
 from typing import Any
 
 from . import _errors
@@ -13,12 +13,16 @@ from ._async_operations import AsyncOperations
 from ._call import Call
 from ._closing import AsyncClosing, Closing
 from ._endpoints import ENDPOINTS
-from ._hidden import Hidden, read
-from ._http import failure, output, request
+from ._hidden import Hidden
+from ._http import failure, output, poll_result, request
 from ._operations import Operations
-from ._transport import PerProcess, Transport
+from ._transport import PerProcess, Request, Transport
 from ._version import version
 from ._workers import Workers
+
+
+# Maximum of a timeout, in seconds. The operating system does not accept much longer timeouts.
+MAX_SECONDS = 1_000_000
 
 
 class Client(Operations, Closing):
@@ -29,11 +33,13 @@ class Client(Operations, Closing):
 
     ``timeout`` is the timeout of each network operation and ``deadline`` the maximum time of a
     call, with its retries, in seconds. If the service is overloaded or unavailable and names a time
-    to wait, the request is retried after that time, for at most ``patience`` seconds in total.
+    to wait, the request is retried after that time, for at most ``patience`` seconds in total. A
+    call sends at most 10 requests.
 
     ``context`` holds the trusted certificate authorities; the default is those of the system.
-    ``proxy`` is the URL of a proxy. By default, the environment variables ``HTTP_PROXY``,
-    ``HTTPS_PROXY`` and ``NO_PROXY`` hold; an empty text means a direct connection.
+    ``proxy`` is the URL of a proxy; an empty string means a direct connection. By default, the
+    proxy is read from the environment variables ``HTTP_PROXY``, ``HTTPS_PROXY`` and ``NO_PROXY``,
+    except for ``localhost`` and loopback addresses.
 
     Threads may share a client, and a process may use a client that it has from before a fork.
 
@@ -84,11 +90,15 @@ class Client(Operations, Closing):
         """Calls an operation by name, as the methods of the namespaces do."""
         exchange = self._wire.exchange(name, input)
         while (pause := exchange.send()) is not None:
-            time.sleep(pause)
+            sleep(pause)
         return exchange.output
 
     def close(self) -> None:
-        """Closes the client. Calls in progress end first; new calls raise ``ValueError``."""
+        """Closes the client.
+
+        Requests already sent run to their end; calls that are queued or waiting for a retry raise
+        ``ValueError``.
+        """
         self._wire.transport.close()
 
     def __repr__(self) -> str:
@@ -144,13 +154,17 @@ class AsyncClient(AsyncOperations, AsyncClosing):
 
     async def call(self, name: str, input: dict[str, Any]) -> Any:
         """Calls an operation by name, as the methods of the namespaces do."""
-        exchange = self._wire.exchange(name, input)
+        exchange = self._wire.exchange(name, input, can_abort=True)
         while (pause := await self._workers.get().run(exchange.call, exchange.send)) is not None:
             await asyncio.sleep(pause)
         return exchange.output
 
     async def close(self) -> None:
-        """Closes the client. Calls in progress end first; new calls raise ``ValueError``."""
+        """Closes the client.
+
+        Requests already sent run to their end; calls that are queued or waiting for a retry raise
+        ``ValueError``.
+        """
         self._wire.transport.close()
         workers = self._workers.existing()
         if workers is not None:
@@ -178,8 +192,8 @@ class Wire:
         for name, seconds in (("timeout", timeout), ("deadline", deadline), ("patience", patience)):
             if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
                 raise TypeError(f"{name}: must be a number of seconds")
-            if not seconds >= 0 or (seconds == 0 and name != "patience"):
-                raise ValueError(f"{name}: must be greater than 0")
+            if not 0 <= seconds <= MAX_SECONDS or (seconds == 0 and name != "patience"):
+                raise ValueError(f"{name}: must be greater than 0 and at most {MAX_SECONDS}")
         if context is not None and not isinstance(context, ssl.SSLContext):
             raise TypeError("context: must be an ssl.SSLContext")
         if proxy is not None and not isinstance(proxy, str):
@@ -192,39 +206,42 @@ class Wire:
             url, headers=headers, timeout=timeout, context=context, proxy=proxy
         )
 
-    def exchange(self, name: str, input: dict[str, Any]) -> Exchange:
+    def exchange(self, name: str, input: dict[str, Any], can_abort: bool = False) -> Exchange:
         """Prepares a call of an operation."""
         if self.transport.is_closed:
             raise ValueError("the client is closed")
-        return Exchange(self, name, input)
+        return Exchange(self, name, input, can_abort)
 
 
 class Exchange:
     """Request of an operation, sent until it has an output or an error."""
 
-    def __init__(self, wire: Wire, name: str, input: dict[str, Any]) -> None:
+    def __init__(self, wire: Wire, name: str, input: dict[str, Any], can_abort: bool) -> None:
         endpoint = ENDPOINTS.get(name)
         if endpoint is None:
             raise _errors.NotFound("resource not found", code="not_found")
-        self.call = Call(name, deadline=wire.deadline, patience=wire.patience)
+        self.call = Call(
+            name, deadline=wire.deadline, patience=wire.patience, can_abort=can_abort
+        )
         self.output: Any = None
         self._name, self._endpoint, self._transport = name, endpoint, wire.transport
-        self._target, self._body = request(endpoint, input)
-        self._is_text = name == "secret.export" and input.get("format") is not None
+        self._request = Request(endpoint.method, *request(endpoint, input))
+        self._format = input.get("format") if name == "secret.export" else None
 
     def send(self) -> float | None:
         """Sends the request. Returns the seconds to wait before the next attempt, or None if
         ``output`` is set."""
         endpoint, origin = self._endpoint, self._transport.origin
-        answer = self._transport.send(self.call, endpoint.method, self._target, self._body)
+        answer = self._transport.send(self.call, self._request)
+        if answer.body is None:
+            raise failure(answer, origin)
         if 200 <= answer.status < 300:
-            self.output = output(endpoint, answer, self._is_text, origin)
+            self.output = output(endpoint, answer, self._format, origin)
             return None
-        # An OAuth error is a result of this operation.
-        is_poll = self._name == "device_login.poll" and answer.status == 400
-        if is_poll and b'"code"' not in answer.body:
-            self.output = read(answer.body)
-            return None
+        if self._name == "device_login.poll" and answer.status == 400:
+            self.output = poll_result(answer)
+            if self.output is not None:
+                return None
         error = failure(answer, origin)
         pause = self.call.pause(error, endpoint.method)
         if pause is None:
@@ -241,14 +258,24 @@ def settings() -> tuple[str, str | None]:
     if path and token:
         raise ValueError("SECRETS_TOKEN and SECRETS_TOKEN_FILE: only one may be set")
     if path:
-        with open(path, encoding="utf-8") as file:
-            token = file.read().strip()
+        token = token_of(path)
     return url, None if token is None else Hidden(token)
+
+
+def token_of(path: str) -> str:
+    """Reads the file that contains a token."""
+    with open(path, "rb") as file:
+        token = file.read().decode(errors="replace").strip()
+    if not token:
+        raise ValueError("SECRETS_TOKEN_FILE: the file is empty")
+    return token
 
 
 def checked_token(token: object) -> str:
     if not isinstance(token, str):
         raise TypeError("token: must be a string")
+    if not token:
+        raise ValueError("token: must not be empty")
     if token != token.strip():
         raise ValueError("token: must not begin or end with white space or a newline")
     if not token.isascii() or not token.isprintable():

@@ -40,14 +40,12 @@ def _call() -> Call:
 class _Connection(HTTPConnection):
     """Connection that observes the deadline of its call and can be aborted by another thread."""
 
-    _twin: socket.socket | None = None
-
     def _new_conn(self) -> socket.socket:
         call = _call()
         call.has_new_connection = True
         failed: OSError = OSError("no address")
         try:
-            found = socket.getaddrinfo(self._dns_host, self.port, 0, socket.SOCK_STREAM)
+            found = socket.getaddrinfo(self.host, self.port, 0, socket.SOCK_STREAM)
         except OSError as error:
             raise NewConnectionError(self, "name resolution failed") from error
         for family, kind, protocol, _, target in found:
@@ -55,10 +53,7 @@ class _Connection(HTTPConnection):
             try:
                 for option in self.socket_options or ():
                     sock.setsockopt(*option)
-                # A duplicate, because TLS takes the socket over.
-                self._close_twin()
-                self._twin = sock.dup()
-                call.attach(self._twin)
+                call.attach(sock)
                 timeout = self.timeout if isinstance(self.timeout, (int, float)) else DEFAULT_TIMEOUT
                 sock.settimeout(call.remaining(timeout))
                 sock.connect(target)
@@ -67,12 +62,12 @@ class _Connection(HTTPConnection):
             except OSError as error:
                 failed = error
                 sock.close()
-        self._close_twin()
         raise NewConnectionError(self, "connection failed") from failed
 
     def request(self, *args: Any, **kwargs: Any) -> None:
-        if self._twin is not None:
-            _call().attach(self._twin)
+        call = _call()
+        if self.sock is not None and not call.has_new_connection:
+            call.attach(self.sock)
         super().request(*args, **kwargs)
 
     def send(self, data: Any) -> None:
@@ -83,17 +78,6 @@ class _Connection(HTTPConnection):
         for begin in range(0, len(data), CHUNK):
             self.sock.settimeout(_call().remaining(timeout))
             super().send(data[begin : begin + CHUNK])
-
-    def close(self) -> None:
-        try:
-            super().close()
-        finally:
-            self._close_twin()
-
-    def _close_twin(self) -> None:
-        if self._twin is not None:
-            self._twin.close()
-            self._twin = None
 
 
 class _Response(http.client.HTTPResponse):

@@ -211,31 +211,38 @@ BUNDLE_KINDS: dict[str, type[BundleError]] = {
 
 
 def of_answer(kind: str, body: str | bytes, retry_after: int | None) -> SecretsError:
-    """Converts the body of an error response into an exception."""
-    error: SecretsError
+    """Converts the body of an error into an exception."""
+    return of_fields(kind, parsed(body), retry_after)
+
+
+def parsed(body: str | bytes) -> dict[str, Any] | None:
+    """Parses the body of an error. Returns None if the body is not an error of the service."""
     try:
-        told = json.loads(body)
-        message = str(told["error"])
-    except (ValueError, TypeError, KeyError):
-        told, message = {}, "the response cannot be parsed: is this the address of the service?"
-    details = told.get("details")
+        body_fields = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    is_error = isinstance(body_fields, dict) and "error" in body_fields
+    return body_fields if is_error else None
+
+
+def of_fields(kind: str, body: dict[str, Any] | None, retry_after: int | None) -> SecretsError:
+    """Converts the fields of an error into an exception."""
+    error: SecretsError
+    if body is None:
+        body = {"error": "the response cannot be parsed: is this the address of the service?"}
+    details = body.get("details")
     fields = details.get("fields") if isinstance(details, dict) else None
-    error = KINDS[kind](message, code=str(told.get("code", "")), fields=fields)
+    error = KINDS[kind](
+        str(body["error"]),
+        code=str(body.get("code", "")),
+        fields=fields if isinstance(fields, list) else None,
+    )
     if isinstance(error, PlanLimit):
         for name in ("resource", "plan", "limit", "current"):
-            setattr(error, name, told.get(name, getattr(error, name)))
+            setattr(error, name, body.get(name, getattr(error, name)))
     if isinstance(error, (RateLimited, Unavailable)):
         error.retry_after = retry_after
     return error
-
-
-def is_of_service(body: bytes) -> bool:
-    """True if the body of a response is an error that the service has sent."""
-    try:
-        json.loads(body)["error"]
-    except (ValueError, TypeError, KeyError):
-        return False
-    return True
 
 
 def of_bundle(kind: str, message: str) -> BundleError:

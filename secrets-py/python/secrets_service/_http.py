@@ -16,6 +16,20 @@ from ._hidden import hide, read
 from ._input import encoded
 from ._transport import Answer
 
+# Content type of each text format of an export.
+MEDIA_TYPES = {
+    "dotenv": "text/plain",
+    "docker": "text/plain",
+    "shell": "text/plain",
+    "json": "application/json",
+    "yaml": "application/yaml",
+    "k8s": "application/yaml",
+    "csv": "text/csv",
+}
+
+# Maximum number of digits of a Retry-After header.
+MAX_DIGITS = 9
+
 
 def request(endpoint: Endpoint, input: dict[str, Any]) -> tuple[str, bytes | None]:
     """Builds the target and the body of a request."""
@@ -69,31 +83,51 @@ def written(value: object) -> str:
     return str(encoded(value) if isinstance(value, datetime) else value)
 
 
-def output(endpoint: Endpoint, answer: Answer, is_text: bool, origin: str = "") -> Any:
-    """Decodes the output of an operation."""
-    if is_text:
-        return hide({"text": answer.body.decode()})
-    if not answer.body and endpoint.envelope is None:
+def output(endpoint: Endpoint, answer: Answer, format: object, origin: str = "") -> Any:
+    """Decodes the output of an operation. ``format`` is the text format of an export, or None."""
+    if not answer.body and not endpoint.has_output:
         return None
-    if answer.headers.get("Content-Type", "").startswith("application/octet-stream"):
-        return b64encode(answer.body).decode()
     try:
-        made = read(answer.body)
-        return made if endpoint.envelope is None else made[endpoint.envelope]
-    except (ValueError, KeyError, TypeError):
-        # Without the cause, whose text contains the response body.
-        raise failure(answer, origin) from None
+        return decoded(endpoint, answer, format)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    # Raised here: the exception above contains the response body.
+    raise failure(answer, origin)
+
+
+def decoded(endpoint: Endpoint, answer: Answer, format: object) -> Any:
+    """Decodes a response body. Raises an error if the service cannot have sent the response."""
+    body = answer.body or b""
+    media_type = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if format is not None:
+        if media_type != MEDIA_TYPES.get(str(format)):
+            raise ValueError("another program has sent the response")
+        return hide({"text": body.decode()})
+    if body and media_type == "application/octet-stream":
+        return b64encode(body).decode()
+    made = read(body)
+    return made if endpoint.envelope is None else made[endpoint.envelope]
+
+
+def poll_result(answer: Answer) -> Any:
+    """Decodes an OAuth error, which is a result of a poll. Returns None for any other response."""
+    fields = _errors.parsed(answer.body or b"")
+    return None if fields is None or "code" in fields else hide(fields)
 
 
 def failure(answer: Answer, origin: str = "") -> _errors.SecretsError:
     """Converts an error response into an exception."""
-    error = _errors.of_answer(
-        kind_of(answer), answer.body, retry_after(answer.headers.get("Retry-After", ""))
-    )
+    error: _errors.SecretsError
+    if answer.body is None:
+        error = _errors.InternalError("response too large")
+    else:
+        fields = _errors.parsed(answer.body)
+        kind = kind_of(answer.status, fields)
+        error = _errors.of_fields(kind, fields, retry_after(answer.headers.get("Retry-After", "")))
+        if fields is None:
+            error.args = (foreign(answer, origin),)
     error.status = answer.status
     error.request_id = answer.headers.get("X-Request-Id")
-    if not _errors.is_of_service(answer.body):
-        error.args = (foreign(answer, origin),)
     return error
 
 
@@ -127,32 +161,29 @@ def origin_of(url: str) -> str | None:
 def retry_after(header: str) -> int | None:
     """Seconds of a Retry-After header: a number, or a date."""
     if header.isascii() and header.isdigit():
-        return int(header)
+        return int(header) if len(header) <= MAX_DIGITS else None
     try:
         until = parsedate_to_datetime(header)
-    except (ValueError, TypeError):
+        if until.tzinfo is None:
+            until = until.replace(tzinfo=timezone.utc)
+        return max(0, ceil((until - datetime.now(timezone.utc)).total_seconds()))
+    except (ValueError, TypeError, OverflowError):
         return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=timezone.utc)
-    return max(0, ceil((until - datetime.now(timezone.utc)).total_seconds()))
 
 
-def kind_of(answer: Answer) -> str:
-    try:
-        told = json.loads(answer.body)
-        code, has_fields = told.get("code"), "details" in told
-    except (ValueError, AttributeError):
-        code, has_fields = None, True
-    if answer.status < 400:
+def kind_of(status: int, fields: dict[str, Any] | None) -> str:
+    """Kind of an error response. ``fields`` is None if another program has sent the response."""
+    code = None if fields is None else fields.get("code")
+    if status < 400:
         return "internal"
-    if answer.status == 400:
-        return "invalid" if has_fields else "refused"
-    if answer.status == 403:
+    if status == 400:
+        return "invalid" if fields is None or "details" in fields else "refused"
+    if status == 403:
         return "elsewhere" if code == "ip_not_allowed" else "forbidden"
-    if answer.status == 409:
+    if status == 409:
         return "stale" if code == "version_conflict" else "conflict"
-    if answer.status == 429:
+    if status == 429:
         return "plan_limit" if code == "plan_limit_exceeded" else "rate_limited"
     known = {401: "unauthenticated", 404: "not_found"}
     known |= {502: "unavailable", 503: "unavailable", 504: "unavailable"}
-    return known.get(answer.status, "internal" if answer.status >= 500 else "invalid")
+    return known.get(status, "internal" if status >= 500 else "invalid")

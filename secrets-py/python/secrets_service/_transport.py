@@ -7,6 +7,7 @@ import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -25,6 +26,25 @@ T = TypeVar("T")
 # Maximum number of idle connections of a client.
 MAX_IDLE = 32
 
+# Maximum size of a response body, in bytes. An export of the service has at most 64 MiB of values.
+MAX_BODY = 256 << 20
+
+# Maximum size of the body of an error response, in bytes.
+MAX_ERROR_BODY = 1 << 20
+
+# Bytes that are read from a response at once.
+READ_SIZE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Request:
+    """HTTP request. Its ``repr`` contains neither the path, which may include a token, nor the
+    body."""
+
+    method: str
+    target: str = field(repr=False)
+    body: bytes | None = field(repr=False)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -33,7 +53,8 @@ class Answer:
     status: int
     reason: str
     headers: urllib3.HTTPHeaderDict
-    body: bytes = field(repr=False)
+    body: bytes | None = field(repr=False)
+    """None if the body is larger than the limit."""
 
 
 class PerProcess(Generic[T]):
@@ -79,31 +100,29 @@ class Transport:
         if context is None and parts.scheme == "https":
             context = ssl.create_default_context()
         self._context = context
-        if proxy is None and not proxy_bypass(parts.netloc):
+        if proxy is None and not is_local(parts.hostname) and not proxy_bypass(parts.netloc):
             proxy = getproxies().get(parts.scheme)
         self._proxy = Hidden(checked_proxy(proxy)) if proxy else None
         self._pools = PerProcess(self._pool)
         self.is_closed = False
 
-    def send(self, call: Call, method: str, target: str, body: bytes | None) -> Answer:
+    def send(self, call: Call, request: Request) -> Answer:
         """Sends a request and reads the whole response."""
-        headers = dict(self._headers)
-        if body is not None:
-            headers["Content-Type"] = "application/json"
         failed: Exception = ConnectionError("no connection")
         for _ in range(MAX_IDLE + 1):
             if self.is_closed:
                 raise ValueError("the client is closed")
             call.has_new_connection = False
             try:
-                return self._exchange(call, method, self._base + target, body, headers)
+                return self._exchange(call, request)
             except (HTTPError, OSError, http.client.HTTPException) as error:
                 failed = error
             # The server may have closed an idle connection. Only a GET is sent again: another
             # request may already have taken effect.
-            if method != "GET" or call.has_new_connection or not isinstance(failed, ProtocolError):
+            is_kept = not call.has_new_connection
+            if request.method != "GET" or not is_kept or not isinstance(failed, ProtocolError):
                 break
-        # Raised here, so that no frame with the request is kept by the exception.
+        # Raised here: the frames of urllib3 contain the body and the headers of the request.
         raise self._unavailable(failed, call)
 
     def close(self) -> None:
@@ -113,29 +132,32 @@ class Transport:
         if pool is not None:
             pool.clear()
 
-    def _exchange(
-        self, call: Call, method: str, url: str, body: bytes | None, headers: dict[str, str]
-    ) -> Answer:
-        CURRENT.call = call
+    def _exchange(self, call: Call, request: Request) -> Answer:
+        headers = dict(self._headers)
+        if request.body is not None:
+            headers["Content-Type"] = "application/json"
+        # A signal handler can interrupt a call and perform another one on the same thread.
+        interrupted, CURRENT.call = CURRENT.call, call
         try:
             call.check()
             response = self._pools.get().urlopen(
-                method,
-                url,
-                body=body,
+                request.method,
+                self._base + request.target,
+                body=request.body,
                 headers=headers,
                 timeout=urllib3.Timeout(connect=self._timeout, read=self._timeout),
                 redirect=False,
                 retries=False,
+                preload_content=False,
+                decode_content=False,
             )
+            body = read_body(response)
             # A response without a length looks complete if its connection was shut down.
             call.check()
-            return Answer(
-                response.status, response.reason or "", response.headers, response.data
-            )
+            return Answer(response.status, response.reason or "", response.headers, body)
         finally:
             call.detach()
-            CURRENT.call = None
+            CURRENT.call = interrupted
 
     def _pool(self) -> urllib3.PoolManager:
         options: dict[str, Any] = {"maxsize": MAX_IDLE, "ssl_context": self._context}
@@ -165,9 +187,22 @@ class Transport:
         if self._proxy is not None:
             text = f"{text} (through a proxy)"
         error = _errors.Unavailable(text)
-        # Without frames and without further exceptions, which hold the headers of the request.
-        error.__cause__ = bare(cause)
+        error.__cause__ = copied(cause)
         return error
+
+
+def read_body(response: urllib3.BaseHTTPResponse) -> bytes | None:
+    """Reads a response body as sent. Returns None and closes the connection if the body is larger
+    than the limit. urllib3 keeps the connection of a response that was read completely."""
+    limit = MAX_BODY if response.status < 300 else MAX_ERROR_BODY
+    parts, size = [], 0
+    while part := response.read(READ_SIZE, decode_content=False):
+        size += len(part)
+        if size > limit:
+            response.close()
+            return None
+        parts.append(part)
+    return b"".join(parts)
 
 
 def address(url: str) -> Any:
@@ -175,6 +210,7 @@ def address(url: str) -> Any:
     try:
         parts = urlsplit(url)
         parse_url(url)
+        check_host(parts.hostname)
     except (ValueError, LocationParseError):
         raise ValueError("url: must be http://HOST or https://HOST") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -184,6 +220,22 @@ def address(url: str) -> Any:
     return parts
 
 
+def check_host(host: str | None) -> None:
+    """Raises a ValueError if a label of a host name is empty or has more than 63 characters. The
+    codec that resolves names would raise a UnicodeError."""
+    (host or "").encode("idna")
+
+
+def is_local(host: str) -> bool:
+    """True for ``localhost`` and the loopback addresses."""
+    if host.rstrip(".") == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def checked_proxy(proxy: str) -> str:
     """Returns the URL of a proxy. A URL without a scheme is one of HTTP."""
     proxy = proxy if "://" in proxy else f"http://{proxy}"
@@ -191,6 +243,7 @@ def checked_proxy(proxy: str) -> str:
         parts = urlsplit(proxy)
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
         parse_url(proxy)
+        check_host(parts.hostname)
     except (ValueError, LocationParseError):
         is_valid = False
     if not is_valid:
@@ -199,10 +252,11 @@ def checked_proxy(proxy: str) -> str:
 
 
 def root_cause(error: BaseException) -> BaseException:
-    """First of a chain of exceptions."""
+    """First of a chain of exceptions. ``__context__`` is not followed: it can be an exception that
+    the caller of the client is handling."""
     seen = [error]
     while True:
-        inner = seen[-1].__cause__ or seen[-1].__context__
+        inner = seen[-1].__cause__
         for one in (getattr(seen[-1], "reason", None), *seen[-1].args):
             inner = inner or (one if isinstance(one, BaseException) else None)
         if inner is None or inner in seen:
@@ -214,7 +268,7 @@ def reason(cause: BaseException) -> str:
     """Text of a network error, without addresses or parts of the request."""
     if isinstance(cause, ConnectionAbortedError) and cause.errno is None:
         return str(cause)
-    if isinstance(cause, TimeoutError):
+    if isinstance(cause, (TimeoutError, urllib3.exceptions.TimeoutError)):
         return "timed out"
     if isinstance(cause, http.client.IncompleteRead):
         return "the response ended early"
@@ -226,7 +280,14 @@ def reason(cause: BaseException) -> str:
     return type(cause).__name__
 
 
-def bare(cause: BaseException) -> BaseException:
-    """The exception without its traceback and its chain."""
-    cause.__context__ = cause.__cause__ = None
-    return cause.with_traceback(None)
+def copied(cause: BaseException) -> OSError:
+    """Copy of a network error, without its traceback and its chain, which contain the request."""
+    if isinstance(cause, OSError):
+        try:
+            made = type(cause)(*cause.args)
+        except TypeError:
+            return OSError(reason(cause))
+        made.__dict__.update(cause.__dict__)
+        return made
+    # An error of http.client contains a part of the response.
+    return ConnectionError(reason(cause))

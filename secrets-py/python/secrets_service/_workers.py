@@ -6,7 +6,7 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from ._call import Call
@@ -15,8 +15,6 @@ T = TypeVar("T")
 
 # Maximum number of concurrent requests of an AsyncClient.
 WORKERS = 32
-
-Jobs = SimpleQueue[Any]
 
 
 class Workers:
@@ -27,11 +25,10 @@ class Workers:
     """
 
     def __init__(self) -> None:
-        self._jobs: Jobs = SimpleQueue()
-        self._idle = threading.Semaphore(0)
+        self._queue = Queue()
         self._lock = threading.Lock()
         self._count = 0
-        self._end = weakref.finalize(self, self._jobs.put, None)
+        self._end = weakref.finalize(self, self._queue.jobs.put, None)
         self._end.atexit = False
 
     async def run(self, call: Call, send: Callable[[], T]) -> T:
@@ -48,14 +45,17 @@ class Workers:
             else:
                 future.set_exception(error)
 
+        queue = self._queue
+
         def job() -> None:
             result, error = None, None
-            if future.cancelled():
-                return
-            try:
-                result = send()
-            except BaseException as raised:
-                error = raised
+            if not future.cancelled():
+                try:
+                    result = send()
+                except BaseException as raised:
+                    error = raised
+            # First, so that the next request of the caller finds this thread idle.
+            queue.add_idle(1)
             try:
                 loop.call_soon_threadsafe(settle, result, error)
             except RuntimeError:
@@ -82,24 +82,43 @@ class Workers:
             # After the end, no thread would take the job.
             if not self._end.alive:
                 raise ValueError("the client is closed")
-            self._jobs.put(job)
-            if not self._idle.acquire(blocking=False) and self._count < WORKERS:
-                self._count += 1
+            if not self._queue.has_idle() and self._count < WORKERS:
+                # First: if the thread cannot start, the job must not be sent later.
                 threading.Thread(
-                    target=_work, args=(self._jobs, self._idle), name="secrets-client", daemon=True
+                    target=_work, args=(self._queue,), name="secrets-client", daemon=True
                 ).start()
+                self._count += 1
+                self._queue.add_idle(1)
+            self._queue.add_idle(-1)
+            self._queue.jobs.put(job)
 
 
-def _work(jobs: Jobs, idle: threading.Semaphore) -> None:
+class Queue:
+    """Jobs, and the number of idle threads that no queued job is meant for."""
+
+    def __init__(self) -> None:
+        self.jobs: SimpleQueue[Any] = SimpleQueue()
+        self._lock = threading.Lock()
+        # Negative if there are more queued jobs than idle threads.
+        self._idle = 0
+
+    def has_idle(self) -> bool:
+        """True if an idle thread can take a further job."""
+        with self._lock:
+            return self._idle > 0
+
+    def add_idle(self, change: int) -> None:
+        """Counts a thread that becomes idle (1), or a job that is queued (-1)."""
+        with self._lock:
+            self._idle += change
+
+
+def _work(queue: Queue) -> None:
     while True:
-        try:
-            job = jobs.get_nowait()
-        except Empty:
-            idle.release()
-            job = jobs.get()
+        job = queue.jobs.get()
         if job is None:
             # For the next thread.
-            jobs.put(None)
+            queue.jobs.put(None)
             return
         job()
         # A finished request must not keep its client.
