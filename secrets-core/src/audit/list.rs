@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::query::{AuditQuery, cursor};
 use super::{AuditEntry, AuditFormat};
+use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
 use crate::model::{AuditId, Error, Permission, Result, TeamId, Time};
 use crate::store::{AuditFilter, AuditOrder, AuditRecord, AuditScope};
@@ -112,7 +113,6 @@ fn place(entry: &AuditRecord) -> (Time, AuditId) {
 
 impl AuditTeams {
     async fn teams(self, cx: &mut Context<'_, Read>) -> Result<Vec<TeamId>> {
-        const NOT_A_MEMBER: Error = Error::forbidden("you are not a member of this team");
         match self {
             Self::Team(team) => {
                 let scope =

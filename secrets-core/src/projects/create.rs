@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::Project;
+use crate::access::NOT_A_MEMBER;
 use crate::crypto::random;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::{
@@ -58,7 +59,7 @@ impl Operation for CreateProject {
             Some(team) => team,
             None => cx.default_team().await?,
         };
-        let unknown = Error::forbidden("you are not a member of this team");
+        let unknown = NOT_A_MEMBER;
         let scope = cx.locked_team(team, Permission::Contribute, unknown).await?;
         if scope.plan.limit(Quota::Projects).is_some() {
             let current = cx.tx().count_projects(team).await?;

@@ -1,10 +1,9 @@
 //! Team and project of a scan, and authorization of the caller.
 
+use crate::access::NOT_A_MEMBER;
 use crate::engine::{Access, Context, Read, Write};
 use crate::model::{Error, Permission, ProjectId, ProjectRef, Result, ScanId, Subject, TeamId};
 use crate::store::ScanRecord;
-
-const NOT_A_MEMBER: Error = Error::forbidden("you are not a member of this team");
 
 /// Resolves the team and the project of a scan and checks that the caller is a member.
 pub(super) async fn place(

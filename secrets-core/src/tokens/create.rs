@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::ServiceToken;
+use crate::access::NOT_A_MEMBER;
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
 use crate::model::{
@@ -135,7 +136,7 @@ impl Operation for CreateToken {
             Some(team) => team,
             None => cx.default_team().await?,
         };
-        let unknown = Error::forbidden("you are not a member of this team");
+        let unknown = NOT_A_MEMBER;
         let plan = cx.locked_team(team, Permission::Manage, unknown).await?.plan;
         let (can_read, can_write) = allowed(new.permissions.as_deref(), new.scopes.as_deref())?;
         let networks = networks(new.ip_allowlist)?;

@@ -1,8 +1,9 @@
 //! Listing service tokens.
 
 use super::ServiceToken;
+use crate::access::NOT_A_MEMBER;
 use crate::engine::{Audit, Callers, Context, Operation, Read};
-use crate::model::{Error, Permission, Result, TeamId};
+use crate::model::{Permission, Result, TeamId};
 
 /// Lists the service tokens of a team, or of all teams the caller manages, oldest first.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ impl Operation for ListTokens {
     async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<ServiceToken>> {
         let teams = match self.team {
             Some(team) => {
-                let unknown = Error::forbidden("you are not a member of this team");
+                let unknown = NOT_A_MEMBER;
                 vec![cx.team(team, Permission::Manage, unknown).await?.team.id]
             }
             None => cx.managed_teams().await?,

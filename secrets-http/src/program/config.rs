@@ -13,6 +13,7 @@ mod plans;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod types;
 mod values;
 
 use std::ffi::OsString;
@@ -20,7 +21,7 @@ use std::ffi::OsString;
 pub use self::bundle::{Bundle, BundleOpening, UnlockFile};
 pub use self::failure::{Exit, Failure};
 pub use self::hidden::Hidden;
-pub use self::settings::{
+pub use self::types::{
     Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, Restore,
     ServiceSettings, Settings, TlsFiles, TokenIssuer,
 };

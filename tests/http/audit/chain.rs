@@ -144,7 +144,7 @@ async fn a_broken_chain_holds_up_no_other(kind: Kind) {
     assert_eq!(reads.audit_head(Some(team(&bob))).await.unwrap().unwrap().position, 1);
     let failing = app.failing().await;
     assert_eq!(failing, [("audit seal".to_owned(), alice.team.clone(), 1)]);
-    // It waits before it is tried again, and waits longer after the next failure.
+    // The delay before the next try is a minute, and doubles with each failure.
     for (seconds, failures) in [(59, 1), (2, 2), (61, 2), (60, 3)] {
         app.wait(TimeDelta::seconds(seconds));
         audit::seal(app.service.engine()).await.unwrap();

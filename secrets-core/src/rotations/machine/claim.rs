@@ -90,10 +90,9 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
         }
         match claim_rotation(engine, rotation, PermitKind::Schedule).await {
             Ok(claim) => claims.extend(claim),
+            Err(error @ Error::Unavailable(_)) if claims.is_empty() => return Err(error),
             // The claims made so far are worked on.
-            Err(Error::Unavailable(cause)) if claims.is_empty() => {
-                return Err(Error::Unavailable(cause));
-            }
+            Err(Error::Unavailable(_)) => break,
             Err(error) => {
                 failures.report(item, &error, engine.now());
             }

@@ -1,0 +1,175 @@
+//! Types of the validated settings of each command.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use lettre::message::Mailbox;
+use secrets_core::engine::Options;
+use secrets_core::jwt::{Expectations, VerificationKey};
+use secrets_core::model::BaseUrl;
+use secrets_core::store::{Location, StoreOptions};
+use zeroize::Zeroizing;
+
+use super::hidden::Hidden;
+use crate::adapters::identity::OidcSettings;
+use crate::program::logs::LogFormat;
+use crate::serve::client_address::Networks;
+use crate::serve::gate::Rates;
+use crate::serve::reply::Envelope;
+
+/// Settings of `serve` and `check`.
+#[derive(Debug)]
+pub struct Settings {
+    /// Behaviour of the service.
+    pub service: ServiceSettings,
+    /// Database.
+    pub database: DatabaseSettings,
+    /// Root key.
+    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// Issuer of the user tokens.
+    pub issuer: TokenIssuer,
+    /// Certificate and key to serve `https`.
+    pub tls: Option<TlsFiles>,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Database, and its options.
+#[derive(Debug)]
+pub struct DatabaseSettings {
+    /// Location.
+    pub location: Location,
+    /// Options.
+    pub options: StoreOptions,
+}
+
+impl DatabaseSettings {
+    /// The default options for a location.
+    #[must_use]
+    pub fn of(location: Location) -> Self {
+        Self { location, options: StoreOptions::default() }
+    }
+}
+
+/// Settings of `dev`.
+#[derive(Debug)]
+pub struct Dev {
+    /// Behaviour of the service. The listen address is a loopback address.
+    pub service: ServiceSettings,
+    /// Directory for the database and the keys.
+    pub data_dir: PathBuf,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Settings of `dev token`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DevToken {
+    /// Directory with the signing key.
+    pub data_dir: PathBuf,
+    /// E-mail address of the user.
+    pub email: String,
+}
+
+/// Settings of `migrate`.
+#[derive(Debug)]
+pub struct Migrate {
+    /// Database to migrate.
+    pub database: DatabaseSettings,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Settings of `backup`.
+#[derive(Debug)]
+pub struct Backup {
+    /// Database to copy.
+    pub database: DatabaseSettings,
+    /// File to create.
+    pub file: PathBuf,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Settings of `restore`.
+#[derive(Debug)]
+pub struct Restore {
+    /// Database to replace.
+    pub database: DatabaseSettings,
+    /// Root key of the backup.
+    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// Backup to restore.
+    pub file: PathBuf,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Settings of `doctor verify`.
+#[derive(Debug)]
+pub struct Doctor {
+    /// Database to verify.
+    pub database: DatabaseSettings,
+    /// Root key of the database.
+    pub root_key: Hidden<Zeroizing<[u8; 32]>>,
+    /// Log settings.
+    pub logs: Logs,
+}
+
+/// Behaviour of the service, independent of its database and identity provider.
+#[derive(Debug)]
+pub struct ServiceSettings {
+    /// Listen address.
+    pub listen: SocketAddr,
+    /// Rate limits.
+    pub rates: Rates,
+    /// Memory for large bodies, in bytes.
+    pub memory_budget: u64,
+    /// Networks of proxies whose `X-Forwarded-*` headers are trusted.
+    pub trusted_proxies: Networks,
+    /// Base URL of links. If `None`, the scheme and host of the request.
+    pub public_url: Option<BaseUrl>,
+    /// Field names that wrap the output in responses.
+    pub envelope: Envelope,
+    /// Mail server; no mail is sent if `None`.
+    pub mail: Option<MailSettings>,
+    /// Options of `secrets-core`.
+    pub options: Options,
+}
+
+/// Settings for sending mail.
+#[derive(Debug)]
+pub struct MailSettings {
+    /// URL of the server, which may contain a password.
+    pub url: Hidden<Zeroizing<String>>,
+    /// Sender address.
+    pub from: Mailbox,
+    /// Base URL of links in mail.
+    pub links: BaseUrl,
+}
+
+/// Issuer of the user tokens.
+#[derive(Debug)]
+pub enum TokenIssuer {
+    /// Provider that publishes its keys (OpenID Connect).
+    Provider(OidcSettings),
+    /// Issuer with a shared HS256 secret.
+    Shared(Expectations, VerificationKey),
+}
+
+/// Paths of the certificate chain and its private key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Certificate chain (PEM).
+    pub certificates: PathBuf,
+    /// Private key (PEM).
+    pub key: PathBuf,
+}
+
+/// Log settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logs {
+    /// Log filter, in the syntax of `tracing_subscriber::EnvFilter`.
+    pub filter: String,
+    /// Log format.
+    pub format: LogFormat,
+}
