@@ -133,7 +133,7 @@ def test_an_answer_of_somebody_else(host: Any, body: bytes) -> None:
         Client(host.url).project.list()
 
 
-@pytest.mark.parametrize("status", [200, 302, 308])
+@pytest.mark.parametrize("status", [200, 302, 308, 400, 401, 403, 404, 409])
 @pytest.mark.parametrize("body", [b"", b"<html>kvc_", b"[]", b'{"other": "kvc_"}'])
 def test_what_is_not_of_the_service_is_no_success(host: Any, status: int, body: bytes) -> None:
     host.answers = [(status, {"Content-Type": "text/html", "Location": "/"}, body)]

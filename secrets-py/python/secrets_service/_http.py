@@ -174,10 +174,10 @@ def retry_after(header: str) -> int | None:
 def kind_of(status: int, fields: dict[str, Any] | None) -> str:
     """Kind of an error response. ``fields`` is None if another program has sent the response."""
     code = None if fields is None else fields.get("code")
-    if status < 400:
+    if status < 400 or (fields is None and status < 500 and status != 429):
         return "internal"
     if status == 400:
-        return "invalid" if fields is None or "details" in fields else "refused"
+        return "invalid" if fields is not None and "details" in fields else "refused"
     if status == 403:
         return "elsewhere" if code == "ip_not_allowed" else "forbidden"
     if status == 409:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from base64 import b64decode
 from binascii import Error as NotBase64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from . import _native
 from ._async_operations import AsyncOperations
 from ._closing import AsyncClosing, Closing
+from ._finished import finished
 from ._hidden import read
 from ._input import encoded
 from ._operations import Operations
-
-# Callback that the native module calls with a result or an error, on its own thread.
-Done = Callable[[Any, "BaseException | None"], None]
 
 
 class Session(Operations):
@@ -177,31 +174,6 @@ class AsyncService(AsyncClosing):
 
     def __repr__(self) -> str:
         return "<secrets_service.AsyncService>"
-
-
-async def finished(begin: Callable[[Done], Any]) -> Any:
-    """Starts an operation of the native module and awaits its result."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any, error: BaseException | None) -> None:
-        # The waiting task may have been cancelled.
-        if future.done():
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-
-    def done(result: Any, error: BaseException | None) -> None:
-        try:
-            loop.call_soon_threadsafe(settle, result, error)
-        except RuntimeError:
-            # The event loop is closed, so no task is waiting.
-            pass
-
-    begin(done)
-    return await future
 
 
 Session.__module__ = AsyncSession.__module__ = "secrets_service"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ._call import Call
+from ._finished import Done, finished
 
 T = TypeVar("T")
 
@@ -33,40 +33,26 @@ class Workers:
 
     async def run(self, call: Call, send: Callable[[], T]) -> T:
         """Sends a request on a thread. If the task is cancelled, the request is aborted."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-
-        def settle(result: Any, error: BaseException | None) -> None:
-            # The waiting task may have been cancelled.
-            if future.done():
-                return
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
-
         queue = self._queue
 
-        def job() -> None:
-            result, error = None, None
-            if not future.cancelled():
-                try:
-                    result = send()
-                except BaseException as raised:
-                    error = raised
-            # First, so that the next request of the caller finds this thread idle.
-            queue.add_idle(1)
-            try:
-                loop.call_soon_threadsafe(settle, result, error)
-            except RuntimeError:
-                # The event loop is closed, so no task is waiting.
-                pass
-            # An exception refers to this frame: do not keep both.
-            result, error = None, None
+        def begin(done: Done) -> None:
+            def job() -> None:
+                result, error = None, None
+                if not done.future.cancelled():
+                    try:
+                        result = send()
+                    except BaseException as raised:
+                        error = raised
+                # First, so that the next request of the caller finds this thread idle.
+                queue.add_idle(1)
+                done(result, error)
+                # An exception refers to this frame: do not keep both.
+                result, error = None, None
 
-        self._submit(job)
+            self._submit(job)
+
         try:
-            return await future
+            return cast(T, await finished(begin))
         except BaseException:
             # The task was cancelled, or its event loop was closed.
             call.abort()
