@@ -11,7 +11,7 @@ use secrets_core::Service;
 use secrets_core::crypto::Key;
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{Clock, SystemClock};
-use secrets_core::runtime::TokioOffload;
+use secrets_core::runtime::{TokioOffload, TokioTimer};
 use secrets_core::store::MemoryStore;
 use secrets_http::serve::accept::AcceptOptions;
 use secrets_http::serve::client_address::Networks;
@@ -30,6 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .clock(Arc::clone(&clock))
         .identity(Arc::new(identity))
         .offload(Arc::new(TokioOffload))
+        .timer(Arc::new(TokioTimer))
         .build()
         .await?;
     let server = Server {

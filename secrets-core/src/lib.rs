@@ -86,6 +86,7 @@ pub mod permissions;
 pub mod ports;
 pub mod projects;
 pub mod registry;
+pub mod retention;
 pub mod rotations;
 pub mod rotators;
 #[cfg(feature = "runtime")]

@@ -9,9 +9,9 @@ use crate::engine::{Engine, Worker, refusals};
 use crate::invitations::InvitationMail;
 use crate::outbox::DeliveryWorker;
 use crate::rotations::RotationWorker;
-use crate::rotations::webhooks::{self, WebhookDeliveries};
+use crate::rotations::webhooks::WebhookDeliveries;
 use crate::store::StoreResult;
-use crate::{audit, device_login, outbox, projects, rotations, service, tokens};
+use crate::{audit, device_login, outbox, projects, retention, rotations, service, tokens};
 
 /// Returns all workers of a service.
 #[must_use]
@@ -23,7 +23,7 @@ pub fn all() -> Vec<Arc<dyn Worker>> {
         Arc::new(device_login::CLEAN_UP),
         Arc::new(tokens::TOKEN_USES),
         Arc::new(projects::PURGE),
-        Arc::new(webhooks::PRUNE),
+        Arc::new(retention::RETENTION),
         Arc::new(DeliveryWorker(InvitationMail)),
         Arc::new(DeliveryWorker(WebhookDeliveries)),
         Arc::new(RotationWorker),

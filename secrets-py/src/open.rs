@@ -41,6 +41,7 @@ pub(crate) async fn open(
         .root_key(&root)
         .rotators(drivers::direct(&gate, Arc::new(TokioTimer)))
         .offload(Arc::new(TokioOffload))
+        .timer(Arc::new(TokioTimer))
         .options(Options { egress, ..Options::default() })
         .build()
         .await?;

@@ -30,8 +30,12 @@ async fn a_member_is_told_what_the_team_uses(kind: Kind) {
     }
     alice.token(&json!({ "all_projects": true })).await;
 
-    let told = bob.get(&usage(&alice)).await.is(200).json();
+    let mut told = bob.get(&usage(&alice)).await.is(200).json();
 
+    let bytes = told["usage"]["bytes"].take();
+    assert_eq!(bytes["limit"], 16 << 20);
+    let [used, total] = ["used", "total"].map(|field| bytes[field].as_u64().unwrap());
+    assert!(0 < used && used < total && total < 1_000, "{bytes}");
     assert_eq!(
         told,
         json!({
@@ -44,6 +48,7 @@ async fn a_member_is_told_what_the_team_uses(kind: Kind) {
                 "projects": { "used": 2, "limit": 3 },
                 "environments": { "used": 4, "total": 7, "limit": 5 },
                 "secrets": { "used": 2, "total": 3, "limit": 250 },
+                "bytes": null,
                 "service_tokens": { "used": 1, "limit": 5 },
                 "rotations": { "used": 0, "limit": null },
                 "api_requests": { "limit": null },
@@ -70,8 +75,8 @@ async fn who_runs_a_team_is_told_what_it_pays(kind: Kind) {
     let told = alice.get(&billing(&alice)).await.is(200).json();
 
     let limits = json!({
-        "members": 5, "projects": 3, "environments": 5, "secrets": 250, "service_tokens": 5,
-        "rotations": null,
+        "members": 5, "projects": 3, "environments": 5, "secrets": 250, "bytes": 16 << 20,
+        "service_tokens": 5, "rotations": null,
     });
     assert_eq!(
         told,

@@ -195,6 +195,7 @@ impl Build {
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&database, &self.timings)),
             offload: Arc::new(TokioOffload),
+            timer: None,
         };
         let service = Service::open(ports, self.options.clone()).await.unwrap();
         let service = Arc::new(service);
@@ -242,6 +243,7 @@ impl App {
             webhooks: self.webhooks.clone(),
             rotators: Some(quick(&self.database, &self.timings)),
             offload: Arc::new(TokioOffload),
+            timer: None,
         }
     }
 

@@ -109,6 +109,7 @@ impl Operation for SealArchive {
     const NAME: &'static str = "account.export_secrets";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Export("account.exported");
+    const IS_LONG: bool = true;
     type Access = Read;
     type Output = AccountArchive;
 

@@ -33,6 +33,7 @@ impl Operation for DeleteAccount {
     const NAME: &'static str = "account.delete";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("account.deleted");
+    const IS_LONG: bool = true;
     type Access = Write;
     type Output = ();
 

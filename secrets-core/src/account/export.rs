@@ -68,6 +68,7 @@ impl Operation for ExportAccount {
     const NAME: &'static str = "account.export";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Export("account.exported");
+    const IS_LONG: bool = true;
     type Access = Read;
     type Output = AccountData;
 

@@ -39,6 +39,9 @@ pub struct Uses {
     /// Secrets. The limit applies to each environment, so `used` is the highest number in any
     /// environment.
     pub secrets: Use,
+    /// Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment, so
+    /// `used` is the highest size of any environment. `total` includes previous versions.
+    pub bytes: Use,
     /// Service tokens.
     pub service_tokens: Use,
     /// Credential rotations.
@@ -98,6 +101,7 @@ impl Uses {
                 Some(usage.environments),
             ),
             secrets: of(Quota::Secrets, usage.most_secrets, Some(usage.secrets)),
+            bytes: of(Quota::Bytes, usage.most_bytes, Some(usage.bytes)),
             service_tokens: of(Quota::ServiceTokens, usage.service_tokens, None),
             rotations: of(Quota::Rotations, usage.rotations, None),
             api_requests: Use { used: None, total: None, limit: None },

@@ -21,6 +21,8 @@ pub struct Context<'a, A: Access> {
     engine: &'a Engine,
     session: Box<A::Session>,
     last_lock: Option<Lock>,
+    /// Size of the secrets of the environment of [`Lock::Secrets`] when it was locked.
+    locked_size: u64,
 }
 
 /// Row that a transaction locks until its end. Rows are locked in the order of this type, so that
@@ -46,7 +48,7 @@ impl<'a, A: Access> Context<'a, A> {
     pub(crate) async fn open(engine: &'a Engine, caller: &'a Caller) -> Result<Self> {
         let session = A::open(engine.store()).await?;
         let (audit, now) = (AuditContext::default(), engine.now());
-        Ok(Self { caller, audit, now, engine, session, last_lock: None })
+        Ok(Self { caller, audit, now, engine, session, last_lock: None, locked_size: 0 })
     }
 
     /// Returns the time of the operation: the time it began, or took its last lock.
@@ -110,6 +112,12 @@ impl Context<'_, Write> {
         self.session.as_mut()
     }
 
+    /// Returns the size of the secrets of the locked environment before the changes of this
+    /// transaction, in bytes.
+    pub(crate) fn locked_size(&self) -> u64 {
+        self.locked_size
+    }
+
     /// Locks a row until the end of the transaction, then reads the clock again, so that changes
     /// that waited for each other are recorded in the order in which they happened. Fails with
     /// `Stale` if the row does not exist.
@@ -123,7 +131,8 @@ impl Context<'_, Write> {
             Lock::Project(project) => tx.lock_project(project).await?,
             Lock::Environment(environment) => tx.lock_environment(environment).await?,
             Lock::Secrets(environment) => {
-                tx.touch_environment(environment, revision_step()).await?;
+                let counters = tx.touch_environment(environment, revision_step()).await?;
+                self.locked_size = counters.size;
             }
             Lock::Rotation(rotation) => tx.lock_rotation(rotation).await?,
         }

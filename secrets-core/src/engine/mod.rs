@@ -20,6 +20,7 @@ mod shared;
 mod start;
 mod task;
 pub(crate) mod team_rate;
+mod time_limit;
 mod worker;
 
 pub(crate) use audit_context::AuditContext;
@@ -70,12 +71,19 @@ impl Engine {
     }
 
     /// Performs an operation: authorizes the caller, runs the operation and records it in the audit
-    /// log. If it fails, nothing is changed.
+    /// log. If it fails, nothing is changed. Fails as unavailable if it reaches its time limit before
+    /// its commit.
     pub async fn perform<O: Operation>(&self, caller: &Caller, operation: O) -> Result<O::Output> {
         O::CALLERS.admit(caller)?;
-        let _admitted = self.admission.admit(caller, O::Access::IS_WRITE).await?;
-        let mut cx = Context::<O::Access>::open(self, caller).await?;
-        let output = operation.run(&mut cx).await;
+        let work = async {
+            let admitted = self.admission.admit(caller, O::Access::IS_WRITE).await?;
+            let mut cx = Context::<O::Access>::open(self, caller).await?;
+            let output = operation.run(&mut cx).await;
+            Ok((admitted, cx, output))
+        };
+        let limit = (self.options.time_limit, O::IS_LONG);
+        let work = time_limit::run(self.ports.timer.as_deref(), limit, work);
+        let (_admitted, cx, output) = work.await?;
         let (mut session, note, now) = cx.into_parts();
         let output = match output {
             Ok(output) => output,

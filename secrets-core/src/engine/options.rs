@@ -1,6 +1,7 @@
 //! Ports and options of the service.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::crypto::RootKeys;
 use crate::egress::EgressPolicy;
@@ -10,6 +11,7 @@ use crate::ports::mail::Mail;
 use crate::ports::offload::{Inline, Offload};
 use crate::ports::payments::{NoProvider, PaymentProvider};
 use crate::ports::rotators::{Rotators, Timings};
+use crate::ports::timer::Timer;
 use crate::ports::webhooks::WebhookSender;
 use crate::scanner::Rules;
 use crate::store::Store;
@@ -35,6 +37,8 @@ pub struct Ports {
     pub webhooks: Option<Arc<dyn WebhookSender>>,
     /// Runs CPU-bound work, for example on a thread pool.
     pub offload: Arc<dyn Offload>,
+    /// Timer for the time limit of operations. Without it, they have no limit.
+    pub timer: Option<Arc<dyn Timer>>,
 }
 
 impl Ports {
@@ -51,6 +55,7 @@ impl Ports {
             rotators: None,
             webhooks: None,
             offload: Arc::new(Inline),
+            timer: None,
         }
     }
 
@@ -77,6 +82,9 @@ pub struct Options {
     /// Maximum requests per minute for a team, from all its members and service tokens together; 0
     /// for no limit.
     pub rate_limit_per_team: u32,
+    /// Time limit of an operation, from its start to its commit, including the waits for a connection
+    /// and for other operations of the account. Needs [`Ports::timer`].
+    pub time_limit: Duration,
     /// Detection rules of scans; the built-in rules if `None`.
     pub scan_rules: Option<Arc<Rules>>,
     /// Destinations that webhooks and rotations may connect to.
@@ -95,6 +103,7 @@ impl Default for Options {
             member_access: MemberAccess::Write,
             audit_reads: true,
             rate_limit_per_team: 0,
+            time_limit: Duration::from_secs(4),
             scan_rules: None,
             egress: EgressPolicy::default(),
             links: BaseUrl::default(),

@@ -17,6 +17,7 @@ impl Operation for DeleteEnvironment {
     const NAME: &'static str = "environment.delete";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("environment.deleted");
+    const IS_LONG: bool = true;
     type Access = Write;
     type Output = ();
 

@@ -13,11 +13,25 @@ pub struct Plan {
     pub name: PlanName,
     /// Retention of audit log entries, in days.
     pub audit_days: u32,
+    /// Maximum size of the previous versions of an environment's secrets, in bytes. The oldest versions
+    /// are deleted when it is exceeded.
+    pub history_bytes: u64,
+    /// Maximum number of previous versions of a secret. The oldest are deleted when it is exceeded.
+    pub versions: u32,
     limits: BTreeMap<Quota, u64>,
 }
 
 /// Default retention of audit log entries, in days.
 const DEFAULT_AUDIT_DAYS: u32 = 365;
+
+/// Default maximum size of an environment's secrets: 16 MiB.
+const DEFAULT_BYTES: u64 = 16 << 20;
+
+/// Default maximum size of the previous versions of an environment's secrets: 64 MiB.
+const DEFAULT_HISTORY_BYTES: u64 = 64 << 20;
+
+/// Default maximum number of previous versions of a secret.
+const DEFAULT_VERSIONS: u32 = 100;
 
 /// Kind of resource that a plan limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +44,9 @@ pub enum Quota {
     Members,
     /// Number of an environment's own secrets, including hidden ones.
     Secrets,
+    /// Size of an environment's own secrets, in bytes: encrypted values and descriptions. Every plan
+    /// limits it: to 16 MiB by default.
+    Bytes,
     /// Number of service tokens of a team.
     ServiceTokens,
     /// Number of rotations of a team.
@@ -38,11 +55,12 @@ pub enum Quota {
 
 impl Quota {
     /// All quotas.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Members,
         Self::Projects,
         Self::Environments,
         Self::Secrets,
+        Self::Bytes,
         Self::ServiceTokens,
         Self::Rotations,
     ];
@@ -55,6 +73,7 @@ impl Quota {
             Self::Environments => "environments",
             Self::Members => "members",
             Self::Secrets => "secrets",
+            Self::Bytes => "bytes",
             Self::ServiceTokens => "service_tokens",
             Self::Rotations => "rotations",
         }
@@ -67,13 +86,18 @@ impl Quota {
         match self {
             Self::Environments => 3,
             Self::Members => 1,
-            Self::Projects | Self::Secrets | Self::ServiceTokens | Self::Rotations => 0,
+            Self::Projects
+            | Self::Secrets
+            | Self::Bytes
+            | Self::ServiceTokens
+            | Self::Rotations => 0,
         }
     }
 }
 
 impl Plan {
-    /// Creates a plan with these limits. Other quotas are unlimited. Returns the quota as an error
+    /// Creates a plan with these limits. [`Quota::Bytes`] is 16 MiB by default, other quotas are
+    /// unlimited. Returns the quota as an error
     /// if its limit is below [`Quota::least`].
     pub fn new(
         name: PlanName,
@@ -82,8 +106,14 @@ impl Plan {
         let limits: BTreeMap<_, _> = limits.into_iter().collect();
         match limits.iter().find(|(quota, limit)| **limit < quota.least()) {
             Some((quota, _)) => Err(*quota),
-            None => Ok(Self { name, audit_days: DEFAULT_AUDIT_DAYS, limits }),
+            None => Ok(Self::with_defaults(name, DEFAULT_AUDIT_DAYS, limits)),
         }
+    }
+
+    fn with_defaults(name: PlanName, audit_days: u32, mut limits: BTreeMap<Quota, u64>) -> Self {
+        limits.entry(Quota::Bytes).or_insert(DEFAULT_BYTES);
+        let (history_bytes, versions) = (DEFAULT_HISTORY_BYTES, DEFAULT_VERSIONS);
+        Self { name, audit_days, history_bytes, versions, limits }
     }
 
     /// Returns the limit of a quota; `None` if it is unlimited.
@@ -171,7 +201,7 @@ impl fmt::Display for NoSuchPlan {
 impl std::error::Error for NoSuchPlan {}
 
 fn unlimited_plan(name: PlanName) -> Plan {
-    Plan { name, audit_days: DEFAULT_AUDIT_DAYS, limits: BTreeMap::new() }
+    Plan::with_defaults(name, DEFAULT_AUDIT_DAYS, BTreeMap::new())
 }
 
 fn named(plan: Plan) -> (PlanName, Arc<Plan>) {
@@ -180,10 +210,8 @@ fn named(plan: Plan) -> (PlanName, Arc<Plan>) {
 
 fn built_in() -> [Plan; 4] {
     use Quota::{Environments, Members, Projects, Secrets, ServiceTokens};
-    let plan = |name, audit_days, limits: &[(Quota, u64)]| Plan {
-        name: PlanName::fixed(name),
-        audit_days,
-        limits: limits.iter().copied().collect(),
+    let plan = |name, audit_days, limits: &[(Quota, u64)]| {
+        Plan::with_defaults(PlanName::fixed(name), audit_days, limits.iter().copied().collect())
     };
     [
         plan("unlimited", DEFAULT_AUDIT_DAYS, &[]),

@@ -1,6 +1,7 @@
 //! Delivery: claims due deliveries, sends them and records the outcomes.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,13 +10,18 @@ use futures_util::future::join_all;
 
 use super::{Channel, DeliveryPermit};
 use crate::engine::{Engine, Job, Schedule, Worker};
-use crate::model::{Error, Time};
+use crate::model::lock::lock;
+use crate::model::{DeliveryId, Error, Time};
 use crate::ports::mail::DeliveryError;
 use crate::store::{DeliveryRecord, StoreError, StoreResult, Tx};
 
 /// Maximum number of due deliveries considered per call. More than can be sent at once, because
-/// many may have to wait for the same receiver.
+/// many may have to wait for the same receiver. If more are due, the next call goes on after them.
 const MAX_CANDIDATES: u32 = 4_096;
+
+/// Last delivery that was considered of each kind, if others are due after it.
+#[derive(Default)]
+struct Positions(Mutex<HashMap<&'static str, (Time, DeliveryId)>>);
 
 /// Duration of a claim. Longer than a delivery may take.
 const CLAIM_DURATION: TimeDelta = TimeDelta::minutes(2);
@@ -77,13 +83,20 @@ pub async fn claim_due(
     }
     let now = engine.now();
     let mut reads = engine.store().read().await?;
-    let due = reads.due_deliveries(channel.kind(), now, MAX_CANDIDATES).await?;
+    let positions = engine.shared::<Positions>();
+    let after = lock(&positions.0).remove(channel.kind());
+    let due = reads.due_deliveries(channel.kind(), now, after, MAX_CANDIDATES).await?;
     drop(reads);
     channel.consider(engine, &due);
+    let is_full = due.len() == MAX_CANDIDATES as usize;
     let mut admitted = Vec::new();
     for delivery in due {
         if admitted.len() >= limit {
             break;
+        }
+        if is_full {
+            let position = (delivery.next_attempt_at, delivery.id);
+            lock(&positions.0).insert(channel.kind(), position);
         }
         let permit = channel.admit(engine, &delivery).await?;
         admitted.extend(permit.map(|permit| (delivery, permit)));

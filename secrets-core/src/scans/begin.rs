@@ -38,6 +38,7 @@ impl Operation for PlanScan {
     const NAME: &'static str = "scan.begin";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Export("scan.created");
+    const IS_LONG: bool = true;
     type Access = Read;
     type Output = PlannedScan;
 

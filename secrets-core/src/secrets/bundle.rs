@@ -145,6 +145,7 @@ impl Operation for SealBundle {
     const NAME: &'static str = "secret.bundle";
     const CALLERS: Callers = Callers::Authenticated;
     const AUDIT: Audit = Audit::Export("secrets.exported");
+    const IS_LONG: bool = true;
     type Access = Read;
     type Output = SealedBundle;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::SubmittedImport;
 use super::change::Content;
 use super::sealing::seal_description;
-use super::writing::{check_secret_quota, first_version, replace};
+use super::writing::{check_secret_quota, check_size, first_version, replace};
 use crate::access::{EnvironmentScope, LockedRow};
 use crate::crypto::{Description, Plaintext};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -80,6 +80,7 @@ impl Operation for ImportSecrets {
         check_secret_quota(cx, &scope, new as u64).await?;
 
         let result = import(cx, &scope, secrets, known, overwrite).await?;
+        check_size(cx, &scope).await?;
         cx.add_detail("created", result.created);
         cx.add_detail("updated", result.updated);
         cx.add_detail("skipped", result.skipped);

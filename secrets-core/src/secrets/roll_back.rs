@@ -6,7 +6,7 @@ use super::change::Content;
 use super::history::open_version;
 use super::reading::direct_secret;
 use super::sealing::describe;
-use super::writing::{reject_managed, replace};
+use super::writing::{check_size, reject_managed, replace};
 use super::{KeyRef, Secret, check_version};
 use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -59,6 +59,7 @@ impl Operation for RollBackSecret {
         let value = open_version(cx, &scope, &known, &old).await?;
         let content = Content { value, hidden: old.hidden };
         let record = replace(cx, &scope, known, &content, Change::RolledBack).await?;
+        check_size(cx, &scope).await?;
 
         cx.set_resource("secret", record.id.uuid(), record.key.as_str());
         cx.add_detail("version", record.version);

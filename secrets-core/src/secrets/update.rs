@@ -3,7 +3,7 @@
 use super::change::Content;
 use super::reading::direct_secret;
 use super::sealing::{describe, seal_description};
-use super::writing::{reject_managed, replace};
+use super::writing::{check_size, reject_managed, replace};
 use super::{KeyRef, Secret, SecretChange, check_version};
 use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
@@ -53,6 +53,7 @@ impl Operation for UpdateSecret {
             }
             None => cx.tx().update_secret_description(&record).await?,
         }
+        check_size(cx, &scope).await?;
 
         cx.set_resource("secret", record.id.uuid(), record.key.as_str());
         cx.add_detail("version", record.version);

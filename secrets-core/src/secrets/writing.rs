@@ -6,7 +6,7 @@ use crate::access::EnvironmentScope;
 use crate::crypto::{Plaintext, Sealed};
 use crate::engine::{Context, Write};
 use crate::model::{Code, Error, Quota, Result, SecretId, SecretKey, Subject};
-use crate::store::{Change, SecretRecord};
+use crate::store::{Change, EnvironmentCounters, SecretRecord};
 
 /// Returns an error if `more` additional secrets exceed the plan's limit. The environment must
 /// be locked, so that the count stays valid.
@@ -20,6 +20,35 @@ pub(crate) async fn check_secret_quota(
     }
     let current = cx.reads().count_secrets(scope.environment.id).await?;
     scope.plan.admit(Quota::Secrets, current, more)
+}
+
+/// Returns an error if the transaction made the environment's secrets larger than the plan allows.
+/// Deletes the oldest previous versions if they are larger than the plan allows. Call it after the
+/// last change of the secrets.
+pub(crate) async fn check_size(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+) -> Result<()> {
+    let before = cx.locked_size();
+    let size = limit_history(cx, scope).await?.size;
+    match size.checked_sub(before) {
+        None | Some(0) => Ok(()),
+        Some(more) => scope.plan.admit(Quota::Bytes, before, more),
+    }
+}
+
+/// Deletes the oldest previous versions of an environment's secrets if they are larger than the plan
+/// allows. Returns the counters from before the deletion.
+async fn limit_history(
+    cx: &mut Context<'_, Write>,
+    scope: &EnvironmentScope,
+) -> Result<EnvironmentCounters> {
+    let (environment, max) = (scope.environment.id, scope.plan.history_bytes);
+    let counters = cx.reads().environment_counters(environment).await?;
+    if counters.history_size > max {
+        cx.tx().prune_history(environment, max).await?;
+    }
+    Ok(counters)
 }
 
 /// Returns an error if the secret is managed by a rotation. The environment must be locked.
@@ -84,6 +113,9 @@ pub(crate) async fn replace(
     };
     next.sealed = seal_value(cx, scope, &next, &content.value);
     cx.tx().replace_secret(&next).await?;
+    if let Some(oldest) = version.checked_sub(scope.plan.versions).filter(|oldest| *oldest > 1) {
+        cx.tx().prune_versions(next.id, oldest).await?;
+    }
     if change == Change::Hidden {
         cx.audit.action = Some("secret.hidden");
     }
@@ -114,7 +146,7 @@ pub(crate) async fn write_rotated(
     if !new.is_empty() {
         cx.tx().insert_secrets(&new).await?;
     }
-    Ok(())
+    limit_history(cx, scope).await.map(drop)
 }
 
 /// Error for changing a secret that is managed by a rotation.

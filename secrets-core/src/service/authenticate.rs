@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use serde_json::Map;
+
 use super::Service;
 use crate::crypto::{TokenMac, TokenText};
-use crate::engine::{AuditContext, Caller, Person, Who, refusals};
+use crate::engine::{AuditContext, Caller, Person, Task, Who, refusals};
 use crate::model::{Error, Identity, IdentityToken, Origin, Result, Time};
 use crate::ports::identity::INVALID_CREDENTIAL;
 use crate::store::{TokenRecord, TokenUse};
@@ -63,8 +65,8 @@ impl Service {
         let token = Arc::new(token);
         let caller = Caller { who: Who::Token(Arc::clone(&token)), origin };
         if ended || !is_known {
-            self.record_denied_use(&caller, &token, if ended { "expired" } else { "rotated" })
-                .await;
+            let reason = if ended { "expired" } else { "rotated" };
+            self.record_denied_use(&caller, &token, [("reason", reason)]).await;
             return Err(INVALID_CREDENTIAL);
         }
         self.admit_address(&caller, &token, now).await?;
@@ -80,19 +82,36 @@ impl Service {
             self.uses.remember(token, TokenUse { at: now, address });
             return Ok(());
         }
-        self.record_denied_use(caller, token, "address").await;
+        self.record_denied_use(caller, token, [("reason", "address")]).await;
         Err(Error::AddressNotAllowed("this token may not be used from this address"))
     }
 
+    /// Fails if callers of this kind may not perform the task, and records the refusal in the audit
+    /// log.
+    pub async fn admit<T: Task>(&self, caller: &Caller) -> Result<()> {
+        let admitted = T::CALLERS.admit(caller);
+        if let (Err(Error::Forbidden(_)), Who::Token(token)) = (&admitted, &caller.who) {
+            let details = [("reason", "credential"), ("operation", T::NAME)];
+            self.record_denied_use(caller, token, details).await;
+        }
+        admitted
+    }
+
     /// Records the refused use of a service token that exists.
-    async fn record_denied_use(&self, caller: &Caller, token: &TokenRecord, reason: &'static str) {
+    async fn record_denied_use<const N: usize>(
+        &self,
+        caller: &Caller,
+        token: &TokenRecord,
+        details: [(&'static str, &'static str); N],
+    ) {
         let resource = ("service_token", Some(token.id.uuid()), Some(token.name.to_string()));
         let mut note = AuditContext {
             team: Some(token.team),
             resource: Some(resource),
             ..AuditContext::default()
         };
-        note.details.insert("reason".to_owned(), reason.into());
+        let details = details.map(|(name, detail)| (name.to_owned(), detail.into()));
+        note.details.extend(details);
         refusals::record(&self.engine, caller, "token.used_denied", note).await;
     }
 
@@ -103,14 +122,28 @@ impl Service {
         let mac = TokenMac::of(self.engine.keyring(), text);
         let mut reads = self.engine.store().read().await?;
         let (session, user) = reads.cli_session(&mac).await?.ok_or(INVALID_CREDENTIAL)?;
-        if session.expires_at <= self.engine.now() || session.mac != mac {
+        if session.mac != mac {
             return Err(INVALID_CREDENTIAL);
         }
         let identity = Identity {
             email_verified: user.email_verified,
             ..Identity::new(&user.issuer, &user.subject, &user.email)
         };
-        let person = Person { user, identity, session: Some(session.id) };
-        Ok(Caller { who: Who::Person(Arc::new(person)), origin })
+        let person = Arc::new(Person { user, identity, session: Some(session.id) });
+        let caller = Caller { who: Who::Person(Arc::clone(&person)), origin };
+        if session.expires_at <= self.engine.now() {
+            let memberships = reads.memberships(person.user.id).await?;
+            drop(reads);
+            let personal = memberships.into_iter().find(|of| of.is_personal_of(person.user.id));
+            let note = AuditContext {
+                team: personal.map(|membership| membership.team.id),
+                resource: Some(("cli_session", Some(session.id.uuid()), None)),
+                details: Map::from_iter([("reason".to_owned(), "expired".into())]),
+                ..AuditContext::default()
+            };
+            refusals::record(&self.engine, &caller, "cli.used_denied", note).await;
+            return Err(INVALID_CREDENTIAL);
+        }
+        Ok(caller)
     }
 }

@@ -10,6 +10,7 @@ use crate::ports::identity::IdentityVerifier;
 use crate::ports::mail::Mail;
 use crate::ports::offload::{Inline, Offload};
 use crate::ports::rotators::Rotators;
+use crate::ports::timer::Timer;
 use crate::ports::webhooks::WebhookSender;
 use crate::store::Store;
 
@@ -24,6 +25,7 @@ pub struct Builder {
     rotators: Option<Rotators>,
     webhooks: Option<Arc<dyn WebhookSender>>,
     offload: Arc<dyn Offload>,
+    timer: Option<Arc<dyn Timer>>,
     options: Options,
 }
 
@@ -38,6 +40,7 @@ impl Builder {
             rotators: None,
             webhooks: None,
             offload: Arc::new(Inline),
+            timer: None,
             options: Options::default(),
         }
     }
@@ -96,14 +99,21 @@ impl Builder {
         self
     }
 
+    /// Sets the timer for the time limit of operations; without one, they have no limit.
+    pub fn timer(mut self, timer: Arc<dyn Timer>) -> Self {
+        self.timer = Some(timer);
+        self
+    }
+
     /// Opens the service. Creates the encryption keys of the instance if the store is empty.
     ///
     /// Fails, without writing anything, if there is no root key, or if the encryption keys do not
     /// match the stored data.
     pub async fn build(self) -> Result<Service, StartError> {
         let root = self.root.ok_or(StartError::NoRootKey)?;
-        let Self { store, clock, identity, mail, rotators, webhooks, offload, .. } = self;
-        let ports = Ports { store, clock, root, identity, mail, rotators, webhooks, offload };
+        let Self { store, clock, identity, mail, rotators, webhooks, offload, timer, .. } = self;
+        let ports =
+            Ports { store, clock, root, identity, mail, rotators, webhooks, offload, timer };
         Service::open(ports, self.options).await
     }
 }

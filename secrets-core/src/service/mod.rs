@@ -80,7 +80,7 @@ impl Service {
     /// Runs a task: one operation, or several operations with waits between them. Spawn the future,
     /// so that a disconnecting client does not stop the task halfway.
     pub async fn run<T: Task>(&self, caller: &Caller, task: T) -> Result<T::Output> {
-        T::CALLERS.admit(caller)?;
+        self.admit::<T>(caller).await?;
         task.run(&self.engine, caller).await
     }
 }

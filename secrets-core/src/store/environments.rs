@@ -38,6 +38,17 @@ pub struct EnvironmentRecord {
     pub updated_at: Time,
 }
 
+/// Counters of an environment that its row keeps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EnvironmentCounters {
+    /// Number that grows with each write to the environment's secrets.
+    pub revision: u64,
+    /// Size of its secrets, in bytes: encrypted values and descriptions.
+    pub size: u64,
+    /// Size of the previous versions of its secrets, in bytes.
+    pub history_size: u64,
+}
+
 /// Selection of the secrets to load when an environment is resolved.
 #[derive(Debug, Clone, Copy)]
 pub enum Selection<'a> {
@@ -121,6 +132,12 @@ pub trait EnvironmentReads: Send {
     /// project is deleted.
     async fn chain(&mut self, environment: EnvironmentId) -> StoreResult<Vec<EnvironmentRecord>>;
 
+    /// Returns the counters of an environment. Fails with `Stale` if it does not exist.
+    async fn environment_counters(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<EnvironmentCounters>;
+
     /// Lists the names of the direct child environments, sorted.
     async fn child_environments(
         &mut self,
@@ -149,11 +166,11 @@ pub trait EnvironmentWrites: Send {
     async fn lock_environment(&mut self, environment: EnvironmentId) -> StoreResult<()>;
 
     /// Adds `step` to the environment's revision and locks its row until the end of the transaction.
-    /// Every transaction that writes secrets calls this first. Returns the new revision; fails with
-    /// `Stale` if the environment does not exist or its project is deleted.
+    /// Every transaction that writes secrets calls this first. Returns the counters with the new
+    /// revision; fails with `Stale` if the environment does not exist or its project is deleted.
     async fn touch_environment(
         &mut self,
         environment: EnvironmentId,
         step: u32,
-    ) -> StoreResult<u64>;
+    ) -> StoreResult<EnvironmentCounters>;
 }

@@ -74,8 +74,8 @@ pub use device_logins::{
     DeviceStatus,
 };
 pub use environments::{
-    ChainLink, EnvironmentReads, EnvironmentRecord, EnvironmentWrites, ResolvedEnvironment,
-    Selection,
+    ChainLink, EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites,
+    ResolvedEnvironment, Selection,
 };
 pub use instance::{InstanceReads, InstanceWrites, Sample};
 pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
@@ -87,7 +87,8 @@ pub use projects::{
     ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
 };
 pub use rotations::{
-    AttemptRecord, Lease, RotationLocation, RotationReads, RotationRecord, RotationWrites,
+    AttemptRecord, DueRotation, Lease, RotationLocation, RotationReads, RotationRecord,
+    RotationWrites,
 };
 pub use scans::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretLocation};
 pub use secrets::{Change, SecretReads, SecretRecord, SecretVersion, SecretWrites};

@@ -26,11 +26,13 @@ pub struct DeliveryRecord {
 /// Read access to the outbox.
 #[async_trait]
 pub trait OutboxReads: Send {
-    /// Lists the deliveries of one kind that can be claimed at `now`, longest overdue first.
+    /// Lists the deliveries of one kind that can be claimed at `now`, longest overdue first, after the
+    /// delivery that is due at this time and has this ID, at most `limit` of them.
     async fn due_deliveries(
         &mut self,
         kind: &str,
         now: Time,
+        after: Option<(Time, DeliveryId)>,
         limit: u32,
     ) -> StoreResult<Vec<DeliveryRecord>>;
 }

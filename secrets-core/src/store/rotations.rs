@@ -142,6 +142,17 @@ pub struct Lease {
     pub until: Time,
 }
 
+/// A rotation with work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DueRotation {
+    /// Rotation ID.
+    pub id: RotationId,
+    /// ID of the team.
+    pub team: TeamId,
+    /// Time since when its work is due.
+    pub work_at: Time,
+}
+
 /// Read access to rotations.
 #[async_trait]
 pub trait RotationReads: Send {
@@ -170,9 +181,14 @@ pub trait RotationReads: Send {
     /// Counts the rotations of a team, without those of deleted projects.
     async fn count_rotations(&mut self, team: TeamId) -> StoreResult<u64>;
 
-    /// Lists the rotations that are due (`work_at` is not after `now`) and not leased (no lease
-    /// lasts beyond `now`), longest overdue first.
-    async fn due_rotations(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>>;
+    /// Lists rotations with work that is due and that are not leased, longest overdue first, after the
+    /// given one, at most `limit` of them. Includes those of deleted projects.
+    async fn due_rotations(
+        &mut self,
+        now: Time,
+        after: Option<DueRotation>,
+        limit: u32,
+    ) -> StoreResult<Vec<DueRotation>>;
 
     /// Returns those of `keys` that a rotation of the environment has reserved, in order.
     async fn managed_keys(
@@ -257,4 +273,8 @@ pub trait RotationWrites: Send {
     /// Updates pending password, state, counters, outcome, error and the completion time. Fails
     /// with `Stale` if the attempt does not exist or is concluded already.
     async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()>;
+
+    /// Deletes the attempts that were concluded before this time, oldest first, at most `limit` of them.
+    /// The last attempt of each rotation stays. Returns the number of deleted attempts.
+    async fn prune_attempts(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

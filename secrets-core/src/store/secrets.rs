@@ -146,7 +146,8 @@ pub trait SecretReads: Send {
 }
 
 /// Write access to secrets. The caller must have called
-/// [`touch_environment`](super::EnvironmentWrites::touch_environment) before.
+/// [`touch_environment`](super::EnvironmentWrites::touch_environment) before. Every write updates the
+/// sizes in the [`EnvironmentCounters`](super::EnvironmentCounters).
 #[async_trait]
 pub trait SecretWrites: Send {
     /// Inserts secrets, all or none. Fails with `Duplicate` if the environment has one of the
@@ -162,4 +163,12 @@ pub trait SecretWrites: Send {
 
     /// Deletes a secret with its versions, permanently. Fails with `Stale` if it does not exist.
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()>;
+
+    /// Deletes the previous versions of a secret with a number below `before`.
+    async fn prune_versions(&mut self, secret: SecretId, before: u32) -> StoreResult<()>;
+
+    /// Deletes previous versions of an environment's secrets, those replaced first before the others,
+    /// until their size is at most `size`. Deletes at most 1,000 of them, and none that a rotation
+    /// replaced last.
+    async fn prune_history(&mut self, environment: EnvironmentId, size: u64) -> StoreResult<()>;
 }

@@ -85,6 +85,10 @@ pub struct TeamUsage {
     pub secrets: u64,
     /// Number of secrets in the environment that has the most.
     pub most_secrets: u64,
+    /// Size of all secrets and their previous versions, in bytes.
+    pub bytes: u64,
+    /// Size of the secrets of the environment that has the largest, in bytes.
+    pub most_bytes: u64,
     /// Number of service tokens, including expired ones.
     pub service_tokens: u64,
     /// Number of rotations in all projects.

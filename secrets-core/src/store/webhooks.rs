@@ -104,5 +104,5 @@ pub trait WebhookWrites: Send {
 
     /// Deletes deliveries that were created before `before` and are not pending, oldest first, at
     /// most `limit` of them.
-    async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<()>;
+    async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<u64>;
 }

@@ -130,7 +130,7 @@ impl Api {
         caller: Caller,
         BodySize(size): BodySize,
     ) -> Result<(T::Output, Option<Reservation>), Fault> {
-        T::CALLERS.admit(&caller)?;
+        self.service.admit::<T>(&caller).await?;
         let account = caller.account();
         let received = match account {
             Some(account) if size > PART as u64 => {

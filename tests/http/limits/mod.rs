@@ -1,6 +1,7 @@
 //! Limits of plans and rate limits.
 
 mod addresses;
+mod bytes;
 mod failures;
 mod plans;
 mod principals;

@@ -88,6 +88,34 @@ async fn an_ended_token_is_in_the_log(kind: Kind) {
     assert!(entries[0].metadata.contains(r#""reason":"expired""#), "{}", entries[0].metadata);
 }
 
+async fn a_token_that_does_what_only_users_may_do_is_in_the_log(kind: Kind) {
+    let app = server(kind).await;
+    let alice = app.person("alice").await;
+    let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
+
+    for _ in 0..5 {
+        token.post("/api/v1/projects", &json!({ "name": "Web" })).await.is(403);
+    }
+    token.get("/api/v1/account").await.is(403);
+
+    let entries = denied(&app, &alice.team).await;
+    let details = entries.iter().map(|entry| -> Value {
+        assert_eq!(entry.action, "token.used_denied");
+        serde_json::from_str(&entry.metadata).unwrap()
+    });
+    let mut operations: Vec<_> = details
+        .map(|details| {
+            assert_eq!(details["reason"], "credential");
+            details["operation"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    operations.sort_unstable();
+    assert_eq!(operations, ["account.get", "project.create"]);
+    app.wait(TimeDelta::minutes(1));
+    workers::flush(app.service.engine()).await.unwrap();
+    assert_eq!(denied(&app, &alice.team).await.iter().map(count).sum::<u64>(), 6);
+}
+
 async fn a_refused_read_and_a_refused_change_are_in_the_log(kind: Kind) {
     let app = server(kind).await;
     let (alice, bob) = (app.person("alice").await, app.person("bob").await);
@@ -140,6 +168,7 @@ on_every_store![
     refused_uses_of_a_token_leave_one_entry_a_minute,
     uses_from_elsewhere_are_failures_of_the_address,
     an_ended_token_is_in_the_log,
+    a_token_that_does_what_only_users_may_do_is_in_the_log,
     a_refused_read_and_a_refused_change_are_in_the_log,
     a_stranger_is_in_the_log_without_a_name,
 ];

@@ -24,7 +24,7 @@ async fn deliver(app: &App) {
 /// Returns all pending mail, due now or later.
 async fn waiting(app: &App) -> Vec<secrets_core::store::DeliveryRecord> {
     let later = app.clock.now() + TimeDelta::days(365);
-    app.store.read().await.unwrap().due_deliveries("invitation", later, 100).await.unwrap()
+    app.store.read().await.unwrap().due_deliveries("invitation", later, None, 100).await.unwrap()
 }
 
 /// Waits until this number of messages was sent; the server's own job may be sending as well.

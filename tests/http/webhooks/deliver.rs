@@ -1,6 +1,6 @@
 //! Deliveries that arrive.
 
-use secrets_core::rotations::webhooks;
+use secrets_core::retention;
 use secrets_tests::{Kind, Receiver, on_every_store, paths};
 use serde_json::json;
 use standardwebhooks::Webhook;
@@ -153,13 +153,13 @@ async fn a_month_is_remembered(kind: Kind) {
     world.tried(&webhook, 1).await;
 
     world.wait(chrono::TimeDelta::days(29));
-    webhooks::prune_deliveries(world.app.service.engine()).await.unwrap();
+    retention::delete_old(world.app.service.engine()).await.unwrap();
     let later = world.app.person("alice").await;
     let listed = later.get(&format!("{webhook}/deliveries")).await.is(200).json();
     assert_eq!(listed["deliveries"].as_array().unwrap().len(), 1);
 
     world.wait(chrono::TimeDelta::days(2));
-    webhooks::prune_deliveries(world.app.service.engine()).await.unwrap();
+    retention::delete_old(world.app.service.engine()).await.unwrap();
     let later = world.app.person("alice").await;
     let listed = later.get(&format!("{webhook}/deliveries")).await.is(200).json();
     assert_eq!(listed, json!({ "deliveries": [] }));

@@ -20,7 +20,7 @@ async fn what_is_stored_holds_no_address_and_nothing_that_signs(kind: Kind) {
     let stored = before.changes(&Dump::of(world.app.store.as_ref(), &["alice"]).await).join("\n");
     let later = world.app.clock.now() + TimeDelta::days(365);
     let mut reads = world.app.store.read().await.unwrap();
-    let waiting = reads.due_deliveries(WebhookDeliveries.kind(), later, 10).await.unwrap();
+    let waiting = reads.due_deliveries(WebhookDeliveries.kind(), later, None, 10).await.unwrap();
     let stored = format!("{stored}\n{waiting:?}");
 
     assert!(stored.contains("WebhookRecord") && stored.contains("webhook.test"), "{stored}");

@@ -18,7 +18,7 @@ const CLAIM: TimeDelta = TimeDelta::minutes(2);
 async fn waiting(app: &App) -> Vec<DeliveryRecord> {
     let later = app.clock.now() + TimeDelta::days(365);
     let mut reads = app.store.read().await.unwrap();
-    reads.due_deliveries(WebhookDeliveries.kind(), later, 100).await.unwrap()
+    reads.due_deliveries(WebhookDeliveries.kind(), later, None, 100).await.unwrap()
 }
 
 async fn two_nodes_tell_nobody_twice(kind: Kind) {

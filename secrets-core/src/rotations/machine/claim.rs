@@ -1,6 +1,6 @@
 //! Claiming rotations that have work to do, so that only one worker at a time works on a rotation.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,14 +18,23 @@ use crate::model::lock::lock;
 use crate::model::rotations::RotationStatus;
 use crate::model::{Error, Result, RotationId};
 use crate::ports::rotators::Rotators;
-use crate::store::{Lease, StoreResult};
+use crate::store::{DueRotation, Lease, StoreResult};
 
 /// Timeout of the work on one rotation. Each call to a target ends within 30 seconds; interrupted
 /// work resumes after the lease has ended.
 const MAX_WORK_TIME: Duration = Duration::from_mins(10);
 
-/// Maximum number of rotations with work considered per call.
+/// Maximum number of rotations with work considered per call. If more have work, the next call goes on
+/// after them.
 const MAX_CANDIDATES: u32 = 4_096;
+
+/// Maximum number of rotations of a team that are refused a permit per call. Finding out costs
+/// statements.
+const MAX_REFUSED: usize = 16;
+
+/// Last rotation that was considered, if others have work after it.
+#[derive(Default)]
+struct Position(Mutex<Option<DueRotation>>);
 
 /// Worker that rotates due credentials and continues unfinished attempts.
 #[derive(Debug, Clone, Copy)]
@@ -77,19 +86,29 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
     if engine.ports().rotators.is_none() || !permits.are_free(&node) {
         return Ok(claims);
     }
-    let work = engine.store().read().await?.due_rotations(engine.now(), MAX_CANDIDATES).await?;
-    permits.forget_others(work.iter().copied());
+    let position = engine.shared::<Position>();
+    let after = *lock(&position.0);
+    let mut reads = engine.store().read().await?;
+    let work = reads.due_rotations(engine.now(), after, MAX_CANDIDATES).await?;
+    drop(reads);
+    permits.forget_others(work.iter().map(|due| due.id));
+    let is_full = work.len() == MAX_CANDIDATES as usize;
+    let mut last = None;
+    let mut refused = HashMap::<_, usize>::new();
     let failures = engine.shared::<Failures>();
-    for rotation in work {
+    for due in work {
         if !permits.are_free(&node) {
             break;
         }
-        let item = WorkItem::Rotation(rotation);
-        if permits.must_wait(&rotation) || failures.must_wait(item, engine.now()) {
+        last = Some(due).filter(|_| is_full);
+        let item = WorkItem::Rotation(due.id);
+        let is_refused = refused.get(&due.team).is_some_and(|count| *count >= MAX_REFUSED);
+        if is_refused || permits.must_wait(&due.id) || failures.must_wait(item, engine.now()) {
             continue;
         }
-        match claim_rotation(engine, rotation, PermitKind::Schedule).await {
-            Ok(claim) => claims.extend(claim),
+        match claim_rotation(engine, due.id, PermitKind::Schedule).await {
+            Ok(Some(claim)) => claims.push(claim),
+            Ok(None) => *refused.entry(due.team).or_default() += 1,
             Err(error @ Error::Unavailable(_)) if claims.is_empty() => return Err(error),
             // The claims made so far are worked on.
             Err(Error::Unavailable(_)) => break,
@@ -98,6 +117,7 @@ pub async fn claim_rotations(engine: &Engine) -> Result<Vec<Claim>> {
             }
         }
     }
+    *lock(&position.0) = last;
     Ok(claims)
 }
 

@@ -1,14 +1,13 @@
 //! Delivery of events to webhooks, and the effect of the outcome on the webhook.
 
 use async_trait::async_trait;
-use chrono::TimeDelta;
 use serde::Deserialize;
 
 use super::event::{DELIVERY, message_id};
 use super::limits::{DeliveryPermits, DeliveryPlace};
 use super::schedule::{PATIENCE, next_attempt};
 use super::sealing::Receiver;
-use crate::engine::{AuditContext, Caller, Engine, Failures, Periodic, Schedule, WorkItem};
+use crate::engine::{AuditContext, Caller, Engine, Failures, WorkItem};
 use crate::model::rotations::DeliveryStatus;
 use crate::model::{Error, Result, Time, WebhookDeliveryId};
 use crate::outbox::{Channel, DeliveryPermit, settle};
@@ -18,12 +17,6 @@ use crate::store::{
     DeliveryRecord, RotationLocation, RotationRecord, StoreError, StoreResult, Tx,
     WebhookDeliveryRecord, WebhookRecord,
 };
-
-/// Retention time of finished deliveries.
-const RETENTION: TimeDelta = TimeDelta::days(30);
-
-/// Maximum number of deliveries deleted per call.
-const MAX_PRUNED: u32 = 10_000;
 
 /// Payload of the outbox row of a webhook delivery.
 #[derive(Deserialize)]
@@ -137,20 +130,6 @@ async fn deliver_webhook(
         }
     };
     settle_webhook(engine, claimed, due, outcome).await
-}
-
-/// Worker that prunes deliveries to webhooks.
-pub const PRUNE: Periodic = Periodic {
-    name: "webhook prune",
-    schedule: Schedule::hourly(),
-    job: |engine| Box::pin(async move { prune_deliveries(&engine).await }),
-};
-
-/// Deletes finished deliveries older than 30 days.
-pub async fn prune_deliveries(engine: &Engine) -> Result<()> {
-    let mut tx = engine.store().begin().await?;
-    tx.prune_webhook_deliveries(engine.now() - RETENTION, MAX_PRUNED).await?;
-    Ok(tx.commit().await?)
 }
 
 async fn due(engine: &Engine, claimed: &DeliveryRecord) -> StoreResult<Option<Due>> {

@@ -24,7 +24,7 @@ use serde::Serialize;
 pub use check::{Delivered, Unproven};
 pub use create::{CreateWebhook, NewWebhook};
 pub use delete::DeleteWebhook;
-pub use deliver::{PRUNE, WebhookDeliveries, prune_deliveries};
+pub use deliver::WebhookDeliveries;
 pub use deliveries::{ListDeliveries, WebhookDelivery};
 pub(crate) use event::{EventData, EventPlace, enqueue_event};
 pub use list::ListWebhooks;

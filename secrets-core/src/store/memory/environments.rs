@@ -10,8 +10,8 @@ use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, EnvironmentRef, Principal, ProjectId, Subject,
 };
 use crate::store::{
-    ChainLink, EnvironmentReads, EnvironmentRecord, EnvironmentWrites, ResolvedEnvironment,
-    SecretRecord, Selection, StoreError, StoreResult,
+    ChainLink, EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites,
+    ResolvedEnvironment, SecretRecord, Selection, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -65,6 +65,13 @@ impl<S: Snapshot> EnvironmentReads for Session<S> {
             return Ok(Vec::new());
         };
         Ok(state.chain(project, &environment.into()).cloned().collect())
+    }
+
+    async fn environment_counters(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<EnvironmentCounters> {
+        self.state().counters(environment)
     }
 
     async fn child_environments(
@@ -156,16 +163,15 @@ impl EnvironmentWrites for Session<Pending> {
         &mut self,
         environment: EnvironmentId,
         step: u32,
-    ) -> StoreResult<u64> {
+    ) -> StoreResult<EnvironmentCounters> {
         let state = self.state_mut();
         let mut record = state.environments.get(&environment).map(owned).ok_or(GONE)?;
         if !state.projects.contains_key(&record.project) {
             return Err(GONE);
         }
         record.revision += u64::from(step);
-        let revision = record.revision;
         state.environments.insert(environment, record.into());
-        Ok(revision)
+        state.counters(environment)
     }
 }
 
@@ -174,10 +180,18 @@ const GONE: StoreError = StoreError::Stale(Subject::Environment);
 impl State {
     /// Deletes the secrets of an environment with their versions.
     pub(super) fn erase_secrets(&mut self, environment: EnvironmentId) {
+        self.sizes.remove(&environment);
         for secret in self.secrets.remove(&environment).unwrap_or_default().values() {
             self.secret_places.remove(&secret.id);
             self.secret_versions.remove(&secret.id);
         }
+    }
+
+    fn counters(&self, environment: EnvironmentId) -> StoreResult<EnvironmentCounters> {
+        let revision = self.environment(environment).ok_or(GONE)?.revision;
+        let sizes = self.sizes.get(&environment).copied().unwrap_or_default();
+        let (size, history_size) = (sizes.current as u64, sizes.history as u64);
+        Ok(EnvironmentCounters { revision, size, history_size })
     }
 
     pub(super) fn newest_key(&self, project: ProjectId) -> StoreResult<ProjectKeyRecord> {

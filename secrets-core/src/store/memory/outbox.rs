@@ -2,7 +2,7 @@ use async_trait::async_trait;
 
 use super::state::{State, owned};
 use super::{Pending, Session, Snapshot};
-use crate::model::{Subject, Time};
+use crate::model::{DeliveryId, Subject, Time};
 use crate::store::{DeliveryRecord, OutboxReads, OutboxWrites, StoreError, StoreResult};
 
 #[async_trait]
@@ -11,6 +11,7 @@ impl<S: Snapshot> OutboxReads for Session<S> {
         &mut self,
         kind: &str,
         now: Time,
+        after: Option<(Time, DeliveryId)>,
         limit: u32,
     ) -> StoreResult<Vec<DeliveryRecord>> {
         let state = self.state();
@@ -18,8 +19,10 @@ impl<S: Snapshot> OutboxReads for Session<S> {
             .outbox
             .values()
             .filter(|delivery| delivery.kind == kind && delivery.next_attempt_at <= now);
+        let position = |delivery: &DeliveryRecord| (delivery.next_attempt_at, delivery.id);
+        let due = due.filter(|delivery| after.is_none_or(|after| position(delivery) > after));
         let mut due: Vec<_> = due.map(owned).collect();
-        due.sort_by_key(|delivery| (delivery.next_attempt_at, delivery.id));
+        due.sort_by_key(position);
         due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(due)
     }

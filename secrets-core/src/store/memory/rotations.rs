@@ -10,8 +10,8 @@ use crate::model::{
     AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
 };
 use crate::store::{
-    AttemptRecord, Lease, ProjectRecord, RotationLocation, RotationReads, RotationRecord,
-    RotationWrites, StoreError, StoreResult,
+    AttemptRecord, DueRotation, Lease, ProjectRecord, RotationLocation, RotationReads,
+    RotationRecord, RotationWrites, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -69,15 +69,25 @@ impl<S: Snapshot> RotationReads for Session<S> {
         Ok(state.rotations.values().filter(|rotation| counts(rotation)).map(|_| 1).sum())
     }
 
-    async fn due_rotations(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>> {
+    async fn due_rotations(
+        &mut self,
+        now: Time,
+        after: Option<DueRotation>,
+        limit: u32,
+    ) -> StoreResult<Vec<DueRotation>> {
         let state = self.state();
-        let due = state.rotations.values().filter(|rotation| !state.is_leased(rotation.id, now));
-        let mut due: Vec<_> = due
-            .filter_map(|rotation| Some((rotation.work_at?, rotation.id)))
-            .filter(|(work_at, _)| *work_at <= now)
-            .collect();
-        due.sort_unstable();
-        Ok(due.into_iter().take(limit as usize).map(|(_, rotation)| rotation).collect())
+        let idle = state.rotations.values().filter(|rotation| !state.is_leased(rotation.id, now));
+        let due = idle.filter_map(|rotation| {
+            let work_at = rotation.work_at.filter(|work_at| *work_at <= now)?;
+            let team = state.team_of(rotation.environment)?;
+            Some(DueRotation { id: rotation.id, team, work_at })
+        });
+        let position = |due: &DueRotation| (due.work_at, due.id);
+        let mut due: Vec<_> =
+            due.filter(|due| after.is_none_or(|after| position(due) > position(&after))).collect();
+        due.sort_unstable_by_key(position);
+        due.truncate(limit as usize);
+        Ok(due)
     }
 
     async fn managed_keys(
@@ -263,6 +273,23 @@ impl RotationWrites for Session<Pending> {
         state.attempts.insert(new.id, new.into());
         Ok(())
     }
+
+    async fn prune_attempts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
+        let state = self.state_mut();
+        let is_last = |attempt: &AttemptRecord| {
+            let rotation = state.rotations.get(&attempt.rotation);
+            rotation.is_none_or(|rotation| attempt.sequence >= rotation.sequence)
+        };
+        let old = state.attempts.values().filter(|attempt| !is_last(attempt));
+        let old = old.filter_map(|attempt| Some((attempt.completed_at?, attempt.id)));
+        let mut old: Vec<_> = old.filter(|(completed_at, _)| *completed_at < before).collect();
+        old.sort_unstable();
+        old.truncate(limit as usize);
+        for (_, attempt) in &old {
+            state.attempts.remove(attempt);
+        }
+        Ok(old.len() as u64)
+    }
 }
 
 const GONE: StoreError = StoreError::Stale(Subject::Rotation);
@@ -296,6 +323,13 @@ impl State {
     ) -> impl Iterator<Item = &RotationRecord> {
         let rotations = self.rotations.values().map(AsRef::as_ref);
         rotations.filter(move |rotation: &&RotationRecord| rotation.environment == environment)
+    }
+
+    /// Returns the team of an environment, also of a deleted project.
+    fn team_of(&self, environment: EnvironmentId) -> Option<TeamId> {
+        let project = self.environments.get(&environment)?.project;
+        let deleted = || Some(self.deleted_projects.get(&project)?.1.team);
+        self.projects.get(&project).map(|project| project.team).or_else(deleted)
     }
 
     fn attempts_of(&self, rotation: RotationId) -> impl Iterator<Item = &AttemptRecord> {

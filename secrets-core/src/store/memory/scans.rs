@@ -7,7 +7,7 @@ use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::crypto::Fingerprint;
 use crate::model::scans::FindingStatus;
-use crate::model::{FindingId, ProjectId, ScanId, Subject, TeamId};
+use crate::model::{FindingId, ProjectId, ScanId, Subject, TeamId, Time};
 use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, StoreError, StoreResult};
 
 #[async_trait]
@@ -110,6 +110,19 @@ impl ScanWrites for Session<Pending> {
             None => state.finding_marks.remove(&(team, fingerprint)),
         };
         Ok(())
+    }
+
+    async fn prune_scans(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
+        let state = self.state_mut();
+        let old = state.scans.values().filter(|scan| scan.created_at < before);
+        let mut old: Vec<_> = old.map(|scan| (scan.created_at, scan.id)).collect();
+        old.sort_unstable();
+        old.truncate(limit as usize);
+        for (_, scan) in &old {
+            state.scans.remove(scan);
+            state.findings.remove(scan);
+        }
+        Ok(old.len() as u64)
     }
 
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()> {

@@ -1,12 +1,13 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::state::{State, owned, refers};
+use super::state::{State, Table, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
 use crate::store::{
-    SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError, StoreResult,
+    Change, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -66,6 +67,7 @@ impl SecretWrites for Session<Pending> {
         };
         let (environment, key) = (old.environment, old.key);
         let (created_by, created_at) = (old.created_by, old.created_at);
+        state.sizes.entry(environment).or_default().history += replaced.sealed.as_bytes().len();
         state.secret_versions.entry(old.id).or_default().insert(old.version, replaced.into());
         state.put_secret(SecretRecord {
             environment,
@@ -90,7 +92,40 @@ impl SecretWrites for Session<Pending> {
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()> {
         self.state_mut().forget_secret(secret)
     }
+
+    async fn prune_versions(&mut self, secret: SecretId, before: u32) -> StoreResult<()> {
+        let state = self.state_mut();
+        let Some((environment, _)) = state.secret_places.get(&secret).cloned() else {
+            return Ok(());
+        };
+        let versions = state.secret_versions.get(&secret).cloned().unwrap_or_default();
+        for (version, _) in versions.range(..before) {
+            state.forget_version(environment, secret, *version);
+        }
+        Ok(())
+    }
+
+    async fn prune_history(&mut self, environment: EnvironmentId, size: u64) -> StoreResult<()> {
+        let state = self.state_mut();
+        let mut oldest: Vec<_> = state
+            .secrets_of(environment)
+            .values()
+            .flat_map(|secret| state.prunable_versions(secret))
+            .map(|version| (version.replaced_at, version.secret, version.version))
+            .collect();
+        oldest.sort_unstable();
+        for (_, secret, version) in oldest.into_iter().take(MAX_PRUNED) {
+            if state.sizes.get(&environment).is_none_or(|sizes| sizes.history as u64 <= size) {
+                break;
+            }
+            state.forget_version(environment, secret, version);
+        }
+        Ok(())
+    }
 }
+
+/// Maximum number of versions deleted by one call.
+const MAX_PRUNED: usize = 1_000;
 
 const GONE: StoreError = StoreError::Stale(Subject::Secret);
 
@@ -107,14 +142,35 @@ impl State {
 
     pub(super) fn forget_secret(&mut self, secret: SecretId) -> StoreResult<()> {
         let (environment, key) = self.secret_places.remove(&secret).ok_or(GONE)?;
-        self.secrets.entry(environment).or_default().remove(&key);
-        self.secret_versions.remove(&secret);
+        let removed = self.secrets.entry(environment).or_default().remove(&key);
+        let versions = self.secret_versions.remove(&secret).unwrap_or_default();
+        let sizes = self.sizes.entry(environment).or_default();
+        sizes.current -= removed.map_or(0, |secret| secret.size());
+        sizes.history -=
+            versions.values().map(|version| version.sealed.as_bytes().len()).sum::<usize>();
         Ok(())
     }
 
     fn put_secret(&mut self, secret: SecretRecord) {
-        let (environment, key) = (secret.environment, secret.key.clone());
+        let (environment, key, size) = (secret.environment, secret.key.clone(), secret.size());
         self.secret_places.insert(secret.id, (environment, key.clone()));
-        self.secrets.entry(environment).or_default().insert(key, secret.into());
+        let replaced = self.secrets.entry(environment).or_default().insert(key, secret.into());
+        let sizes = self.sizes.entry(environment).or_default();
+        sizes.current += size;
+        sizes.current -= replaced.map_or(0, |secret| secret.size());
+    }
+
+    /// Returns the previous versions of a secret, without the one that a rotation replaced last.
+    fn prunable_versions(&self, secret: &SecretRecord) -> Vec<Arc<SecretVersion>> {
+        let kept = (secret.change == Change::Rotated).then(|| secret.version - 1);
+        let versions = self.secret_versions.get(&secret.id).into_iter().flat_map(Table::values);
+        versions.filter(|version| Some(version.version) != kept).cloned().collect()
+    }
+
+    fn forget_version(&mut self, environment: EnvironmentId, secret: SecretId, version: u32) {
+        let versions = self.secret_versions.entry(secret).or_default();
+        let removed = versions.remove(&version);
+        let size = removed.map_or(0, |version| version.sealed.as_bytes().len());
+        self.sizes.entry(environment).or_default().history -= size;
     }
 }

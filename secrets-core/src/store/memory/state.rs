@@ -56,6 +56,8 @@ pub(super) struct State {
 
     /// Secrets by environment, then by secret key.
     pub(super) secrets: OrdMap<EnvironmentId, Table<SecretKey, SecretRecord>>,
+    /// Sizes of the secrets of an environment and of their previous versions, in bytes.
+    pub(super) sizes: OrdMap<EnvironmentId, Sizes>,
     /// Environment and secret key of each secret.
     pub(super) secret_places: OrdMap<SecretId, (EnvironmentId, SecretKey)>,
     /// Previous versions by secret, then by version number.
@@ -89,6 +91,13 @@ pub(super) struct State {
     /// Map key in `audit` of the entry at each position of an audit chain.
     pub(super) audit_chain: OrdMap<(Option<TeamId>, u64), (Time, AuditId)>,
     pub(super) audit_heads: OrdMap<Option<TeamId>, AuditHead>,
+}
+
+/// Sizes in bytes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sizes {
+    pub(super) current: usize,
+    pub(super) history: usize,
 }
 
 /// A token with its scope.

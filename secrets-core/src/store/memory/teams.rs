@@ -56,6 +56,9 @@ impl<S: Snapshot> TeamReads for Session<S> {
                 let secrets = count(state.secrets_of(environment.id).keys());
                 usage.secrets += secrets;
                 usage.most_secrets = usage.most_secrets.max(secrets);
+                let sizes = state.sizes.get(&environment.id).copied().unwrap_or_default();
+                usage.bytes += (sizes.current + sizes.history) as u64;
+                usage.most_bytes = usage.most_bytes.max(sizes.current as u64);
                 in_project += 1;
             }
             usage.projects += 1;

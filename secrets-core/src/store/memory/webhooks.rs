@@ -103,17 +103,18 @@ impl WebhookWrites for Session<Pending> {
         Ok(())
     }
 
-    async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<()> {
+    async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
         let state = self.state_mut();
         let over = state.webhook_deliveries.values().filter(|delivery| {
             delivery.created_at < before && delivery.status != DeliveryStatus::Pending
         });
         let mut over: Vec<_> = over.map(|delivery| (delivery.created_at, delivery.id)).collect();
         over.sort_unstable();
-        for (_, delivery) in over.into_iter().take(limit as usize) {
-            state.webhook_deliveries.remove(&delivery);
+        over.truncate(limit as usize);
+        for (_, delivery) in &over {
+            state.webhook_deliveries.remove(delivery);
         }
-        Ok(())
+        Ok(over.len() as u64)
     }
 }
 

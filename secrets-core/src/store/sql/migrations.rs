@@ -30,6 +30,8 @@ const HISTORY: &[(&str, &str)] = &[
     ("rotations", include_str!("../../../migrations/0014_rotations.sql")),
     ("unsealed teams", include_str!("../../../migrations/0015_unsealed_teams.sql")),
     ("audit order", include_str!("../../../migrations/0016_audit_order.sql")),
+    ("environment sizes", include_str!("../../../migrations/0017_environment_sizes.sql")),
+    ("ages", include_str!("../../../migrations/0018_ages.sql")),
 ];
 
 /// Table of the migrations that have run.

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::model::{Cause, Principal};
     use crate::store::{SecretRecord, Store, StoreError};
-    use crate::testing::fixtures::{World, secret};
+    use crate::testing::fixtures::{World, next_version, sealed, secret};
     use crate::testing::folder;
 
     async fn opened() -> (SqlStore, TempDir) {
@@ -209,12 +209,14 @@ mod tests {
     async fn work_is_found_along_its_index() {
         let (store, _folder) = opened().await;
 
-        let text = format!("EXPLAIN QUERY PLAN {}", rotations::WORK);
-        let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(&store.readers).await.unwrap();
-        let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+        for text in [rotations::WORK, rotations::WORK_AFTER] {
+            let explained = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
+            let rows = explained.fetch_all(&store.readers).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
 
-        assert!(plan[0].starts_with("SEARCH rotations USING INDEX rotations_work"), "{plan:#?}");
-        assert!(!plan.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{plan:#?}");
+            assert!(plan[0].starts_with("SEARCH r USING INDEX rotations_work"), "{plan:#?}");
+            assert!(!plan.iter().any(|step| step == "USE TEMP B-TREE FOR ORDER BY"), "{plan:#?}");
+        }
     }
 
     #[tokio::test]
@@ -246,6 +248,36 @@ mod tests {
         let found = store.read().await.unwrap().sample(held.id).await.unwrap().unwrap();
 
         assert_eq!((found.secret, found.key), (held, None));
+    }
+
+    #[tokio::test]
+    async fn the_migration_counts_the_sizes_of_existing_secrets() {
+        let (store, _folder) = opened().await;
+        let world = World::build(&store).await;
+        let first = SecretRecord {
+            description: Some(sealed(b"description")),
+            ..secret(&world.staging, "KEY")
+        };
+        let mut tx = store.begin().await.unwrap();
+        tx.insert_secrets(&[first.clone(), secret(&world.staging, "OTHER")]).await.unwrap();
+        tx.replace_secret(&next_version(&first)).await.unwrap();
+        tx.commit().await.unwrap();
+        let counters = async || {
+            let mut reads = store.read().await.unwrap();
+            reads.environment_counters(world.staging.id).await.unwrap()
+        };
+        let counted = counters().await;
+        let forget = "UPDATE environments SET size = 0, history_size = 0;
+                      UPDATE secret_versions SET environment_id = NULL";
+        sqlx::raw_sql(forget).execute(&store.writers).await.unwrap();
+        assert_ne!(counters().await, counted);
+
+        let migration = include_str!("../../../migrations/0017_environment_sizes.sql");
+        for statement in migration.split(';').filter(|text| text.contains("UPDATE ")) {
+            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&store.writers).await.unwrap();
+        }
+
+        assert_eq!(counters().await, counted);
     }
 
     #[tokio::test]

@@ -248,7 +248,7 @@ pub async fn a_deleted_team_has_no_rotations(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     gone.assert_gone(seen.as_mut()).await;
     assert_eq!(seen.managed_keys(world.staging.id, &keys(&["KEY"])).await.unwrap(), []);
-    assert_eq!(seen.due_rotations(at(99), 9).await.unwrap(), []);
+    assert_eq!(seen.due_rotations(at(99), None, 9).await.unwrap(), []);
     assert_eq!(seen.rotation(kept.id).await.unwrap(), Some(kept));
 }
 
@@ -288,4 +288,34 @@ impl Laden {
         assert_eq!(seen.webhook(self.webhook.id).await.unwrap(), None);
         assert_eq!(seen.webhook_delivery(self.delivery.id).await.unwrap(), None);
     }
+}
+
+/// Pruning deletes old concluded attempts, oldest first, up to the limit. The last attempt of a rotation
+/// and open attempts stay.
+pub async fn old_attempts_are_pruned(store: &dyn Store) {
+    let world = World::build(store).await;
+    let busy = RotationRecord { sequence: 5, ..rotation(&world.staging, "busy") };
+    let idle = RotationRecord { sequence: 1, ..rotation(&world.staging, "idle") };
+    let over = |of: &RotationRecord, sequence, age| concluded(&attempt(of, sequence), at(age));
+    let [first, second, third] = [(1, 1), (2, 2), (3, 3)].map(|(of, age)| over(&busy, of, age));
+    let (young, open, only) = (over(&busy, 4, 10), attempt(&busy, 5), over(&idle, 1, 1));
+    let mut tx = begin(store).await;
+    for rotation in [&busy, &idle] {
+        tx.insert_rotation(rotation, &[]).await.unwrap();
+    }
+    for attempt in [&third, &first, &second, &young, &open, &only] {
+        tx.insert_attempt(attempt).await.unwrap();
+    }
+
+    let two = tx.prune_attempts(at(10), 2).await.unwrap();
+    let left = tx.concluded_attempts(busy.id, 9).await.unwrap();
+    let one = tx.prune_attempts(at(10), 9).await.unwrap();
+    let none = tx.prune_attempts(at(10), 9).await.unwrap();
+
+    assert_eq!((two, one, none), (2, 1, 0));
+    assert_eq!(left, [young.clone(), third]);
+    let mut seen = committed(store, tx).await;
+    assert_eq!(seen.concluded_attempts(busy.id, 9).await.unwrap(), [young]);
+    assert_eq!(seen.open_attempt(busy.id).await.unwrap(), Some(open));
+    assert_eq!(seen.concluded_attempts(idle.id, 9).await.unwrap(), [only]);
 }

@@ -27,7 +27,7 @@ pub async fn one_of_many_claims_a_delivery(store: Arc<dyn Store>, spawn: Spawn) 
 
     assert_eq!(succeeded, 1);
     assert_eq!(
-        read(&*store).await.due_deliveries("invitation", at(120), 10).await.unwrap(),
+        read(&*store).await.due_deliveries("invitation", at(120), None, 10).await.unwrap(),
         [expected]
     );
 }

@@ -246,19 +246,19 @@ pub async fn an_environment_of_a_deleted_project_is_stale(store: &dyn Store) {
     assert_stale(touched, Subject::Environment);
 }
 
-/// Touching an environment increases its revision by one and returns the new revision.
+/// Touching an environment increases its revision by the step and returns the new revision.
 pub async fn touching_counts_from_the_stored_revision(store: &dyn Store) {
     let world = World::build(store).await;
     let busy = EnvironmentRecord { revision: 1 << 40, ..environment(&world.project, "busy") };
     let mut tx = begin(store).await;
     tx.insert_environment(&busy).await.unwrap();
 
-    assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap(), busy.revision + 1);
-    assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap(), busy.revision + 2);
+    assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap().revision, busy.revision + 1);
+    assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap().revision, busy.revision + 2);
     tx.commit().await.unwrap();
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap(), busy.revision + 3);
+    assert_eq!(tx.touch_environment(busy.id, 1).await.unwrap().revision, busy.revision + 3);
 }
 
 /// Touching an environment changes its revision, and nothing else. Locking it changes nothing.

@@ -196,6 +196,15 @@ macro_rules! store_conformance {
             a_secret_that_is_gone_is_stale
             the_key_of_a_deleted_secret_is_free
         }
+        sizes() {
+            sizes_follow_every_write
+            sizes_follow_no_failed_write
+            touching_returns_the_sizes
+            versions_below_a_number_are_deleted
+            the_oldest_versions_are_deleted_first
+            the_version_before_a_rotation_is_kept
+            a_long_history_is_deleted_in_pieces
+        }
         versions() {
             the_next_version_takes_the_place
             the_replaced_version_is_kept_as_it_was
@@ -306,6 +315,7 @@ macro_rules! store_conformance {
             what_a_team_says_of_a_fingerprint_lasts
             a_mark_can_be_taken_back
             a_thousand_findings_go_at_once
+            old_scans_are_pruned
         }
         claims(spawn) {
             one_of_many_claims_a_delivery

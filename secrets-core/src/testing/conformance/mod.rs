@@ -40,6 +40,7 @@ pub mod rotations;
 pub mod scans;
 pub mod scopes;
 pub mod secrets;
+pub mod sizes;
 pub mod teams;
 pub mod tokens;
 pub mod transactions;

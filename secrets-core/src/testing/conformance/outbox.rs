@@ -18,8 +18,8 @@ pub async fn a_delivery_is_due_from_its_time_on(store: &dyn Store) {
     tx.insert_delivery(&full).await.unwrap();
 
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.due_deliveries("invitation", at(9), 10).await.unwrap(), []);
-    assert_eq!(seen.due_deliveries("invitation", at(10), 10).await.unwrap(), [full]);
+    assert_eq!(seen.due_deliveries("invitation", at(9), None, 10).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries("invitation", at(10), None, 10).await.unwrap(), [full]);
 }
 
 /// Due deliveries are listed longest overdue first, up to the limit.
@@ -30,7 +30,8 @@ pub async fn the_longest_due_come_first(store: &dyn Store) {
         tx.insert_delivery(delivery).await.unwrap();
     }
 
-    let due = committed(store, tx).await.due_deliveries("invitation", at(60), 2).await.unwrap();
+    let due =
+        committed(store, tx).await.due_deliveries("invitation", at(60), None, 2).await.unwrap();
 
     let [_, oldest, middle] = all;
     assert_eq!(due, [oldest, middle]);
@@ -46,9 +47,9 @@ pub async fn each_kind_of_delivery_is_due_by_itself(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
 
-    assert_eq!(seen.due_deliveries("invitation", at(9), 9).await.unwrap(), [mail]);
-    assert_eq!(seen.due_deliveries("call", at(9), 9).await.unwrap(), [call]);
-    assert_eq!(seen.due_deliveries("", at(9), 9).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries("invitation", at(9), None, 9).await.unwrap(), [mail]);
+    assert_eq!(seen.due_deliveries("call", at(9), None, 9).await.unwrap(), [call]);
+    assert_eq!(seen.due_deliveries("", at(9), None, 9).await.unwrap(), []);
 }
 
 /// A claimed delivery is not due until the claim ends. A worker that read it before the claim
@@ -64,8 +65,8 @@ pub async fn a_claimed_delivery_is_not_due(store: &dyn Store) {
 
     assert_stale(again, Subject::Resource);
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.due_deliveries("invitation", at(119), 10).await.unwrap(), []);
-    assert_eq!(seen.due_deliveries("invitation", at(120), 10).await.unwrap(), [claimed]);
+    assert_eq!(seen.due_deliveries("invitation", at(119), None, 10).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries("invitation", at(120), None, 10).await.unwrap(), [claimed]);
 }
 
 /// A worker cannot delete or postpone a delivery that another worker has claimed since.
@@ -81,7 +82,8 @@ pub async fn a_claim_that_was_lost_settles_nothing(store: &dyn Store) {
     assert_stale(tx.delete_delivery(&lost).await, Subject::Resource);
     assert_stale(tx.postpone_delivery(&lost).await, Subject::Resource);
 
-    let due = committed(store, tx).await.due_deliveries("invitation", at(240), 10).await.unwrap();
+    let due =
+        committed(store, tx).await.due_deliveries("invitation", at(240), None, 10).await.unwrap();
     assert_eq!(due, [held]);
 }
 
@@ -98,8 +100,8 @@ pub async fn a_delivery_is_postponed_or_deleted(store: &dyn Store) {
 
     assert_stale(tx.delete_delivery(&sent).await, Subject::Resource);
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.due_deliveries("invitation", at(4), 10).await.unwrap(), []);
-    assert_eq!(seen.due_deliveries("invitation", at(5), 10).await.unwrap(), [later]);
+    assert_eq!(seen.due_deliveries("invitation", at(4), None, 10).await.unwrap(), []);
+    assert_eq!(seen.due_deliveries("invitation", at(5), None, 10).await.unwrap(), [later]);
 }
 
 /// `release_claims` makes the deliveries due that would become due by the given time; later
@@ -116,11 +118,11 @@ pub async fn deliveries_are_hastened(store: &dyn Store) {
     let mut seen = committed(store, tx).await;
     let hastened = DeliveryRecord { next_attempt_at: at(1), ..soon };
     assert_eq!(
-        seen.due_deliveries("invitation", at(1), 10).await.unwrap(),
+        seen.due_deliveries("invitation", at(1), None, 10).await.unwrap(),
         [due.clone(), hastened.clone()]
     );
     assert_eq!(
-        seen.due_deliveries("invitation", at(121), 10).await.unwrap(),
+        seen.due_deliveries("invitation", at(121), None, 10).await.unwrap(),
         [due, hastened, late]
     );
 }

@@ -85,7 +85,7 @@ pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Sp
         let counted = Arc::clone(&counted);
         async move {
             let mut tx = begin_among_others(&*store).await?;
-            let revision = tx.touch_environment(environment, 1).await?;
+            let revision = tx.touch_environment(environment, 1).await?.revision;
             tx.commit().await?;
             counted.fetch_add(revision, Ordering::SeqCst);
             Ok(())
@@ -96,7 +96,10 @@ pub async fn concurrent_touches_are_all_counted(store: Arc<dyn Store>, spawn: Sp
     let many = u64::from(MANY);
     assert_eq!(succeeded, many);
     assert_eq!(sum.load(Ordering::SeqCst), many * (many + 1) / 2);
-    assert_eq!(begin(&*store).await.touch_environment(environment, 1).await.unwrap(), many + 1);
+    assert_eq!(
+        begin(&*store).await.touch_environment(environment, 1).await.unwrap().revision,
+        many + 1
+    );
 }
 
 /// Touches in dropped transactions do not count, even if they run concurrently with committed
@@ -112,7 +115,7 @@ pub async fn dropped_touches_are_not_counted(store: Arc<dyn Store>, spawn: Spawn
     })
     .await;
 
-    let next = begin(&*store).await.touch_environment(environment, 1).await.unwrap();
+    let next = begin(&*store).await.touch_environment(environment, 1).await.unwrap().revision;
     assert_eq!(next, u64::from(MANY / 2) + 1);
 }
 

@@ -1,8 +1,8 @@
 //! Rules for due rotations and for leases on them.
 
 use super::{assert_stale, begin, committed};
-use crate::model::{Subject, Time};
-use crate::store::{Lease, RotationRecord, Store, Tx};
+use crate::model::{RotationId, Subject, Time};
+use crate::store::{DueRotation, Lease, RotationRecord, Store, Tx};
 use crate::testing::fixtures::{World, at, attempt, rotation};
 
 /// Due rotations are listed longest overdue first, up to the limit.
@@ -18,10 +18,38 @@ pub async fn what_is_due_is_work(store: &dyn Store) {
 
     let mut seen = committed(store, tx).await;
 
-    assert_eq!(seen.due_rotations(at(9), 9).await.unwrap(), []);
-    assert_eq!(seen.due_rotations(at(10), 9).await.unwrap(), [early.id]);
-    assert_eq!(seen.due_rotations(at(30), 9).await.unwrap(), [early.id, late.id]);
-    assert_eq!(seen.due_rotations(at(99), 2).await.unwrap(), [early.id, late.id]);
+    assert_eq!(seen.due_rotations(at(9), None, 9).await.unwrap(), []);
+    assert_eq!(ids(&seen.due_rotations(at(10), None, 9).await.unwrap()), [early.id]);
+    assert_eq!(ids(&seen.due_rotations(at(30), None, 9).await.unwrap()), [early.id, late.id]);
+    assert_eq!(ids(&seen.due_rotations(at(99), None, 2).await.unwrap()), [early.id, late.id]);
+}
+
+/// The list of due rotations goes on after any of them, and has their teams.
+pub async fn the_list_of_work_goes_on_after_a_rotation(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut same = [("a", 10), ("b", 10), ("c", 10)].map(|(name, age)| due(&world, name, at(age)));
+    same.sort_by_key(|rotation| rotation.id);
+    let last = due(&world, "d", at(11));
+    let mut tx = begin(store).await;
+    for rotation in same.iter().chain([&last]) {
+        tx.insert_rotation(rotation, &[]).await.unwrap();
+    }
+
+    let mut seen = committed(store, tx).await;
+
+    let (mut all, mut after) = (Vec::new(), None);
+    for _ in 0..4 {
+        let page = seen.due_rotations(at(20), after, 1).await.unwrap();
+        assert_eq!(page.len(), 1);
+        all.extend(&page);
+        after = page.last().copied();
+    }
+    assert_eq!(ids(&all), [same[0].id, same[1].id, same[2].id, last.id]);
+    assert!(all.iter().all(|due| due.team == world.team.id));
+    assert_eq!((all[2].work_at, all[3].work_at), (at(10), at(11)));
+    assert_eq!(seen.due_rotations(at(20), after, 9).await.unwrap(), []);
+    let rest = seen.due_rotations(at(20), Some(all[1]), 9).await.unwrap();
+    assert_eq!(rest, all[2..]);
 }
 
 /// Rotations of a deleted project are listed too, because their database logins may have to be
@@ -34,7 +62,7 @@ pub async fn the_rotations_of_a_deleted_project_are_work(store: &dyn Store) {
 
     tx.delete_project(world.project.id, at(1)).await.unwrap();
 
-    assert_eq!(tx.due_rotations(at(2), 9).await.unwrap(), [held.id]);
+    assert_eq!(ids(&tx.due_rotations(at(2), None, 9).await.unwrap()), [held.id]);
     assert!(tx.acquire_lease(held.id, at(2), at(60)).await.unwrap().is_some());
 }
 
@@ -48,11 +76,11 @@ pub async fn what_is_leased_is_no_work(store: &dyn Store) {
 
     let lease = taken(&mut *tx, &leased, at(10)).await;
 
-    assert_eq!(tx.due_rotations(at(9), 9).await.unwrap(), [free.id]);
-    assert_eq!(tx.due_rotations(at(10), 9).await.unwrap(), [leased.id, free.id]);
+    assert_eq!(ids(&tx.due_rotations(at(9), None, 9).await.unwrap()), [free.id]);
+    assert_eq!(ids(&tx.due_rotations(at(10), None, 9).await.unwrap()), [leased.id, free.id]);
     tx.release_lease(&lease).await.unwrap();
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.due_rotations(at(9), 9).await.unwrap(), [leased.id, free.id]);
+    assert_eq!(ids(&seen.due_rotations(at(9), None, 9).await.unwrap()), [leased.id, free.id]);
 }
 
 /// A lease can be taken only after the previous lease has ended; each new lease increases the epoch
@@ -104,8 +132,8 @@ pub async fn a_lease_that_is_held_lasts_longer(store: &dyn Store) {
     tx.extend_lease(&longer).await.unwrap();
 
     let mut seen = committed(store, tx).await;
-    assert_eq!(seen.due_rotations(at(29), 9).await.unwrap(), []);
-    assert_eq!(seen.due_rotations(at(30), 9).await.unwrap(), [of.id]);
+    assert_eq!(seen.due_rotations(at(29), None, 9).await.unwrap(), []);
+    assert_eq!(ids(&seen.due_rotations(at(30), None, 9).await.unwrap()), [of.id]);
     let mut tx = begin(store).await;
     assert_eq!(tx.acquire_lease(of.id, at(29), at(60)).await.unwrap(), None);
     tx.extend_lease(&Lease { until: at(90), ..lease }).await.unwrap();
@@ -144,7 +172,7 @@ pub async fn all_leases_end_at_once(store: &dyn Store) {
     tx.release_all_leases().await.unwrap();
 
     assert_stale(tx.extend_lease(&lost).await, Subject::Rotation);
-    assert_eq!(tx.due_rotations(at(1), 9).await.unwrap().len(), 3);
+    assert_eq!(tx.due_rotations(at(1), None, 9).await.unwrap().len(), 3);
     let again = tx.acquire_lease(all[0].id, at(1), at(60)).await.unwrap().unwrap();
     assert_eq!(again.epoch, 2);
 }
@@ -162,7 +190,7 @@ pub async fn a_change_leaves_the_lease_alone(store: &dyn Store) {
     tx.insert_attempt(&attempt(&of, 1)).await.unwrap();
     tx.disable_rotations(world.project.id, "code", "message", at(1)).await.unwrap();
 
-    assert_eq!(tx.due_rotations(at(59), 9).await.unwrap(), []);
+    assert_eq!(tx.due_rotations(at(59), None, 9).await.unwrap(), []);
     assert_eq!(tx.acquire_lease(of.id, at(59), at(99)).await.unwrap(), None);
     tx.extend_lease(&lease).await.unwrap();
 }
@@ -173,4 +201,8 @@ fn due(world: &World, name: &str, work_at: Time) -> RotationRecord {
 
 async fn taken(tx: &mut dyn Tx, of: &RotationRecord, until: Time) -> Lease {
     tx.acquire_lease(of.id, at(0), until).await.unwrap().unwrap()
+}
+
+fn ids(due: &[DueRotation]) -> Vec<RotationId> {
+    due.iter().map(|due| due.id).collect()
 }

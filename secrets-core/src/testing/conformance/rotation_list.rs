@@ -35,9 +35,11 @@ macro_rules! rotation_conformance {
             an_environment_takes_its_rotations_along
             a_purged_project_has_no_rotations
             a_deleted_team_has_no_rotations
+            old_attempts_are_pruned
         }
         rotation_leases() {
             what_is_due_is_work
+            the_list_of_work_goes_on_after_a_rotation
             the_rotations_of_a_deleted_project_are_work
             what_is_leased_is_no_work
             a_lease_is_taken_when_the_last_has_ended

@@ -236,3 +236,32 @@ pub async fn a_thousand_findings_go_at_once(store: &dyn Store) {
     assert_eq!(marks, [(fingerprints[1_000], Ignored)]);
     assert!(many.iter().all(|finding| finding.status == Unresolved));
 }
+
+/// Pruning deletes old scans with their findings, oldest first, up to the limit. Saved statuses stay.
+pub async fn old_scans_are_pruned(store: &dyn Store) {
+    let world = World::build(store).await;
+    let aged = |age| ScanRecord { created_at: at(age), ..scan(&world.team, &world.owner) };
+    let [first, second, third, young] = [1, 2, 3, 10].map(aged);
+    let found = finding(&first, 0);
+    let mut tx = begin(store).await;
+    tx.mark(world.team.id, found.fingerprint, Some(Ignored)).await.unwrap();
+    tx.insert_scan(&first, std::slice::from_ref(&found)).await.unwrap();
+    for scan in [&third, &second, &young] {
+        tx.insert_scan(scan, &[]).await.unwrap();
+    }
+
+    let two = tx.prune_scans(at(10), 2).await.unwrap();
+    let third = tx.scan(third.id).await.unwrap();
+    let one = tx.prune_scans(at(10), 9).await.unwrap();
+    let none = tx.prune_scans(at(10), 9).await.unwrap();
+
+    assert_eq!((two, one, none), (2, 1, 0));
+    assert!(third.is_some());
+    let mut seen = committed(store, tx).await;
+    for (scan, is_left) in [(&first, false), (&second, false), (&young, true)] {
+        assert_eq!(seen.scan(scan.id).await.unwrap().is_some(), is_left);
+    }
+    assert_eq!(seen.findings(first.id).await.unwrap(), []);
+    let marks = seen.marks(world.team.id, &[found.fingerprint]).await.unwrap();
+    assert_eq!(marks, [(found.fingerprint, Ignored)]);
+}

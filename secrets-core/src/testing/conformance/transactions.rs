@@ -160,7 +160,7 @@ pub async fn a_dropped_transaction_lets_the_next_begin(store: &dyn Store) {
     }
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap(), 1);
+    assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap().revision, 1);
 }
 
 /// Cancelling a call of `begin` that waits does not block other transactions.
@@ -176,7 +176,7 @@ pub async fn a_begin_that_is_given_up_blocks_nobody(store: &dyn Store) {
     tx.commit().await.unwrap();
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap(), 2);
+    assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap().revision, 2);
 }
 
 /// After a cancelled call the transaction can be dropped, and the store stays usable.
@@ -189,7 +189,7 @@ pub async fn a_call_that_is_given_up_harms_nobody(store: &dyn Store) {
     }
 
     let mut tx = begin(store).await;
-    assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap(), 1);
+    assert_eq!(tx.touch_environment(world.production.id, 1).await.unwrap().revision, 1);
     assert_eq!(tx.count_secrets(world.production.id).await.unwrap(), 0);
 }
 

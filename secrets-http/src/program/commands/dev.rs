@@ -17,7 +17,7 @@ use secrets_core::egress::EgressPolicy;
 use secrets_core::engine::Ports;
 use secrets_core::jwt::{DevKey, FixedVerifier};
 use secrets_core::model::{Clock, Origin};
-use secrets_core::runtime::TokioOffload;
+use secrets_core::runtime::{TokioOffload, TokioTimer};
 use secrets_core::store::Location;
 use secrets_core::users::SyncUser;
 use zeroize::Zeroizing;
@@ -67,6 +67,7 @@ pub(super) async fn run(
         rotators: Some(open::rotators(&dev.service.options, &clock)),
         webhooks: Some(open::webhooks(&dev.service.options.egress)?),
         offload: Arc::new(TokioOffload),
+        timer: Some(Arc::new(TokioTimer)),
     };
     let service = open::only_service(ports, dev.service.options.clone()).await?;
     let token = sign(&signer, DEV_USER, clock.as_ref())?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use secrets_core::Service;
 use secrets_core::engine::Ports;
 use secrets_core::model::Clock;
-use secrets_core::runtime::TokioOffload;
+use secrets_core::runtime::{TokioOffload, TokioTimer};
 use secrets_core::store::Store;
 use secrets_core::workers;
 use tokio::net::TcpListener;
@@ -40,6 +40,7 @@ pub(super) async fn run(
         rotators: Some(open::rotators(&settings.service.options, &clock)),
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
         offload: Arc::new(TokioOffload),
+        timer: Some(Arc::new(TokioTimer)),
     };
     let options = settings.service.options.clone();
     let service = if settings.database.location.is_exclusive() {

@@ -116,6 +116,13 @@ pub(super) static ALL: &[Known] = &[
         "Memory for large request bodies, and for large responses until they are read, 16 to 65536 MiB; a quarter of it for one account [default: 256]",
     ),
     known(
+        "request_timeout",
+        "SECONDS",
+        Service,
+        Plain,
+        "Time limit of a request's work on the database, 1 to 60 seconds; eight times as long for exports, lists of values and large deletions [default: 4]",
+    ),
+    known(
         "root_key",
         "KEY",
         Key,

@@ -1,10 +1,16 @@
 //! Plans in the configuration file: one table `[plans.NAME]` per plan, with a limit per quota. A
-//! quota missing from the table is unlimited.
+//! quota missing from the table is unlimited, except `bytes`.
 
 use secrets_core::model::{Plan, PlanName, Quota};
 
 /// Name of the field for the retention of the team's audit log, in days.
 const AUDIT_DAYS: &str = "audit_days";
+
+/// Name of the field for the maximum size of an environment's previous versions.
+const HISTORY_BYTES: &str = "history_bytes";
+
+/// Name of the field for the maximum number of previous versions of a secret.
+const VERSIONS: &str = "versions";
 
 /// Parses the table `plans`. The error is a phrase to append to the name of the file.
 pub(super) fn read(table: toml::Value) -> Result<Vec<Plan>, String> {
@@ -20,22 +26,44 @@ fn plan(name: &str, table: toml::Value) -> Result<Plan, String> {
         return Err(format!("must give plans.{name} as a table: [plans.{name}]"));
     };
     let mut quotas = Vec::new();
-    let mut audit_days = None;
+    let (mut audit_days, mut history_bytes, mut versions) = (None, None, None);
     for (key, value) in limits {
-        if key == AUDIT_DAYS {
-            let days = value.as_integer().and_then(|days| u32::try_from(days).ok());
-            let days = days.filter(|days| *days > 0);
-            audit_days = Some(days.ok_or_else(|| number_error(name, AUDIT_DAYS, 1))?);
-            continue;
+        match key.as_str() {
+            AUDIT_DAYS => {
+                audit_days = Some(number(name, AUDIT_DAYS, 1, &value)?);
+                continue;
+            }
+            HISTORY_BYTES => {
+                history_bytes = Some(number(name, HISTORY_BYTES, 0, &value)?);
+                continue;
+            }
+            VERSIONS => {
+                versions = Some(number(name, VERSIONS, 1, &value)?);
+                continue;
+            }
+            _ => {}
         }
         let quota = Quota::ALL.into_iter().find(|quota| quota.as_str() == key);
         let quota = quota.ok_or_else(|| format!("has an unknown key: plans.{name}.{key}"))?;
-        let limit = value.as_integer().and_then(|limit| u64::try_from(limit).ok());
-        quotas.push((quota, limit.ok_or_else(|| quota_error(name, quota))?));
+        quotas.push((quota, number(name, quota.as_str(), quota.least(), &value)?));
     }
     let mut plan = Plan::new(parsed, quotas).map_err(|quota| quota_error(name, quota))?;
     plan.audit_days = audit_days.unwrap_or(plan.audit_days);
+    plan.history_bytes = history_bytes.unwrap_or(plan.history_bytes);
+    plan.versions = versions.unwrap_or(plan.versions);
     Ok(plan)
+}
+
+/// Parses a whole number that is at least `least`.
+fn number<T: TryFrom<i64> + Into<u64> + Copy>(
+    name: &str,
+    key: &str,
+    least: u64,
+    value: &toml::Value,
+) -> Result<T, String> {
+    let number = value.as_integer().and_then(|number| T::try_from(number).ok());
+    let number = number.filter(|number| (*number).into() >= least);
+    number.ok_or_else(|| number_error(name, key, least))
 }
 
 fn quota_error(name: &str, quota: Quota) -> String {

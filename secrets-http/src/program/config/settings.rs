@@ -86,6 +86,7 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         per_principal: optional(layers, "rate_limit_per_principal", values::count)?.unwrap_or(60),
     };
     let per_team = optional(layers, "rate_limit_per_team", values::count)?;
+    let default = Options::default();
     let options = Options {
         plans: plans(layers)?,
         operators: optional(layers, "operators", values::emails)?.unwrap_or_default(),
@@ -94,7 +95,9 @@ fn service(layers: &Layers) -> Result<ServiceSettings, Failure> {
         scan_rules: scan_rules(layers)?,
         egress: egress(layers)?,
         rate_limit_per_team: per_team.unwrap_or(rates.per_principal.saturating_mul(TEAM_FACTOR)),
-        ..Options::default()
+        time_limit: optional(layers, "request_timeout", values::timeout)?
+            .unwrap_or(default.time_limit),
+        ..default
     };
     let public_url = optional(layers, "public_url", str::parse)?;
     let default = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);

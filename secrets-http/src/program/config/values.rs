@@ -3,6 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -83,6 +84,11 @@ pub(super) fn count(text: &str) -> Result<u32, Rule> {
 pub(super) fn connections(text: &str) -> Result<u32, Rule> {
     let count = text.parse().ok().filter(|count| (2..=1000).contains(count));
     count.ok_or("must be a whole number, 2 to 1000")
+}
+
+pub(super) fn timeout(text: &str) -> Result<Duration, Rule> {
+    let seconds = text.parse().ok().filter(|seconds| (1..=60).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or("must be a whole number, 1 to 60")
 }
 
 /// Parses a number of mebibytes to bytes.

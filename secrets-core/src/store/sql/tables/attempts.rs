@@ -3,7 +3,7 @@
 use super::{Row, Statement, bigint};
 use crate::crypto::Sealed;
 use crate::model::rotations::{AttemptState, Outcome, Slot, TriggerType};
-use crate::model::{AttemptId, RotationId};
+use crate::model::{AttemptId, RotationId, Time};
 use crate::store::{AttemptRecord, StoreResult};
 
 /// Selects the open attempt of a rotation.
@@ -77,6 +77,19 @@ pub(super) fn change(attempt: &AttemptRecord) -> Statement<'_> {
     .bind(&attempt.error_code)
     .bind(&attempt.error_message)
     .bind(attempt.completed_at)
+}
+
+/// Deletes concluded attempts, except the last of each rotation.
+pub(super) fn prune(before: Time, limit: u32) -> Statement<'static> {
+    sqlx::query(
+        "DELETE FROM rotation_attempts WHERE id IN
+             (SELECT a.id FROM rotation_attempts a JOIN rotations r ON r.id = a.rotation_id
+              WHERE a.completed_at < $1 AND a.sequence < r.sequence
+              ORDER BY a.completed_at, a.id
+              LIMIT $2)",
+    )
+    .bind(before)
+    .bind(i64::from(limit))
 }
 
 pub(super) fn record(row: &Row<'_>) -> StoreResult<AttemptRecord> {

@@ -5,8 +5,8 @@ use crate::model::{
     EnvironmentId, EnvironmentName, EnvironmentPath, Principal, ProjectId, Subject,
 };
 use crate::store::{
-    EnvironmentReads, EnvironmentRecord, EnvironmentWrites, ResolvedEnvironment, Selection,
-    StoreError, StoreResult,
+    EnvironmentCounters, EnvironmentReads, EnvironmentRecord, EnvironmentWrites,
+    ResolvedEnvironment, Selection, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -59,6 +59,17 @@ impl<C: Connected> EnvironmentReads for Session<C> {
              SELECT * FROM chain ORDER BY depth"
         ));
         self.all("environments", statement.bind(environment.uuid()), record).await
+    }
+
+    async fn environment_counters(
+        &mut self,
+        environment: EnvironmentId,
+    ) -> StoreResult<EnvironmentCounters> {
+        let statement =
+            sqlx::query("SELECT id, revision, size, history_size FROM environments WHERE id = $1");
+        let statement = statement.bind(environment.uuid());
+        let counters = self.one("environments", statement, counters).await?;
+        counters.ok_or(StoreError::Stale(Subject::Environment))
     }
 
     async fn child_environments(
@@ -146,18 +157,26 @@ impl EnvironmentWrites for Session<Transaction> {
         &mut self,
         environment: EnvironmentId,
         step: u32,
-    ) -> StoreResult<u64> {
+    ) -> StoreResult<EnvironmentCounters> {
         let statement = sqlx::query(
             "UPDATE environments SET revision = revision + $2
              WHERE id = $1 AND EXISTS (SELECT 1 FROM projects p
                  WHERE p.id = environments.project_id AND p.deleted_at IS NULL)
-             RETURNING id, revision",
+             RETURNING id, revision, size, history_size",
         )
         .bind(environment.uuid())
         .bind(i64::from(step));
-        let revision = self.one("environments", statement, |row| row.number("revision")).await?;
-        revision.ok_or(StoreError::Stale(Subject::Environment))
+        let counters = self.one("environments", statement, counters).await?;
+        counters.ok_or(StoreError::Stale(Subject::Environment))
     }
+}
+
+fn counters(row: &Row<'_>) -> StoreResult<EnvironmentCounters> {
+    Ok(EnvironmentCounters {
+        revision: row.number("revision")?,
+        size: row.number("size")?,
+        history_size: row.number("history_size")?,
+    })
 }
 
 pub(super) fn record(row: &Row<'_>) -> StoreResult<EnvironmentRecord> {

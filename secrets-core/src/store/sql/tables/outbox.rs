@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 
 use super::{Connected, Row, Session, Transaction};
-use crate::model::{Subject, Time};
+use crate::model::{DeliveryId, Subject, Time};
 use crate::store::{DeliveryRecord, OutboxReads, OutboxWrites, StoreResult};
 
 #[async_trait]
@@ -10,15 +10,28 @@ impl<C: Connected> OutboxReads for Session<C> {
         &mut self,
         kind: &str,
         now: Time,
+        after: Option<(Time, DeliveryId)>,
         limit: u32,
     ) -> StoreResult<Vec<DeliveryRecord>> {
-        let statement = sqlx::query(
-            "SELECT id, kind, payload, attempts, next_attempt_at, created_at
-             FROM outbox WHERE kind = $1 AND next_attempt_at <= $2
-             ORDER BY next_attempt_at, id
-             LIMIT $3",
-        );
-        self.all("outbox", statement.bind(kind).bind(now).bind(i64::from(limit)), record).await
+        macro_rules! due {
+            ($after:literal) => {
+                concat!(
+                    "SELECT id, kind, payload, attempts, next_attempt_at, created_at
+                     FROM outbox WHERE kind = $1 AND next_attempt_at <= $2 ",
+                    $after,
+                    " ORDER BY next_attempt_at, id LIMIT $3"
+                )
+            };
+        }
+        let statement = match after {
+            None => sqlx::query(due!("")).bind(kind).bind(now).bind(i64::from(limit)),
+            Some((time, delivery)) => {
+                let text = due!("AND (next_attempt_at, id) > ($4, $5)");
+                let statement = sqlx::query(text).bind(kind).bind(now).bind(i64::from(limit));
+                statement.bind(time).bind(delivery.uuid())
+            }
+        };
+        self.all("outbox", statement, record).await
     }
 }
 

@@ -219,8 +219,7 @@ impl ProjectWrites for Session<Transaction> {
 const PURGE_BATCHES: [&str; 2] = [
     "DELETE FROM secret_versions WHERE (secret_id, version) IN
          (SELECT v.secret_id, v.version FROM secret_versions v
-          JOIN secrets s ON s.id = v.secret_id
-          JOIN environments e ON e.id = s.environment_id
+          JOIN environments e ON e.id = v.environment_id
           WHERE e.project_id = $1 LIMIT $2)",
     "DELETE FROM secrets WHERE id IN
          (SELECT s.id FROM secrets s JOIN environments e ON e.id = s.environment_id

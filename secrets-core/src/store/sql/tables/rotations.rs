@@ -15,8 +15,8 @@ use crate::model::{
     AttemptId, EnvironmentId, ProjectId, RotationId, RotationName, SecretKey, Subject, TeamId, Time,
 };
 use crate::store::{
-    AttemptRecord, Lease, ProjectRecord, RotationLocation, RotationReads, RotationRecord,
-    RotationWrites, StoreError, StoreResult,
+    AttemptRecord, DueRotation, Lease, ProjectRecord, RotationLocation, RotationReads,
+    RotationRecord, RotationWrites, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -98,9 +98,20 @@ impl<C: Connected> RotationReads for Session<C> {
         self.count(statement.bind(team.uuid())).await
     }
 
-    async fn due_rotations(&mut self, now: Time, limit: u32) -> StoreResult<Vec<RotationId>> {
-        let statement = sqlx::query(WORK).bind(now).bind(i64::from(limit));
-        self.all("rotations", statement, |row| row.id("id")).await
+    async fn due_rotations(
+        &mut self,
+        now: Time,
+        after: Option<DueRotation>,
+        limit: u32,
+    ) -> StoreResult<Vec<DueRotation>> {
+        let statement = match after {
+            None => sqlx::query(WORK).bind(now).bind(i64::from(limit)),
+            Some(after) => {
+                let statement = sqlx::query(WORK_AFTER).bind(now).bind(i64::from(limit));
+                statement.bind(after.work_at).bind(after.id.uuid())
+            }
+        };
+        self.all("rotations", statement, due).await
     }
 
     async fn managed_keys(
@@ -294,13 +305,32 @@ impl RotationWrites for Session<Transaction> {
     async fn update_attempt(&mut self, attempt: &AttemptRecord) -> StoreResult<()> {
         self.change(Subject::Rotation, attempts::change(attempt)).await
     }
+
+    async fn prune_attempts(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
+        self.write(attempts::prune(before, limit)).await
+    }
+}
+
+/// Start of [`WORK`].
+macro_rules! due {
+    () => {
+        "SELECT r.id, r.work_at, p.team_id FROM rotations r
+         JOIN environments e ON e.id = r.environment_id
+         JOIN projects p ON p.id = e.project_id
+         WHERE r.work_at <= $1 AND (r.lease_until IS NULL OR r.lease_until <= $1)"
+    };
 }
 
 /// Selects at most $2 rotations that are due at $1 and not leased, along the index on `work_at`.
-pub(in super::super) const WORK: &str = "SELECT id FROM rotations
-     WHERE work_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)
-     ORDER BY work_at, id
-     LIMIT $2";
+pub(in super::super) const WORK: &str = concat!(due!(), " ORDER BY r.work_at, r.id LIMIT $2");
+
+/// Like [`WORK`], after the rotation $4 that was due at $3.
+pub(in super::super) const WORK_AFTER: &str =
+    concat!(due!(), " AND (r.work_at, r.id) > ($3, $4) ORDER BY r.work_at, r.id LIMIT $2");
+
+fn due(row: &Row<'_>) -> StoreResult<DueRotation> {
+    Ok(DueRotation { id: row.id("id")?, team: row.id("team_id")?, work_at: row.get("work_at")? })
+}
 
 fn insertion(rotation: &RotationRecord) -> StoreResult<super::Statement<'_>> {
     let statement = sqlx::query(

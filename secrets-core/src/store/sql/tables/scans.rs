@@ -4,7 +4,7 @@ use sqlx::QueryBuilder;
 use super::{BATCH, Connected, Db, Row, Session, Transaction, push_ids};
 use crate::crypto::Fingerprint;
 use crate::model::scans::{FindingStatus, Severity, SourceKind};
-use crate::model::{EnvironmentId, FindingId, ProjectId, ScanId, Subject, TeamId};
+use crate::model::{EnvironmentId, FindingId, ProjectId, ScanId, Subject, TeamId, Time};
 use crate::store::{FindingRecord, ScanReads, ScanRecord, ScanWrites, SecretLocation, StoreResult};
 
 #[async_trait]
@@ -151,6 +151,14 @@ impl ScanWrites for Session<Transaction> {
         };
         self.write(statement).await?;
         Ok(())
+    }
+
+    async fn prune_scans(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
+        let statement = sqlx::query(
+            "DELETE FROM scans WHERE id IN
+                 (SELECT id FROM scans WHERE created_at < $1 ORDER BY created_at, id LIMIT $2)",
+        );
+        self.write(statement.bind(before).bind(i64::from(limit))).await
     }
 
     async fn delete_scan(&mut self, scan: ScanId) -> StoreResult<()> {

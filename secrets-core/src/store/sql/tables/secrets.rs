@@ -1,11 +1,14 @@
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use sqlx::{Connection as _, QueryBuilder};
 
-use super::{BATCH, Connected, Db, Row, Session, Transaction, failed};
+use super::{BATCH, Connected, Db, Row, Session, Transaction, bigint, failed};
 use crate::crypto::Sealed;
 use crate::model::{EnvironmentId, SecretId, SecretKey, Subject};
 use crate::store::{
-    Change, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError, StoreResult,
+    Change, EnvironmentReads, SecretReads, SecretRecord, SecretVersion, SecretWrites, StoreError,
+    StoreResult,
 };
 
 #[async_trait]
@@ -65,8 +68,9 @@ impl<C: Connected> SecretReads for Session<C> {
 #[async_trait]
 impl SecretWrites for Session<Transaction> {
     async fn insert_secrets(&mut self, secrets: &[SecretRecord]) -> StoreResult<()> {
-        if secrets.len() == 1 {
-            return self.insert(Subject::Secret, insertion(secrets).build()).await;
+        if let [secret] = secrets {
+            self.insert(Subject::Secret, insertion(secrets).build()).await?;
+            return self.add_size(secret.environment, secret.size()).await;
         }
         // A savepoint: if one key is taken, the secrets inserted so far are rolled back.
         let (connection, limit) = self.0.pooled().parts();
@@ -83,15 +87,24 @@ impl SecretWrites for Session<Transaction> {
             }
             savepoint.commit().await.map_err(failed)
         };
-        limit.apply(insertions).await
+        limit.apply(insertions).await?;
+        let mut sizes = BTreeMap::new();
+        for secret in secrets {
+            *sizes.entry(secret.environment).or_default() += secret.size();
+        }
+        for (environment, size) in sizes {
+            self.add_size(environment, size).await?;
+        }
+        Ok(())
     }
 
     async fn replace_secret(&mut self, secret: &SecretRecord) -> StoreResult<()> {
         let before = i64::from(secret.version) - 1;
         let keep = sqlx::query(
             "INSERT INTO secret_versions
-                 (secret_id, version, sealed, hidden, change, changed_by, changed_at, replaced_at)
-             SELECT id, version, sealed, hidden, change, changed_by, changed_at, $3
+                 (secret_id, version, sealed, hidden, change, changed_by, changed_at, replaced_at,
+                  environment_id)
+             SELECT id, version, sealed, hidden, change, changed_by, changed_at, $3, environment_id
              FROM secrets WHERE id = $1 AND version = $2
              ON CONFLICT DO NOTHING",
         )
@@ -99,6 +112,15 @@ impl SecretWrites for Session<Transaction> {
         .bind(before)
         .bind(secret.changed_at);
         self.change(Subject::Secret, keep).await?;
+        let resize = sqlx::query(
+            "UPDATE environments
+             SET size = size + $2 - (
+                     SELECT LENGTH(sealed) + COALESCE(LENGTH(sealed_description), 0)
+                     FROM secrets WHERE id = $1),
+                 history_size = history_size + (SELECT LENGTH(sealed) FROM secrets WHERE id = $1)
+             WHERE id = (SELECT environment_id FROM secrets WHERE id = $1)",
+        );
+        self.write(resize.bind(secret.id.uuid()).bind(bytes(secret.size())?)).await?;
 
         let replace = sqlx::query(
             "UPDATE secrets
@@ -120,6 +142,14 @@ impl SecretWrites for Session<Transaction> {
     }
 
     async fn update_secret_description(&mut self, secret: &SecretRecord) -> StoreResult<()> {
+        let size = secret.description.as_ref().map_or(0, |sealed| sealed.as_bytes().len());
+        let resize = sqlx::query(
+            "UPDATE environments
+             SET size = size + $2 - (
+                     SELECT COALESCE(LENGTH(sealed_description), 0) FROM secrets WHERE id = $1)
+             WHERE id = (SELECT environment_id FROM secrets WHERE id = $1)",
+        );
+        self.write(resize.bind(secret.id.uuid()).bind(bytes(size)?)).await?;
         let statement = sqlx::query(
             "UPDATE secrets SET sealed_description = $2, updated_by = $3, updated_at = $4
              WHERE id = $1",
@@ -132,9 +162,89 @@ impl SecretWrites for Session<Transaction> {
     }
 
     async fn delete_secret(&mut self, secret: SecretId) -> StoreResult<()> {
+        let resize = sqlx::query(
+            "UPDATE environments
+             SET size = size - (
+                     SELECT LENGTH(sealed) + COALESCE(LENGTH(sealed_description), 0)
+                     FROM secrets WHERE id = $1),
+                 history_size = history_size - COALESCE((
+                     SELECT SUM(LENGTH(sealed)) FROM secret_versions WHERE secret_id = $1), 0)
+             WHERE id = (SELECT environment_id FROM secrets WHERE id = $1)",
+        );
+        self.write(resize.bind(secret.uuid())).await?;
         let statement = sqlx::query("DELETE FROM secrets WHERE id = $1").bind(secret.uuid());
         self.change(Subject::Secret, statement).await
     }
+
+    async fn prune_versions(&mut self, secret: SecretId, before: u32) -> StoreResult<()> {
+        let resize = sqlx::query(
+            "UPDATE environments
+             SET history_size = history_size - COALESCE((
+                 SELECT SUM(LENGTH(sealed)) FROM secret_versions
+                 WHERE secret_id = $1 AND version < $2), 0)
+             WHERE id = (SELECT environment_id FROM secrets WHERE id = $1)",
+        );
+        self.write(resize.bind(secret.uuid()).bind(i64::from(before))).await?;
+        let statement =
+            sqlx::query("DELETE FROM secret_versions WHERE secret_id = $1 AND version < $2");
+        self.write(statement.bind(secret.uuid()).bind(i64::from(before))).await.map(drop)
+    }
+
+    async fn prune_history(&mut self, environment: EnvironmentId, size: u64) -> StoreResult<()> {
+        let held = self.environment_counters(environment).await?.history_size;
+        let oldest = sqlx::query(
+            "SELECT v.secret_id AS id, v.version, CAST(LENGTH(v.sealed) AS BIGINT) AS size
+             FROM secret_versions v JOIN secrets s ON s.id = v.secret_id
+             WHERE v.environment_id = $1
+                 AND NOT (s.change = 'rotated' AND v.version = s.version - 1)
+             ORDER BY v.replaced_at
+             LIMIT $2",
+        );
+        let oldest = oldest.bind(environment.uuid()).bind(MAX_PRUNED);
+        let oldest = self.all("secret_versions", oldest, size_of_version).await?;
+        let (mut freed, mut pruned) = (0, Vec::new());
+        for (secret, version, version_size) in oldest {
+            if held.saturating_sub(freed) <= size {
+                break;
+            }
+            freed += version_size;
+            pruned.push((secret, version));
+        }
+        if pruned.is_empty() {
+            return Ok(());
+        }
+        let mut statement =
+            QueryBuilder::<Db>::new("DELETE FROM secret_versions WHERE (secret_id, version) IN (");
+        statement.push_values(&pruned, |mut row, (secret, version)| {
+            row.push_bind(secret.uuid()).push_bind(version);
+        });
+        statement.push(")");
+        self.write(statement.build().persistent(false)).await?;
+        let resize =
+            sqlx::query("UPDATE environments SET history_size = history_size - $2 WHERE id = $1");
+        self.write(resize.bind(environment.uuid()).bind(bigint(freed)?)).await.map(drop)
+    }
+}
+
+impl Session<Transaction> {
+    /// Adds to the size of an environment's secrets.
+    async fn add_size(&mut self, environment: EnvironmentId, size: usize) -> StoreResult<()> {
+        let statement = sqlx::query("UPDATE environments SET size = size + $2 WHERE id = $1");
+        self.write(statement.bind(environment.uuid()).bind(bytes(size)?)).await.map(drop)
+    }
+}
+
+/// Maximum number of versions deleted by one call.
+const MAX_PRUNED: i64 = 1_000;
+
+/// Converts a size to the integer type of both databases.
+fn bytes(size: usize) -> StoreResult<i64> {
+    i64::try_from(size).map_err(|cause| StoreError::Corrupt(cause.into()))
+}
+
+/// Decodes the secret, the number and the size of a version.
+fn size_of_version(row: &Row<'_>) -> StoreResult<(SecretId, i64, u64)> {
+    Ok((row.id("id")?, row.get("version")?, row.number("size")?))
 }
 
 fn insertion(secrets: &[SecretRecord]) -> QueryBuilder<Db> {

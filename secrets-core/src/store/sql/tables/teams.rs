@@ -72,7 +72,7 @@ impl<C: Connected> TeamReads for Session<C> {
         let statement = sqlx::query(
             "WITH
              places AS (
-                 SELECT e.id, e.project_id FROM projects p
+                 SELECT e.id, e.project_id, e.size, e.history_size FROM projects p
                  JOIN environments e ON e.project_id = p.id
                  WHERE p.team_id = $1 AND p.deleted_at IS NULL),
              of_projects AS (SELECT COUNT(*) AS n FROM places GROUP BY project_id),
@@ -87,6 +87,8 @@ impl<C: Connected> TeamReads for Session<C> {
                  (SELECT COALESCE(MAX(n), 0) FROM of_projects) AS most_environments,
                  (SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM of_places) AS secrets,
                  (SELECT COALESCE(MAX(n), 0) FROM of_places) AS most_secrets,
+                 (SELECT CAST(COALESCE(SUM(size + history_size), 0) AS BIGINT) FROM places) AS bytes,
+                 (SELECT COALESCE(MAX(size), 0) FROM places) AS most_bytes,
                  (SELECT COUNT(*) FROM tokens WHERE team_id = $1) AS service_tokens,
                  (SELECT COUNT(*) FROM places x JOIN rotations r ON r.environment_id = x.id)
                      AS rotations",
@@ -197,6 +199,8 @@ fn usage(row: &Row<'_>) -> StoreResult<TeamUsage> {
         most_environments: row.number("most_environments")?,
         secrets: row.number("secrets")?,
         most_secrets: row.number("most_secrets")?,
+        bytes: row.number("bytes")?,
+        most_bytes: row.number("most_bytes")?,
         service_tokens: row.number("service_tokens")?,
         rotations: row.number("rotations")?,
     })

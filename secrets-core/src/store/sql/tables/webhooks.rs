@@ -126,7 +126,7 @@ impl WebhookWrites for Session<Transaction> {
         self.change(Subject::WebhookDelivery, statement).await
     }
 
-    async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<()> {
+    async fn prune_webhook_deliveries(&mut self, before: Time, limit: u32) -> StoreResult<u64> {
         let statement = sqlx::query(
             "DELETE FROM webhook_deliveries WHERE id IN
                  (SELECT id FROM webhook_deliveries WHERE created_at < $1 AND status <> $2
@@ -136,7 +136,7 @@ impl WebhookWrites for Session<Transaction> {
         .bind(before)
         .bind(DeliveryStatus::Pending.as_str())
         .bind(i64::from(limit));
-        self.write(statement).await.map(drop)
+        self.write(statement).await
     }
 }
 

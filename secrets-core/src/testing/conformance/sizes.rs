@@ -1,0 +1,184 @@
+//! Rules for the sizes of an environment's secrets, and for deleting previous versions.
+
+use std::slice::from_ref;
+
+use super::{assert_duplicate, assert_stale, begin, committed, read};
+use crate::model::{EnvironmentId, Subject};
+use crate::store::{Change, EnvironmentCounters, SecretRecord, Store, Tx};
+use crate::testing::fixtures::{World, environment, next_version, sealed, secret};
+
+/// Returns the sizes of the secrets of an environment and of their previous versions.
+async fn sizes(tx: &mut dyn Tx, environment: EnvironmentId) -> (u64, u64) {
+    let counters = tx.environment_counters(environment).await.unwrap();
+    (counters.size, counters.history_size)
+}
+
+/// Size of the value alone.
+fn value_size(secret: &SecretRecord) -> u64 {
+    secret.sealed.as_bytes().len() as u64
+}
+
+/// The numbers of the previous versions of a secret, newest first.
+async fn numbers(tx: &mut dyn Tx, secret: &SecretRecord) -> Vec<u32> {
+    let versions = tx.secret_versions(secret.id, u32::MAX, u32::MAX).await.unwrap();
+    versions.iter().map(|version| version.version).collect()
+}
+
+/// Stores a secret and replaces it until it has this version. Returns its last version.
+async fn replaced(tx: &mut dyn Tx, first: SecretRecord, version: u32) -> SecretRecord {
+    tx.insert_secrets(from_ref(&first)).await.unwrap();
+    let mut newest = first;
+    while newest.version < version {
+        newest = next_version(&newest);
+        tx.replace_secret(&newest).await.unwrap();
+    }
+    newest
+}
+
+/// The sizes of an environment follow every insert, replacement, new description and deletion.
+pub async fn sizes_follow_every_write(store: &dyn Store) {
+    let world = World::build(store).await;
+    let (here, there) = (world.production.id, world.staging.id);
+    let first =
+        SecretRecord { description: Some(sealed(b"first")), ..secret(&world.production, "KEY") };
+    let others = [secret(&world.production, "OTHER"), secret(&world.staging, "KEY")];
+    let mut tx = begin(store).await;
+    assert_eq!(sizes(&mut *tx, here).await, (0, 0));
+
+    tx.insert_secrets(from_ref(&first)).await.unwrap();
+    tx.insert_secrets(&others).await.unwrap();
+    let other = others[0].size() as u64;
+    assert_eq!(sizes(&mut *tx, here).await, (first.size() as u64 + other, 0));
+    assert_eq!(sizes(&mut *tx, there).await, (others[1].size() as u64, 0));
+
+    let second = SecretRecord { description: None, ..next_version(&first) };
+    tx.replace_secret(&second).await.unwrap();
+    let history = value_size(&first);
+    assert_eq!(sizes(&mut *tx, here).await, (second.size() as u64 + other, history));
+
+    let described = SecretRecord { description: Some(sealed(b"a longer one")), ..second.clone() };
+    tx.update_secret_description(&described).await.unwrap();
+    assert_eq!(sizes(&mut *tx, here).await, (described.size() as u64 + other, history));
+    tx.update_secret_description(&second).await.unwrap();
+    assert_eq!(sizes(&mut *tx, here).await, (second.size() as u64 + other, history));
+
+    tx.delete_secret(second.id).await.unwrap();
+    assert_eq!(sizes(&mut *tx, here).await, (other, 0));
+    let counters = committed(store, tx).await.environment_counters(here).await.unwrap();
+    assert_eq!(counters, EnvironmentCounters { revision: 0, size: other, history_size: 0 });
+}
+
+/// A write that fails, or is rolled back, changes no size.
+pub async fn sizes_follow_no_failed_write(store: &dyn Store) {
+    let world = World::build(store).await;
+    let held = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&held)).await.unwrap();
+    tx.commit().await.unwrap();
+    let before = (held.size() as u64, 0);
+
+    let mut tx = begin(store).await;
+    let taken = [secret(&world.production, "NEW"), secret(&world.production, "KEY")];
+    assert_duplicate(tx.insert_secrets(&taken).await, Subject::Secret);
+    assert_duplicate(tx.insert_secrets(&taken[1..]).await, Subject::Secret);
+    let late = SecretRecord { version: 3, ..next_version(&held) };
+    assert_stale(tx.replace_secret(&late).await, Subject::Secret);
+    assert_stale(tx.delete_secret(taken[0].id).await, Subject::Secret);
+    assert_eq!(sizes(&mut *tx, world.production.id).await, before);
+    tx.replace_secret(&next_version(&held)).await.unwrap();
+    drop(tx);
+
+    let counters = read(store).await.environment_counters(world.production.id).await.unwrap();
+    assert_eq!((counters.size, counters.history_size), before);
+}
+
+/// Touching an environment returns its sizes; an unknown environment has none.
+pub async fn touching_returns_the_sizes(store: &dyn Store) {
+    let world = World::build(store).await;
+    let held = secret(&world.production, "KEY");
+    let mut tx = begin(store).await;
+    tx.insert_secrets(from_ref(&held)).await.unwrap();
+
+    let touched = tx.touch_environment(world.production.id, 3).await.unwrap();
+
+    let size = held.size() as u64;
+    assert_eq!(touched, EnvironmentCounters { revision: 3, size, history_size: 0 });
+    assert_eq!(tx.environment_counters(world.production.id).await.unwrap(), touched);
+    let unknown = environment(&world.project, "unknown").id;
+    assert_stale(tx.environment_counters(unknown).await, Subject::Environment);
+}
+
+/// `prune_versions` deletes the versions below a number, of one secret.
+pub async fn versions_below_a_number_are_deleted(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    let one = replaced(&mut *tx, secret(&world.production, "ONE"), 5).await;
+    let two = replaced(&mut *tx, secret(&world.production, "TWO"), 3).await;
+    let (_, before) = sizes(&mut *tx, world.production.id).await;
+
+    tx.prune_versions(one.id, 3).await.unwrap();
+
+    assert_eq!(numbers(&mut *tx, &one).await, [4, 3]);
+    assert_eq!(numbers(&mut *tx, &two).await, [2, 1]);
+    let freed = sealed(b"ONE").as_bytes().len() + sealed(b"ONE 2").as_bytes().len();
+    let (_, after) = sizes(&mut *tx, world.production.id).await;
+    assert_eq!(before - after, freed as u64);
+    tx.prune_versions(one.id, 3).await.unwrap();
+    tx.prune_versions(secret(&world.production, "UNKNOWN").id, 9).await.unwrap();
+    assert_eq!(sizes(&mut *tx, world.production.id).await.1, after);
+}
+
+/// `prune_history` deletes the versions that were replaced first, of any secret of the environment,
+/// until the size is reached.
+pub async fn the_oldest_versions_are_deleted_first(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    let one = replaced(&mut *tx, secret(&world.production, "ONE"), 4).await;
+    let two = replaced(&mut *tx, secret(&world.production, "TWO"), 4).await;
+    let apart = replaced(&mut *tx, secret(&world.staging, "ONE"), 4).await;
+    let (current, before) = sizes(&mut *tx, world.production.id).await;
+
+    // The first versions of both are shorter than the others and were replaced at the same time.
+    let first = sealed(b"ONE").as_bytes().len() as u64;
+    tx.prune_history(world.production.id, before - first - 1).await.unwrap();
+
+    assert_eq!(numbers(&mut *tx, &one).await, [3, 2]);
+    assert_eq!(numbers(&mut *tx, &two).await, [3, 2]);
+    assert_eq!(numbers(&mut *tx, &apart).await, [3, 2, 1]);
+    assert_eq!(sizes(&mut *tx, world.production.id).await, (current, before - 2 * first));
+    tx.prune_history(world.production.id, before).await.unwrap();
+    assert_eq!(numbers(&mut *tx, &one).await, [3, 2]);
+    tx.prune_history(world.production.id, 0).await.unwrap();
+    assert_eq!(sizes(&mut *tx, world.production.id).await, (current, 0));
+}
+
+/// `prune_history` keeps the version before the one that a rotation wrote last.
+pub async fn the_version_before_a_rotation_is_kept(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    let before = replaced(&mut *tx, secret(&world.production, "KEY"), 3).await;
+    let rotated = SecretRecord { change: Change::Rotated, ..next_version(&before) };
+    tx.replace_secret(&rotated).await.unwrap();
+
+    tx.prune_history(world.production.id, 0).await.unwrap();
+
+    assert_eq!(numbers(&mut *tx, &rotated).await, [3]);
+    assert_eq!(sizes(&mut *tx, world.production.id).await.1, value_size(&before));
+    tx.replace_secret(&next_version(&rotated)).await.unwrap();
+    tx.prune_history(world.production.id, 0).await.unwrap();
+    assert!(numbers(&mut *tx, &rotated).await.is_empty());
+}
+
+/// One call of `prune_history` deletes at most 1,000 versions.
+pub async fn a_long_history_is_deleted_in_pieces(store: &dyn Store) {
+    let world = World::build(store).await;
+    let mut tx = begin(store).await;
+    let newest = replaced(&mut *tx, secret(&world.production, "KEY"), 1_005).await;
+
+    tx.prune_history(world.production.id, 0).await.unwrap();
+
+    assert_eq!(numbers(&mut *tx, &newest).await, [1_004, 1_003, 1_002, 1_001]);
+    tx.prune_history(world.production.id, 0).await.unwrap();
+    assert!(numbers(&mut *tx, &newest).await.is_empty());
+    assert_eq!(sizes(&mut *tx, world.production.id).await.1, 0);
+}
