@@ -633,8 +633,9 @@ def python_operations(document, types, is_async):
             lines += python_iterator(operation, types, is_async)
         if noun == "secret":
             lines += ["", *textwrap.indent(VALUES.format(*VALUES_ASYNC[is_async]), "    ").split("\n")]
-    lines += ["", "", f"class {prefix}Operations:", f'    """All operations{about}."""', "",
-              f"    def __init__(self, call: {call}) -> None:"]
+    lines += ["", "", f"class {prefix}Operations:", f'    """All operations{about}."""', ""]
+    lines += [f"    {noun}: {prefix}{pascal(noun)}Operations" for noun, _ in nouns(document)]
+    lines += ["", f"    def __init__(self, call: {call}) -> None:"]
     lines += [f"        self.{noun} = {prefix}{pascal(noun)}Operations(call)" for noun, _ in nouns(document)]
     return "\n".join(lines) + "\n"
 

@@ -75,8 +75,8 @@ def test_retries_are_logged_without_values(
 
     Client(host.url).secret.update(project="p", environment="e", key="K", value="kvc_1")
 
-    assert caplog.messages == ["secret.update: status 429, retry in 0.6 s"]
-    assert waits == [0.625]
+    assert caplog.messages == ["secret.update: status 429, retry in 0.1 s"]
+    assert waits == [0.125]
 
 
 def test_the_version_is_named(host: Host) -> None:

@@ -35,6 +35,27 @@ assert refused.status_code == 403
 assert "kvc_" not in accepted.text + refused.text
 """
 
+# Sends tasks, and prints their results.
+CELERY = """
+from celery import group
+from tasks import count
+keys = ["DATABASE_URL", "DJANGO_SECRET_KEY", "WEBHOOK_KEY"]
+print(group(count.s(key) for key in keys * 10).delay().get(timeout=100))
+"""
+
+# Runs the cells of a notebook, and saves the notebook with their outputs.
+NOTEBOOK = """
+import sys
+import nbformat
+from nbclient import NotebookClient
+cells = [nbformat.v4.new_code_cell(cell) for cell in open("cells.py").read().split("# %%\\n")[1:]]
+notebook = nbformat.v4.new_notebook(cells=cells)
+NotebookClient(notebook, kernel_name="python3", timeout=100).execute()
+nbformat.write(notebook, "cells.ipynb")
+for cell in cells:
+    print(cell.outputs[0].data["text/plain"])
+"""
+
 
 @pytest.fixture
 def variables(program: Any, tmp_path: Path) -> dict[str, str]:
@@ -76,7 +97,7 @@ def run(code: str, folder: Path, variables: dict[str, str], *command: str) -> st
 
 
 def test_every_recipe_is_run() -> None:
-    assert len(RECIPES) == 8
+    assert len(RECIPES) == 10
 
 
 def test_a_program_runs_with_secrets(variables: dict[str, str], tmp_path: Path) -> None:
@@ -115,6 +136,43 @@ def test_a_fixture_of_pytest(variables: dict[str, str], tmp_path: Path) -> None:
 
 def test_processes_that_fork(variables: dict[str, str], tmp_path: Path) -> None:
     assert run(recipe("multiprocessing", variables), tmp_path, variables) == "[16, 50]\n"
+
+
+def test_tasks_of_celery(variables: dict[str, str], tmp_path: Path) -> None:
+    # A broker in a folder: both processes write messages where the worker reads them.
+    (tmp_path / "data_in").mkdir()
+    (tmp_path / "data_out").symlink_to("data_in")
+    (tmp_path / "results").mkdir()
+    variables["CELERY_BROKER_URL"] = "filesystem://"
+    variables["CELERY_RESULT_BACKEND"] = f"file://{tmp_path}/results"
+    # The worker has an open connection before it forks.
+    code = recipe("from celery", variables) + "client.project.list()\n"
+    (tmp_path / "tasks.py").write_text(code)
+    options = ["--concurrency=4", "--pool=prefork", "--without-gossip", "--without-mingle"]
+    with (tmp_path / "log").open("w") as log:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "celery", "-A", "tasks", "worker", *options],
+            cwd=tmp_path, env=variables, stdout=log, stderr=log,
+        )  # fmt: skip
+    try:
+        said = run(CELERY, tmp_path, variables)
+    finally:
+        worker.terminate()
+        worker.wait(60)
+        # Shown if the test fails.
+        print((tmp_path / "log").read_text())
+    assert said == f"{[16, 50, 5] * 10}\n"
+    assert "kvc_" not in (tmp_path / "log").read_text()
+
+
+def test_cells_of_a_notebook(variables: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "cells.py").write_text(recipe("# %%", variables))
+    folders = {name: str(tmp_path) for name in ("HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR")}
+    said = run(NOTEBOOK, tmp_path, variables | folders)
+    hidden, length = said.splitlines()[:-1], said.splitlines()[-1]
+    assert "'DATABASE_URL': <hidden>" in "".join(hidden)
+    assert length == "16"
+    assert "kvc_" not in (tmp_path / "cells.ipynb").read_text()
 
 
 def test_yaml(variables: dict[str, str], tmp_path: Path) -> None:

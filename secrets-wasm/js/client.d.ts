@@ -48,8 +48,9 @@ export interface ClientOptions {
 /**
  * HTTP client of a service. It has the same methods as a session of a service in memory.
  *
- * If the service is overloaded (429) or unavailable (503) and names a time to wait, the request is
- * sent again after that time, within `totalTimeout`. A reading request is also sent again once if its
+ * If the service is overloaded (429) or unavailable (503) and names a time to wait, the request is sent
+ * again after that time, within `totalTimeout`. Each further retry waits longer, and a call sends at most
+ * 10 requests. A GET request is also sent again after 502 and 504 with a time to wait, and once if its
  * connection breaks. Redirects are not followed, since the token would be sent to another address.
  */
 export interface Client extends Operations {}

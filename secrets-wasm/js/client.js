@@ -6,6 +6,7 @@ import { converted, invalid, reason, SecretsError } from "./errors.js";
 import { nameOperations } from "./names.js";
 import { authorization, baseOf, requestOf } from "./request.js";
 import { contentOf, failure, isOutput, outputOf } from "./response.js";
+import { retryDelay } from "./retry.js";
 import { pause, within } from "./within.js";
 
 export { SecretsError } from "./errors.js";
@@ -16,11 +17,6 @@ const CLIENT_OPTIONS = ["token", "timeout", "totalTimeout", "maxResponseSize", "
 const TIMEOUT = 60_000;
 const TOTAL_TIMEOUT = 90_000;
 const MAX_RESPONSE_SIZE = 256 * 1024 * 1024;
-
-const MAX_RETRIES = 10;
-
-// Shortest time before a retry, in milliseconds.
-const MIN_RETRY_DELAY = 100;
 
 export class Client {
   #base;
@@ -61,11 +57,11 @@ export class Client {
   // or the error of the request. Throws the reason of `signal` and the error of the token function.
   async #send(request, signal) {
     const end = performance.now() + this.#totalTimeout;
-    for (let retries = 0; ; retries += 1) {
+    for (let attempts = 1; ; attempts += 1) {
       const left = Math.max(1, end - performance.now());
       const outcome = await this.#attempt(request, Math.min(this.#timeout, left), signal);
-      const delay = outcome.error && retryDelay(outcome.error, request, retries);
-      if (delay === undefined || performance.now() + delay >= end) return outcome;
+      const delay = outcome.error && retryDelay(outcome.error, request, attempts, end - performance.now());
+      if (delay === undefined) return outcome;
       await pause(delay, signal);
     }
   }
@@ -121,15 +117,4 @@ function fixedInit() {
 // Without the error of `fetch` as its cause: an error of another implementation can contain the headers.
 function unreachable(origin, error) {
   return new SecretsError("unavailable", `no response from ${origin}${reason(error)}`, { code: "no_response" });
-}
-
-// Returns the time before a retry, in milliseconds; `undefined` if the request must not be retried.
-function retryDelay(error, { method }, retries) {
-  if (retries >= MAX_RETRIES) return undefined;
-  const { kind, code, status, retryAfter } = error;
-  const isOverloaded = kind === "rate_limited" || status === 503;
-  if (isOverloaded && retryAfter !== undefined) return Math.max(retryAfter * 1000, MIN_RETRY_DELAY);
-  // The server closed an idle connection. Another request may already have taken effect.
-  if (code === "no_response" && method === "GET" && retries === 0) return MIN_RETRY_DELAY;
-  return undefined;
 }

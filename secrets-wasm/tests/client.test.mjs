@@ -7,6 +7,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 
+import { withClock } from "./clock.mjs";
 import { packed } from "./places.mjs";
 import { startServer, tokenOf } from "./server.mjs";
 
@@ -145,40 +146,58 @@ test("an input that no request can carry is refused without a request", async ()
   assert.deepEqual(host.requests, []);
 });
 
-test("an overloaded service is asked again after the time that it names", async () => {
-  host.responses.push(
-    json(429, OVERLOADED, { "retry-after": "0" }),
-    [503, { "content-type": "text/html", "retry-after": new Date(Date.now() - 1000).toUTCString() }, "<html>"],
-    json(201, { id: "1" }),
-  );
-  const began = performance.now();
-
-  assert.equal((await new Client(host.url).project.create({ name: "x" })).id, "1");
-
-  // Timers may end a little early.
-  assert.ok(performance.now() - began > 190, "it did not wait");
-  assert.equal(host.requests.length, 3);
-});
-
-test("retries have a bound", async () => {
-  const requests = [];
-  const fetch = async (url) => {
-    requests.push(url);
-    return Response.json(OVERLOADED, { status: 429, headers: { "retry-after": "0" } });
+// Calls an operation with prepared responses and without waiting. A response is `[status, headers]`, or an
+// error; the last one is repeated. Returns the outcome, the number of requests and the times that were waited.
+async function replay(responses, { operation = (client) => client.project.list(), random, ...options } = {}) {
+  let requests = 0;
+  const fetch = async () => {
+    requests += 1;
+    const response = responses[Math.min(requests, responses.length) - 1];
+    if (response instanceof Error) throw response;
+    const [status, headers = {}, content = OVERLOADED] = response;
+    const bytes = new TextEncoder().encode(JSON.stringify(content));
+    const all = new Headers({ ...JSON_TYPE, ...headers });
+    return { status, headers: all, arrayBuffer: async () => bytes.buffer };
   };
+  const client = new Client("http://service.test", { fetch, ...options });
+  const { result, ended } = await withClock(() => operation(client).catch((error) => error), { random });
+  return { outcome: result, requests, waits: ended };
+}
 
-  const error = await failureOf(new Client(host.url, { fetch }).project.list());
+const create = (client) => client.project.create({ name: "x" });
 
-  assert.deepEqual([error.kind, error.code, error.status, error.retryAfter], ["rate_limited", "rate_limited", 429, 0]);
-  assert.equal(requests.length, 11);
+test("an overloaded service is asked again after the time that it names, plus a random part", async () => {
+  const past = { "retry-after": "Mon, 01 Jan 2024 00:00:00 GMT", "content-type": "text/html" };
+  const responses = [[429, { "retry-after": "5" }], [503, past], [201, {}, { id: "1" }]];
+
+  const exact = await replay(responses, { operation: create });
+  assert.deepEqual([exact.outcome, exact.requests, exact.waits], [{ id: "1" }, 3, [5000, 200]]);
+  assert.deepEqual((await replay(responses, { operation: create, random: 0.5 })).waits, [5025, 250]);
 });
 
-test("a wait longer than the total timeout is not begun", async () => {
-  host.responses.push(json(429, OVERLOADED, { "retry-after": "60" }));
+test("each further retry waits longer, and a call sends at most 10 requests", async () => {
+  const { outcome, requests, waits } = await replay([[429, { "retry-after": "0" }]]);
 
-  const error = await failureOf(new Client(host.url, { totalTimeout: 30_000 }).project.list());
+  assert.deepEqual([outcome.kind, outcome.code, outcome.status, outcome.retryAfter], ["rate_limited", "rate_limited", 429, 0]);
+  assert.equal(requests, 10);
+  assert.deepEqual(waits, [100, 200, 400, 800, 1600, 3200, 6400, 8000, 8000]);
+});
 
-  assert.deepEqual([error.kind, error.retryAfter, host.requests.length], ["rate_limited", 60, 1]);
+test("a wait longer than the total timeout is not begun, and its random part is dropped", async () => {
+  const long = await replay([[429, { "retry-after": "60" }]], { totalTimeout: 30_000 });
+  assert.deepEqual([long.outcome.kind, long.outcome.retryAfter, long.requests], ["rate_limited", 60, 1]);
+
+  const late = await replay([[429, { "retry-after": "0" }]], { totalTimeout: 1000, random: 0.9 });
+  assert.deepEqual(late.waits, [145, 290, 400]);
+});
+
+test("a gateway that may have passed a request on is asked again only for a reading request", async () => {
+  for (const status of [502, 504]) {
+    const responses = [[status, { "retry-after": "1" }, "<html>"], [200, {}, { projects: [] }]];
+    assert.deepEqual((await replay(responses)).waits, [1000]);
+    const written = await replay(responses, { operation: create });
+    assert.deepEqual([written.outcome.kind, written.outcome.status, written.requests], ["unavailable", status, 1]);
+  }
 });
 
 test("a failure that names no time, and a limit of the plan, are not retried", async () => {
@@ -237,14 +256,20 @@ test("a signal cancels a request and the wait before a retry", async () => {
 });
 
 test("a reading request whose connection breaks is sent once more, a writing request is not", async () => {
-  const broken = (request) => request.socket.destroy();
-  host.responses.push(broken, PROJECTS, broken, broken, broken);
-  const client = new Client(host.url);
+  const broken = new TypeError("fetch failed");
 
-  assert.deepEqual(await client.project.list(), []);
-  assert.equal((await failureOf(client.project.list())).code, "no_response");
-  assert.equal((await failureOf(client.project.create({ name: "x" }))).code, "no_response");
-  assert.equal(host.requests.length, 5);
+  assert.deepEqual(await replay([broken, [200, {}, { projects: [] }]]), { outcome: [], requests: 2, waits: [100] });
+  const read = await replay([broken]);
+  assert.deepEqual([read.outcome.code, read.requests], ["no_response", 2]);
+  const written = await replay([broken], { operation: create });
+  assert.deepEqual([written.outcome.code, written.requests], ["no_response", 1]);
+});
+
+test("a connection that the service has closed is opened again", async () => {
+  const broken = (request) => request.socket.destroy();
+  host.responses.push(broken, PROJECTS);
+
+  assert.deepEqual(await new Client(host.url).project.list(), []);
 });
 
 const withCode = (code) => Object.assign(new Error("kvc_token"), { code });

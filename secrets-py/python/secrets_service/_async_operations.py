@@ -2379,6 +2379,28 @@ class AsyncWebhookOperations:
 class AsyncOperations:
     """All operations for asyncio."""
 
+    account: AsyncAccountOperations
+    audit: AsyncAuditOperations
+    billing: AsyncBillingOperations
+    cli_session: AsyncCliSessionOperations
+    device_login: AsyncDeviceLoginOperations
+    environment: AsyncEnvironmentOperations
+    eso: AsyncEsoOperations
+    finding: AsyncFindingOperations
+    invitation: AsyncInvitationOperations
+    member: AsyncMemberOperations
+    permission: AsyncPermissionOperations
+    permission_defaults: AsyncPermissionDefaultsOperations
+    project: AsyncProjectOperations
+    rotation: AsyncRotationOperations
+    scan: AsyncScanOperations
+    secret: AsyncSecretOperations
+    team: AsyncTeamOperations
+    token: AsyncTokenOperations
+    usage: AsyncUsageOperations
+    user: AsyncUserOperations
+    webhook: AsyncWebhookOperations
+
     def __init__(self, call: Callable[[str, dict[str, Any]], Awaitable[Any]]) -> None:
         self.account = AsyncAccountOperations(call)
         self.audit = AsyncAuditOperations(call)

@@ -18,7 +18,7 @@ LOGGER = logging.getLogger("secrets_service")
 MAX_ATTEMPTS = 10
 
 # Minimum wait before the first retry, in seconds. It doubles with each further retry.
-FIRST_BACKOFF = 0.5
+FIRST_BACKOFF = 0.1
 
 # Upper limit of the minimum wait, in seconds.
 MAX_BACKOFF = 8.0
@@ -99,7 +99,8 @@ class Call:
 
         A request is retried only if the response names the time to wait, and never if the request
         may have taken effect: a gateway that reports 502 or 504 may have passed it on. The wait is
-        that of the response or an exponential backoff, the longer of the two, and a random part.
+        that of the response or an exponential backoff, the longer of the two, and a random part. The
+        JavaScript client has the same rule (``retry.js``).
         """
         self._attempts += 1
         if not isinstance(error, (_errors.RateLimited, _errors.Unavailable)):

@@ -15,6 +15,8 @@ class SecretsError(Exception):
     """
 
     kind: ClassVar[str] = "internal"
+    code: str
+    fields: list[dict[str, Any]]
     status: int | None = None
     request_id: str | None = None
 

@@ -2377,6 +2377,28 @@ class WebhookOperations:
 class Operations:
     """All operations."""
 
+    account: AccountOperations
+    audit: AuditOperations
+    billing: BillingOperations
+    cli_session: CliSessionOperations
+    device_login: DeviceLoginOperations
+    environment: EnvironmentOperations
+    eso: EsoOperations
+    finding: FindingOperations
+    invitation: InvitationOperations
+    member: MemberOperations
+    permission: PermissionOperations
+    permission_defaults: PermissionDefaultsOperations
+    project: ProjectOperations
+    rotation: RotationOperations
+    scan: ScanOperations
+    secret: SecretOperations
+    team: TeamOperations
+    token: TokenOperations
+    usage: UsageOperations
+    user: UserOperations
+    webhook: WebhookOperations
+
     def __init__(self, call: Callable[[str, dict[str, Any]], Any]) -> None:
         self.account = AccountOperations(call)
         self.audit = AuditOperations(call)

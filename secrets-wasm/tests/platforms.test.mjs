@@ -1,0 +1,150 @@
+// The installed package in other runtimes than the one of the tests, and built by bundlers. Each opens a bundle.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { Browser } from "../../tests/browser/driver.mjs";
+import { serve } from "../../tests/browser/server.mjs";
+import { installed, profile, root, target, vectorsOf } from "./places.mjs";
+
+const golden = vectorsOf("bundle.json").vectors.find(({ name }) => name === "golden bundle");
+const options = { key: golden.unlock.text, now: golden.now };
+const keys = golden.secrets.map(({ key }) => key).join();
+
+// Opens the golden bundle and hands its keys over.
+const program = (show) => `
+  import { openBundle } from "secrets-service/bundle";
+  const file = Uint8Array.from(atob(${JSON.stringify(golden.bundle)}), (letter) => letter.charCodeAt(0));
+  ${show}(openBundle(file, ${JSON.stringify(options)}).secrets.map(({ key }) => key).join());
+`;
+
+const folder = join(target, "test/platforms");
+const tools = join(root, "tests/wasm/node_modules");
+const sourceOf = (name, code) => {
+  // Beside the package, which has no other dependencies.
+  const path = join(installed, name);
+  writeFileSync(path, code);
+  return path;
+};
+
+function run(command, args) {
+  // Without the variables of this process, but with a home of its own.
+  const env = { PATH: process.env.PATH, HOME: folder, DENO_DIR: join(folder, "deno"), DENO_NO_UPDATE_CHECK: "1" };
+  return execFileSync(command, args, { cwd: installed, env, encoding: "utf8", timeout: 60_000 });
+}
+
+const runtimes = [
+  ["the oldest supported Node.js", join(tools, "node18/bin/node"), []],
+  ["Deno", join(tools, ".bin/deno"), ["run", "--no-remote", `--allow-read=${installed}`]],
+  ["Bun", join(tools, ".bin/bun"), ["run"]],
+];
+
+let server, browser;
+
+before(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  rmSync(profile("platforms"), { recursive: true, force: true });
+  const page = (script) => `<!doctype html><title>loading</title><script type="module" src="${script}"></script>`;
+  server = await serve({
+    folders: { vite: join(folder, "vite"), webpack: join(folder, "webpack") },
+    files: { "/with-vite": page("/vite/page.js"), "/with-webpack": page("/webpack/page.js") },
+  });
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+for (const [name, command, args] of runtimes) {
+  test(`a bundle opens in ${name}`, () => {
+    const source = sourceOf("platform.mjs", program("console.log"));
+
+    assert.equal(run(command, [...args, source]).trim(), keys);
+  });
+}
+
+test("a service in memory runs in the oldest supported Node.js", () => {
+  const source = sourceOf("platform.mjs", `
+    import { Service } from "secrets-service";
+    const session = await (await Service.memory()).signIn({ issuer: "tests", subject: "alice", email: "alice@example.com" });
+    console.log((await session.project.create({ name: "Shop" })).slug);
+  `);
+
+  assert.equal(run(runtimes[0][1], [source]).trim(), "shop");
+});
+
+test("CommonJS imports the package in the oldest supported Node.js", () => {
+  const source = sourceOf("platform.cjs", `
+    import("secrets-service/bundle").then(({ openBundle }) => console.log(typeof openBundle));
+    try {
+      require("secrets-service/bundle");
+    } catch ({ code }) {
+      console.log(code);
+    }
+  `);
+
+  assert.equal(run(runtimes[0][1], [source]).trim(), "ERR_REQUIRE_ESM\nfunction");
+});
+
+const require = createRequire(join(root, "tests/wasm/package.json"));
+const load = (name) => import(pathToFileURL(require.resolve(name)));
+
+async function buildWithVite(entry) {
+  const { build } = await load("vite");
+  const output = { entryFileNames: "page.js" };
+  await build({
+    root: installed,
+    base: "/vite/",
+    configFile: false,
+    logLevel: "error",
+    build: { outDir: join(folder, "vite"), rollupOptions: { input: entry, output } },
+  });
+}
+
+async function buildWithWebpack(settings) {
+  const { default: webpack } = await load("webpack");
+  const stats = await new Promise((resolve, reject) => {
+    const settled = (error, stats) => (error ? reject(error) : resolve(stats));
+    webpack({ context: installed, mode: "production", performance: { hints: false }, ...settings }, settled);
+  });
+  assert.deepEqual(stats.toJson({ errors: true, warnings: true }).errors, []);
+  assert.deepEqual(stats.toJson({ warnings: true }).warnings, []);
+}
+
+// Title of a page once it is no longer that of the document.
+async function titleOf(path) {
+  browser ??= await Browser.open({ folder: profile("platforms") });
+  await browser.goTo(`${server.url}${path}`);
+  return browser.until(() => document.title !== "loading" && document.title);
+}
+
+const PAGE = program("((text) => (document.title = text))");
+
+test("Vite builds a page that opens a bundle", async () => {
+  await buildWithVite(sourceOf("page.mjs", PAGE));
+
+  assert.equal(await titleOf("/with-vite"), keys);
+});
+
+test("webpack builds a page that opens a bundle", async () => {
+  const entry = sourceOf("page.mjs", PAGE);
+  const output = { path: join(folder, "webpack"), filename: "page.js", publicPath: "/webpack/", module: true };
+  await buildWithWebpack({ entry, output, target: "web", experiments: { outputModule: true } });
+
+  assert.equal(await titleOf("/with-webpack"), keys);
+});
+
+test("webpack builds a program for Node.js that opens a bundle", async () => {
+  const entry = sourceOf("platform.mjs", program("console.log"));
+  const output = { path: join(folder, "webpack-node"), filename: "program.mjs", module: true };
+  await buildWithWebpack({ entry, output, target: "node18", experiments: { outputModule: true } });
+
+  assert.equal(run(process.execPath, [join(output.path, output.filename)]).trim(), keys);
+});

@@ -1,0 +1,38 @@
+# Checks built packages: their metadata, contents and types. Sourced by suites and by release/build.
+
+# Checks source distributions and wheels. Runs in a subshell, so that its variables are local.
+check_python_packages() (
+    requirements=tests/packaging/requirements.txt venv=$SECRETS_TEST_TOOLS/packaging
+    . tests/tools/venv.sh
+    "$venv/bin/twine" --no-color check --strict "$@"
+    for file in "$@"; do
+        case $file in *.whl) ;; *) continue ;; esac
+        "$venv/bin/check-wheel-contents" "$file"
+        check_platform "$file"
+    done
+)
+
+# Checks that a wheel needs no newer system than the platform in its name says.
+check_platform() {
+    declared=$(basename "$1" .whl)
+    declared=${declared##*-}
+    # This name promises no other system than the one of the build.
+    case $declared in linux_*) return ;; esac
+    found=$("$venv/bin/auditwheel" show "$1" | tr '\n' ' ' |
+        sed -n 's/.*is consistent with the following platform tag: "\([a-z0-9_]*\)".*/\1/p')
+    # A name such as manylinux_2_28_x86_64: the older one is the first in the order of versions.
+    oldest=$(printf '%s\n' "$found" "$declared" | sort -V | head -n 1)
+    [ -n "$found" ] && [ "${found%%_*}" = "${declared%%_*}" ] && [ "$oldest" = "$found" ] || {
+        echo "$1: the contents need $found"
+        return 1
+    }
+    echo "$1: the contents run on $found"
+}
+
+# Checks a packed npm package. It consists of ES modules only, and of several entries, so that the types do
+# not have to resolve for CommonJS and for Node.js 10.
+check_npm_package() (
+    npm_ci packaging
+    tests/packaging/node_modules/.bin/publint run --strict "$1"
+    tests/packaging/node_modules/.bin/attw --no-color --no-emoji --format table-flipped --profile esm-only "$1"
+)
