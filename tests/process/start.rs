@@ -269,6 +269,39 @@ async fn contents(database: &Path) -> Vec<u8> {
     fs::read(database).unwrap()
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_operator_gives_a_team_an_owner() {
+    let database = folder("team_owner").join("secrets.db");
+    let mut program = Program::serve("team_owner", &database).start();
+    let (alice, bob) = (program.person("alice").await, program.person("bob").await);
+    let team = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).id();
+    let invited = json!({ "email": "bob@example.com", "role": "member" });
+    alice.post(&format!("/api/v1/teams/{team}/members"), &invited).await.is(201);
+    let pending = bob.get("/api/v1/invitations").await.is(200).json();
+    let token = pending[0]["token"].as_str().unwrap();
+    bob.post(&format!("/api/v1/invitations/{token}/accept"), &json!({})).await.is(200);
+    program.terminate(Duration::from_secs(10));
+    let appoint = |email: &str| {
+        let arguments = ["team", "owner", "--team", &team, "--email", email];
+        Program::new("team_owner", &arguments)
+            .with("SECRETS_DATABASE_URL", &format!("sqlite://{}", database.display()))
+            .run()
+    };
+
+    let stranger = appoint("eve@example.com");
+    let appointed = appoint("bob@example.com");
+
+    assert_eq!(stranger.code, Some(64), "{}", stranger.stderr);
+    assert_eq!(appointed.code, Some(0), "{}", appointed.stderr);
+    let program = Program::serve("team_owner", &database).start();
+    let bob = program.bearer(&jwt("bob"));
+    let log = format!("/api/v1/teams/{team}/audit?action=member.role_changed");
+    let entry = bob.get(&log).await.is(200).json()["logs"][0].clone();
+    assert_eq!([&entry["actor_type"], &entry["resource_name"]], ["system", "bob@example.com"]);
+    let expected = json!({ "role": "owner", "previous_role": "member", "changed_by": "operator" });
+    assert_eq!(entry["metadata"], expected);
+}
+
 #[test]
 fn the_document_of_the_interface_is_printed() {
     let ended = Program::new("openapi", &["openapi"]).run();

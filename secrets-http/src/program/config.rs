@@ -23,7 +23,7 @@ pub use self::failure::{Exit, Failure};
 pub use self::hidden::Hidden;
 pub use self::types::{
     Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, Restore,
-    ServiceSettings, Settings, TlsFiles, TokenIssuer,
+    ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;
@@ -49,6 +49,8 @@ pub enum Command {
     Backup(Backup),
     /// Replace a database by a backup.
     Restore(Restore),
+    /// Give a team an owner.
+    TeamOwner(TeamOwner),
     /// Open a bundle, or generate a key pair for bundles.
     Bundle(Box<Bundle>),
     /// Print this help or version text.

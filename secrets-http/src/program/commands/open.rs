@@ -65,6 +65,25 @@ pub(super) async fn inspect(database: &DatabaseSettings) -> Result<SchemaState, 
     state.map_err(|error| unusable(&error))
 }
 
+/// Opens a database that a service of this version has used. Creates and migrates nothing.
+pub(super) async fn existing_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
+    let problem = match inspect(database).await? {
+        SchemaState::Missing => "the database does not exist",
+        SchemaState::Empty => "the database is empty",
+        SchemaState::Older { .. } => {
+            "an earlier version created the database: migrate it first with `migrate`"
+        }
+        SchemaState::Current => {
+            let store = store(database).await?;
+            if has_keys(&store).await? {
+                return Ok(store);
+            }
+            "no service has used the database yet"
+        }
+    };
+    Err(Failure::new(Exit::Database, problem))
+}
+
 /// True if a service was started over this store before, which created its keys.
 pub(super) async fn has_keys(store: &Arc<dyn Store>) -> Result<bool, Failure> {
     let instance = async { store.read().await?.instance().await };

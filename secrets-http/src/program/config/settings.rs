@@ -17,7 +17,7 @@ use super::failure::{Exit, Failure};
 use super::layers::{Found, Layers};
 use super::types::{
     Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, Restore,
-    ServiceSettings, Settings, TlsFiles, TokenIssuer,
+    ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
 };
 use super::values::{self, Rule};
 use super::{Command, known};
@@ -43,6 +43,12 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
             database: database(layers)?,
             root_key: required(layers, "root_key", values::root_key)?,
             file: given.backup_file,
+            logs: logs(layers)?,
+        })),
+        Name::TeamOwner => Ok(Command::TeamOwner(TeamOwner {
+            database: database(layers)?,
+            team: given.team,
+            email: given.email,
             logs: logs(layers)?,
         })),
         Name::OpenApi => Ok(Command::OpenApi),
@@ -75,7 +81,7 @@ fn required_settings(command: Name) -> &'static [&'static str] {
     match command {
         Name::Serve | Name::Check => &["database_url", "root_key", "jwt_issuer", "jwt_audience"],
         Name::Doctor | Name::Restore => &["database_url", "root_key"],
-        Name::Migrate | Name::Backup => &["database_url"],
+        Name::Migrate | Name::Backup | Name::TeamOwner => &["database_url"],
         Name::OpenApi | Name::Dev | Name::DevToken => &[],
     }
 }
