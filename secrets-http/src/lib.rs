@@ -12,3 +12,4 @@ pub mod openapi;
 pub mod program;
 pub mod routes;
 pub mod serve;
+mod similar;

@@ -291,10 +291,21 @@ async fn the_page_shows_who_asks_and_takes_the_decision(app: App) {
     for told in ["secrets 1.0", "laptop", "linux", "127.0.0.1"] {
         assert!(shown.text().contains(told), "{told}");
     }
-    let decision = [("user_code", code), ("access_token", &token), ("decision", "approve")];
-    let decided = send(&browser, &decision).await;
+    // The token is in the cookie, and in no page.
+    assert!(!shown.text().contains(&token));
+    let cookie = shown.header("set-cookie").unwrap();
+    assert!(cookie.ends_with("; Path=/device; Max-Age=600; HttpOnly; SameSite=Strict"), "{cookie}");
+    let pair = cookie.split(';').next().unwrap();
+    let headers = [("content-type", "application/x-www-form-urlencoded"), ("cookie", pair)];
+    let undecided = format!("user_code={code}");
+    let again = browser.raw("POST".parse().unwrap(), "/device", &headers, undecided).await;
+    assert!(!again.is(200).text().contains("laptop"), "the cookie counts only with a decision");
+    let body = format!("user_code={code}&decision=approve");
+    let decided = browser.raw("POST".parse().unwrap(), "/device", &headers, body).await;
 
     assert!(decided.is(200).text().contains("The login is approved"));
+    let deleted = decided.header("set-cookie").unwrap();
+    assert!(deleted.starts_with("device_token=; Path=/device; Max-Age=0"), "{deleted}");
     poll(&app, &login).await.is(200);
 }
 

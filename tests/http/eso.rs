@@ -1,5 +1,8 @@
 //! `/api/v1/eso/secret` and `/api/v1/eso/secrets`: reads of the External Secrets Operator.
 
+mod manifests;
+mod operator;
+
 use secrets_core::model::{Clock as _, EnvironmentId, ids};
 use secrets_core::store::EnvironmentRecord;
 use secrets_tests::{App, Client, Person, canary, on_every_store, paths};

@@ -33,7 +33,7 @@ pub(crate) struct Ended {
 }
 
 /// Secret of the symmetric issuer that the programs trust.
-const SECRET: &str = "a secret of the test suite, of 32 bytes or more";
+pub(crate) const ISSUER_SECRET: &str = "a secret of the test suite, of 32 bytes or more";
 
 /// Creates a folder in `target/test/data`, which the test runner searches for secret values.
 pub(crate) fn folder(name: &str) -> PathBuf {
@@ -50,12 +50,17 @@ pub(crate) fn root_key(byte: u8) -> String {
 
 /// Creates a token of the symmetric issuer.
 pub(crate) fn jwt(name: &str) -> String {
+    jwt_of("https://issuer.test", name)
+}
+
+/// Creates a token with another issuer and the same secret.
+pub(crate) fn jwt_of(issuer: &str, name: &str) -> String {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let claims = json!({
-        "iss": "https://issuer.test", "aud": "secrets", "sub": name, "exp": now + 3600,
+        "iss": issuer, "aud": "secrets", "sub": name, "exp": now + 3600,
         "email": format!("{name}@example.com"), "email_verified": true,
     });
-    let key = jsonwebtoken::EncodingKey::from_secret(SECRET.as_bytes());
+    let key = jsonwebtoken::EncodingKey::from_secret(ISSUER_SECRET.as_bytes());
     jsonwebtoken::encode(&jsonwebtoken::Header::default(), &claims, &key).unwrap()
 }
 
@@ -65,10 +70,15 @@ fn target() -> PathBuf {
     test.ancestors().nth(3).unwrap().to_owned()
 }
 
+/// Folder of the programs that the test runner has built.
+pub(crate) fn programs() -> PathBuf {
+    target().join("debug")
+}
+
 impl Program {
     /// Creates a command with these arguments, without the settings of our own environment.
     pub(crate) fn new(name: &str, arguments: &[&str]) -> Self {
-        let mut command = Command::new(target().join("debug/secrets-http"));
+        let mut command = Command::new(programs().join("secrets-http"));
         command.args(arguments).env_clear().stdin(Stdio::null());
         Self { command, name: name.to_owned() }
     }
@@ -86,7 +96,7 @@ impl Program {
             .with("SECRETS_ROOT_KEY", &root_key(7))
             .with("SECRETS_JWT_ISSUER", "https://issuer.test")
             .with("SECRETS_JWT_AUDIENCE", "secrets")
-            .with("SECRETS_JWT_HS256_SECRET", SECRET)
+            .with("SECRETS_JWT_HS256_SECRET", ISSUER_SECRET)
             .with("SECRETS_RATE_LIMIT_PER_IP", "0")
             .with("SECRETS_RATE_LIMIT_PER_PRINCIPAL", "0")
             .with("SECRETS_LOG", "debug")

@@ -1,4 +1,5 @@
-//! The commands of the README, run unchanged.
+//! The commands of the README and of the guide for operators, run unchanged. Only folders and ports are
+//! replaced. Blocks of the language `text` are not run: they install, or need other machines.
 
 use std::fs;
 use std::path::Path;
@@ -6,11 +7,12 @@ use std::process::Command;
 
 use secrets_tests::targets::Target;
 
-use crate::program::{Program, folder};
+use crate::program::{ISSUER_SECRET, Program, folder, jwt_of, programs};
+use crate::provider::free_port;
 
-/// Returns the blocks of shell commands, in order.
-fn blocks() -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+/// Returns the blocks of shell commands of a page, in order.
+fn blocks(page: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
     let text = fs::read_to_string(path).unwrap();
     let blocks =
         text.split("```sh\n").skip(1).map(|block| block.split("```").next().unwrap().to_owned());
@@ -19,6 +21,12 @@ fn blocks() -> Vec<String> {
 
 /// Runs a script, which must succeed, and returns its output.
 fn done(script: &str, folder: &Path) -> String {
+    // The client programs of PostgreSQL may be outside of PATH, as its server is.
+    let script = format!(
+        "set -eu\nfor bin in /usr/lib/postgresql/*/bin; do PATH=$bin:$PATH; done\n\
+         export PATH={}:$PATH\n{script}",
+        programs().display()
+    );
     let output = Command::new("sh").arg("-c").arg(script).current_dir(folder).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -28,7 +36,7 @@ fn done(script: &str, folder: &Path) -> String {
 
 #[test]
 fn the_walk_through_works_as_it_stands() {
-    let blocks = blocks();
+    let blocks = blocks("README.md");
     let (run, walk) = blocks.split_first().unwrap();
     let (test, walk) = walk.split_last().unwrap();
     assert_eq!(run.trim(), "cargo run --release -- dev");
@@ -43,7 +51,7 @@ fn the_walk_through_works_as_it_stands() {
     let token = Program::new("readme", &email).run().stdout;
     let server = Target::postgres();
     let script = format!(
-        "set -eu\nexport SECRETS_URL=http://{}\nexport SECRETS_TOKEN={}\n\
+        "export SECRETS_URL=http://{}\nexport SECRETS_TOKEN={}\n\
          PGHOST={} PGPORT={} PGUSER={} PGPASSWORD={}\n{}",
         program.address,
         token.trim(),
@@ -56,7 +64,6 @@ fn the_walk_through_works_as_it_stands() {
 
     let stdout = done(&script, &folder);
     let lines: Vec<_> = stdout.lines().collect();
-    assert_eq!(lines.len(), 15, "{stdout}");
     assert!(lines[0].contains(r#""slug":"web-api""#), "{stdout}");
     assert_eq!(lines[1], r#"{"created":3,"updated":0,"skipped":0}"#);
     assert!(lines[3].contains(r#""key":"LOG_LEVEL""#), "{stdout}");
@@ -77,6 +84,83 @@ fn the_walk_through_works_as_it_stands() {
     }
     assert_ne!(lines[11], lines[13]);
     assert!(lines[14].starts_with('['), "{stdout}");
+    // The opened bundle, and the check of a server.
+    assert_eq!(lines[15], "API_KEY='kvc_abc 123'");
+    assert!(stdout.contains("\nMAIN_DB_USERNAME='kv_"), "{stdout}");
+    assert!(lines[lines.len() - 1].starts_with("the configuration is valid"), "{stdout}");
     // The imported file belongs to the reader of the README, and may contain values.
     fs::remove_file(folder.join("example.env")).unwrap();
+}
+
+/// The commands that the guide expects on a server, for one test.
+const SERVER: &str = r#"
+trap 'kill $server' EXIT
+await() { until curl -fs "http://127.0.0.1:$port/health/live" >/dev/null; do kill -0 "$server"; sleep 0.1; done; }
+systemctl() {
+    case $1 in
+        start) secrets-http serve --config etc/secrets.toml 2>>"$log" & server=$!; await ;;
+        stop) kill "$server"; wait "$server" ;;
+    esac
+}
+"#;
+
+/// Creates the keys of a PostgreSQL database, as the service of the guide has done.
+const SEED: &str = r#"
+SECRETS_DATABASE_URL=$DATABASE secrets-http serve --config etc/secrets.toml 2>>"$log" & server=$!; await
+systemctl stop
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_guide_for_operators_works_as_it_stands() {
+    let folder = folder("guide");
+    for name in ["etc", "var", "backup"] {
+        fs::create_dir(folder.join(name)).unwrap();
+    }
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    std::os::unix::fs::symlink(examples, folder.join("examples")).unwrap();
+    let log = crate::program::log_path("guide");
+    fs::create_dir_all(log.parent().unwrap()).unwrap();
+    let (server, port) = (Target::postgres(), free_port().to_string());
+    let database = server.database().await;
+    let address =
+        format!("postgres://{}:{}@{}:{}", server.user, server.password, server.host, server.port);
+    let blocks: Vec<_> = blocks("docs/operating.md")
+        .into_iter()
+        .map(|block| {
+            let places = [
+                ("/etc/secrets", "etc"),
+                ("/var/lib/secrets", "var"),
+                ("/var/backups/secrets", "backup"),
+            ];
+            let block = block.replace("127.0.0.1:8080", &format!("127.0.0.1:{port}"));
+            places.into_iter().fold(block, |block, (place, name)| {
+                block.replace(place, folder.join(name).to_str().unwrap())
+            })
+        })
+        .collect();
+    let (configure, walk) = blocks.split_at(2);
+    let script = format!(
+        "port={port} log='{}'\n\
+         export DATABASE={address}/{name} RESTORED={address}/{name}_restored\n\
+         export SECRETS_JWT_HS256_SECRET='{ISSUER_SECRET}' ACCESS_TOKEN={}\n\
+         {SERVER}{}{SEED}{}",
+        log.display(),
+        jwt_of("https://login.example.com", "alice"),
+        configure.concat(),
+        walk.concat(),
+        name = database.name,
+    );
+
+    let stdout = done(&script, &folder);
+
+    assert!(stdout.contains("`serve` will create the database"), "{stdout}");
+    assert!(stdout.contains("https://secrets.example.com/device?user_code="), "{stdout}");
+    assert!(stdout.contains(r#"{"status":"approved"}"#), "{stdout}");
+    assert_eq!(stdout.matches(r#""email":"alice@example.com""#).count(), 2, "{stdout}");
+    assert_eq!(stdout.matches("chains verified").count(), 3, "{stdout}");
+    assert!(stdout.contains("the earlier database is"), "{stdout}");
+    assert!(stdout.contains("the configuration, the keys and the database are valid"), "{stdout}");
+    assert!(stdout.contains(r#""action": "user.created""#), "{stdout}");
+    assert_eq!(stdout.matches(r#""action": "cli.authorized""#).count(), 1, "{stdout}");
+    server.run(&format!("DROP DATABASE {}_restored", database.name)).await;
 }

@@ -7,12 +7,16 @@ use crate::provider::{Provider, free_port};
 
 const AUDIENCE: &str = "https://secrets.test";
 
-fn serve(name: &str, provider: &Provider) -> Running {
-    Program::serve(name, &folder(name).join("secrets.db"))
+/// Creates a command that trusts the keys of an issuer.
+fn trusting(name: &str, command: &str, issuer: &str) -> Program {
+    Program::configured(name, command, &folder(name).join("secrets.db"))
         .without("SECRETS_JWT_HS256_SECRET")
-        .with("SECRETS_JWT_ISSUER", &provider.issuer())
+        .with("SECRETS_JWT_ISSUER", issuer)
         .with("SECRETS_JWT_AUDIENCE", AUDIENCE)
-        .start()
+}
+
+fn serve(name: &str, provider: &Provider) -> Running {
+    trusting(name, "serve", &provider.issuer()).start()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,11 +76,23 @@ async fn keys_are_used_on_while_the_provider_is_away() {
 async fn a_provider_that_was_never_reached_makes_nobody_a_stranger() {
     let provider = Provider::start(free_port(), &["1"]);
     let token = provider.token(AUDIENCE).await;
-    let program = serve("never", &provider);
+    let issuer = provider.issuer();
     drop(provider);
+    let program = trusting("never", "serve", &issuer).start();
 
     let reply = program.bearer(&token).get("/api/v1/users/me").await;
 
     reply.is(503).code("unavailable");
     assert!(reply.header("retry-after").is_some());
+}
+
+#[test]
+fn a_provider_that_cannot_be_reached_is_reported_by_check() {
+    let issuer = format!("http://127.0.0.1:{}", free_port());
+
+    let ended = trusting("unreachable", "check", &issuer).run();
+
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let expected = format!("the issuer cannot be reached, so users cannot sign in: {issuer}/");
+    assert!(ended.stdout.starts_with(&expected), "{}", ended.stdout);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use secrets_tests::{Person, canary};
 use serde_json::json;
 
-use crate::program::{Program, folder, jwt, root_key, sql};
+use crate::program::{Program, folder, jwt, log_path, root_key, sql};
 
 /// Creates a database with a project and a secret.
 async fn filled(name: &str) -> std::path::PathBuf {
@@ -101,6 +101,35 @@ fn an_address_in_use_has_its_own_code() {
         .run();
 
     assert_eq!(second.code, Some(73), "{}", second.stderr);
+    assert!(second.stderr.contains("choose another address with --listen"), "{}", second.stderr);
+}
+
+#[test]
+fn the_words_of_an_unknown_path_and_the_address_of_a_bad_credential_are_logged() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let database = folder("logged").join("secrets.db");
+    let _ = fs::remove_file(log_path("logged"));
+    let mut program = Program::serve("logged", &database).start();
+    let client = program.bearer("nonsense");
+
+    runtime.block_on(async {
+        client.get("/api/v1/project/web-api/enviroments/kvc_path?key=kvc_query").await.is(404);
+        client.get("/api/v1/users/me").await.is(401);
+    });
+    program.terminate(Duration::from_secs(10));
+
+    // The program's log ends with the line of its stop.
+    let log = loop {
+        let log = fs::read_to_string(log_path("logged")).unwrap();
+        if log.contains("stopped") {
+            break log;
+        }
+        std::thread::yield_now();
+    };
+    let line = |status: &str| log.lines().find(|line| line.contains(status)).unwrap();
+    assert!(line("status=404").contains(r#"path="/api/v1/project/*/enviroments/*""#), "{log}");
+    assert!(line("status=401").contains("address=127.0.0.1"), "{log}");
+    assert!(!line("status=404").contains("address="), "{log}");
 }
 
 #[test]
@@ -175,6 +204,26 @@ fn dev_refuses_an_address_that_others_reach() {
 }
 
 #[test]
+fn dev_token_without_a_signing_key_says_where_to_run_it() {
+    let folder = folder("dev_token");
+    let data = folder.to_str().unwrap();
+
+    let ended = Program::new(
+        "dev_token",
+        &["dev", "token", "--email", "bob@example.com", "--data-dir", data],
+    )
+    .run();
+
+    assert_eq!(ended.code, Some(78), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("run `secrets-http dev` in this folder first"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
 fn dev_refuses_a_database_whose_key_was_lost() {
     let folder = folder("dev_lost");
     let data = folder.to_str().unwrap();
@@ -205,6 +254,7 @@ async fn dev_keeps_its_files_to_its_owner_and_signs_tokens() {
     let user = bob.post("/api/v1/auth/sync", &json!({})).await.is(200).json();
     assert_eq!(user["email"], "bob@example.com");
 
+    assert_eq!(fs::read_to_string(folder.join(".gitignore")).unwrap(), "*\n");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
     for file in ["root.key", "signing.key", "secrets.db"] {
@@ -217,6 +267,39 @@ async fn dev_keeps_its_files_to_its_owner_and_signs_tokens() {
 async fn contents(database: &Path) -> Vec<u8> {
     sql(database, "PRAGMA wal_checkpoint(TRUNCATE)").await;
     fs::read(database).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_operator_gives_a_team_an_owner() {
+    let database = folder("team_owner").join("secrets.db");
+    let mut program = Program::serve("team_owner", &database).start();
+    let (alice, bob) = (program.person("alice").await, program.person("bob").await);
+    let team = alice.post("/api/v1/teams", &json!({ "name": "Ops" })).await.is(201).id();
+    let invited = json!({ "email": "bob@example.com", "role": "member" });
+    alice.post(&format!("/api/v1/teams/{team}/members"), &invited).await.is(201);
+    let pending = bob.get("/api/v1/invitations").await.is(200).json();
+    let token = pending[0]["token"].as_str().unwrap();
+    bob.post(&format!("/api/v1/invitations/{token}/accept"), &json!({})).await.is(200);
+    program.terminate(Duration::from_secs(10));
+    let appoint = |email: &str| {
+        let arguments = ["team", "owner", "--team", &team, "--email", email];
+        Program::new("team_owner", &arguments)
+            .with("SECRETS_DATABASE_URL", &format!("sqlite://{}", database.display()))
+            .run()
+    };
+
+    let stranger = appoint("eve@example.com");
+    let appointed = appoint("bob@example.com");
+
+    assert_eq!(stranger.code, Some(64), "{}", stranger.stderr);
+    assert_eq!(appointed.code, Some(0), "{}", appointed.stderr);
+    let program = Program::serve("team_owner", &database).start();
+    let bob = program.bearer(&jwt("bob"));
+    let log = format!("/api/v1/teams/{team}/audit?action=member.role_changed");
+    let entry = bob.get(&log).await.is(200).json()["logs"][0].clone();
+    assert_eq!([&entry["actor_type"], &entry["resource_name"]], ["system", "bob@example.com"]);
+    let expected = json!({ "role": "owner", "previous_role": "member", "changed_by": "operator" });
+    assert_eq!(entry["metadata"], expected);
 }
 
 #[test]

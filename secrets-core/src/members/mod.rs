@@ -1,9 +1,11 @@
 //! Members of a team: changing roles, removing members and leaving. To add a member, see
 //! [`crate::invitations`].
 
+mod appoint;
 mod remove;
 mod update;
 
+pub use appoint::{NotAppointed, appoint_owner};
 pub use remove::RemoveMember;
 pub use update::{MemberChange, UpdateMember};
 

@@ -150,8 +150,15 @@ async fn import(
 
 /// Validates the import as a whole: the number of secrets and the uniqueness of secret keys.
 fn check(secrets: &[ImportedSecret]) -> Result<()> {
-    if secrets.is_empty() || secrets.len() > LIMIT {
+    if secrets.is_empty() {
         return Err(Error::invalid("secrets", "must be 1 to 100 secrets"));
+    }
+    if secrets.len() > LIMIT {
+        let rule = format!(
+            "must be 1 to {LIMIT} secrets, and there are {}: import them in pieces of {LIMIT}",
+            secrets.len()
+        );
+        return Err(Error::invalid("secrets", rule));
     }
     let mut seen = BTreeSet::new();
     let repeated: Vec<_> = (0..)

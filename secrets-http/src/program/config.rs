@@ -23,7 +23,7 @@ pub use self::failure::{Exit, Failure};
 pub use self::hidden::Hidden;
 pub use self::types::{
     Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, Restore,
-    ServiceSettings, Settings, TlsFiles, TokenIssuer,
+    ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
 };
 
 use self::layers::Layers;
@@ -49,6 +49,8 @@ pub enum Command {
     Backup(Backup),
     /// Replace a database by a backup.
     Restore(Restore),
+    /// Give a team an owner.
+    TeamOwner(TeamOwner),
     /// Open a bundle, or generate a key pair for bundles.
     Bundle(Box<Bundle>),
     /// Print this help or version text.
@@ -82,6 +84,23 @@ pub fn read_from(
         }
     };
     let (layers, unknown) = Layers::new(&given.flags, variables, given.file.as_deref())?;
-    let command = settings::command(given, &layers)?;
-    Ok(Configured { command, unknown })
+    match settings::command(given, &layers) {
+        Ok(command) => Ok(Configured { command, unknown }),
+        Err(failure) => Err(after_unknown(&unknown, failure)),
+    }
+}
+
+/// Describes a variable that begins with `SECRETS_` but is not a setting.
+#[must_use]
+pub fn describe_unknown(variable: &str) -> String {
+    let hint = layers::similar(variable);
+    let hint = hint.map(|hint| format!(": did you mean {hint}?")).unwrap_or_default();
+    format!("{variable} is not a setting of this version{hint}")
+}
+
+/// Names the unknown variables before the failure, which they may have caused.
+fn after_unknown(unknown: &[String], failure: Failure) -> Failure {
+    let lines = unknown.iter().map(|variable| describe_unknown(variable));
+    let lines: Vec<_> = lines.chain([failure.message]).collect();
+    Failure { message: lines.join("\n"), ..failure }
 }

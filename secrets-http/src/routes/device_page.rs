@@ -1,8 +1,8 @@
 //! `/device`: the page where a user approves or denies a device login.
 //!
 //! The user authenticates with a token of the identity provider, either entered in the form or sent
-//! in the `Authorization` header by a reverse proxy that signs users in. The page has no script,
-//! loads no resources, and cannot be framed.
+//! in the `Authorization` header by a reverse proxy that signs users in. An entered token is kept in a
+//! cookie until the decision.
 
 use std::fmt::Write as _;
 
@@ -13,10 +13,11 @@ use secrets_core::engine::Caller;
 use secrets_core::model::{BaseUrl, Error, Origin};
 use serde::Deserialize;
 use warp::Filter as _;
-use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ORIGIN};
+use warp::http::header::{COOKIE as COOKIE_HEADER, ORIGIN, SET_COOKIE};
 use warp::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
 
+use super::page::escape_html;
 use crate::serve::api::Api;
 use crate::serve::body::{Body, LIMIT, body};
 use crate::serve::fault::Fault;
@@ -27,8 +28,12 @@ use crate::serve::target::{Target, target};
 
 const PAGE: &str = "/device";
 
-const POLICY: &str =
-    "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// Cookie that holds the token between the two forms, so that no page contains the token. Browsers send
+/// it to this page only, and not from other sites.
+const COOKIE: &str = "device_token";
+
+/// Lifetime of the cookie, in seconds: that of a login.
+const COOKIE_SECONDS: u32 = 600;
 
 /// Fields of the submitted form.
 #[derive(Default, Deserialize)]
@@ -41,16 +46,18 @@ struct Form {
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let (for_open, for_send) = (api.clone(), api.clone());
-    let open = target().and(warp::header::headers_cloned()).and(warp::ext::get::<Origin>()).then(
-        move |target: Target, headers, origin| {
+    let open = target()
+        .and(warp::header::headers_cloned())
+        .and(warp::ext::get::<Origin>())
+        .and(base_url())
+        .then(move |target: Target, headers, origin, base: Result<BaseUrl, Error>| {
             let api = for_open.clone();
             async move {
                 let user_code = target.query("user_code").ok().flatten().unwrap_or_default();
                 let form = Form { user_code: user_code.to_owned(), ..Form::default() };
-                answer(&api, form, &headers, origin).await
+                Visit { api: &api, headers: &headers, base: base.ok() }.answer(form, origin).await
             }
-        },
-    );
+        });
     let send = body(LIMIT)
         .and(warp::header::headers_cloned())
         .and(warp::ext::get::<Origin>())
@@ -58,15 +65,17 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .then(move |body: Body, headers: HeaderMap, origin, base: Result<BaseUrl, Error>| {
             let api = for_send.clone();
             async move {
-                if is_cross_site(&headers, base.ok().as_ref()) {
+                let visit = Visit { api: &api, headers: &headers, base: base.ok() };
+                if is_cross_site(&headers, visit.base.as_ref()) {
                     return page(
                         StatusCode::FORBIDDEN,
-                        "<p>Refused: this form was submitted from another site.</p>",
+                        visit.base.as_ref(),
+                        "<p>Refused: this form was submitted from another site.</p>\n",
                     );
                 }
                 match body.form().await {
-                    Ok(form) => answer(&api, form, &headers, origin).await,
-                    Err(fault) => error_page(&api, fault, ""),
+                    Ok(form) => visit.answer(form, origin).await,
+                    Err(fault) => visit.error_page(fault, ""),
                 }
             }
         });
@@ -94,35 +103,95 @@ fn host(url: &str) -> Option<&str> {
     url.split_once("://").and_then(|(_, rest)| rest.split('/').next())
 }
 
-async fn answer(api: &Api, form: Form, headers: &HeaderMap, origin: Origin) -> Response {
-    let typed = form.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty());
-    let credential = typed.or_else(|| gate::credential(headers).ok());
-    let Some(credential) = credential.filter(|_| !form.user_code.is_empty()) else {
-        return page(StatusCode::OK, &code_form(&form.user_code, ""));
-    };
-    let caller = match sign_in(api, credential, origin).await {
-        Ok(caller) => caller,
-        Err(error) => return error_page(api, error.into(), &form.user_code),
-    };
-    let code = UserCode::new(form.user_code.as_str());
-    let outcome = match form.decision {
-        None => {
-            let operation = async { Ok(LookUpDeviceLogin { code }) };
-            let found = api.perform(operation, caller).await;
-            found.map(|request| decision_form(&form.user_code, typed, &request))
+/// Request of the page.
+struct Visit<'a> {
+    api: &'a Api,
+    headers: &'a HeaderMap,
+    base: Option<BaseUrl>,
+}
+
+impl Visit<'_> {
+    async fn answer(&self, form: Form, origin: Origin) -> Response {
+        let typed = form.access_token.as_deref().map(str::trim).filter(|token| !token.is_empty());
+        // A link opens the page with the cookie, so the cookie counts only with a decision.
+        let kept = cookie(self.headers).filter(|_| form.decision.is_some());
+        let credential = typed.or(kept).or_else(|| gate::credential(self.headers).ok());
+        let Some(credential) = credential.filter(|_| !form.user_code.is_empty()) else {
+            return self.page(StatusCode::OK, &code_form(&form.user_code, ""));
+        };
+        let caller = match sign_in(self.api, credential, origin).await {
+            Ok(caller) => caller,
+            Err(error) => return self.error_page(error.into(), &form.user_code),
+        };
+        let code = UserCode::new(form.user_code.as_str());
+        match form.decision {
+            None => {
+                let operation = async { Ok(LookUpDeviceLogin { code }) };
+                match self.api.perform(operation, caller).await {
+                    Ok(request) => {
+                        let form = decision_form(&form.user_code, &request);
+                        self.keep(self.page(StatusCode::OK, &form), typed, COOKIE_SECONDS)
+                    }
+                    Err(fault) => self.error_page(fault, &form.user_code),
+                }
+            }
+            Some(decision) => {
+                let operation = async { Ok(DecideDeviceLogin { code, decision }) };
+                match self.api.perform(operation, caller).await {
+                    Ok(decided) => {
+                        let status = decided.status;
+                        let content =
+                            format!("<p>The login is {status}. You can close this page.</p>\n");
+                        self.keep(self.page(StatusCode::OK, &content), Some(""), 0)
+                    }
+                    Err(fault) => self.error_page(fault, &form.user_code),
+                }
+            }
         }
-        Some(decision) => {
-            let operation = async { Ok(DecideDeviceLogin { code, decision }) };
-            let decided = api.perform(operation, caller).await;
-            decided.map(|decided| {
-                format!("<p>The login is {}. You can close this page.</p>", decided.status)
-            })
-        }
-    };
-    match outcome {
-        Ok(content) => page(StatusCode::OK, &content),
-        Err(fault) => error_page(api, fault, &form.user_code),
     }
+
+    fn page(&self, status: StatusCode, content: &str) -> Response {
+        page(status, self.base.as_ref(), content)
+    }
+
+    fn error_page(&self, fault: Fault, user_code: &str) -> Response {
+        match fault.status_and_message() {
+            // The response of a server error also carries the cause, for the log.
+            (status, _) if status.is_server_error() => fault.into_response(self.api.clock.now()),
+            (StatusCode::NOT_FOUND, _) => {
+                let message = "There is no login with this code. A code is valid for 10 minutes: \
+                               start the login again, and check the code.";
+                self.page(StatusCode::NOT_FOUND, &code_form(user_code, message))
+            }
+            (status, reason) => self.page(status, &code_form(user_code, &reason)),
+        }
+    }
+
+    /// Keeps a token in the cookie. 0 seconds delete the cookie.
+    fn keep(&self, mut response: Response, token: Option<&str>, seconds: u32) -> Response {
+        let is_secure = self.base.as_ref().is_some_and(|base| base.as_str().starts_with("https:"));
+        let secure = if is_secure { "; Secure" } else { "" };
+        let cookie = token.map(|token| {
+            format!(
+                "{COOKIE}={token}; Path={PAGE}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+            )
+        });
+        let cookie = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok());
+        if let Some(cookie) = cookie {
+            response.headers_mut().insert(SET_COOKIE, cookie);
+        }
+        response
+    }
+}
+
+/// Returns the token of the cookie.
+fn cookie(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(COOKIE_HEADER).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == COOKIE && !value.is_empty()).then_some(value)
+    });
+    pairs.next()
 }
 
 async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, Error> {
@@ -139,36 +208,40 @@ async fn sign_in(api: &Api, credential: &str, origin: Origin) -> Result<Caller, 
     outcome
 }
 
-fn error_page(api: &Api, fault: Fault, user_code: &str) -> Response {
-    match fault.status_and_message() {
-        // The response of a server error also carries the cause, for the log.
-        (status, _) if status.is_server_error() => fault.into_response(api.clock.now()),
-        (status, reason) => page(status, &code_form(user_code, &reason)),
-    }
-}
-
 /// Renders the form that asks for the user code and the access token.
 fn code_form(user_code: &str, message: &str) -> String {
     let mut content = String::new();
     if !message.is_empty() {
-        let _ = write!(content, "<p role=\"alert\">{}</p>", escape_html(message));
+        let _ = writeln!(
+            content,
+            "<p class=\"notice bad\" role=\"alert\">{}</p>",
+            escape_html(message)
+        );
     }
     let _ = write!(
         content,
         "<form method=\"post\" action=\"{PAGE}\">
-<p><label>Code shown by the command-line client <input name=\"user_code\" value=\"{}\" required autocomplete=\"off\"></label></p>
-<p><label>Your access token <input name=\"access_token\" type=\"password\" required autocomplete=\"off\"></label></p>
-<p><button>Continue</button></p>
-</form>",
+<div class=\"field\">
+<label for=\"code\">Code shown by the command-line client</label>
+<input id=\"code\" name=\"user_code\" value=\"{}\" placeholder=\"BCDF-GHJK\" required autocomplete=\"off\" autocapitalize=\"characters\" spellcheck=\"false\">
+</div>
+<div class=\"field\">
+<label for=\"token\">Your access token</label>
+<input id=\"token\" name=\"access_token\" type=\"password\" aria-describedby=\"about-token\" required autocomplete=\"off\">
+<p id=\"about-token\" class=\"quiet\">A token of your identity provider, with which you have signed in to this service before. Service tokens are not accepted. The operators of this service know where to get a token.</p>
+</div>
+<div class=\"actions\"><button class=\"main\">Continue</button></div>
+</form>
+",
         escape_html(user_code)
     );
     content
 }
 
 /// Renders the details of the login request, with buttons to approve or deny it.
-fn decision_form(user_code: &str, typed: Option<&str>, request: &DeviceRequest) -> String {
+fn decision_form(user_code: &str, request: &DeviceRequest) -> String {
     let mut content = String::from(
-        "<p>A command-line client requests access to your account for 30 days.</p>\n<dl>\n",
+        "<p>A command-line client requests access to your account for 30 days.</p>\n<dl class=\"facts\">\n",
     );
     let unknown = || "unknown".to_owned();
     let name = |name: &Option<secrets_core::model::DisplayName>| {
@@ -182,59 +255,29 @@ fn decision_form(user_code: &str, typed: Option<&str>, request: &DeviceRequest) 
         ("Requested at", request.created_at.format("%Y-%m-%d %H:%M:%S UTC").to_string()),
         ("Status", request.status.to_owned()),
     ] {
-        let _ = writeln!(content, "<dt>{term}</dt><dd>{}</dd>", escape_html(&value));
+        let _ = writeln!(content, "<div><dt>{term}</dt><dd>{}</dd></div>", escape_html(&value));
     }
-    let token = typed.map_or_else(String::new, |token| {
-        format!("<input type=\"hidden\" name=\"access_token\" value=\"{}\">", escape_html(token))
-    });
     let _ = write!(
         content,
         "</dl>
 <p>Approve only if you started this login yourself, on this host, just now.</p>
 <form method=\"post\" action=\"{PAGE}\">
-<input type=\"hidden\" name=\"user_code\" value=\"{}\">{token}
-<button name=\"decision\" value=\"approve\">Approve</button>
+<input type=\"hidden\" name=\"user_code\" value=\"{}\">
+<div class=\"actions\">
+<button class=\"main\" name=\"decision\" value=\"approve\">Approve</button>
 <button name=\"decision\" value=\"deny\">Deny</button>
-</form>",
+</div>
+</form>
+",
         escape_html(user_code)
     );
     content
 }
 
-fn page(status: StatusCode, content: &str) -> Response {
-    let document = format!(
-        "<!doctype html>
-<html lang=\"en\">
-<meta charset=\"utf-8\">
-<meta name=\"viewport\" content=\"width=device-width\">
-<title>Command-line login</title>
-<h1>Command-line login</h1>
-{content}
-</html>
-"
-    );
-    let mut response = Response::new(document.into());
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    response
-}
-
-/// Escapes text for HTML, between tags or in a quoted attribute.
-fn escape_html(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
+/// Renders the page. `base` is the address of the service.
+fn page(status: StatusCode, base: Option<&BaseUrl>, content: &str) -> Response {
+    let content = format!("<section class=\"card\">\n{content}</section>\n");
+    super::page::page(status, "Command-line login", base, &content)
 }
 
 #[cfg(test)]

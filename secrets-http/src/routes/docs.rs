@@ -28,13 +28,24 @@ const SWAGGER_UI_FILES: [&str; 2] = ["swagger-ui.css", "swagger-ui-bundle.js"];
 /// policy forbids inline scripts.
 const START_FILE: &str = "start.js";
 
-const START_SCRIPT: &str = "SwaggerUIBundle({ url: 'v1/openapi.json', dom_id: '#interface' });\n";
+const START_SCRIPT: &str = "SwaggerUIBundle({
+  url: 'v1/openapi.json', dom_id: '#interface', deepLinking: true, filter: true, docExpansion: 'list',
+  defaultModelsExpandDepth: 0, persistAuthorization: false,
+});
+";
 
 const PAGE_HTML: &str = "<!doctype html>
 <html lang=\"en\">
 <meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
 <title>secrets API reference</title>
+<link rel=\"icon\" href=\"data:,\">
 <link rel=\"stylesheet\" href=\"docs/swagger-ui.css\">
+<div class=\"swagger-ui\"><div class=\"wrapper\">
+<p>To begin: press <b>Authorize</b> and enter an access token of your identity provider, call <code>POST
+/api/v1/auth/sync</code> once to sign in, then create a project and its first secret. The field <b>Filter by tag</b> shows
+one group of operations. The address of an opened operation can be shared.</p>
+</div></div>
 <div id=\"interface\"></div>
 <script src=\"docs/swagger-ui-bundle.js\"></script>
 <script src=\"docs/start.js\"></script>

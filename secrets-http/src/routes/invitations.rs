@@ -9,8 +9,7 @@ use secrets_core::invitations::{
 };
 use secrets_core::model::{BaseUrl, Error};
 use warp::Filter as _;
-use warp::http::Method;
-use warp::http::header::CONTENT_TYPE;
+use warp::http::{Method, StatusCode};
 use warp::reply::Response;
 
 use super::known;
@@ -29,8 +28,8 @@ const ONE: &str = "/api/v1/invitations/{token}";
 const ACCEPT: &str = "/api/v1/invitations/{token}/accept";
 const PAGE: &str = "/invitations/{token}";
 
-/// Page behind an invitation link. The page is the same for valid and invalid tokens, because the
-/// reader is not authenticated.
+/// Page behind an invitation link. Apart from the token in its address, the page is the same for valid
+/// and invalid tokens, because the reader is not authenticated.
 const PAGE_HTML: &str = include_str!("invitation.html");
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
@@ -46,7 +45,9 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .map(|target: Target| known(LookUpInvitation { token: target.parameter("token").into() }));
     let accept = target()
         .map(|target: Target| known(AcceptInvitation { token: target.parameter("token").into() }));
-    let page = target().map(|_| page());
+    let page = target().and(base_url()).map(|target: Target, base: Result<BaseUrl, Error>| {
+        page(target.parameter("token"), base.ok().as_ref())
+    });
     let sent = |(): &()| Response::default();
     vec![
         api.route(Method::GET, TEAM_INVITATIONS, Shape::Bare, list)
@@ -69,11 +70,15 @@ fn list(target: &Target, links: Result<BaseUrl, Error>) -> Result<ListInvitation
     Ok(ListInvitations { team: target.id("teamId"), links: links? })
 }
 
-/// Serves the invitation page. The security headers, added to every response, prevent the page from
-/// loading or running anything.
-fn page() -> Response {
-    let mut response = Response::new(PAGE_HTML.into());
-    let kind = warp::http::HeaderValue::from_static("text/html; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response
+/// Serves the invitation page, with commands that contain the token and the address of the service. A
+/// token or an address that a shell could interpret is replaced by a placeholder.
+fn page(token: &str, base: Option<&BaseUrl>) -> Response {
+    let is_plain = |text: &str, others: &str| {
+        text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+    };
+    let token = if is_plain(token, "-_") { token } else { "TOKEN" };
+    let address = base.map(BaseUrl::as_str).filter(|address| is_plain(address, "-_.:/[]"));
+    let content =
+        PAGE_HTML.replace("{token}", token).replace("{address}", address.unwrap_or("ADDRESS"));
+    super::page::page(StatusCode::OK, "You have been invited to a team", base, &content)
 }

@@ -11,6 +11,7 @@ mod eso;
 mod import;
 mod invitations;
 mod members;
+mod page;
 mod permissions;
 mod projects;
 mod public;
@@ -52,6 +53,7 @@ pub fn table(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
         device_login::routes(api),
         device_page::routes(api),
         docs::routes(api, supervisor),
+        page::routes(),
         scans::routes(api),
         webhooks::routes(api),
     ]

@@ -38,10 +38,13 @@ pub struct Host {
     links: Links,
 }
 
-/// Request data for the log: the template of its route and the caller. Never the path of the
-/// request, which may contain secret keys.
+/// Request data for the log: the template of its route, the client address and the caller. Never the
+/// path of the request, which may contain secret keys.
 struct Logging {
     template: &'static str,
+    /// Path without a route, reduced to the words that resemble those of routes.
+    unknown_path: Option<String>,
+    address: Option<IpAddr>,
     caller: Option<Caller>,
 }
 
@@ -89,7 +92,7 @@ impl Host {
     {
         let (began, id) = (Instant::now(), RequestId::draw(self.clock.now()));
         let method = request.method().clone();
-        let mut logging = Logging { template: "", caller: None };
+        let mut logging = Logging { template: "", unknown_path: None, address: None, caller: None };
         let answer = AssertUnwindSafe(self.route(request, peer, id, &mut logging));
         let (mut response, window) = answer.catch_unwind().await.unwrap_or_else(|_| {
             let fault = Fault::Operation(Error::internal("a request panicked"));
@@ -116,12 +119,16 @@ impl Host {
         let Ok(address) = client_address::client(&self.proxies, peer, request.headers()) else {
             return (Fault::from(MALFORMED_FORWARDING).into_response(self.clock.now()), None);
         };
+        logging.address = Some(address);
         self.links.attach(&mut request, self.proxies.contain(peer));
         let path = path::segments(request.uri().path());
         let found = match &path {
             Ok(segments) => self.router.find(request.method(), segments),
             Err(_) => RouteMatch::Nothing,
         };
+        if let (Ok(segments), RouteMatch::Nothing) = (&path, &found) {
+            logging.unknown_path = Some(self.router.redacted(segments));
+        }
         let origin = origin(&request, address, id);
         let found = match found {
             RouteMatch::Route(route, parameters) if route.callers.is_none() => {
@@ -265,7 +272,8 @@ const KNOWN_METHODS: [Method; 7] = [
     Method::OPTIONS,
 ];
 
-/// Writes the log line of a request. Its fields contain no names, values or credentials.
+/// Writes the log line of a request. Its fields contain no names, values or credentials. The address of
+/// a client is logged only if it is not authenticated, to find who sends wrong credentials.
 fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, id: RequestId) {
     let caller = logging.caller.as_ref();
     let kind = caller.map_or("none", |caller| match caller.who {
@@ -276,6 +284,9 @@ fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, 
     });
     let actor = caller.and_then(Caller::actor).map(tracing::field::display);
     let (status, micros) = (response.status(), began.elapsed().as_micros());
+    let path = logging.unknown_path.as_deref();
+    let address = logging.address.filter(|_| status == StatusCode::UNAUTHORIZED);
+    let address = address.map(tracing::field::display);
     if status == StatusCode::INTERNAL_SERVER_ERROR || status == StatusCode::SERVICE_UNAVAILABLE {
         let cause = response.extensions().get::<Logged>().map(|logged| error_chain(&logged.0));
         tracing::error!(request = %id, route = logging.template, status = status.as_u16(), cause, "failed");
@@ -283,7 +294,8 @@ fn log(method: &Method, logging: &Logging, response: &Response, began: Instant, 
     let method =
         KNOWN_METHODS.iter().find(|known| *known == method).map_or("other", Method::as_str);
     tracing::info!(
-        request = %id, method, route = logging.template, status = status.as_u16(), micros, caller = kind, actor,
+        request = %id, method, route = logging.template, path, status = status.as_u16(), micros, caller = kind, actor,
+        address,
         "answered"
     );
 }

@@ -1,7 +1,7 @@
 //! Table of routes (method, path template, warp filter) and routing. The responses 404 and 405 with
 //! `Allow`, the template in the log and the OpenAPI document are derived from the table.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use matchit::Router as Templates;
 use secrets_core::engine::Callers;
@@ -10,6 +10,7 @@ use warp::http::Method;
 use warp::reply::Response;
 
 use crate::openapi::Doc;
+use crate::similar::closest;
 
 /// Route of one endpoint.
 pub struct Route {
@@ -61,6 +62,8 @@ impl Route {
 /// Router: finds a route by path and method.
 pub struct Router {
     routes: Vec<Route>,
+    /// Fixed segments of all templates.
+    words: BTreeSet<&'static str>,
     templates: Templates<HashMap<Method, usize>>,
 }
 
@@ -97,13 +100,30 @@ impl Router {
         for (template, methods) in methods {
             templates.insert(template, methods)?;
         }
-        Ok(Self { routes, templates })
+        let segments = routes.iter().flat_map(|route| route.template.split('/'));
+        let words = segments.filter(|word| !word.is_empty() && parameter(word).is_none());
+        let words = words.collect();
+        Ok(Self { routes, words, templates })
     }
 
     /// Returns the table of routes.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
+    }
+
+    /// Returns a path without a route for the log. Segments that do not resemble a fixed segment of a
+    /// template are replaced by `*`, because they may be names or values.
+    #[must_use]
+    pub fn redacted(&self, segments: &[String]) -> String {
+        let redact = |segment: &String| {
+            let is_similar =
+                segment.len() <= MAX_WORD && closest(segment, self.words.iter().copied()).is_some();
+            if is_similar { segment.clone() } else { "*".to_owned() }
+        };
+        let shown: Vec<_> = segments.iter().take(MAX_LOGGED_SEGMENTS).map(redact).collect();
+        let rest = if segments.len() > MAX_LOGGED_SEGMENTS { "/…" } else { "" };
+        format!("/{}{rest}", shown.join("/"))
     }
 
     /// Finds the route for the decoded segments of a path. A static segment takes precedence over a
@@ -125,6 +145,12 @@ impl Router {
         RouteMatch::Route(route, parameters(route.template, segments))
     }
 }
+
+/// Maximum number of segments of a path that are logged.
+const MAX_LOGGED_SEGMENTS: usize = 12;
+
+/// Maximum length of a segment that is logged, in bytes.
+const MAX_WORD: usize = 32;
 
 /// Assigns the segments of a path to the parameters of a template. Parameters found by the router
 /// cannot be used, because the path may have matched another template than that of the route.

@@ -124,6 +124,7 @@ const ADDED: &[(&str, &str)] = &[
     ("POST", "/api/v1/auth/cli/deny"),
     ("POST", "/api/v1/auth/cli/revoke"),
     ("GET", "/api/v1/auth/cli/sessions"),
+    ("GET", "/"),
     ("GET", "/device"),
     ("POST", "/device"),
     ("GET", "/health/live"),

@@ -255,6 +255,7 @@ pub(super) const POLICY: &[Rule] = &[
     rule("POST", "/api/v1/auth/cli/deny", Who::People, Level::Nothing, 404),
     rule("POST", "/api/v1/auth/cli/revoke", Who::People, Level::Nothing, 404),
     rule("GET", "/api/v1/auth/cli/sessions", Who::People, Level::Nothing, 200),
+    rule("GET", "/", Who::Anyone, Level::Nothing, 200),
     rule("GET", "/device", Who::Anyone, Level::Nothing, 200),
     rule("POST", "/device", Who::Anyone, Level::Nothing, 400),
     rule("GET", "/api/v1/openapi.json", Who::Anyone, Level::Nothing, 200),

@@ -199,6 +199,8 @@ async fn a_credential_that_does_not_work_is_shut_out_again(app: App) {
     let entry = app.entry(&main.person.team, "rotation.rolled_back").await;
     let details: Value = serde_json::from_str(&entry.metadata).unwrap();
     assert_eq!(details["code"], "not_verified");
+    assert_eq!(details["triggered_by"], main.person.id.as_str());
+    assert_eq!(entry.outcome, "failure");
 }
 
 async fn a_credential_that_works_after_a_while_is_served(app: App) {

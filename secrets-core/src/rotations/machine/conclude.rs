@@ -1,6 +1,8 @@
 //! Conclusion of an unsuccessful attempt: history, status, events and audit log, in one
 //! transaction.
 
+use serde_json::Value;
+
 use super::super::keys::InjectedKeys;
 use super::super::schedule::{MAX_TIME_IN_ERROR, span};
 use super::super::webhooks::{EventData, EventPlace, enqueue_event};
@@ -9,6 +11,15 @@ use super::work::{Work, WorkResult};
 use crate::model::Result;
 use crate::model::rotations::{AttemptState, Outcome, RotationStatus, WebhookEvent};
 use crate::store::{AttemptRecord, Tx};
+
+/// Details of the audit entry at the end of an attempt: its number, its trigger, and the user who
+/// requested it.
+pub(super) fn attempt_details(attempt: &AttemptRecord) -> Vec<(&'static str, Value)> {
+    let details =
+        [("version", attempt.sequence.into()), ("trigger_type", attempt.trigger.as_str().into())];
+    let requested = attempt.triggered_by.map(|user| ("triggered_by", user.to_string().into()));
+    details.into_iter().chain(requested).collect()
+}
 
 impl Work<'_> {
     /// Concludes an attempt as failed.
@@ -65,12 +76,9 @@ impl Work<'_> {
             Outcome::RolledBack => "rotation.rolled_back",
             Outcome::Success | Outcome::Failed => "rotation.failed",
         };
-        let details = [
-            ("version", attempt.sequence.into()),
-            ("trigger_type", attempt.trigger.as_str().into()),
-            ("code", reason.code.into()),
-        ];
-        self.record(tx.as_mut(), action, &details).await?;
+        let mut details = attempt_details(&attempt);
+        details.push(("code", reason.code.into()));
+        self.record_failed(tx.as_mut(), action, &details).await?;
         tx.commit().await?;
         Ok(attempt)
     }

@@ -75,6 +75,6 @@ impl Work<'_> {
              disabled for a day: {error}"
         ));
         let details = [("slot", slot.as_str().into()), ("code", code.into())];
-        Ok(self.record(tx, "rotation.retire_failed", &details).await?)
+        Ok(self.record_failed(tx, "rotation.retire_failed", &details).await?)
     }
 }

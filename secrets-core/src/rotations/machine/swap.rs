@@ -8,6 +8,7 @@ use futures_util::poll;
 use super::super::keys::InjectedKeys;
 use super::super::schedule::{span, work_at};
 use super::attempt::Attempt;
+use super::conclude::attempt_details;
 use super::policy::{Effect, Reason};
 use super::work::{WorkError, WorkResult};
 use crate::engine::{Caller, Context, Lock, Write};
@@ -81,11 +82,9 @@ impl Attempt<'_, '_> {
             .enqueue_event(cx.tx(), &self.record, WebhookEvent::Completed)
             .await
             .map_err(refused)?;
-        let details = [
-            ("version", self.record.sequence.into()),
-            ("trigger_type", self.record.trigger.as_str().into()),
-            ("injected_secrets", keys.all().map(|key| key.to_string()).to_vec().into()),
-        ];
+        let mut details = attempt_details(&self.record);
+        let injected = keys.all().map(|key| key.to_string()).to_vec();
+        details.push(("injected_secrets", injected.into()));
         self.work.record(cx.tx(), "rotation.completed", &details).await.map_err(halt)
     }
 

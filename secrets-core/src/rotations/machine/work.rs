@@ -13,7 +13,7 @@ use crate::engine::{Caller, Engine};
 use crate::model::{Error, Result, Subject};
 use crate::ports::rotator::{DatabaseRotator, Target, TargetError};
 use crate::ports::rotators::Rotators;
-use crate::store::{Lease, RotationRecord, StoreError, StoreResult, Tx};
+use crate::store::{AuditRecord, Lease, RotationRecord, StoreError, StoreResult, Tx};
 
 /// Reason why work on a rotation stops early. The stored state determines how it resumes.
 #[derive(Debug)]
@@ -130,6 +130,21 @@ impl<'a> Work<'a> {
         action: &'static str,
         details: &[(&str, serde_json::Value)],
     ) -> StoreResult<()> {
+        tx.insert_audit(&[self.entry(action, details)]).await
+    }
+
+    /// Writes an audit entry for an action of the service itself that failed.
+    pub(super) async fn record_failed(
+        &self,
+        tx: &mut dyn Tx,
+        action: &'static str,
+        details: &[(&str, serde_json::Value)],
+    ) -> StoreResult<()> {
+        let entry = self.entry(action, details);
+        tx.insert_audit(&[AuditRecord { outcome: "failure".to_owned(), ..entry }]).await
+    }
+
+    fn entry(&self, action: &'static str, details: &[(&str, serde_json::Value)]) -> AuditRecord {
         let place = &self.place.place;
         let mut note = AuditContext {
             team: Some(place.project.team),
@@ -144,7 +159,7 @@ impl<'a> Work<'a> {
         };
         let details = details.iter().map(|(name, detail)| ((*name).to_owned(), detail.clone()));
         note.details.extend(details);
-        tx.insert_audit(&[note.into_entry(&Caller::system(), action, self.engine.now())]).await
+        note.into_entry(&Caller::system(), action, self.engine.now())
     }
 }
 

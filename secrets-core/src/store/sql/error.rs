@@ -48,7 +48,10 @@ pub(super) fn failed(error: Error, passes: fn(&str) -> bool) -> StoreError {
 /// Maps a failure to open a database. No value has been bound yet, so the database's own text is
 /// safe to show.
 pub(super) fn not_opened(error: Error, passes: fn(&str) -> bool) -> StoreError {
-    let text = format!("cannot open the database: {error}");
+    // The text of the error itself ends with a line of the database server's source.
+    let reason = error.as_database_error().map(|error| error.message().to_owned());
+    let reason = reason.unwrap_or_else(|| error.to_string());
+    let text = format!("cannot open the database: {reason}");
     match failed(error, passes) {
         StoreError::Unavailable(_) => unavailable(text),
         _ => broken(text),

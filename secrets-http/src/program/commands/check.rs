@@ -16,6 +16,10 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
     open::tls(settings.tls.as_ref())?;
+    let verifier = open::identity(settings.issuer, Arc::clone(&clock))?;
+    if let Err(reason) = verifier.warm().await {
+        say(&format!("the issuer cannot be reached, so users cannot sign in: {reason}"));
+    }
     match open::inspect(&settings.database).await? {
         SchemaState::Current => {}
         SchemaState::Missing | SchemaState::Empty => {
@@ -36,7 +40,7 @@ pub(super) async fn run(
     }
     let ports = Ports {
         clock: Arc::clone(&clock),
-        identity: Some(open::identity(settings.issuer, clock)?),
+        identity: Some(verifier.port()),
         mail: open::mail(settings.service.mail.as_ref())?,
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
         ..Ports::new(store, open::root_key(settings.root_key.into_inner()))

@@ -31,6 +31,7 @@ const LOOPBACK_DESTINATIONS: &str = "127.0.0.0/8, ::1, localhost";
 const DATABASE: &str = "secrets.db";
 const ROOT_KEY: &str = "root.key";
 const SIGNING_KEY: &str = "signing.key";
+const GITIGNORE: &str = ".gitignore";
 const DEV_USER: &str = "dev@example.com";
 
 pub(super) async fn run(
@@ -41,6 +42,7 @@ pub(super) async fn run(
     open::log(&dev.logs, &unknown)?;
     let folder = dev.data_dir.as_path();
     create_private_directory(folder)?;
+    ignore_in_git(folder)?;
     let path = folder.join(DATABASE);
     // A new root key would silently make the existing data unreadable.
     if path.exists() && !folder.join(ROOT_KEY).exists() {
@@ -80,6 +82,13 @@ pub(super) async fn run(
 
 /// Runs `dev token`: signs a token and prints it. The user account is created at the first sign-in.
 pub(super) fn token(token: &DevToken, clock: &dyn Clock) -> Result<(), Failure> {
+    if !token.data_dir.join(SIGNING_KEY).exists() {
+        let folder = token.data_dir.display();
+        let message = format!(
+            "{folder} has no signing key: run `secrets-http dev` in this folder first, or name its data with --data-dir"
+        );
+        return Err(Failure::new(Exit::Configuration, message));
+    }
     let signer = signer(&token.data_dir, Missing::Fail)?;
     say(&sign(&signer, &token.email, clock)?);
     Ok(())
@@ -160,6 +169,16 @@ fn create_key_file(path: &Path) -> io::Result<Zeroizing<[u8; 32]>> {
 fn create_private_directory(path: &Path) -> Result<(), Failure> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| unusable_file(path, &error))
+}
+
+/// Keeps the keys and the database out of a Git repository around the directory.
+fn ignore_in_git(folder: &Path) -> Result<(), Failure> {
+    let path = folder.join(GITIGNORE);
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+        Ok(mut file) => file.write_all(b"*\n").map_err(|error| unusable_file(&path, &error)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(unusable_file(&path, &error)),
+    }
 }
 
 fn unusable_file(path: &Path, error: &io::Error) -> Failure {

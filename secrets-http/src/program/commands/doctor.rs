@@ -6,11 +6,11 @@ use std::sync::Arc;
 use secrets_core::audit;
 use secrets_core::engine::{Options, Ports};
 use secrets_core::model::Clock;
-use secrets_core::store::{SchemaState, Store};
+use secrets_core::store::Store;
 use zeroize::Zeroizing;
 
 use super::{open, say};
-use crate::program::config::{DatabaseSettings, Doctor, Exit, Failure, Hidden};
+use crate::program::config::{Doctor, Exit, Failure, Hidden};
 
 /// Verifies all records of the configured database.
 pub(super) async fn verify(
@@ -19,7 +19,7 @@ pub(super) async fn verify(
     clock: Arc<dyn Clock>,
 ) -> Result<(), Failure> {
     open::log(&doctor.logs, &unknown)?;
-    let store = existing_store(&doctor.database).await?;
+    let store = open::existing_store(&doctor.database).await?;
     verify_store(store, doctor.root_key, clock).await
 }
 
@@ -67,23 +67,4 @@ pub(super) async fn verify_store(
         Exit::Tampered,
         format!("{damaged} secrets, rotations or audit chains are damaged or were modified"),
     ))
-}
-
-/// Opens a database that a service of this version has used. Creates and migrates nothing.
-async fn existing_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
-    let problem = match open::inspect(database).await? {
-        SchemaState::Missing => "the database does not exist",
-        SchemaState::Empty => "the database is empty",
-        SchemaState::Older { .. } => {
-            "an earlier version created the database: migrate it first with `migrate`"
-        }
-        SchemaState::Current => {
-            let store = open::store(database).await?;
-            if open::has_keys(&store).await? {
-                return Ok(store);
-            }
-            "no service has used the database yet"
-        }
-    };
-    Err(Failure::new(Exit::Database, problem))
 }

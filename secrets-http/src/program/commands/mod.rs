@@ -10,6 +10,7 @@ mod open;
 mod openapi;
 mod restore;
 mod serve;
+mod team;
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub async fn run(configured: Configured) -> Result<(), Failure> {
         Command::Migrate(migrate) => migrate::run(&migrate, unknown).await,
         Command::Backup(backup) => backup::run(&backup, unknown).await,
         Command::Restore(restore) => restore::run(restore, unknown, clock).await,
+        Command::TeamOwner(owner) => team::appoint(&owner, unknown, clock).await,
         Command::Bundle(bundle) => bundle::run(&bundle, clock.as_ref()),
         Command::Print(text) => {
             say(&text);

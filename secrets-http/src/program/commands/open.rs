@@ -11,7 +11,7 @@ use secrets_core::egress::{Dialer, EgressPolicy};
 use secrets_core::engine::{Options, Ports, StartError};
 use secrets_core::jwt::{FixedVerifier, Keys};
 use secrets_core::model::Clock;
-use secrets_core::ports::identity::IdentityVerifier;
+use secrets_core::ports::identity::{IdentityVerifier, Unverified};
 use secrets_core::ports::mail::Mail;
 #[cfg(feature = "aws")]
 use secrets_core::ports::rotator::DatabaseRotator;
@@ -32,7 +32,7 @@ use crate::adapters::identity::OidcVerifier;
 use crate::adapters::mail::SmtpMailer;
 use crate::adapters::webhooks::HyperSender;
 use crate::program::config::{
-    DatabaseSettings, Exit, Failure, MailSettings, TlsFiles, TokenIssuer,
+    DatabaseSettings, Exit, Failure, MailSettings, TlsFiles, TokenIssuer, describe_unknown,
 };
 use crate::program::{debug, logs};
 use crate::serve::tls;
@@ -48,7 +48,7 @@ pub(super) fn log(
         .map_err(|_| Failure::new(Exit::Configuration, "SECRETS_LOG is not a valid log filter"))?;
     logs::start(filter, settings.format);
     for variable in unknown {
-        tracing::warn!(variable, "unknown environment variable: not a setting of this version");
+        tracing::warn!("{}", describe_unknown(variable));
     }
     Ok(())
 }
@@ -65,6 +65,25 @@ pub(super) async fn inspect(database: &DatabaseSettings) -> Result<SchemaState, 
     state.map_err(|error| unusable(&error))
 }
 
+/// Opens a database that a service of this version has used. Creates and migrates nothing.
+pub(super) async fn existing_store(database: &DatabaseSettings) -> Result<Arc<dyn Store>, Failure> {
+    let problem = match inspect(database).await? {
+        SchemaState::Missing => "the database does not exist",
+        SchemaState::Empty => "the database is empty",
+        SchemaState::Older { .. } => {
+            "an earlier version created the database: migrate it first with `migrate`"
+        }
+        SchemaState::Current => {
+            let store = store(database).await?;
+            if has_keys(&store).await? {
+                return Ok(store);
+            }
+            "no service has used the database yet"
+        }
+    };
+    Err(Failure::new(Exit::Database, problem))
+}
+
 /// True if a service was started over this store before, which created its keys.
 pub(super) async fn has_keys(store: &Arc<dyn Store>) -> Result<bool, Failure> {
     let instance = async { store.read().await?.instance().await };
@@ -73,24 +92,48 @@ pub(super) async fn has_keys(store: &Arc<dyn Store>) -> Result<bool, Failure> {
 
 /// Creates the one-line failure for a store error.
 pub(super) fn unusable(error: &StoreError) -> Failure {
-    let mut message = format!("the database cannot be used: {error}");
-    if let Some(cause) = std::error::Error::source(error) {
-        message = format!("{message}: {cause}");
-    }
-    Failure::new(Exit::Database, message)
+    // The cause says more than the kind of the error.
+    let message =
+        std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    Failure::new(Exit::Database, format!("the database cannot be used: {message}"))
 }
 
 pub(super) fn root_key(bytes: Zeroizing<[u8; 32]>) -> Arc<StaticRootKey> {
     Arc::new(StaticRootKey::new(&Key::from_bytes(bytes)))
 }
 
-pub(super) fn identity(
-    issuer: TokenIssuer,
-    clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn IdentityVerifier>, Failure> {
+/// Verifier of user tokens.
+pub(super) enum Verifier {
+    /// Verifier with the published keys of a provider.
+    Provider(Arc<OidcVerifier>),
+    /// Verifier with a shared secret.
+    Shared(Arc<FixedVerifier>),
+}
+
+impl Verifier {
+    /// Returns the port of the service.
+    pub(super) fn port(&self) -> Arc<dyn IdentityVerifier> {
+        match self {
+            Self::Provider(verifier) => Arc::clone(verifier) as Arc<dyn IdentityVerifier>,
+            Self::Shared(verifier) => Arc::clone(verifier) as Arc<dyn IdentityVerifier>,
+        }
+    }
+
+    /// Fetches the keys of the provider. Returns the reason if they cannot be fetched.
+    pub(super) async fn warm(&self) -> Result<(), String> {
+        let Self::Provider(verifier) = self else { return Ok(()) };
+        match verifier.warm().await {
+            Ok(_) => Ok(()),
+            Err(Unverified::Unavailable(cause)) => Err(cause.to_string()),
+            Err(Unverified::Invalid) => Err("no usable keys".to_owned()),
+        }
+    }
+}
+
+pub(super) fn identity(issuer: TokenIssuer, clock: Arc<dyn Clock>) -> Result<Verifier, Failure> {
     Ok(match issuer {
         TokenIssuer::Shared(expectations, key) => {
-            Arc::new(FixedVerifier::new(Keys::One(key), expectations, clock))
+            Verifier::Shared(Arc::new(FixedVerifier::new(Keys::One(key), expectations, clock)))
         }
         TokenIssuer::Provider(settings) => {
             let client = Client::new().map_err(|error| {
@@ -99,7 +142,7 @@ pub(super) fn identity(
                     format!("cannot set up TLS for the identity provider: {error}"),
                 )
             })?;
-            Arc::new(OidcVerifier::new(settings, clock, client))
+            Verifier::Provider(Arc::new(OidcVerifier::new(settings, clock, client)))
         }
     })
 }
@@ -166,9 +209,11 @@ pub(super) async fn listener(address: SocketAddr) -> Result<TcpListener, Failure
     TcpListener::bind(address).await.map_err(|error| {
         let reason = match error.kind() {
             ErrorKind::AddrInUse => "the address is in use".to_owned(),
+            ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
             _ => error.to_string(),
         };
-        Failure::new(Exit::Address, format!("cannot listen on {address}: {reason}"))
+        let hint = "choose another address with --listen or SECRETS_LISTEN";
+        Failure::new(Exit::Address, format!("cannot listen on {address}: {reason}; {hint}"))
     })
 }
 

@@ -30,12 +30,13 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     open::log(&settings.logs, &unknown)?;
     let tls = open::tls(settings.tls.as_ref())?;
+    let verifier = open::identity(settings.issuer, Arc::clone(&clock))?;
     let store = open::store(&settings.database).await?;
     let ports = Ports {
         store: Arc::clone(&store),
         clock: Arc::clone(&clock),
         root: open::root_key(settings.root_key.into_inner()),
-        identity: Some(open::identity(settings.issuer, Arc::clone(&clock))?),
+        identity: Some(verifier.port()),
         mail: open::mail(settings.service.mail.as_ref())?,
         rotators: Some(open::rotators(&settings.service.options, &clock)),
         webhooks: Some(open::webhooks(&settings.service.options.egress)?),
@@ -49,6 +50,12 @@ pub(super) async fn run(
         open::service(ports, options).await?
     };
     let listener = open::listener(settings.service.listen).await?;
+    // In the background: service tokens work without the issuer.
+    tokio::spawn(async move {
+        if verifier.warm().await.is_err() {
+            tracing::warn!("users cannot sign in until the issuer can be reached");
+        }
+    });
     if tls.is_none() && !settings.service.listen.ip().is_loopback() {
         tracing::warn!(
             "credentials and secrets are sent unencrypted: use a TLS proxy, or set SECRETS_TLS_CERT"

@@ -23,6 +23,7 @@ pub(super) enum Name {
     Restore,
     Doctor,
     OpenApi,
+    TeamOwner,
 }
 
 /// Parsed command line.
@@ -33,6 +34,8 @@ pub(super) struct Given {
     pub(super) file: Option<PathBuf>,
     pub(super) data_dir: PathBuf,
     pub(super) email: String,
+    /// Team of `team owner`.
+    pub(super) team: String,
     /// File that `backup` creates and `restore` reads.
     pub(super) backup_file: PathBuf,
 }
@@ -139,6 +142,7 @@ fn program() -> Command {
                 )),
         )
         .subcommand(bundle::command())
+        .subcommand(team_command())
         .subcommand(Command::new("openapi").about("Print the OpenAPI document"))
         .subcommands(database_commands())
 }
@@ -170,6 +174,24 @@ fn database_commands() -> [Command; 3] {
         with_settings(backup, &[Part::Storage, Part::Log]),
         with_settings(restore, &[Part::Storage, Part::Key, Part::Log]),
     ]
+}
+
+fn team_command() -> Command {
+    let required = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help).required(true)
+    };
+    let owner = Command::new("owner")
+        .about("Make a member of a team an owner, for a team whose owners have left")
+        .long_about(
+            "Make a member of a team an owner, for a team whose owners have left. The change is in the \
+             audit log of the team. Stop the service first if the database is an SQLite file.",
+        )
+        .arg(required("team", "ID", "ID of the team"))
+        .arg(required("email", "E-MAIL", "Verified email address of the member"));
+    Command::new("team")
+        .about("Change teams as the operator")
+        .subcommand_required(true)
+        .subcommand(with_settings(owner, &[Part::Storage, Part::Log]))
 }
 
 fn dev_command() -> Command {
@@ -236,6 +258,7 @@ fn given(matches: &ArgMatches) -> Given {
         ("backup", _) => (Name::Backup, matches),
         ("restore", _) => (Name::Restore, matches),
         ("openapi", _) => (Name::OpenApi, matches),
+        ("team", Some((_, matches))) => (Name::TeamOwner, matches),
         ("doctor", Some((_, matches))) => (Name::Doctor, matches),
         // clap requires a subcommand, and `serve` is the only one left.
         _ => (Name::Serve, matches),
@@ -246,6 +269,7 @@ fn given(matches: &ArgMatches) -> Given {
         file: value_of(matches, "config"),
         data_dir: value_of(matches, "data-dir").unwrap_or_default(),
         email: value_of(matches, "email").unwrap_or_default(),
+        team: value_of(matches, "team").unwrap_or_default(),
         backup_file: value_of(matches, "backup-file").unwrap_or_default(),
     }
 }

@@ -24,8 +24,8 @@ pub enum Exit {
     Configuration = 78,
 }
 
-/// Error that ends the program, with a one-line message for the operator. The message never
-/// contains a configuration value.
+/// Error that ends the program, with a message for the operator: one line, or a line for each setting
+/// that is missing or unknown. The message never contains a configuration value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Exit code.
@@ -48,7 +48,10 @@ impl Failure {
     #[must_use]
     pub fn report(&self) -> ExitCode {
         // If standard error is closed, the exit code still reports the failure.
-        let _ = writeln!(std::io::stderr(), "secrets-http: {self}");
+        let mut stderr = std::io::stderr();
+        for line in self.message.lines() {
+            let _ = writeln!(stderr, "secrets-http: {line}");
+        }
         ExitCode::from(self.code as u8)
     }
 }

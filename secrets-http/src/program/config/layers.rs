@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use secrets_core::model::Plan;
@@ -10,6 +11,7 @@ use zeroize::Zeroizing;
 use super::failure::Failure;
 use super::known::{self, Known};
 use super::plans;
+use crate::similar::closest;
 
 /// Values of the settings by source, in order of precedence, and the plans of the file.
 pub(super) struct Layers {
@@ -54,6 +56,13 @@ impl Layers {
     /// Plans defined in the file.
     pub(super) fn plans(&self) -> &[Plan] {
         &self.plans
+    }
+
+    /// True if a layer has the setting, or the path of a file with its value.
+    pub(super) fn has(&self, name: &str) -> bool {
+        let file_name = format!("{name}_file");
+        let mut layers = self.layers.iter().map(|(_, values)| values);
+        layers.any(|values| values.contains_key(name) || values.contains_key(&file_name))
     }
 
     /// Returns the value of a setting from the first layer that has it, or `None` if no layer does.
@@ -112,11 +121,10 @@ fn text(source: &Source, name: &str, value: &OsString) -> Result<Zeroizing<Strin
     }
 }
 
-/// Reads a value from a file, without the line break at its end. Errors do not contain the path: it
-/// may be the secret itself, given in the wrong setting.
+/// Reads a value from a file, without the line break at its end.
 fn contents(source: &Source, name: &str, path: &Path) -> Result<Zeroizing<String>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        let (name, why) = (source.name(name), error.kind());
+        let (name, why) = (source.name(name), unreadable(path, &error));
         Failure::configuration(format!("{name} must name a file that can be read: {why}"))
     })?;
     let mut text = Zeroizing::new(text);
@@ -127,6 +135,28 @@ fn contents(source: &Source, name: &str, path: &Path) -> Result<Zeroizing<String
         text.pop();
     }
     Ok(text)
+}
+
+/// Describes why a file cannot be read. Names the path only if it is a file name in an existing folder:
+/// another text may be the secret itself, given in the wrong setting.
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    let reason = reason(error);
+    match path.parent().filter(|folder| folder.file_name().is_some()) {
+        Some(folder) if folder.is_dir() => format!("{}: {reason}", path.display()),
+        _ if path.is_absolute() => reason,
+        _ => format!("{reason}; a relative path begins at the current folder"),
+    }
+}
+
+/// Describes a failure to read a file in plain words.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "it does not exist".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied for this user".to_owned(),
+        ErrorKind::IsADirectory => "it is a folder".to_owned(),
+        ErrorKind::InvalidData => "it is not text in UTF-8".to_owned(),
+        kind => kind.to_string(),
+    }
 }
 
 /// Splits the variables into settings, by setting name, and unknown variables that begin with
@@ -145,17 +175,27 @@ fn split_variables(
             if !value.is_empty() {
                 ours.insert(key, value);
             }
-        } else if !is_from_kubernetes(name) {
+        } else if !is_from_kubernetes(name) && !CLIENT_VARIABLES.contains(&name) {
             unknown.push(format!("SECRETS_{name}"));
         }
     }
     (ours, unknown)
 }
 
+/// Variables of clients of the service, without `SECRETS_`: its address and a credential. `dev` prints
+/// commands that set them.
+const CLIENT_VARIABLES: [&str; 2] = ["URL", "TOKEN"];
+
 /// True for the variables that Kubernetes sets in every container of a namespace that has a service
 /// named `secrets`.
 fn is_from_kubernetes(name: &str) -> bool {
     name == "PORT" || name.starts_with("PORT_") || name.starts_with("SERVICE_")
+}
+
+/// Returns the variable of a setting whose name is similar to that of an unknown variable.
+pub(super) fn similar(unknown: &str) -> Option<String> {
+    let name = unknown.strip_prefix("SECRETS_")?.to_ascii_lowercase();
+    closest(&name, names().iter().map(String::as_str)).map(known::variable)
 }
 
 fn names() -> BTreeSet<String> {
@@ -173,7 +213,7 @@ fn read_file(path: &Path) -> Result<(BTreeMap<String, OsString>, Vec<Plan>), Fai
         |why: String| Failure::configuration(format!("the file {} {why}", path.display()));
     let text = std::fs::read_to_string(path)
         .map(Zeroizing::new)
-        .map_err(|error| refused(format!("cannot be read: {}", error.kind())))?;
+        .map_err(|error| refused(format!("cannot be read: {}", reason(&error))))?;
     let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count());
         refused(format!("is not TOML: line {line}: {}", error.message()))

@@ -17,7 +17,7 @@ use super::failure::{Exit, Failure};
 use super::layers::{Found, Layers};
 use super::types::{
     Backup, DatabaseSettings, Dev, DevToken, Doctor, Logs, MailSettings, Migrate, Restore,
-    ServiceSettings, Settings, TlsFiles, TokenIssuer,
+    ServiceSettings, Settings, TeamOwner, TlsFiles, TokenIssuer,
 };
 use super::values::{self, Rule};
 use super::{Command, known};
@@ -27,6 +27,7 @@ use crate::serve::gate::Rates;
 /// Builds the command with its validated settings.
 pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure> {
     let data_dir = given.data_dir;
+    all_given(layers, required_settings(given.name))?;
     match given.name {
         Name::Serve => Ok(Command::Serve(Box::new(settings(layers)?))),
         Name::Check => Ok(Command::Check(Box::new(settings(layers)?))),
@@ -42,6 +43,12 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
             database: database(layers)?,
             root_key: required(layers, "root_key", values::root_key)?,
             file: given.backup_file,
+            logs: logs(layers)?,
+        })),
+        Name::TeamOwner => Ok(Command::TeamOwner(TeamOwner {
+            database: database(layers)?,
+            team: given.team,
+            email: given.email,
             logs: logs(layers)?,
         })),
         Name::OpenApi => Ok(Command::OpenApi),
@@ -67,6 +74,23 @@ pub(super) fn command(given: Given, layers: &Layers) -> Result<Command, Failure>
             Ok(Command::DevToken(DevToken { data_dir, email }))
         }
     }
+}
+
+/// Settings without a default that a command needs.
+fn required_settings(command: Name) -> &'static [&'static str] {
+    match command {
+        Name::Serve | Name::Check => &["database_url", "root_key", "jwt_issuer", "jwt_audience"],
+        Name::Doctor | Name::Restore => &["database_url", "root_key"],
+        Name::Migrate | Name::Backup | Name::TeamOwner => &["database_url"],
+        Name::OpenApi | Name::Dev | Name::DevToken => &[],
+    }
+}
+
+/// Fails with a line for each of these settings that is missing.
+fn all_given(layers: &Layers, names: &[&'static str]) -> Result<(), Failure> {
+    let missing = names.iter().filter(|name| !layers.has(name));
+    let lines: Vec<_> = missing.map(|name| missing_setting(name)).collect();
+    if lines.is_empty() { Ok(()) } else { Err(Failure::configuration(lines.join("\n"))) }
 }
 
 fn settings(layers: &Layers) -> Result<Settings, Failure> {
@@ -243,6 +267,10 @@ fn required<T>(
 }
 
 fn missing(name: &str) -> Failure {
+    Failure::configuration(missing_setting(name))
+}
+
+fn missing_setting(name: &str) -> String {
     let hint = match name {
         "database_url" => "give sqlite://PATH, postgres://... or memory:",
         "root_key" => {
@@ -252,7 +280,7 @@ fn missing(name: &str) -> Failure {
         "jwt_audience" => "give the audience that the issuer puts into tokens for this service",
         _ => "it is required",
     };
-    Failure::configuration(format!("{} is not set: {hint}", known::variable(name)))
+    format!("{} is not set: {hint}", known::variable(name))
 }
 
 fn optional<T>(

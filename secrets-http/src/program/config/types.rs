@@ -104,6 +104,19 @@ pub struct Restore {
     pub logs: Logs,
 }
 
+/// Settings of `team owner`.
+#[derive(Debug)]
+pub struct TeamOwner {
+    /// Database to change.
+    pub database: DatabaseSettings,
+    /// ID of the team.
+    pub team: String,
+    /// E-mail address of the new owner.
+    pub email: String,
+    /// Log settings.
+    pub logs: Logs,
+}
+
 /// Settings of `doctor verify`.
 #[derive(Debug)]
 pub struct Doctor {

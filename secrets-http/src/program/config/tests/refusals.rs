@@ -123,6 +123,37 @@ fn a_file_that_cannot_be_read_is_not_named_by_what_may_be_its_contents() {
 }
 
 #[test]
+fn a_file_that_does_not_exist_is_named_if_its_folder_exists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("root-key");
+
+    let message =
+        message("", &["SECRETS_ROOT_KEY=", &format!("SECRETS_ROOT_KEY_FILE={}", path.display())]);
+
+    let rule = "SECRETS_ROOT_KEY_FILE must name a file that can be read";
+    assert_eq!(message, format!("{rule}: {}: it does not exist", path.display()));
+}
+
+#[test]
+fn all_missing_settings_are_named_after_misspelled_ones() {
+    let failure = configured("serve", &["SECRETS_DATABSE_URL=memory:", "SECRETS_NONSENSE=kvc_"]);
+
+    let message = failure.map(|_| ()).unwrap_err().message;
+    let starts = [
+        "SECRETS_DATABSE_URL is not a setting of this version: did you mean SECRETS_DATABASE_URL?",
+        "SECRETS_NONSENSE is not a setting of this version",
+        "SECRETS_DATABASE_URL is not set",
+        "SECRETS_ROOT_KEY is not set",
+        "SECRETS_JWT_ISSUER is not set",
+        "SECRETS_JWT_AUDIENCE is not set",
+    ];
+    assert_eq!(message.lines().count(), starts.len(), "{message}");
+    for (line, start) in message.lines().zip(starts) {
+        assert!(line.starts_with(start), "{message}");
+    }
+}
+
+#[test]
 fn a_file_of_settings_is_read_strictly() {
     let cases = [
         ("rootkey = 'kvc_'", "has an unknown key: rootkey"),
@@ -142,7 +173,7 @@ fn a_file_of_settings_is_read_strictly() {
         assert!(message.contains(expected), "{message}");
     }
     let missing = message("--config /missing.toml", &[]);
-    assert_eq!(missing, "the file /missing.toml cannot be read: entity not found");
+    assert_eq!(missing, "the file /missing.toml cannot be read: it does not exist");
 }
 
 #[test]

@@ -1,0 +1,107 @@
+//! Layout of the HTML pages, and the start page at `/`.
+//!
+//! The pages have no script, load no resources, and cannot be framed. Their style is that of
+//! `examples/offline-viewer`.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use secrets_core::model::{BaseUrl, Error};
+use sha2::{Digest as _, Sha256};
+use warp::Filter as _;
+use warp::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use warp::http::{HeaderValue, Method, StatusCode};
+use warp::reply::Response;
+
+use crate::serve::links::base_url;
+use crate::serve::router::Route;
+
+const STYLE: &str = include_str!("page.css");
+
+/// Content security policy of a page: only its own style, and forms to this server.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let style = STANDARD.encode(Sha256::digest(STYLE));
+    format!(
+        "default-src 'none'; form-action 'self'; style-src 'sha256-{style}'; base-uri 'none'; \
+         frame-ancestors 'none'"
+    )
+});
+
+const START: &str = r#"<section class="card">
+<p>A secrets manager for development teams. Programs and people use it through its API.</p>
+<ul class="links">
+<li><a href="/api/docs">API documentation</a><p class="quiet">All operations, with examples to try. The OpenAPI document is at <a href="/api/v1/openapi.json">/api/v1/openapi.json</a>.</p></li>
+<li><a href="/device">Approve a command-line login</a><p class="quiet">For users: enter the code that a command-line client shows.</p></li>
+<li><a href="/health">Health</a><p class="quiet">For operators: the status of the database, the encryption and the workers.</p></li>
+</ul>
+</section>
+"#;
+
+pub(super) fn routes() -> Vec<Route> {
+    let start = base_url().map(|base: Result<BaseUrl, Error>| {
+        page(StatusCode::OK, "secrets", base.ok().as_ref(), START)
+    });
+    vec![Route::public(Method::GET, "/", "start.page", start.boxed())]
+}
+
+/// Renders a page with the name of the service and its address.
+pub(super) fn page(
+    status: StatusCode,
+    title: &str,
+    base: Option<&BaseUrl>,
+    content: &str,
+) -> Response {
+    let place = base.map(|base| format!(" at {}", escape_html(base.as_str()))).unwrap_or_default();
+    let title = escape_html(title);
+    let full_title = if title == "secrets" { title.clone() } else { format!("{title} · secrets") };
+    let document = format!(
+        "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta name=\"color-scheme\" content=\"light dark\">
+<meta name=\"robots\" content=\"noindex\">
+<title>{full_title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<main>
+<header>
+<svg class=\"mark\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path d=\"M7 10V7a5 5 0 0 1 10 0v3m-11 0h12a2 2 0 0 1 2 2v7a2 2 0 0 1-2 2H6a2 2 0 0 1-2-2v-7a2 2 0 0 1 2-2zm6 4v3\"/></svg>
+<div>
+<h1>{title}</h1>
+<p class=\"quiet\">secrets{place}</p>
+</div>
+</header>
+{content}</main>
+</body>
+</html>
+"
+    );
+    let mut response = Response::new(document.into());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    if let Ok(policy) = HeaderValue::from_str(&POLICY) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}
+
+/// Escapes text for HTML, between tags or in a quoted attribute.
+pub(super) fn escape_html(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,137 @@
+//! The webhook provider of the External Secrets Operator, as far as the manifests use it: templates,
+//! requests, JSONPath, and the meaning of a status.
+
+use std::collections::BTreeMap;
+
+use hyper::Method;
+use secrets_tests::Client;
+use serde_json::{Map, Value};
+
+/// Values for a template, by object and field.
+pub(super) type Data = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Why the operator got no value.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NoValue {
+    /// The service answered 404. The operator applies the `deletionPolicy`.
+    Missing,
+    /// The service answered with another status, which does not change the Kubernetes Secret.
+    Failed(u16),
+}
+
+/// Store of the operator.
+pub(super) struct Store {
+    /// `spec.provider.webhook` of the manifest.
+    pub(super) webhook: Value,
+    /// Fields of the Kubernetes Secrets that the store names, by the name for templates.
+    pub(super) secrets: Data,
+    pub(super) client: Client,
+}
+
+impl Store {
+    /// Fetches one value, for an entry of `data`.
+    pub(super) async fn value(&self, key: &str) -> Result<String, NoValue> {
+        match self.fetch(key).await? {
+            Value::String(text) => Ok(text),
+            other => Ok(other.to_string()),
+        }
+    }
+
+    /// Fetches a map of values, for `extract` of `dataFrom`.
+    pub(super) async fn values(&self, key: &str) -> Result<Map<String, Value>, NoValue> {
+        let found = self.fetch(key).await?;
+        Ok(found.as_object().expect("the JSONPath of the store leads to an object").clone())
+    }
+
+    async fn fetch(&self, key: &str) -> Result<Value, NoValue> {
+        let raw = BTreeMap::from([("key".to_owned(), key.to_owned())]);
+        let body = self.send(&raw, Method::GET).await?;
+        let path = self.webhook["result"]["jsonPath"].as_str().unwrap_or("$");
+        let mut found: &Value = &serde_json::from_str(&body).unwrap();
+        for field in path.split('.').skip(1) {
+            found = found.get(field).expect("the JSONPath of the store exists in the answer");
+        }
+        Ok(found.clone())
+    }
+
+    /// Writes one value of a `PushSecret`.
+    pub(super) async fn push(&self, remote_key: &str, value: &str) -> Result<(), NoValue> {
+        let raw = BTreeMap::from([
+            ("remoteKey".to_owned(), remote_key.to_owned()),
+            (remote_key.to_owned(), value.to_owned()),
+        ]);
+        self.send(&raw, Method::POST).await.map(drop)
+    }
+
+    /// Sends the request of the store. Values are encoded in the URL, and are not in headers and body.
+    async fn send(
+        &self,
+        reference: &BTreeMap<String, String>,
+        default: Method,
+    ) -> Result<String, NoValue> {
+        let escaped = reference.iter().map(|(name, value)| (name.clone(), query_escaped(value)));
+        let (raw, escaped) = (self.data(reference.clone()), self.data(escaped.collect()));
+        let text = |field: &str| self.webhook[field].as_str();
+        let method = text("method").map_or(default, |method| method.parse().unwrap());
+        let url = executed(text("url").unwrap(), &escaped);
+        let path = url.strip_prefix("https://secrets.example.com").expect("the example's host");
+        let body = executed(text("body").unwrap_or_default(), &raw);
+        let headers = self.webhook["headers"].as_object().unwrap().iter();
+        let headers: Vec<_> = headers
+            .map(|(name, value)| (name.as_str(), executed(value.as_str().unwrap(), &raw)))
+            .collect();
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let reply = self.client.raw(method, path, &headers, body).await;
+        match reply.status {
+            404 => Err(NoValue::Missing),
+            200..300 => Ok(reply.text()),
+            other => Err(NoValue::Failed(other)),
+        }
+    }
+
+    fn data(&self, reference: BTreeMap<String, String>) -> Data {
+        let mut data = self.secrets.clone();
+        data.insert("remoteRef".to_owned(), reference);
+        data
+    }
+}
+
+/// Escapes text as Go's `url.QueryEscape` does.
+fn query_escaped(text: &str) -> String {
+    serde_urlencoded::to_string([("", text)]).unwrap().trim_start_matches('=').to_owned()
+}
+
+/// Executes a template: actions such as `{{ .auth.token }}`, `{{ index .a .a.b }}` and `{{ … | toJson }}`.
+/// Panics on a field that does not exist, for which the operator would send `<no value>`.
+fn executed(template: &str, data: &Data) -> String {
+    let (mut result, mut rest) = (String::new(), template);
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (action, after) = after.split_once("}}").expect("an action ends with }}");
+        result += before;
+        result += &evaluated(action.trim(), data);
+        rest = after;
+    }
+    result + rest
+}
+
+fn evaluated(action: &str, data: &Data) -> String {
+    if let Some((inner, function)) = action.rsplit_once('|') {
+        assert_eq!(function.trim(), "toJson", "unknown function in {action}");
+        return Value::from(evaluated(inner.trim(), data)).to_string();
+    }
+    let words: Vec<_> = action.split_whitespace().collect();
+    match words[..] {
+        [field] => field_of(field, data),
+        ["index", object, field] => {
+            let object = object.strip_prefix('.').expect("a field begins with a dot");
+            data[object][&field_of(field, data)].clone()
+        }
+        _ => panic!("unknown action {action}"),
+    }
+}
+
+fn field_of(path: &str, data: &Data) -> String {
+    let (object, field) = path.strip_prefix('.').and_then(|path| path.split_once('.')).unwrap();
+    let found = data.get(object).and_then(|object| object.get(field));
+    found.unwrap_or_else(|| panic!("no such field: {path}")).clone()
+}
