@@ -30,6 +30,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("rotations", include_str!("../../../migrations/0014_rotations.sql")),
     ("unsealed teams", include_str!("../../../migrations/0015_unsealed_teams.sql")),
     ("audit order", include_str!("../../../migrations/0016_audit_order.sql")),
+    ("environment defaults", include_str!("../../../migrations/0017_environment_defaults.sql")),
 ];
 
 /// Table of the migrations that have run.
