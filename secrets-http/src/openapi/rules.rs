@@ -55,6 +55,26 @@ fn values() -> Vec<(&'static [&'static str], Value)> {
         (&["User"], field("auth_type", json!({ "const": "user" }))),
         (&["TokenSelf"], field("auth_type", json!({ "const": "service_token" }))),
         (&["Me"], json!({ "discriminator": discriminator })),
+        (&["Secret"], json!({ "description": "A secret without its value." })),
+        (
+            &["SecretWithInheritance"],
+            json!({ "description": "A secret, possibly inherited, without its value." }),
+        ),
+        (&["SecretWithValue"], json!({ "description": "A secret with its value." })),
+        (
+            &["SecretWithValueAndInheritance"],
+            json!({ "description": "A secret, possibly inherited, with its value." }),
+        ),
+        (&["ServiceToken"], json!({ "description": "A service token without its text." })),
+        (&["ServiceTokenWithToken"], json!({ "description": "A service token with its text." })),
+        (
+            &["RotationWebhook"],
+            json!({ "description": "A webhook of a rotation, without its signing secret." }),
+        ),
+        (
+            &["RotationWebhookWithSecret"],
+            json!({ "description": "A webhook of a rotation, with its signing secret." }),
+        ),
         (secrets, field("type", json!({ "const": "string" }))),
         (
             &["ServiceToken", "ServiceTokenWithToken"],
@@ -103,11 +123,12 @@ fn values() -> Vec<(&'static [&'static str], Value)> {
 /// where it removes the parent of an environment.
 fn changes() -> Vec<(&'static [&'static str], Value)> {
     let unset = json!({ "type": "null" });
+    let absent = json!({ "not": {} });
     vec![
         (&["ProjectChange"], some_field(json!({ "name": unset, "description": unset }))),
         (
             &["EnvironmentChange"],
-            some_field(json!({ "name": unset, "description": unset, "inherits_from": false })),
+            some_field(json!({ "name": unset, "description": unset, "inherits_from": absent })),
         ),
         (
             &["RotationChange"],

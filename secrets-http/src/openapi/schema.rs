@@ -149,7 +149,8 @@ impl Described {
         if envelope == Envelope::Named {
             return schema;
         }
-        match schema["anyOf"].get_mut(0) {
+        let alternatives = schema.get_mut("anyOf").and_then(Value::as_array_mut);
+        match alternatives.and_then(|alternatives| alternatives.first_mut()) {
             Some(first) => *first = self.with_data(first.clone()),
             None => schema = self.with_data(schema),
         }
@@ -162,9 +163,9 @@ impl Described {
             Data::Object if referenced(&schema).is_some() => schema.clone(),
             Data::Object | Data::Absent => return schema,
         };
-        if let Some(fields) = schema["properties"].as_object_mut() {
+        if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             fields.insert(DATA.to_owned(), data);
-            if let Some(required) = schema["required"].as_array_mut() {
+            if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
                 required.push(DATA.into());
             }
             return schema;
@@ -184,7 +185,7 @@ impl Described {
 
 impl Variant {
     fn apply(&self, schema: &mut Value) {
-        if let Some(fields) = schema["properties"].as_object_mut() {
+        if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             fields.retain(|name, _| !self.absent.contains(&name.as_str()));
             for name in self.present {
                 if let Some(field) = fields.get_mut(*name) {
@@ -192,7 +193,7 @@ impl Variant {
                 }
             }
         }
-        if let Some(required) = schema["required"].as_array_mut() {
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
             required.extend(self.present.iter().map(|name| (*name).into()));
         }
     }
