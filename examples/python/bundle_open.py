@@ -31,7 +31,7 @@ def main() -> None:
         alice = service.sign_in(issuer="here", subject="alice", email="alice@example.com")
         project = alice.project.create(name="Web API")["slug"]
         for start in range(0, 1000, 100):
-            secrets: list[types.SubmittedSecret] = [
+            secrets: list[types.BulkImportSecret] = [
                 {"key": f"SECRET_{number:04}", "value": os.urandom(32).hex()}
                 for number in range(start, start + 100)
             ]

@@ -34,18 +34,6 @@ NARROWER = {"/api/v1/teams/{teamId}/audit"}
 # Fields with secret values, which must not appear in a log.
 HIDDEN = {"value", "token", "secret", "access_token", "device_code", "accept_url"}
 
-# Optional fields of a type that are always present in the output of an operation.
-PRESENT = {
-    "secret.get": "value", "secret.export": "value", "token.create": "token",
-    "token.rotate": "token", "webhook.create": "secret",
-}
-
-# Item types of lists whose items have no name in the document.
-LISTED = {
-    "secret.history": "SecretVersion", "cli_session.list": "CliSession",
-    "invitation.list": "Invitation", "permission.list": "EnvironmentPermission",
-}
-
 # Examples for the documentation, run by the tests with a signed-in `session` that has the project
 # `shop` and its environment `staging`.
 EXAMPLES = {
@@ -189,7 +177,7 @@ class Document:
                     one["name"], one["schema"], one["description"], "query", one["required"]))
         assert len({p.name for p in parameters}) == len(parameters), f"{name}: duplicate parameter"
         parameters.sort(key=lambda parameter: not parameter.is_required)
-        envelope, result, is_file = self.answer(name, row["responses"])
+        envelope, result, is_file = self.answer(row["responses"])
         self.operations[name] = Operation(
             name, method, template, parameters, body is not None, envelope, result, is_file,
             row["summary"], row.get("description", ""), self.media(row["responses"]))
@@ -213,7 +201,7 @@ class Document:
             about = self.about(schema)
             yield Parameter(field, schema, about, "body", required, "`null`" in about)
 
-    def answer(self, name, responses):
+    def answer(self, responses):
         status = next(status for status in responses if status < "300")
         contents = responses[status].get("content", {})
         if "application/octet-stream" in contents:
@@ -224,18 +212,8 @@ class Document:
         schema = schema.get("anyOf", [schema])[0]
         names = list(schema.get("properties", {}))
         if len(names) == 1 and schema.get("required") == names and "description" not in schema:
-            return names[0], self.listed(name, schema["properties"][names[0]]), False
-        return None, self.listed(name, schema), False
-
-    def listed(self, name, schema):
-        """Gives the items of a list a named type."""
-        items = schema.get("items")
-        if items is None or "properties" not in items and "allOf" not in items:
-            return schema
-        known = next((known for known, one in self.named.items() if one == items), None)
-        known = known or LISTED[name]
-        self.named.setdefault(known, items)
-        return {"type": "array", "items": {"$ref": f"#/components/schemas/{known}"}}
+            return names[0], schema["properties"][names[0]], False
+        return None, schema, False
 
     def resolved(self, schema):
         if "$ref" in schema:
@@ -293,7 +271,6 @@ class Types:
         self.document = document
         self.of_inputs = set()
         self.declared = {}
-        self.present = {}
         for operation in document.operations.values():
             for parameter in operation.parameters:
                 self.collect(parameter.schema)
@@ -322,17 +299,7 @@ class Types:
             return self.nothing
         if operation.is_file:
             return self.file
-        field = PRESENT.get(operation.name)
-        if field is None:
-            return self.of(operation.result)
-        is_list = "items" in operation.result
-        reference = (operation.result["items"] if is_list else operation.result)["$ref"]
-        name = reference.rpartition("/")[2]
-        wider = f"{name}With{field.capitalize()}"
-        schema = self.document.resolved(self.document.named[name])
-        required = [*schema["required"], field]
-        self.declare(wider, {**schema, "required": required, "present": field})
-        return self.list(wider) if is_list else wider
+        return self.of(operation.result)
 
     def of(self, schema, field=""):
         if "$ref" in schema:
@@ -391,8 +358,6 @@ class Types:
         for field, one in schema.get("properties", {}).items():
             hidden = "" if name in self.of_inputs else field
             of = self.of(one, hidden)
-            if schema.get("present") == field:
-                of = self.certain(of)
             is_required = field in schema.get("required", [])
             fields.append((field, of, is_required, self.document.about(one)))
         self.declared[name] = (schema, fields)
@@ -418,10 +383,6 @@ class Python(Types):
     def either(kinds):
         return " | ".join(dict.fromkeys(kinds))
 
-    @staticmethod
-    def certain(of):
-        return of.removesuffix(" | None")
-
 
 class TypeScript(Types):
     nothing, file, anything, hidden = "void", "Uint8Array", "unknown", "string"
@@ -442,10 +403,6 @@ class TypeScript(Types):
     @staticmethod
     def either(kinds):
         return " | ".join(dict.fromkeys(kinds))
-
-    @staticmethod
-    def certain(of):
-        return of.removesuffix(" | null")
 
 
 NOTE = "Generated by secrets-py/generate/operations.py from the OpenAPI document. Do not edit."

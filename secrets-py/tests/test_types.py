@@ -23,7 +23,7 @@ def both(session: Session | Client) -> None:
     assert_type(secret["value"], Hidden)
     assert_type(session.secret.export(project="p", environment="e", format="json"), Hidden)
     listed = session.secret.export(project="p", environment="e")
-    assert_type(listed, list[types.SecretWithValue])
+    assert_type(listed, list[types.SecretWithValueAndInheritance])
     assert_type(session.token.create(name="t")["token"], Hidden)
     assert_type(session.project.list(), list[types.Project])
     session.environment.update(project="p", environment="e", inherits_from=None)

@@ -65,7 +65,7 @@ export interface AuditEntry {
   /** Name of the actor at the time of the action. */
   actor_name?: string | null;
   /** Type of the actor: `user`, `service_token`, `system` or `anonymous`. */
-  actor_type: string;
+  actor_type: "user" | "service_token" | "system" | "anonymous";
   /** Time of the action. */
   created_at: string;
   /** Environment of the affected object. */
@@ -81,7 +81,7 @@ export interface AuditEntry {
   /** Additional details of the action; never contains secret values. */
   metadata: Record<string, unknown>;
   /** Outcome: `success`, `denied` or `failure`. */
-  outcome: string;
+  outcome: "success" | "denied" | "failure";
   /** Hash of the previous entry in the audit chain. */
   prev_hash?: string | null;
   /** Project of the affected object. */
@@ -136,6 +136,48 @@ export interface Billing {
   status: PaymentStatus;
   /** Team ID. */
   team_id: string;
+}
+
+/** Numbers of secrets created, updated and skipped by an import. */
+export interface BulkImportResult {
+  /** Number of secrets created. */
+  created: number;
+  /** Number of existing secrets that were skipped. */
+  skipped: number;
+  /** Number of existing secrets that were updated. */
+  updated: number;
+}
+
+/** A secret to import. */
+export interface BulkImportSecret {
+  /** Description. Without one, an existing secret keeps its description. */
+  description?: string | null;
+  /** Secret key. */
+  key: string;
+  /** Secret value. */
+  value: string;
+}
+
+/** Recipient of a new bundle. */
+export type BundleRecipient = BundleRecipientRaw | BundleRecipientPassphrase | BundleRecipientX25519;
+
+/** A passphrase. */
+export interface BundleRecipientPassphrase {
+  /** Passphrase, 12 to 1,024 characters. */
+  passphrase: string;
+  type: "passphrase";
+}
+
+/** A random key, generated for this bundle and shown once. */
+export interface BundleRecipientRaw {
+  type: "raw";
+}
+
+/** An X25519 public key. The bundle can be opened with the corresponding private key. */
+export interface BundleRecipientX25519 {
+  /** Public key, `scbp_…`. */
+  public_key: string;
+  type: "x25519";
 }
 
 /** Number of findings of each severity. */
@@ -213,10 +255,18 @@ export interface Connection {
 /** Connection method: direct, or through a proxy function. */
 export type ConnectionMethod = "direct" | "proxied";
 
-/** Status of a login after the decision. */
-export interface Decided {
-  /** Status: `approved` or `denied`. */
-  status: string;
+/** Default access of team members to an environment, for members without a permission of their own. */
+export interface DefaultPermission {
+  /** Time the default was set. */
+  created_at: string;
+  /** Default access level. */
+  default_role: MemberAccess;
+  /** Environment name, or `*` for all environments without a default of their own, including environments created later. */
+  environment_name: string;
+  /** ID of the default, stable across requests. */
+  id: string;
+  /** Project ID. */
+  project_id: string;
 }
 
 /** Status of a webhook delivery. */
@@ -238,6 +288,12 @@ export interface DeviceLogin {
   verification_uri_complete: string;
 }
 
+/** Status of a login after the decision. */
+export interface DeviceLoginDecision {
+  /** Status: `approved` or `denied`. */
+  status: "approved" | "denied";
+}
+
 /** A client's request to log in. */
 export interface DeviceRequest {
   /** Name given by the client. */
@@ -254,6 +310,18 @@ export interface DeviceRequest {
   os?: string | null;
   /** Status: `pending`, `approved`, `denied` or `redeemed`. */
   status: string;
+}
+
+/** The value of one secret. */
+export interface ESOSecretResponse {
+  /** Decrypted value. */
+  value: string;
+}
+
+/** Secret values by secret key. */
+export interface ESOSecretsResponse {
+  /** Map of secret key to value, sorted by key. */
+  secrets: Record<string, string>;
 }
 
 /** An environment. */
@@ -274,6 +342,14 @@ export interface Environment {
   project_id: string;
   /** Time of the last change. */
   updated_at: string;
+}
+
+/** Default access level of an environment. */
+export interface EnvironmentDefault {
+  /** Default access level: `none`, `read`, `write` or `admin`. */
+  default_role: MemberAccess;
+  /** Name of an environment, or `*` for all environments without an entry. */
+  environment_name: string;
 }
 
 /** A member's access to an environment. */
@@ -298,24 +374,12 @@ export interface EnvironmentPermission {
   role: MemberAccess;
   /** Time the permission was last set. If none is set, the creation time of the environment. */
   updated_at: string;
-  /** E-mail address of the user. */
+  /** E-mail address of the user; empty for a service token. */
   user_email: string;
-  /** User ID. */
+  /** User ID; for a service token, the ID of the token. */
   user_id: string;
-  /** Name of the user. */
+  /** Name of the user or the service token. */
   user_name: string;
-}
-
-/** The value of one secret. */
-export interface EsoSecret {
-  /** Decrypted value. */
-  value: string;
-}
-
-/** Secret values by secret key. */
-export interface EsoSecrets {
-  /** Map of secret key to value, sorted by key. */
-  secrets: Record<string, string>;
 }
 
 /** Finding of a scan. */
@@ -361,52 +425,8 @@ export interface Finding {
 /** Triage status of a finding. */
 export type FindingStatus = "unresolved" | "resolved" | "false_positive" | "ignored";
 
-/** A user and the access level to set for them. */
-export interface Granted {
-  /** Access level. */
-  role: MemberAccess;
-  /** User ID of a member of the team. */
-  user_id: string;
-}
-
-/** Numbers of secrets created, updated and skipped by an import. */
-export interface ImportResult {
-  /** Number of secrets created. */
-  created: number;
-  /** Number of existing secrets that were skipped. */
-  skipped: number;
-  /** Number of existing secrets that were updated. */
-  updated: number;
-}
-
 /** Kind of database. */
 export type Integration = "postgresql" | "mysql";
-
-/** An invitation, as returned to owners and admins of the team. */
-export interface Invitation {
-  /** URL to accept the invitation. Present only if the service sends no e-mail; the inviter must then send it to the invited person. */
-  accept_url?: string | null;
-  /** Creation time. */
-  created_at: string;
-  /** Invited e-mail address. */
-  email: string;
-  /** Expiry time. */
-  expires_at: string;
-  /** Invitation ID. */
-  id: string;
-  /** User ID of the inviter. */
-  invited_by: string;
-  /** E-mail address of the inviter. */
-  invited_by_email?: string;
-  /** Time the invitation was last sent. */
-  last_sent_at: string;
-  /** Role of the invited person after joining. */
-  role: Role;
-  /** Status: always `pending`. */
-  status: string;
-  /** Team ID. */
-  team_id: string;
-}
 
 /** An invitation, as returned to the invited person. */
 export interface InvitationPublicInfo {
@@ -452,32 +472,10 @@ export type MemberAccess = "none" | "read" | "write" | "admin";
 
 /** The caller's access to each environment of a project. */
 export interface MyPermissions {
-  /** True if the caller is an owner or admin of the team, and so has full access. */
+  /** True if the caller is an owner or admin of the team, and so has full access. Always false for service tokens. */
   is_team_admin: boolean;
   /** Permission for each environment, in display order. */
   permissions: EnvironmentPermission[];
-}
-
-/** Recipient of a new bundle. */
-export type NewRecipient = NewRecipientRaw | NewRecipientPassphrase | NewRecipientX25519;
-
-/** A passphrase. */
-export interface NewRecipientPassphrase {
-  /** Passphrase, 12 to 1,024 characters. */
-  passphrase: string;
-  type: "passphrase";
-}
-
-/** A random key, generated for this bundle and shown once. */
-export interface NewRecipientRaw {
-  type: "raw";
-}
-
-/** An X25519 public key. The bundle can be opened with the corresponding private key. */
-export interface NewRecipientX25519 {
-  /** Public key, `scbp_…`. */
-  public_key: string;
-  type: "x25519";
 }
 
 /** Result of a rotation attempt. */
@@ -507,20 +505,6 @@ export interface Project {
   team_id: string;
   /** Time of the last change. */
   updated_at: string;
-}
-
-/** Access of team members to the environments of a project for which they have no permission of their own. */
-export interface ProjectPermission {
-  /** True if the default is set on this project; false if it is the default of the instance. */
-  is_set: boolean;
-  /** Project ID. */
-  project_id: string;
-  /** Default access level. */
-  role: MemberAccess;
-  /** ID of the user who set the default. */
-  set_by?: string | null;
-  /** Time the default was last set. */
-  updated_at?: string | null;
 }
 
 /** A project and its environments. */
@@ -559,7 +543,7 @@ export interface ProxyConnection {
 export type Role = "member" | "admin" | "owner";
 
 /** A rotation. The connection to its database is never returned. */
-export interface Rotation {
+export interface RotationConfigResponse {
   /** Connection method: direct, or through a function. */
   connection_method: ConnectionMethod;
   /** Creation time. */
@@ -625,8 +609,6 @@ export interface RotationWebhook {
   id: string;
   /** Rotation whose events are sent. */
   rotation_config_id: string;
-  /** Secret that signs deliveries: `whsec_` and 32 bytes in base64. */
-  secret?: string | null;
   /** URL of the receiver. */
   url: string;
 }
@@ -764,20 +746,14 @@ export interface Secret {
   hidden?: boolean;
   /** Secret ID. */
   id: string;
-  /** Name of the ancestor environment that holds the secret, if the secret is inherited. */
-  inherited_from?: string | null;
   /** Secret key. */
   key: string;
-  /** True if the secret is inherited from an environment that the caller may not read. Its value cannot be read here either. */
-  restricted?: boolean;
   /** Type of the secret: always `string`. */
   type: string;
   /** Time of the last change to the value, the description or the hidden flag. */
   updated_at: string;
   /** ID of the user or service token that last changed the secret. */
   updated_by?: string | null;
-  /** Decrypted value. */
-  value?: string | null;
   /** Version number, starting at 1; increases with each new value. */
   version: number;
 }
@@ -801,13 +777,11 @@ export interface SecretMapping {
 /** A previous version of a secret. */
 export interface SecretVersion {
   /** Kind of change that created the version: `created`, `updated`, `hidden`, `rolled_back` or `rotated`. */
-  change_type: string;
+  change_type: "created" | "updated" | "hidden" | "rolled_back" | "rotated";
   /** Creation time of the version. */
   changed_at: string;
   /** ID of the user or service token that created the version. */
   changed_by?: string | null;
-  /** Time at which the version was replaced, and so became a history entry. */
-  created_at: string;
   /** Entry ID; stable across requests. */
   id: string;
   /** Secret key. */
@@ -821,7 +795,7 @@ export interface SecretVersion {
 }
 
 /** A secret. Operations that return values set `value`; all others leave it out. */
-export interface SecretWithValue {
+export interface SecretWithInheritance {
   /** Creation time. */
   created_at: string;
   /** ID of the user or service token that created the secret. */
@@ -840,6 +814,60 @@ export interface SecretWithValue {
   key: string;
   /** True if the secret is inherited from an environment that the caller may not read. Its value cannot be read here either. */
   restricted?: boolean;
+  /** Type of the secret: always `string`. */
+  type: string;
+  /** Time of the last change to the value, the description or the hidden flag. */
+  updated_at: string;
+  /** ID of the user or service token that last changed the secret. */
+  updated_by?: string | null;
+  /** Version number, starting at 1; increases with each new value. */
+  version: number;
+}
+
+/** A secret. Operations that return values set `value`; all others leave it out. */
+export interface SecretWithValue {
+  /** Creation time. */
+  created_at: string;
+  /** ID of the user or service token that created the secret. */
+  created_by?: string | null;
+  /** Description of the secret. */
+  description?: string | null;
+  /** ID of the environment that holds the secret. */
+  environment_id: string;
+  /** Secret ID. */
+  id: string;
+  /** Name of the ancestor environment that holds the secret, if the secret is inherited. */
+  inherited_from?: string | null;
+  /** Secret key. */
+  key: string;
+  /** Type of the secret: always `string`. */
+  type: string;
+  /** Time of the last change to the value, the description or the hidden flag. */
+  updated_at: string;
+  /** ID of the user or service token that last changed the secret. */
+  updated_by?: string | null;
+  /** Decrypted value. */
+  value: string;
+  /** Version number, starting at 1; increases with each new value. */
+  version: number;
+}
+
+/** A secret. Operations that return values set `value`; all others leave it out. */
+export interface SecretWithValueAndInheritance {
+  /** Creation time. */
+  created_at: string;
+  /** ID of the user or service token that created the secret. */
+  created_by?: string | null;
+  /** Description of the secret. */
+  description?: string | null;
+  /** ID of the environment that holds the secret. */
+  environment_id: string;
+  /** Secret ID. */
+  id: string;
+  /** Name of the ancestor environment that holds the secret, if the secret is inherited. */
+  inherited_from?: string | null;
+  /** Secret key. */
+  key: string;
   /** Type of the secret: always `string`. */
   type: string;
   /** Time of the last change to the value, the description or the hidden flag. */
@@ -885,11 +913,9 @@ export interface ServiceToken {
   /** Same permissions under the name `scopes`, for clients that expect it. Not the token's scope (projects and environments). */
   scopes: string[];
   /** `active` or `expired`; deleted tokens are not returned. */
-  status: string;
+  status: "active" | "expired";
   /** ID of the team that owns the token. */
   team_id: string;
-  /** Token text. */
-  token?: string | null;
   /** First characters of the token text. */
   token_prefix: string;
   /** Time of the last change. */
@@ -929,7 +955,7 @@ export interface ServiceTokenWithToken {
   /** Same permissions under the name `scopes`, for clients that expect it. Not the token's scope (projects and environments). */
   scopes: string[];
   /** `active` or `expired`; deleted tokens are not returned. */
-  status: string;
+  status: "active" | "expired";
   /** ID of the team that owns the token. */
   team_id: string;
   /** Token text. */
@@ -971,16 +997,6 @@ export interface SubmittedFinding {
   severity?: Severity | null;
 }
 
-/** A secret to import. */
-export interface SubmittedSecret {
-  /** Description. Without one, an existing secret keeps its description. */
-  description?: string | null;
-  /** Secret key. */
-  key: string;
-  /** Secret value. */
-  value: string;
-}
-
 /** A team. */
 export interface Team {
   /** Creation time. */
@@ -999,6 +1015,32 @@ export interface Team {
   slug: string;
   /** Time of the last change. */
   updated_at: string;
+}
+
+/** An invitation, as returned to owners and admins of the team. */
+export interface TeamInvitation {
+  /** URL to accept the invitation. Present only if the service sends no e-mail; the inviter must then send it to the invited person. */
+  accept_url?: string | null;
+  /** Creation time. */
+  created_at: string;
+  /** Invited e-mail address. */
+  email: string;
+  /** Expiry time. */
+  expires_at: string;
+  /** Invitation ID. */
+  id: string;
+  /** User ID of the inviter. */
+  invited_by: string;
+  /** E-mail address of the inviter. */
+  invited_by_email?: string;
+  /** Time the invitation was last sent. */
+  last_sent_at: string;
+  /** Role of the invited person after joining. */
+  role: Role;
+  /** Status: always `pending`. */
+  status: string;
+  /** Team ID. */
+  team_id: string;
 }
 
 /** A member of a team, or a person with a pending invitation to it. */
@@ -1022,7 +1064,7 @@ export interface TeamMember {
   /** Role in the team. */
   role: Role;
   /** `active` for a member, `pending` for an invitation that is not accepted yet. */
-  status: string;
+  status: "active" | "pending";
   /** Team ID. */
   team_id: string;
   /** Time of the last role change; for a pending invitation, the time it was last sent. */
@@ -1033,6 +1075,8 @@ export interface TeamMember {
 
 /** ID and names of a team. */
 export interface TeamName {
+  /** Creation time. */
+  created_at: string;
   /** Team ID. */
   id: string;
   /** Display name. */
@@ -1154,6 +1198,14 @@ export interface User {
   updated_at: string;
 }
 
+/** A user and the access level to set for them. */
+export interface UserPermission {
+  /** Access level. */
+  role: MemberAccess;
+  /** User ID of a member of the team. */
+  user_id: string;
+}
+
 /** A user's membership in a team. */
 export interface UserTeam {
   /** Time the user joined the team. */
@@ -1249,9 +1301,9 @@ export interface CliSessionOperations {
 /** Operations on device logins. */
 export interface DeviceLoginOperations {
   /** Approve a device login. `device_login.approve` */
-  approve(input: { user_code: string; }, options?: CallOptions): Promise<Decided>;
+  approve(input: { user_code: string; }, options?: CallOptions): Promise<DeviceLoginDecision>;
   /** Deny a device login. `device_login.deny` */
-  deny(input: { user_code: string; }, options?: CallOptions): Promise<Decided>;
+  deny(input: { user_code: string; }, options?: CallOptions): Promise<DeviceLoginDecision>;
   /** Get a pending device login by its user code. `device_login.look_up` */
   lookUp(input: { user_code: string; }, options?: CallOptions): Promise<DeviceRequest>;
   /** Poll for the access token of a device login (RFC 8628). `device_login.poll` */
@@ -1277,9 +1329,9 @@ export interface EnvironmentOperations {
 /** Reads for the External Secrets Operator. */
 export interface EsoOperations {
   /** Get one secret value for External Secrets Operator. `eso.secret` */
-  secret(input: { project: string; env: string; key: string; }, options?: CallOptions): Promise<EsoSecret>;
+  secret(input: { project: string; env: string; key: string; }, options?: CallOptions): Promise<ESOSecretResponse>;
   /** Get all secret values of an environment for External Secrets Operator. `eso.secrets` */
-  secrets(input: { project: string; env: string; }, options?: CallOptions): Promise<EsoSecrets>;
+  secrets(input: { project: string; env: string; }, options?: CallOptions): Promise<ESOSecretsResponse>;
 }
 
 /** Operations on findings. */
@@ -1293,7 +1345,7 @@ export interface InvitationOperations {
   /** Accept an invitation. `invitation.accept` */
   accept(input: { token: string; }, options?: CallOptions): Promise<Team>;
   /** List the pending invitations of a team. `invitation.list` */
-  list(input: { team: string; }, options?: CallOptions): Promise<Invitation[]>;
+  list(input: { team: string; }, options?: CallOptions): Promise<TeamInvitation[]>;
   /** Get one of the caller's invitations by its token. `invitation.look_up` */
   lookUp(input: { token: string; }, options?: CallOptions): Promise<InvitationPublicInfo>;
   /** List the caller's own pending invitations. `invitation.mine` */
@@ -1325,17 +1377,17 @@ export interface PermissionOperations {
   /** Set a member's permission for an environment. `permission.put` */
   put(input: { project: string; environment: string; user: string; role: MemberAccess; }, options?: CallOptions): Promise<EnvironmentPermission>;
   /** Set the permissions of several members for an environment. `permission.put_all` */
-  putAll(input: { project: string; environment: string; permissions: Granted[]; }, options?: CallOptions): Promise<EnvironmentPermission[]>;
+  putAll(input: { project: string; environment: string; permissions: UserPermission[]; }, options?: CallOptions): Promise<EnvironmentPermission[]>;
 }
 
 /** Operations on the default permissions of team members. */
 export interface PermissionDefaultsOperations {
-  /** Reset the default permission of a project's members. `permission_defaults.delete` */
+  /** Remove the default permissions of a project's members. `permission_defaults.delete` */
   delete(input: { project: string; }, options?: CallOptions): Promise<void>;
-  /** Get the default permission of a project's members. `permission_defaults.get` */
-  get(input: { project: string; }, options?: CallOptions): Promise<ProjectPermission>;
-  /** Set the default permission of a project's members. `permission_defaults.put` */
-  put(input: { project: string; role: MemberAccess; }, options?: CallOptions): Promise<ProjectPermission>;
+  /** List the default permissions of a project's members, by environment. `permission_defaults.get` */
+  get(input: { project: string; }, options?: CallOptions): Promise<DefaultPermission[]>;
+  /** Replace the default permissions of a project's members. `permission_defaults.put` */
+  put(input: { project: string; defaults: EnvironmentDefault[]; }, options?: CallOptions): Promise<DefaultPermission[]>;
 }
 
 /** Operations on projects. */
@@ -1357,15 +1409,15 @@ export interface ProjectOperations {
 /** Operations on rotations. */
 export interface RotationOperations {
   /** Create a rotation without connecting to its database. `rotation.create` */
-  create(input: { project: string; environment: string; connection: Connection; connection_method: ConnectionMethod; integration_type: Integration; name: string; rotation_interval_days: number; permission_level?: PermissionLevel | null; proxy?: ProxyConnection | null; rotate_immediately?: boolean; secret_mapping?: SecretMapping | null; }, options?: CallOptions): Promise<Rotation>;
+  create(input: { project: string; environment: string; connection: Connection; connection_method: ConnectionMethod; integration_type: Integration; name: string; rotation_interval_days: number; permission_level?: PermissionLevel | null; proxy?: ProxyConnection | null; rotate_immediately?: boolean; secret_mapping?: SecretMapping | null; }, options?: CallOptions): Promise<RotationConfigResponse>;
   /** Delete a rotation and optionally revoke its database users and secrets. `rotation.delete` */
   delete(input: { project: string; environment: string; rotation: string; revoke?: boolean; }, options?: CallOptions): Promise<void>;
   /** Get a rotation. `rotation.get` */
-  get(input: { project: string; environment: string; rotation: string; }, options?: CallOptions): Promise<Rotation>;
+  get(input: { project: string; environment: string; rotation: string; }, options?: CallOptions): Promise<RotationConfigResponse>;
   /** List the last 200 attempts of a rotation, newest first. `rotation.history` */
   history(input: { project: string; environment: string; rotation: string; }, options?: CallOptions): Promise<RotationHistory[]>;
   /** List the rotations of an environment, sorted by name. `rotation.list` */
-  list(input: { project: string; environment: string; }, options?: CallOptions): Promise<Rotation[]>;
+  list(input: { project: string; environment: string; }, options?: CallOptions): Promise<RotationConfigResponse[]>;
   /** Rotate credentials now and wait up to 45 seconds for the result. `rotation.rotate` */
   rotate(input: { project: string; environment: string; rotation: string; }, options?: CallOptions): Promise<RotationHistory>;
   /** Test the database connection of a rotation. `rotation.test` */
@@ -1373,7 +1425,7 @@ export interface RotationOperations {
   /** Test a database connection without saving it. `rotation.test_connection` */
   testConnection(input: { project: string; environment: string; connection: Connection; connection_method: ConnectionMethod; integration_type: Integration; proxy?: ProxyConnection | null; }, options?: CallOptions): Promise<TestResult>;
   /** Change a rotation's interval, or pause or resume it. `rotation.update` */
-  update(input: { project: string; environment: string; rotation: string; rotation_interval_days?: number | null; status?: WantedStatus | null; }, options?: CallOptions): Promise<Rotation>;
+  update(input: { project: string; environment: string; rotation: string; rotation_interval_days?: number | null; status?: WantedStatus | null; }, options?: CallOptions): Promise<RotationConfigResponse>;
 }
 
 /** Operations on scans. */
@@ -1391,25 +1443,25 @@ export interface ScanOperations {
 /** Operations on secrets. */
 export interface SecretOperations {
   /** Export all secrets of an environment as an encrypted offline bundle. `secret.bundle` */
-  bundle(input: { project: string; environment: string; recipients: NewRecipient[]; expires_in_seconds?: number | null; }, options?: CallOptions): Promise<SealedBundle>;
+  bundle(input: { project: string; environment: string; recipients: BundleRecipient[]; expires_in_seconds?: number | null; }, options?: CallOptions): Promise<SealedBundle>;
   /** Create a secret. `secret.create` */
   create(input: { project: string; environment: string; key: string; description?: string | null; hidden?: boolean | null; value?: string | null; }, options?: CallOptions): Promise<Secret>;
   /** Permanently delete a secret and its history. `secret.delete` */
   delete(input: { project: string; environment: string; key: string; expected_version?: number; }, options?: CallOptions): Promise<void>;
   /** Export all secrets of an environment with their values. `secret.export` */
-  export(input: { project: string; environment: string; format?: undefined; name?: string; }, options?: CallOptions): Promise<SecretWithValue[]>;
+  export(input: { project: string; environment: string; format?: undefined; name?: string; }, options?: CallOptions): Promise<SecretWithValueAndInheritance[]>;
   /** Export all secrets of an environment with their values. `secret.export` */
   export(input: { project: string; environment: string; format: "dotenv" | "docker" | "shell" | "json" | "yaml" | "csv" | "k8s"; name?: string; }, options?: CallOptions): Promise<{ text: string }>;
   /** Export all secrets of an environment with their values. `secret.export` */
-  export(input: { project: string; environment: string; format?: "dotenv" | "docker" | "shell" | "json" | "yaml" | "csv" | "k8s" | undefined; name?: string; }, options?: CallOptions): Promise<SecretWithValue[] | { text: string }>;
+  export(input: { project: string; environment: string; format?: "dotenv" | "docker" | "shell" | "json" | "yaml" | "csv" | "k8s" | undefined; name?: string; }, options?: CallOptions): Promise<SecretWithValueAndInheritance[] | { text: string }>;
   /** Get a secret with its value. `secret.get` */
   get(input: { project: string; environment: string; key: string; }, options?: CallOptions): Promise<SecretWithValue>;
   /** List the previous versions of a secret, newest first. `secret.history` */
   history(input: { project: string; environment: string; key: string; values?: boolean; before?: number; limit?: number; }, options?: CallOptions): Promise<SecretVersion[]>;
   /** Import up to 100 secrets atomically. `secret.import` */
-  import(input: { project: string; environment: string; secrets: SubmittedSecret[]; overwrite?: boolean | null; }, options?: CallOptions): Promise<ImportResult>;
+  import(input: { project: string; environment: string; secrets: BulkImportSecret[]; overwrite?: boolean | null; }, options?: CallOptions): Promise<BulkImportResult>;
   /** List the secrets of an environment, including inherited ones, without values. `secret.list` */
-  list(input: { project: string; environment: string; }, options?: CallOptions): Promise<Secret[]>;
+  list(input: { project: string; environment: string; }, options?: CallOptions): Promise<SecretWithInheritance[]>;
   /** Roll back a secret to an earlier version. `secret.roll_back` */
   rollBack(input: { project: string; environment: string; key: string; version: number; expected_version?: number | null; }, options?: CallOptions): Promise<Secret>;
   /** Update a secret (the previous value is kept in its history). `secret.update` */

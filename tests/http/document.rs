@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use secrets_core::runtime::Supervisor;
 use secrets_http::openapi::document;
 use secrets_http::routes;
+use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value};
 
@@ -20,7 +21,7 @@ async fn told() -> (Value, Vec<(String, &'static str, bool)>) {
         .map(|route| (route.method.to_string(), route.template, route.callers.is_none()))
         .collect();
     // Panics if two types have the same name.
-    (document(&table), served)
+    (document(&table, Envelope::Named), served)
 }
 
 fn operations(document: &Value) -> Vec<Described<'_>> {
@@ -104,7 +105,7 @@ async fn each_body_in_json_has_an_example() {
 }
 
 #[tokio::test]
-async fn each_operation_has_an_id_of_its_own() {
+async fn each_operation_has_a_short_id_of_its_own_in_camel_case() {
     let (document, _) = told().await;
     let operations = operations(&document);
 
@@ -112,4 +113,103 @@ async fn each_operation_has_an_id_of_its_own() {
         operations.iter().map(|(.., told)| told["operationId"].as_str().unwrap()).collect();
 
     assert_eq!(ids.len(), operations.len());
+    for id in ids {
+        assert!((4..=40).contains(&id.len()), "{id}");
+        assert!(id.starts_with(|first: char| first.is_ascii_lowercase()), "{id}");
+        assert!(id.chars().all(|letter| letter.is_ascii_alphabetic()), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn each_operation_has_one_described_tag() {
+    let (document, _) = told().await;
+    let tags = document["tags"].as_array().unwrap();
+    assert!(tags.iter().all(|tag| tag["description"].as_str().unwrap().ends_with('.')));
+    let names: BTreeSet<_> = tags.iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+
+    let operations = operations(&document);
+    let used: BTreeSet<_> = operations
+        .iter()
+        .flat_map(|(.., told)| told["tags"].as_array().unwrap())
+        .map(|tag| tag.as_str().unwrap())
+        .collect();
+
+    assert_eq!(used, names);
+}
+
+/// Names of schemas in the specification that have fields of their own.
+const SPECIFIED_SCHEMAS: [&str; 28] = [
+    "Error",
+    "LimitError",
+    "HealthResponse",
+    "User",
+    "Team",
+    "TeamWithMembers",
+    "TeamMember",
+    "TeamInvitation",
+    "InvitationPublicInfo",
+    "CreateTeamRequest",
+    "InviteMemberRequest",
+    "UpdateMemberRoleRequest",
+    "Project",
+    "ProjectWithEnvironments",
+    "CreateProjectRequest",
+    "UpdateProjectRequest",
+    "Environment",
+    "Secret",
+    "SecretWithInheritance",
+    "SecretWithValue",
+    "SecretWithValueAndInheritance",
+    "CreateSecretRequest",
+    "UpdateSecretRequest",
+    "BulkImportRequest",
+    "BulkImportResult",
+    "RotationConfigResponse",
+    "ESOSecretResponse",
+    "ESOSecretsResponse",
+];
+
+#[tokio::test]
+async fn schemas_have_the_names_of_the_specification() {
+    let (document, _) = told().await;
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+
+    for name in SPECIFIED_SCHEMAS.into_iter().chain(["RotationHistory", "RotationWebhook"]) {
+        assert!(schemas.contains_key(name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn each_reference_has_a_target_and_no_list_has_items_without_a_name() {
+    let (document, _) = told().await;
+    let mut parts = vec![("document".to_owned(), &document)];
+
+    while let Some((place, part)) = parts.pop() {
+        if let Some(target) = part["$ref"].as_str() {
+            let target = target.strip_prefix('#').unwrap();
+            assert!(document.pointer(target).is_some(), "{place}: {target}");
+        }
+        assert!(part["items"]["properties"].is_null(), "{place}");
+        match part {
+            Value::Object(fields) => {
+                parts.extend(fields.iter().map(|(name, part)| (format!("{place}.{name}"), part)));
+            }
+            Value::Array(items) => parts.extend(items.iter().map(|item| (place.clone(), item))),
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_secrets_that_are_read_have_a_value() {
+    let (document, _) = told().await;
+    let schema = |name: &str| document["components"]["schemas"][name].clone();
+
+    for name in ["Secret", "SecretWithInheritance"] {
+        assert!(schema(name)["properties"]["value"].is_null(), "{name}");
+    }
+    for name in ["SecretWithValue", "SecretWithValueAndInheritance"] {
+        let required = schema(name)["required"].clone();
+        assert!(required.as_array().unwrap().contains(&"value".into()), "{name}: {required}");
+    }
 }

@@ -7,6 +7,7 @@ mod locks;
 mod order;
 mod policy;
 mod principals;
+mod readings;
 mod requests;
 mod revoked;
 mod world;

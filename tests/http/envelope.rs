@@ -1,75 +1,69 @@
-//! `SECRETS_ENVELOPE=both`: responses also have the `data` key, for clients that read it.
+//! `SECRETS_ENVELOPE=both`: responses also have the `data` key, for clients that read it. The bodies of
+//! all endpoints are in `endpoints::readings`.
 
 use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Build, Kind, on_every_store, paths};
-use serde_json::{Value, json};
+use serde_json::json;
 
-/// Asserts that `data` has the same content as the named field.
-#[track_caller]
-fn is_twice(answer: &Value, name: &str) {
-    assert!(!answer[name].is_null(), "{answer}");
-    assert_eq!(answer[name], answer["data"]);
-}
-
-async fn lists_and_objects_are_under_both_names(kind: Kind) {
+async fn an_object_is_also_in_its_own_data_field(kind: Kind) {
     let app = Build::on(kind).envelope(Envelope::Both).start().await;
     let alice = app.person("alice").await;
-    let web = alice.project("Web").await;
-    let secrets = paths::secrets(&web, "production");
 
-    let made = alice.post(&secrets, &json!({ "key": "KEY", "value": "kvc_both" })).await;
-    is_twice(&made.is(201).json(), "secret");
-    is_twice(&alice.get(&paths::secret(&web, "production", "KEY")).await.is(200).json(), "secret");
-    is_twice(&alice.get(&secrets).await.is(200).json(), "secrets");
-    is_twice(&alice.get(&format!("{secrets}/export")).await.is(200).json(), "secrets");
-    is_twice(&alice.get("/api/v1/teams").await.is(200).json(), "teams");
-    is_twice(&alice.get("/api/v1/projects").await.is(200).json(), "projects");
-    is_twice(&alice.get(&paths::environments(&web)).await.is(200).json(), "environments");
-    is_twice(&alice.get("/api/v1/tokens").await.is(200).json(), "tokens");
+    let mut made = alice.post("/api/v1/projects", &json!({ "name": "Web" })).await.is(201).json();
+
+    let data = made.as_object_mut().unwrap().remove("data").unwrap();
+    assert_eq!(data, made);
+    assert_eq!(data["slug"], "web");
 }
 
-async fn a_parent_is_under_both_names(kind: Kind) {
-    let app = Build::on(kind).envelope(Envelope::Both).start().await;
-    let alice = app.person("alice").await;
-    let web = alice.project("Web").await;
+async fn a_parent_has_one_name_in_both_envelopes(kind: Kind) {
+    for envelope in [Envelope::Named, Envelope::Both] {
+        let app = Build::on(kind).envelope(envelope).start().await;
+        let alice = app.person("alice").await;
+        let web = alice.project("Web").await;
 
-    alice.environment(&web, "child", Some("production")).await;
+        alice.environment(&web, "child", Some("production")).await;
 
-    let child = alice.get(&paths::environment(&web, "child")).await.is(200).json();
-    assert!(child["inherits_from"].is_string());
-    assert_eq!(child["inherits_from"], child["inherits_from_id"]);
-    let whole = alice.get(&web).await.is(200).json();
-    assert_eq!(whole["environments"][3]["inherits_from_id"], child["inherits_from"]);
-}
-
-async fn an_operator_reads_what_it_always_reads(kind: Kind) {
-    let app = Build::on(kind).envelope(Envelope::Both).start().await;
-    let alice = app.person("alice").await;
-    let web = alice.project("Web").await;
-    alice.secret(&web, "production", "KEY", "kvc_both").await;
-    let token = app.bearer(&alice.token(&json!({ "all_projects": true })).await);
-
-    let one = token.get(&paths::eso_secret("web", "production", "KEY")).await.is(200).json();
-    let all = token.get(&paths::eso_secrets("web", "production")).await.is(200).json();
-
-    assert_eq!(one, json!({ "value": "kvc_both" }));
-    assert_eq!(all, json!({ "secrets": { "KEY": "kvc_both" } }));
-}
-
-async fn nothing_is_doubled_where_nobody_asked(app: App) {
-    let alice = app.person("alice").await;
-    let web = alice.project("Web").await;
-    alice.environment(&web, "child", Some("production")).await;
-
-    for path in ["/api/v1/teams".to_owned(), paths::environments(&web)] {
-        let answer = alice.get(&path).await.is(200).json();
-        assert!(answer.get("data").is_none() && !answer.to_string().contains("_from_id"));
+        let reply = alice.get(&paths::environments(&web)).await;
+        let environments = reply.is(200).json();
+        assert_eq!(
+            environments["environments"][3]["inherits_from"],
+            environments["environments"][2]["id"]
+        );
+        assert!(!reply.text().contains("inherits_from_id"));
     }
 }
 
-on_every_store!(
-    nothing_is_doubled_where_nobody_asked;
-    lists_and_objects_are_under_both_names,
-    a_parent_is_under_both_names,
-    an_operator_reads_what_it_always_reads,
+async fn an_error_has_no_data_field(kind: Kind) {
+    let app = Build::on(kind).envelope(Envelope::Both).start().await;
+    let alice = app.person("alice").await;
+
+    let error = alice.get("/api/v1/projects/unknown").await.is(404).json();
+
+    assert_eq!(error, json!({ "error": "project not found", "code": "not_found" }));
+}
+
+async fn the_document_describes_the_envelope_in_force(kind: Kind) {
+    let app = Build::on(kind).envelope(Envelope::Both).start().await;
+
+    let document = app.anonymous().get("/api/v1/openapi.json").await.is(200).json();
+
+    assert!(document["info"]["description"].as_str().unwrap().contains("SECRETS_ENVELOPE=both"));
+    let schema = |path: &str| {
+        let response = &document["paths"][path]["get"]["responses"]["200"];
+        response["content"]["application/json"]["schema"].clone()
+    };
+    assert_eq!(schema("/api/v1/projects")["required"], json!(["projects", "data"]));
+    let me = json!({ "$ref": "#/components/schemas/Me" });
+    let twin = json!({ "type": "object", "required": ["data"], "properties": { "data": me } });
+    assert_eq!(schema("/api/v1/users/me"), json!({ "allOf": [me, twin] }));
+    let eso = json!({ "$ref": "#/components/schemas/ESOSecretResponse" });
+    assert_eq!(schema("/api/v1/eso/secret"), eso);
+}
+
+on_every_store!(;
+    an_object_is_also_in_its_own_data_field,
+    a_parent_has_one_name_in_both_envelopes,
+    an_error_has_no_data_field,
+    the_document_describes_the_envelope_in_force,
 );

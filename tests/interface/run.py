@@ -1,4 +1,5 @@
-"""Tests the server against the OpenAPI document that it serves, as each kind of caller.
+"""Tests the OpenAPI document and clients generated from it, and the server against the document, as each
+kind of caller.
 
 Usage: run.py PROGRAM LOG FOLDER. The reports are left in the folder.
 """
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+import clients
+import examples
 from service import Service, World
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
@@ -22,11 +25,11 @@ BIN = Path(sys.executable).parent
 LEAST = 10_000
 
 # An endless response: it sends events until the client disconnects. Tested in tests/http/watch.rs.
-ENDLESS = "GET /api/v1/projects/{projectId}/environments/{environmentId}/watch"
+ENDLESS = "watchEnvironment"
 
 
 # Revokes the session of the caller, which would end the run for that caller.
-REVOKE = "POST /api/v1/auth/cli/revoke"
+REVOKE = "revokeCliSession"
 
 # Callers by name: the source of their credential, and the selection of operations.
 CALLERS = {
@@ -96,6 +99,13 @@ def main(program, log, folder):
             print(f"the document is no OpenAPI 3.1: {error}")
             failed += 1
         passed += not failed
+        for more_passed, invalid in [
+            examples.check(document),
+            clients.check(service, document, World(service, "clients").person, folder),
+        ]:
+            for failure in invalid:
+                print(failure)
+            passed, failed = passed + more_passed, failed + len(invalid)
     for name in CALLERS:
         # A new store for each caller, so that all names are free.
         with Service(program, log) as service:

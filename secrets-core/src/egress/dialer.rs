@@ -38,8 +38,10 @@ pub struct Dialer {
 /// confidential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DialError {
-    /// The name does not exist, no address responds, or the timeout passed.
+    /// No address responds, or the timeout passed.
     Unreachable,
+    /// The name has no address.
+    Unresolved,
     /// The policy does not allow the destination.
     NotAllowed,
 }
@@ -78,7 +80,7 @@ impl Dialer {
             None => self.ask(host).await?,
         };
         if addresses.is_empty() {
-            return Err(DialError::Unreachable);
+            return Err(DialError::Unresolved);
         }
         if !addresses.iter().all(|address| self.policy.permits(host, *address)) {
             return Err(DialError::NotAllowed);
@@ -110,12 +112,13 @@ impl Dialer {
     }
 
     async fn ask(&self, host: &str) -> Result<Vec<IpAddr>, DialError> {
-        let name = name(host).ok_or(DialError::Unreachable)?;
+        let name = name(host).ok_or(DialError::Unresolved)?;
         let answer =
             timeout_at(Instant::now() + RESOLVE_TIMEOUT, self.resolver.addresses(&name)).await;
         match answer {
             Ok(Ok(addresses)) if addresses.len() <= MAX_ADDRESSES => Ok(addresses),
-            _ => Err(DialError::Unreachable),
+            Ok(_) => Err(DialError::Unresolved),
+            Err(_) => Err(DialError::Unreachable),
         }
     }
 }
@@ -145,7 +148,8 @@ impl fmt::Debug for Dialer {
 impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unreachable => "the destination cannot be reached",
+            // The same text for both: other names would be known from the text.
+            Self::Unreachable | Self::Unresolved => "the destination cannot be reached",
             Self::NotAllowed => "the destination address is not allowed by the egress policy",
         })
     }

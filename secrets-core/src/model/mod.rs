@@ -20,6 +20,7 @@ pub mod rights;
 pub mod rotations;
 pub mod rule;
 pub mod scans;
+pub mod whole;
 
 pub use clock::*;
 pub use error::*;

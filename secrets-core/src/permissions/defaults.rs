@@ -1,103 +1,138 @@
-//! Default permissions of a project, for members without a permission of their own.
+//! Default permissions of a project's environments, for members without a permission of their own.
 
-use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use uuid::Uuid;
 
-use super::NewPermission;
-use crate::engine::{Audit, Callers, Context, Operation, Read, Write};
-use crate::model::{MemberAccess, Permission, ProjectId, ProjectRef, Result, Subject, Time};
-use crate::store::PermissionDefault;
+use super::pair;
+use crate::engine::{Access, Audit, Callers, Context, Operation, Read, Write};
+use crate::model::{
+    EnvironmentId, EnvironmentName, Error, MemberAccess, Permission, ProjectId, ProjectRef, Result,
+    Subject, Time, ValidationRule, Violation,
+};
+use crate::store::{EnvironmentDefault, PermissionDefault};
 
-/// Access of team members to the environments of a project for which they have no permission of
-/// their own.
+/// Name that stands for all environments of a project without a default of their own.
+const OTHERS: &str = "*";
+
+/// Default access of team members to an environment, for members without a permission of their own.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ProjectPermission {
+pub struct DefaultPermission {
+    /// ID of the default, stable across requests.
+    pub id: Uuid,
     /// Project ID.
     pub project_id: ProjectId,
+    /// Environment name, or `*` for all environments without a default of their own, including
+    /// environments created later.
+    #[cfg_attr(feature = "openapi", schema(example = "production"))]
+    pub environment_name: String,
     /// Default access level.
-    pub role: MemberAccess,
-    /// True if the default is set on this project; false if it is the default of the instance.
-    pub is_set: bool,
-    /// ID of the user who set the default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub set_by: Option<Uuid>,
-    /// Time the default was last set.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub updated_at: Option<Time>,
+    pub default_role: MemberAccess,
+    /// Time the default was set.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub created_at: Time,
 }
 
-/// Reads the default permission of a project.
+/// Default permissions to set. They replace all previous defaults of the project.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NewDefaults {
+    /// Defaults, each environment at most once. Environments without an entry get the default of
+    /// the entry `*`, or else the default of the instance.
+    pub defaults: Vec<NewDefault>,
+}
+
+/// Default access level of an environment.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NewDefault {
+    /// Name of an environment, or `*` for all environments without an entry.
+    #[cfg_attr(feature = "openapi", schema(
+        value_type = String, pattern = "^([*]|[A-Za-z0-9][A-Za-z0-9_-]{0,63})$",
+        example = "production",
+    ))]
+    pub environment_name: DefaultScope,
+    /// Default access level: `none`, `read`, `write` or `admin`.
+    pub default_role: MemberAccess,
+}
+
+/// Environments that a default applies to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub enum DefaultScope {
+    /// All environments without a default of their own.
+    Others,
+    /// The environment with this name.
+    Environment(EnvironmentName),
+}
+
+/// Lists the default permissions of a project.
 #[derive(Debug)]
-pub struct GetPermissionDefault {
+pub struct GetPermissionDefaults {
     /// Project ID or slug.
     pub project: ProjectRef,
 }
 
-/// Sets the default permission of a project, for members without a permission of their own.
+/// Replaces the default permissions of a project.
 #[derive(Debug)]
-pub struct PutPermissionDefault {
+pub struct PutPermissionDefaults {
     /// Project ID or slug.
     pub project: ProjectRef,
-    /// Default access level.
-    pub permission: NewPermission,
+    /// Defaults to set.
+    pub defaults: NewDefaults,
 }
 
-/// Removes the default permission of a project. The default of the instance applies again.
+/// Removes all default permissions of a project. The default of the instance applies again.
 #[derive(Debug)]
-pub struct DeletePermissionDefault {
+pub struct DeletePermissionDefaults {
     /// Project ID or slug.
     pub project: ProjectRef,
 }
 
-impl Operation for GetPermissionDefault {
+impl Operation for GetPermissionDefaults {
     const NAME: &'static str = "permission_defaults.get";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Nothing;
     type Access = Read;
-    type Output = ProjectPermission;
+    type Output = Vec<DefaultPermission>;
 
-    async fn run(self, cx: &mut Context<'_, Read>) -> Result<ProjectPermission> {
-        let project_id = cx.project(&self.project, Permission::See).await?.project.id;
-        let record = cx.reads().permission_default(project_id).await?;
-        let otherwise = cx.options().member_access;
-        Ok(record.map_or_else(
-            || ProjectPermission {
-                project_id,
-                role: otherwise,
-                is_set: false,
-                set_by: None,
-                updated_at: None,
-            },
-            Into::into,
-        ))
+    async fn run(self, cx: &mut Context<'_, Read>) -> Result<Vec<DefaultPermission>> {
+        let project = cx.project(&self.project, Permission::See).await?.project.id;
+        stored(cx, project).await
     }
 }
 
-impl Operation for PutPermissionDefault {
+impl Operation for PutPermissionDefaults {
     const NAME: &'static str = "permission_defaults.put";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("permission_defaults.set");
     type Access = Write;
-    type Output = ProjectPermission;
+    type Output = Vec<DefaultPermission>;
 
-    async fn run(self, cx: &mut Context<'_, Write>) -> Result<ProjectPermission> {
+    async fn run(self, cx: &mut Context<'_, Write>) -> Result<Vec<DefaultPermission>> {
         let project = cx.locked_project(&self.project, Permission::Manage).await?.project;
-        let record = PermissionDefault {
-            project: project.id,
-            access: self.permission.role,
-            set_by: cx.caller.actor(),
-            updated_at: cx.now(),
-        };
-        cx.tx().put_permission_default(&record).await?;
+        let wanted = self.defaults.defaults;
+        let environments = environments(cx, project.id).await?;
+        check(&wanted, &environments)?;
+        clear(cx, project.id).await?;
+        let mut details = Vec::new();
+        for default in &wanted {
+            set(cx, project.id, &environments, default).await?;
+            let name = default.environment_name.as_str();
+            details.push(json!({ "environment_name": name, "role": default.default_role }));
+        }
         cx.set_resource("permission_defaults", project.id.uuid(), project.name.as_str());
-        cx.add_detail("role", record.access.as_str());
-        Ok(record.into())
+        cx.add_detail("defaults", details);
+        stored(cx, project.id).await
     }
 }
 
-impl Operation for DeletePermissionDefault {
+impl Operation for DeletePermissionDefaults {
     const NAME: &'static str = "permission_defaults.delete";
     const CALLERS: Callers = Callers::People;
     const AUDIT: Audit = Audit::Change("permission_defaults.deleted");
@@ -106,23 +141,125 @@ impl Operation for DeletePermissionDefault {
 
     async fn run(self, cx: &mut Context<'_, Write>) -> Result<()> {
         let project = cx.locked_project(&self.project, Permission::Manage).await?.project;
-        cx.tx()
-            .delete_permission_default(project.id)
-            .await
-            .map_err(|error| error.or_not_found(Subject::Permission))?;
+        if !clear(cx, project.id).await? {
+            return Err(Error::NotFound(Subject::Permission));
+        }
         cx.set_resource("permission_defaults", project.id.uuid(), project.name.as_str());
         Ok(())
     }
 }
 
-impl From<PermissionDefault> for ProjectPermission {
-    fn from(record: PermissionDefault) -> Self {
-        Self {
-            project_id: record.project,
-            role: record.access,
-            is_set: true,
-            set_by: record.set_by,
-            updated_at: Some(record.updated_at),
+/// Returns the names and IDs of a project's environments.
+async fn environments<A: Access>(
+    cx: &mut Context<'_, A>,
+    project: ProjectId,
+) -> Result<BTreeMap<EnvironmentName, EnvironmentId>> {
+    let principal = cx.caller.principal()?;
+    let environments = cx.reads().environments(project, principal).await?;
+    Ok(environments.into_iter().map(|environment| (environment.name, environment.id)).collect())
+}
+
+/// Fails if an environment is unknown or named twice.
+fn check(
+    wanted: &[NewDefault],
+    environments: &BTreeMap<EnvironmentName, EnvironmentId>,
+) -> Result<()> {
+    let mut named = BTreeSet::new();
+    for (place, default) in wanted.iter().enumerate() {
+        let rule = match &default.environment_name {
+            DefaultScope::Environment(name) if !environments.contains_key(name) => {
+                "must be an environment of the project, or *"
+            }
+            scope if !named.insert(scope) => "must be given once",
+            _ => continue,
+        };
+        return Err(Error::invalid(format!("defaults[{place}].environment_name"), rule));
+    }
+    Ok(())
+}
+
+/// Deletes the defaults of a project. Returns false if there were none.
+async fn clear(cx: &mut Context<'_, Write>, project: ProjectId) -> Result<bool> {
+    let has_project_default = cx.reads().permission_default(project).await?.is_some();
+    let has_others = !cx.reads().environment_defaults(project).await?.is_empty();
+    if has_project_default {
+        cx.tx().delete_permission_default(project).await?;
+    }
+    cx.tx().delete_environment_defaults(project).await?;
+    Ok(has_project_default || has_others)
+}
+
+async fn set(
+    cx: &mut Context<'_, Write>,
+    project: ProjectId,
+    environments: &BTreeMap<EnvironmentName, EnvironmentId>,
+    default: &NewDefault,
+) -> Result<()> {
+    let (access, set_by, now) = (default.default_role, cx.caller.actor(), cx.now());
+    let environment = match &default.environment_name {
+        DefaultScope::Others => None,
+        DefaultScope::Environment(name) => environments.get(name).copied(),
+    };
+    match environment {
+        Some(environment) => {
+            let record = EnvironmentDefault { environment, access, set_by, created_at: now };
+            cx.tx().insert_environment_default(&record).await?;
         }
+        None => {
+            let record = PermissionDefault { project, access, set_by, updated_at: now };
+            cx.tx().put_permission_default(&record).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Lists the defaults of a project: first the one for all other environments, then by environment
+/// name.
+async fn stored<A: Access>(
+    cx: &mut Context<'_, A>,
+    project_id: ProjectId,
+) -> Result<Vec<DefaultPermission>> {
+    let of_others = cx.reads().permission_default(project_id).await?;
+    let of_others = of_others.map(|record| DefaultPermission {
+        id: pair(project_id.uuid(), project_id.uuid()),
+        project_id,
+        environment_name: OTHERS.to_owned(),
+        default_role: record.access,
+        created_at: record.updated_at,
+    });
+    let records = cx.reads().environment_defaults(project_id).await?;
+    let records: BTreeMap<_, _> =
+        records.into_iter().map(|record| (record.environment, record)).collect();
+    let named = environments(cx, project_id).await?.into_iter().filter_map(|(name, id)| {
+        let record = records.get(&id)?;
+        Some(DefaultPermission {
+            id: pair(project_id.uuid(), id.uuid()),
+            project_id,
+            environment_name: name.as_str().to_owned(),
+            default_role: record.access,
+            created_at: record.created_at,
+        })
+    });
+    Ok(of_others.into_iter().chain(named).collect())
+}
+
+impl DefaultScope {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Others => OTHERS,
+            Self::Environment(name) => name.as_str(),
+        }
+    }
+}
+
+impl TryFrom<String> for DefaultScope {
+    type Error = Violation;
+
+    fn try_from(text: String) -> std::result::Result<Self, Violation> {
+        const RULE: ValidationRule = ValidationRule::of("must be an environment name, or *");
+        if text == OTHERS {
+            return Ok(Self::Others);
+        }
+        text.parse().map(Self::Environment).map_err(|_| RULE.violation())
     }
 }

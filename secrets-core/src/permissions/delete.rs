@@ -36,7 +36,11 @@ impl Operation for DeletePermission {
             .delete_permission(environment.id, user)
             .await
             .map_err(|error| error.or_not_found(Subject::Permission))?;
-        cx.set_resource("permission", super::pair(environment.id, user), environment.name.as_str());
+        cx.set_resource(
+            "permission",
+            super::pair(environment.id.uuid(), user.uuid()),
+            environment.name.as_str(),
+        );
         cx.add_detail("user_id", user.to_string());
         Ok(())
     }

@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
 pub use defaults::{
-    DeletePermissionDefault, GetPermissionDefault, ProjectPermission, PutPermissionDefault,
+    DefaultPermission, DefaultScope, DeletePermissionDefaults, GetPermissionDefaults, NewDefault,
+    NewDefaults, PutPermissionDefaults,
 };
 pub use delete::DeletePermission;
 pub use list::ListPermissions;
@@ -33,11 +34,11 @@ pub struct EnvironmentPermission {
     pub environment_id: EnvironmentId,
     /// Environment name.
     pub environment_name: EnvironmentName,
-    /// User ID.
+    /// User ID; for a service token, the ID of the token.
     pub user_id: UserId,
-    /// E-mail address of the user.
+    /// E-mail address of the user; empty for a service token.
     pub user_email: String,
-    /// Name of the user.
+    /// Name of the user or the service token.
     pub user_name: String,
     /// Access level.
     pub role: MemberAccess,
@@ -76,7 +77,7 @@ impl EnvironmentPermission {
         record: Option<&PermissionRecord>,
     ) -> Self {
         Self {
-            id: pair(environment.id, user),
+            id: pair(environment.id.uuid(), user.uuid()),
             environment_id: environment.id,
             environment_name: environment.name.clone(),
             user_id: user,
@@ -93,10 +94,11 @@ impl EnvironmentPermission {
     }
 }
 
-fn pair(environment: EnvironmentId, user: UserId) -> Uuid {
+/// Derives an ID from two others (UUID version 8, RFC 9562).
+fn pair(first: Uuid, second: Uuid) -> Uuid {
     let mut hash = Sha256::new();
-    hash.update(environment.uuid());
-    hash.update(user.uuid());
+    hash.update(first);
+    hash.update(second);
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&hash.finalize()[..16]);
     Builder::from_custom_bytes(bytes).into_uuid()

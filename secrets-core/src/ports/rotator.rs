@@ -134,8 +134,10 @@ pub struct ServerCode(Box<str>);
 /// Kind of error at a target. The list is closed: error texts from the server are not passed on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
-    /// The host name does not resolve, or no address responds in time.
+    /// No address of the host responds in time.
     Unreachable,
+    /// The host name does not resolve.
+    Unresolved,
     /// The egress policy does not permit the address.
     NotAllowed,
     /// The server does not offer TLS, but the TLS mode requires it.
@@ -205,8 +207,9 @@ impl ServerCode {
 
 impl Fault {
     /// All kinds of error.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Unreachable,
+        Self::Unresolved,
         Self::NotAllowed,
         Self::TlsNotOffered,
         Self::TlsUntrusted,
@@ -232,6 +235,7 @@ impl Fault {
     pub fn code(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
+            Self::Unresolved => "unresolved",
             Self::NotAllowed => "address_not_allowed",
             Self::TlsNotOffered => "tls_not_offered",
             Self::TlsUntrusted => "tls_untrusted",
@@ -257,9 +261,9 @@ impl Fault {
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
-            // The same text for both: distinguishing them would reveal hosts in the network of this
+            // The same text for all: distinguishing them would reveal hosts in the network of this
             // service.
-            Self::Unreachable | Self::NotAllowed => {
+            Self::Unreachable | Self::Unresolved | Self::NotAllowed => {
                 "cannot reach the database: no answer in time, or the address is not permitted"
             }
             Self::TlsNotOffered => "the server does not offer TLS, which ssl_mode requires",

@@ -1,10 +1,12 @@
 //! Input of a call by name.
 
+use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
+use crate::model::whole::Whole;
 use crate::model::{EnvironmentPath, Error, ProjectRef, Result, document, ids};
 use crate::secrets::KeyRef;
 
@@ -115,8 +117,9 @@ impl Input {
     pub(super) fn number(&mut self, name: &str) -> Result<Option<u32>> {
         let number = match self.0.remove(name) {
             None | Some(Value::Null) => return Ok(None),
-            Some(given) => given.as_u64().and_then(|number| u32::try_from(number).ok()),
+            Some(given) => Whole::deserialize(given).ok(),
         };
+        let number = number.and_then(|Whole(number)| u32::try_from(number).ok());
         number.map(Some).ok_or_else(|| Error::invalid(name, "must be a whole number"))
     }
 

@@ -33,8 +33,8 @@ use crate::invitations::{
 use crate::members::{RemoveMember, UpdateMember};
 use crate::model::{Error, ProjectRef, Result, Subject, Violation};
 use crate::permissions::{
-    DeletePermission, DeletePermissionDefault, GetMyPermissions, GetPermissionDefault,
-    ListPermissions, PutPermission, PutPermissionDefault, PutPermissions,
+    DeletePermission, DeletePermissionDefaults, GetMyPermissions, GetPermissionDefaults,
+    ListPermissions, PutPermission, PutPermissionDefaults, PutPermissions,
 };
 use crate::projects::{
     CreateProject, DeleteProject, GetProject, ListProjects, RestoreProject, UpdateProject,
@@ -154,9 +154,9 @@ operations! { |input, engine|
     PutPermissions { at: input.environment()?, permissions: input.rest()? }
     PutPermission { at: input.environment()?, user: input.id("user")?, permission: input.rest()? }
     DeletePermission { at: input.environment()?, user: input.id("user")? }
-    GetPermissionDefault { project: input.project()? }
-    PutPermissionDefault { project: input.project()?, permission: input.rest()? }
-    DeletePermissionDefault { project: input.project()? }
+    GetPermissionDefaults { project: input.project()? }
+    PutPermissionDefaults { project: input.project()?, defaults: input.rest()? }
+    DeletePermissionDefaults { project: input.project()? }
 
     ListSecrets { at: input.environment()?, precondition: Precondition::None }
     CreateSecret { at: input.environment()?, secret: input.rest()? }

@@ -9,7 +9,7 @@ use crate::crypto::{Plaintext, Sealed};
 use crate::egress::EgressPolicy;
 use crate::model::names::is_invisible;
 use crate::model::rotations::{ConnectionMethod, Integration, SslMode};
-use crate::model::{Code, Error, FieldError, Result, RotationId};
+use crate::model::{Code, Error, FieldError, Result, RotationId, whole};
 use crate::ports::rotator::{Proxy, Target};
 use crate::store::{Reads, RotationRecord};
 
@@ -26,6 +26,7 @@ pub struct Connection {
     pub host: String,
     /// Port, 1 to 65535. Defaults to 5432 (PostgreSQL) or 3306 (MySQL).
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 65_535, example = 5432))]
+    #[serde(default, deserialize_with = "whole::optional")]
     pub port: Option<u16>,
     /// Database name, 1 to 63 bytes of visible characters.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 63, example = "orders"))]

@@ -13,7 +13,7 @@ use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::{ConnectionMethod, Integration, PermissionLevel, RotationStatus};
 use crate::model::{
     Code, EnvironmentId, EnvironmentPath, Error, Permission, Quota, Result, RotationId,
-    RotationName, Subject, Time,
+    RotationName, Subject, Time, whole,
 };
 use crate::store::{RotationRecord, StoreError};
 
@@ -49,6 +49,7 @@ pub struct NewRotation {
     pub proxy: Option<ProxyConnection>,
     /// Days between rotations, 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
+    #[serde(deserialize_with = "whole::number")]
     pub rotation_interval_days: u32,
     /// Privileges of the rotated users. Defaults to `read_write`.
     pub permission_level: Option<PermissionLevel>,

@@ -10,7 +10,7 @@ use super::schedule::work_at;
 use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
 use crate::model::rotations::RotationStatus;
-use crate::model::{EnvironmentPath, Error, Result, Subject, ValidationRule, Violation};
+use crate::model::{EnvironmentPath, Error, Result, Subject, ValidationRule, Violation, whole};
 use crate::store::RotationRecord;
 
 /// A change to a rotation. At least one field is required.
@@ -20,6 +20,7 @@ use crate::store::RotationRecord;
 pub struct RotationChange {
     /// Days between rotations, 1 to 365.
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 365))]
+    #[serde(default, deserialize_with = "whole::optional")]
     pub rotation_interval_days: Option<u32>,
     /// New status. `paused` preserves the time until the next rotation; `active` resumes, also
     /// after an error.

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use crate::model::names::is_invisible;
 use crate::model::object::Object;
 use crate::model::scans::{Severity, SourceKind};
-use crate::model::{Code, Error, FieldError, ProjectRef, Result, TeamId};
+use crate::model::{Code, Error, FieldError, ProjectRef, Result, TeamId, whole};
 
 /// Maximum number of files in one scan.
 const MAX_FILES: usize = 1_000;
@@ -90,8 +90,10 @@ pub struct SubmittedFinding {
     /// Path of the file.
     pub path: Option<String>,
     /// Line number, starting at 1.
+    #[serde(default, deserialize_with = "whole::optional")]
     pub line: Option<u32>,
     /// Column number, starting at 1.
+    #[serde(default, deserialize_with = "whole::optional")]
     pub column: Option<u32>,
     /// Commit ID.
     pub commit: Option<String>,

@@ -2,6 +2,7 @@
 //! service.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,6 +18,7 @@ use crate::bundle::{
 use crate::crypto::Plaintext;
 use crate::engine::{Audit, Caller, Callers, Context, Engine, Operation, Read, Task};
 use crate::model::object::list;
+use crate::model::whole::Whole;
 use crate::model::{EnvironmentPath, Error, Result, Time, ValidationRule, Violation};
 use crate::store::Selection;
 
@@ -41,8 +43,11 @@ pub struct NewBundle {
 
 /// Lifetime of a bundle: 60 to 31,536,000 seconds.
 #[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(try_from = "u32")]
+#[serde(try_from = "Whole")]
 pub struct Lifetime(u32);
+
+/// Permitted lifetimes in seconds.
+const LIFETIMES: RangeInclusive<u32> = 60..=31_536_000;
 
 /// Recipients and lifetime of a bundle, with the encryption keys already derived. Created by
 /// [`NewBundle::prepare`].
@@ -193,12 +198,13 @@ fn bundled(secret: Secret) -> BundledSecret {
     }
 }
 
-impl TryFrom<u32> for Lifetime {
+impl TryFrom<Whole> for Lifetime {
     type Error = Violation;
 
-    fn try_from(seconds: u32) -> std::result::Result<Self, Violation> {
+    fn try_from(Whole(seconds): Whole) -> std::result::Result<Self, Violation> {
         const RULE: ValidationRule = ValidationRule::of("must be 60 to 31536000 seconds");
-        (60..=31_536_000).contains(&seconds).then_some(Self(seconds)).ok_or(RULE.violation())
+        let seconds = u32::try_from(seconds).ok().filter(|seconds| LIFETIMES.contains(seconds));
+        seconds.map(Self).ok_or(RULE.violation())
     }
 }
 

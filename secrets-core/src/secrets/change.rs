@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::crypto::{Description, Plaintext};
-use crate::model::{Error, Result, Subject};
+use crate::model::{Error, Result, Subject, whole};
 use crate::store::{Change, SecretRecord};
 
 /// A change to a secret. At least one of `value`, `description` and `hidden` is required.
@@ -18,6 +18,7 @@ pub struct SecretChange {
     /// a value.
     pub hidden: Option<bool>,
     /// Version that the secret must have; any other version is a conflict.
+    #[serde(default, deserialize_with = "whole::optional")]
     pub expected_version: Option<u32>,
 }
 

@@ -62,9 +62,6 @@ pub struct HistoryEntry {
     /// Creation time of the version.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub changed_at: Time,
-    /// Time at which the version was replaced, and so became a history entry.
-    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
-    pub created_at: Time,
 }
 
 impl Operation for ReadHistory {
@@ -124,7 +121,6 @@ fn entry(secret: &SecretRecord, old: &SecretVersion, value: Option<Plaintext>) -
         change_type: old.change.as_str(),
         changed_by: old.changed_by,
         changed_at: old.changed_at,
-        created_at: old.replaced_at,
     }
 }
 

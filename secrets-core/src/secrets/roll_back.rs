@@ -10,7 +10,7 @@ use super::writing::{check_size, reject_managed, replace};
 use super::{KeyRef, Secret, check_version};
 use crate::access::LockedRow;
 use crate::engine::{Audit, Callers, Context, Operation, Write};
-use crate::model::{EnvironmentPath, Error, Permission, Result, Subject};
+use crate::model::{EnvironmentPath, Error, Permission, Result, Subject, whole};
 use crate::store::Change;
 
 /// The version to roll a secret back to.
@@ -18,8 +18,10 @@ use crate::store::Change;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Rollback {
     /// Number of the previous version to restore.
+    #[serde(deserialize_with = "whole::number")]
     pub version: u32,
     /// Current version required for the rollback; another version is a conflict.
+    #[serde(default, deserialize_with = "whole::optional")]
     pub expected_version: Option<u32>,
 }
 

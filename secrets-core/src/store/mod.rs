@@ -82,7 +82,9 @@ pub use invitations::{InvitationReads, InvitationRecord, InvitationWrites};
 pub use memory::MemoryStore;
 pub use open::{Location, SchemaState, StoreOptions, Timeouts, backup, inspect, open, open_with};
 pub use outbox::{DeliveryRecord, OutboxReads, OutboxWrites};
-pub use permissions::{PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites};
+pub use permissions::{
+    EnvironmentDefault, PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites,
+};
 pub use projects::{
     ProjectReads, ProjectRecord, ProjectRelation, ProjectWrites, PurgeProgress, Relation,
 };

@@ -40,6 +40,20 @@ pub struct PermissionDefault {
     pub updated_at: Time,
 }
 
+/// The default access of team members in one environment, which takes precedence over the default of
+/// its project. Deleted with the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvironmentDefault {
+    /// Environment ID.
+    pub environment: EnvironmentId,
+    /// Default access.
+    pub access: MemberAccess,
+    /// ID of the user who set the default.
+    pub set_by: Option<Uuid>,
+    /// Time at which the default was set.
+    pub created_at: Time,
+}
+
 /// Read access to permissions.
 #[async_trait]
 pub trait PermissionReads: Send {
@@ -61,6 +75,12 @@ pub trait PermissionReads: Send {
         &mut self,
         project: ProjectId,
     ) -> StoreResult<Option<PermissionDefault>>;
+
+    /// Lists the default access of a project's environments, ordered by environment.
+    async fn environment_defaults(
+        &mut self,
+        project: ProjectId,
+    ) -> StoreResult<Vec<EnvironmentDefault>>;
 }
 
 /// Write access to permissions.
@@ -82,4 +102,11 @@ pub trait PermissionWrites: Send {
 
     /// Deletes the default access of a project. Fails with `Stale` if the project has none.
     async fn delete_permission_default(&mut self, project: ProjectId) -> StoreResult<()>;
+
+    /// Sets the default access of an environment that has none.
+    async fn insert_environment_default(&mut self, default: &EnvironmentDefault)
+    -> StoreResult<()>;
+
+    /// Deletes the default access of all environments of a project.
+    async fn delete_environment_defaults(&mut self, project: ProjectId) -> StoreResult<()>;
 }

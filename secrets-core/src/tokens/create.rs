@@ -11,6 +11,7 @@ use super::ServiceToken;
 use crate::access::NOT_A_MEMBER;
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Lock, Operation, Write};
+use crate::model::whole::Whole;
 use crate::model::{
     DisplayName, EnvironmentId, EnvironmentRef, Error, Permission, ProjectId, ProjectRef, Quota,
     Result, TeamId, Time, TokenId, ValidationRule, Violation,
@@ -84,14 +85,14 @@ impl TryFrom<String> for Allowed {
 /// Lifetime of a token: 1 to 3,650 days.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(try_from = "i64")]
+#[serde(try_from = "Whole")]
 #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 3_650))]
 pub struct ExpiryDays(i64);
 
-impl TryFrom<i64> for ExpiryDays {
+impl TryFrom<Whole> for ExpiryDays {
     type Error = Violation;
 
-    fn try_from(days: i64) -> std::result::Result<Self, Violation> {
+    fn try_from(Whole(days): Whole) -> std::result::Result<Self, Violation> {
         const DAYS: ValidationRule = ValidationRule::of("must be 1 to 3650 days");
         if (1..=3650).contains(&days) { Ok(Self(days)) } else { Err(DAYS.violation()) }
     }

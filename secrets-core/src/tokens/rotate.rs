@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::{ServiceToken, locked_token};
 use crate::crypto::{TokenMac, TokenText};
 use crate::engine::{Audit, Callers, Context, Operation, Write};
+use crate::model::whole::Whole;
 use crate::model::{Code, Error, Result, Subject, TokenId, ValidationRule, Violation};
 use crate::store::NewCredential;
 
@@ -23,14 +24,14 @@ pub struct TokenRotation {
 /// week).
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(try_from = "i64")]
+#[serde(try_from = "Whole")]
 #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 604_800))]
 pub struct GracePeriod(i64);
 
-impl TryFrom<i64> for GracePeriod {
+impl TryFrom<Whole> for GracePeriod {
     type Error = Violation;
 
-    fn try_from(seconds: i64) -> std::result::Result<Self, Violation> {
+    fn try_from(Whole(seconds): Whole) -> std::result::Result<Self, Violation> {
         const SECONDS: ValidationRule = ValidationRule::of("must be 0 to 604800 seconds");
         if (0..=604_800).contains(&seconds) { Ok(Self(seconds)) } else { Err(SECONDS.violation()) }
     }

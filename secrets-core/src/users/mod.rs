@@ -72,6 +72,8 @@ pub struct TeamName {
     pub name: DisplayName,
     /// Short name used in URLs.
     pub slug: Slug,
+    /// Creation time.
+    pub created_at: Time,
 }
 
 /// Locks a user until the end of the transaction and loads the current record. Updates must be
@@ -114,7 +116,12 @@ impl UserTeam {
             user_id,
             role: membership.role?,
             created_at: membership.joined_at?,
-            team: TeamName { id: team.id, name: team.name, slug: team.slug },
+            team: TeamName {
+                id: team.id,
+                name: team.name,
+                slug: team.slug,
+                created_at: team.created_at,
+            },
         })
     }
 }

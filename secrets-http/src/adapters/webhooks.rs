@@ -71,7 +71,7 @@ impl HyperSender {
         let dialled = self.gate.dial(url.host(), url.port(), self.timeout).await;
         let stream = dialled.map_err(|refused| match refused {
             DialError::NotAllowed => SendError::NotAllowed,
-            DialError::Unreachable => SendError::Unreachable,
+            DialError::Unreachable | DialError::Unresolved => SendError::Unreachable,
         })?;
         let peer = stream.peer_addr().map_err(|_| SendError::Unreachable)?;
         self.exchange_over(stream, peer.ip(), request, end).await

@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use super::schema::{Described, Variant};
 use crate::serve::router::Route;
 
 /// Documentation of one route.
 #[derive(Debug, Clone, Default)]
 pub struct Doc {
+    pub(super) id: &'static str,
     pub(super) summary: &'static str,
     pub(super) answers: Vec<Answer>,
     pub(super) bodies: Vec<Content>,
@@ -15,6 +17,8 @@ pub struct Doc {
     pub(super) query: Vec<Query>,
     /// True if the response can be 409 (duplicate name or version mismatch).
     pub(super) conflicts: bool,
+    /// True if the operation can exceed a limit of the team's plan.
+    pub(super) exceeds_plan: bool,
     /// True if the response can be 404 although the path has no parameter.
     pub(super) looks_up: bool,
 }
@@ -31,13 +35,6 @@ pub struct Answer {
 pub struct Content {
     pub(crate) media: &'static str,
     pub(crate) described: Described,
-}
-
-/// JSON schema of a type, with the schemas of the types it references.
-#[derive(Debug, Clone)]
-pub struct Described {
-    pub(super) schema: Value,
-    pub(super) named: Vec<(String, Value)>,
 }
 
 /// Query parameter.
@@ -124,57 +121,6 @@ impl Doc {
     }
 }
 
-impl Described {
-    /// Schema of a Rust type.
-    #[must_use]
-    pub fn of<T: ToSchema>() -> Self {
-        let mut parts = Vec::new();
-        T::schemas(&mut parts);
-        let mut named: Vec<_> =
-            parts.into_iter().map(|(name, schema)| (name, value(&schema))).collect();
-        let schema = value(&T::schema());
-        let name = T::name().into_owned();
-        // Lists and options have no component name: their schema is inlined.
-        if ["Vec", "Option", "TupleUnit", "String"].contains(&name.as_str()) {
-            return Self { schema, named };
-        }
-        named.push((name.clone(), schema));
-        Self { schema: json!({ "$ref": format!("#/components/schemas/{name}") }), named }
-    }
-
-    /// Schema of an arbitrary JSON object.
-    #[must_use]
-    pub fn anything() -> Self {
-        Self { schema: json!({ "type": "object" }), named: Vec::new() }
-    }
-
-    /// Schema of an object whose values are strings.
-    #[must_use]
-    pub fn texts() -> Self {
-        let schema = json!({
-            "type": "object", "additionalProperties": { "type": "string" },
-            "example": { "DATABASE_URL": "postgres://app@db.internal/app" },
-        });
-        Self { schema, named: Vec::new() }
-    }
-
-    /// Combines two schemas into a schema that matches values of either schema.
-    #[must_use]
-    pub fn or(mut self, other: Self) -> Self {
-        self.named.extend(other.named);
-        Self { schema: json!({ "anyOf": [self.schema, other.schema] }), named: self.named }
-    }
-
-    /// Schema of an object with `self` as its only field.
-    #[must_use]
-    pub fn under(self, name: &str) -> Self {
-        let schema = json!({
-            "type": "object", "required": [name], "properties": { name: self.schema },
-        });
-        Self { schema, named: self.named }
-    }
-}
-
 impl Content {
     /// JSON body with this schema.
     #[must_use]
@@ -185,8 +131,7 @@ impl Content {
     /// Text body with this media type.
     #[must_use]
     pub fn text(media: &'static str) -> Self {
-        let schema = json!({ "type": "string" });
-        Self { media, described: Described { schema, named: Vec::new() } }
+        Self { media, described: Described::inline(json!({ "type": "string" })) }
     }
 }
 
@@ -199,6 +144,13 @@ impl Answer {
 }
 
 impl Route {
+    /// Sets the operation ID: a verb and its object in camel case, at most 40 letters.
+    #[must_use]
+    pub(crate) fn id(mut self, id: &'static str) -> Self {
+        self.doc.id = id;
+        self
+    }
+
     /// Sets the summary: an imperative phrase of at most 80 characters, without a full stop.
     #[must_use]
     pub(crate) fn summary(mut self, summary: &'static str) -> Self {
@@ -273,6 +225,34 @@ impl Route {
         self
     }
 
+    /// Documents the items of the list in the responses as a component.
+    #[must_use]
+    pub(crate) fn list_of<T: ToSchema>(self) -> Self {
+        self.with_contents(Described::list_of::<T>)
+    }
+
+    /// Documents the responses with a variant of their component.
+    #[must_use]
+    pub(crate) fn variant(self, variant: Variant) -> Self {
+        self.with_contents(|described| described.variant(variant))
+    }
+
+    fn with_contents(mut self, change: impl Fn(Described) -> Described) -> Self {
+        for answer in &mut self.doc.answers {
+            for content in &mut answer.contents {
+                content.described = change(content.described.clone());
+            }
+        }
+        self
+    }
+
+    /// Documents that the operation can exceed a limit of the team's plan.
+    #[must_use]
+    pub(crate) fn may_exceed_plan(mut self) -> Self {
+        self.doc.exceeds_plan = true;
+        self
+    }
+
     /// Documents that the response can be 409.
     #[must_use]
     pub(crate) fn may_conflict(mut self) -> Self {
@@ -286,9 +266,4 @@ impl Route {
         self.doc.looks_up = true;
         self
     }
-}
-
-fn value(schema: &impl serde::Serialize) -> Value {
-    // A schema contains only types that JSON can represent, so this does not fail.
-    serde_json::to_value(schema).unwrap_or_default()
 }

@@ -3,44 +3,101 @@
 use std::collections::BTreeMap;
 
 use secrets_core::engine::Callers;
-use secrets_core::model::ErrorBody;
 use serde_json::{Map, Value, json};
 
-use super::doc::{Content, Described, Form};
-use super::example;
+use super::doc::{Answer, Content, Form};
+use super::schema::{Components, Described};
+use super::{errors, example, headers, names, rules, tags};
+use crate::serve::reply::Envelope;
 use crate::serve::router::Route;
 
-const ABOUT: &str = "Encrypted secrets for teams, projects and environments. Unless rate limits are \
-switched off, responses have the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and \
-`X-RateLimit-Reset`. The body of an error is an object with `error` (the message), `code` and, for \
-invalid fields, `details`.";
+/// Introduction: where to begin, and the rules that hold for all operations.
+const ABOUT: &str = "\
+Encrypted secrets for teams, projects and environments.
 
-/// Generates the `OpenAPI` 3.1 document of these routes. HTML pages are left out.
+## Where to begin
+
+1. Get a credential: a token of the identity provider (JWT), a service token (`env_…`) or the token \
+of a command-line session. Send it as `Authorization: Bearer CREDENTIAL`.
+2. Once after each sign-in with a JWT, call `POST /api/v1/auth/sync`. It creates your account and \
+your personal team. The token needs the claims `sub` and `email`.
+3. Create a project with `POST /api/v1/projects`. It has the environments `development`, `staging` \
+and `production`.
+4. Create a secret with `POST /api/v1/projects/{projectId}/environments/{environmentId}/secrets`, \
+and read it with `GET …/secrets/{key}`.
+5. For programs, create a service token with `POST /api/v1/tokens`.
+
+In paths, a project is its ID or slug, and an environment its ID or name.
+
+## Errors
+
+The body of an error is an object with `error` (the message), `code` (for programs) and, for invalid \
+fields, `details`. A path without the requested method answers 405 and lists its methods in `Allow`. \
+A request is checked in this order: credential, kind of credential, form of the body, existence of \
+the resource, permission, rules, plan limit.
+
+## Rate limits
+
+Unless they are switched off, responses have the headers `X-RateLimit-Limit`, \
+`X-RateLimit-Remaining` and `X-RateLimit-Reset`. After a 429, wait for the seconds in `Retry-After`. \
+A 429 with the fields of `LimitError` is a limit of the team's plan.
+
+## Envelope
+
+";
+
+const ABOUT_NAMED: &str = "Lists, and some single objects, are in a field with their name, such as \
+`secrets`. This server has `SECRETS_ENVELOPE=named`.";
+
+const ABOUT_BOTH: &str = "Lists, and some single objects, are in a field with their name, such as \
+`secrets`. This server has `SECRETS_ENVELOPE=both`: they are also in the field `data`, and every other \
+object is repeated in its own field `data`. Bare lists, the responses of `/api/v1/eso` and \
+`my-permissions` have no field `data`.";
+
+/// Generates the `OpenAPI` 3.1 document of these routes, for a server with this envelope. HTML pages
+/// are left out.
 #[must_use]
-pub fn document(routes: &[Route]) -> Value {
-    let mut named = Map::new();
-    let error = register(&mut named, &Described::of::<ErrorBody>());
+pub fn document(routes: &[Route], envelope: Envelope) -> Value {
+    let mut schemas = Components::new();
+    errors::register(&mut schemas);
     let mut paths = BTreeMap::<&str, Map<String, Value>>::new();
     for route in routes.iter().filter(|route| is_documented(route)) {
-        let operation = operation(route, &mut named, &error);
+        let operation = operation(route, &mut schemas, envelope);
         let method = route.method.as_str().to_ascii_lowercase();
         paths.entry(route.template).or_default().insert(method, operation);
     }
-    let bearer = json!({
-        "type": "http", "scheme": "bearer",
-        "description": "A token of the identity provider (JWT), a service token (`env_…`) or the \
-                        token of a command-line session (`cli_…`)",
-    });
+    rules::add(&mut schemas);
+    let mut paths = json!(paths);
+    example::add(&mut paths, &schemas);
+    names::rename(&mut schemas, &mut paths);
+    let about = match envelope {
+        Envelope::Named => ABOUT_NAMED,
+        Envelope::Both => ABOUT_BOTH,
+    };
     json!({
         "openapi": "3.1.0",
         "info": {
-            "title": "secrets", "version": "1.0.0", "description": ABOUT,
+            "title": "secrets", "version": "1.0.0", "description": format!("{ABOUT}{about}"),
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
         "security": [{ "bearer": [] }],
+        "tags": tags::tags(),
         "paths": paths,
-        "components": { "schemas": named, "securitySchemes": { "bearer": bearer } },
+        "components": {
+            "schemas": schemas,
+            "responses": errors::components(),
+            "headers": headers::components(),
+            "securitySchemes": { "bearer": bearer() },
+        },
+    })
+}
+
+fn bearer() -> Value {
+    json!({
+        "type": "http", "scheme": "bearer",
+        "description": "A token of the identity provider (JWT), a service token (`env_…`) or the \
+                        token of a command-line session (`cli_…`)",
     })
 }
 
@@ -48,12 +105,11 @@ fn is_documented(route: &Route) -> bool {
     route.template.starts_with("/api/v1") || route.template.starts_with("/health")
 }
 
-fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Value {
-    let noun = route.operation.split('.').next().unwrap_or_default();
-    let id = format!("{} {}", route.method, route.template);
+fn operation(route: &Route, schemas: &mut Components, envelope: Envelope) -> Value {
     let mut operation = json!({
-        "operationId": id, "x-operation": route.operation, "tags": [noun], "summary": route.doc.summary,
-        "parameters": parameters(route), "responses": responses(route, named, error),
+        "operationId": route.doc.id, "x-operation": route.operation,
+        "tags": [tags::tag(route.operation)], "summary": route.doc.summary,
+        "parameters": parameters(route), "responses": responses(route, schemas, envelope),
     });
     if route.callers.is_none() {
         operation["security"] = json!([]);
@@ -62,7 +118,9 @@ fn operation(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Va
         operation["description"] = json!(kinds);
     }
     if !route.doc.bodies.is_empty() {
-        operation["requestBody"] = json!({ "required": !route.doc.is_body_optional, "content": contents(&route.doc.bodies, named) });
+        let content = contents(&route.doc.bodies, schemas, Envelope::Named);
+        operation["requestBody"] =
+            json!({ "required": !route.doc.is_body_optional, "content": content });
     }
     operation
 }
@@ -119,39 +177,31 @@ fn path_parameter_form(name: &str) -> Form {
     }
 }
 
-fn responses(route: &Route, named: &mut Map<String, Value>, error: &Value) -> Value {
+fn responses(route: &Route, schemas: &mut Components, envelope: Envelope) -> Value {
     let mut responses = Map::new();
     for answer in &route.doc.answers {
-        let mut response = json!({ "description": describe_status(answer.status) });
+        let mut response = json!({
+            "description": describe_status(answer.status),
+            "headers": headers::headers(answer_headers(route, answer)),
+        });
         if !answer.contents.is_empty() {
-            response["content"] = contents(&answer.contents, named);
+            response["content"] = contents(&answer.contents, schemas, envelope);
         }
         responses.insert(answer.status.to_string(), response);
     }
-    for status in error_statuses(route) {
-        let content = json!({ "application/json": { "schema": error } });
-        let response = json!({ "description": describe_status(status), "content": content });
+    for (status, response) in errors::of_route(route) {
         responses.entry(status.to_string()).or_insert(response);
     }
     Value::Object(responses)
 }
 
-/// Returns the error statuses of a route.
-fn error_statuses(route: &Route) -> Vec<u16> {
-    let mut statuses = vec![400, 429, 500, 503];
-    if route.callers.is_some() {
-        statuses.extend([401, 403]);
-    }
-    if route.template.contains('{') || route.doc.looks_up {
-        statuses.push(404);
-    }
-    if !route.doc.bodies.is_empty() || route.has_large_output {
-        statuses.push(413);
-    }
-    if route.doc.conflicts {
-        statuses.push(409);
-    }
-    statuses
+/// Returns the names of the headers that only this response has.
+fn answer_headers(route: &Route, answer: &Answer) -> Vec<&'static str> {
+    let has_tag = route.doc.answers.iter().any(|answer| answer.status == 304);
+    let is_page = answer.contents.iter().any(|content| content.media == "application/x-ndjson");
+    let is_file = route.template.ends_with("/data-export");
+    let names = [(has_tag, "ETag"), (is_page, "X-Next-Cursor"), (is_file, "Content-Disposition")];
+    names.into_iter().filter_map(|(is_sent, name)| is_sent.then_some(name)).collect()
 }
 
 fn describe_status(status: u16) -> &'static str {
@@ -161,40 +211,29 @@ fn describe_status(status: u16) -> &'static str {
         204 => "Success, without a body",
         304 => "Not modified: the client already has the current version",
         400 => "Invalid request; the error says what is wrong",
-        401 => "Missing or invalid credential",
-        403 => "The caller does not have the required permission",
-        404 => "Resource not found",
-        409 => "Conflict: the resource already exists, or has another version than expected",
-        413 => "Request body or response too large",
-        429 => "Rate limit or plan limit exceeded",
-        500 => "Internal error, for example a record that cannot be decrypted",
-        503 => "Service unavailable; try again later",
+        503 => "Service degraded",
         _ => "Response",
     }
 }
 
-fn contents(contents: &[Content], named: &mut Map<String, Value>) -> Value {
+fn contents(contents: &[Content], schemas: &mut Components, envelope: Envelope) -> Value {
     let mut all = Map::new();
     for content in contents {
-        let schema = register(named, &content.described);
-        let mut entry = json!({ "schema": schema });
-        if content.media != "text/event-stream" {
-            entry["example"] = example::of(&schema, named);
-        }
-        all.insert(content.media.to_owned(), entry);
+        register(schemas, &content.described);
+        let schema = content.described.in_envelope(envelope);
+        all.insert(content.media.to_owned(), json!({ "schema": schema }));
     }
     Value::Object(all)
 }
 
-/// Adds the types referenced by a schema to the components, and returns the schema.
-fn register(named: &mut Map<String, Value>, described: &Described) -> Value {
+/// Adds the types referenced by a schema to the components.
+fn register(schemas: &mut Components, described: &Described) {
     for (name, schema) in &described.named {
         debug_assert_eq!(
-            named.get(name).unwrap_or(schema),
+            schemas.get(name).unwrap_or(schema),
             schema,
             "two different types have the name {name}"
         );
-        named.entry(name.clone()).or_insert_with(|| schema.clone());
+        schemas.entry(name.clone()).or_insert_with(|| schema.clone());
     }
-    described.schema.clone()
 }

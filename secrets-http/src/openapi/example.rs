@@ -3,10 +3,29 @@
 use serde_json::{Map, Value, json};
 
 /// Maximum nesting of an example. Recursive types end here.
-const MAX_DEPTH: usize = 8;
+const MAX_DEPTH: usize = 32;
+
+/// Adds an example to each body of the operations, except to streams.
+pub(super) fn add(paths: &mut Value, schemas: &Map<String, Value>) {
+    let items = paths.as_object_mut().into_iter().flat_map(Map::values_mut);
+    for operation in items.filter_map(Value::as_object_mut).flat_map(Map::values_mut) {
+        if let Some(body) = operation.get_mut("requestBody") {
+            add_to_contents(body, schemas);
+        }
+        let responses = operation["responses"].as_object_mut().into_iter();
+        responses.flat_map(Map::values_mut).for_each(|message| add_to_contents(message, schemas));
+    }
+}
+
+fn add_to_contents(message: &mut Value, schemas: &Map<String, Value>) {
+    let Some(contents) = message.get_mut("content").and_then(Value::as_object_mut) else { return };
+    for (_, content) in contents.iter_mut().filter(|(media, _)| *media != "text/event-stream") {
+        content["example"] = of(&content["schema"], schemas);
+    }
+}
 
 /// Generates a value that is valid for the schema.
-pub(super) fn of(schema: &Value, named: &Map<String, Value>) -> Value {
+fn of(schema: &Value, named: &Map<String, Value>) -> Value {
     build(schema, named, "", MAX_DEPTH)
 }
 
@@ -30,6 +49,9 @@ fn build(schema: &Value, named: &Map<String, Value>, field: &str, depth: usize) 
     if let Some(kinds) = schema["oneOf"].as_array().or(schema["anyOf"].as_array()) {
         let kind = kinds.iter().find(|kind| kind["type"] != "null");
         return kind.map_or(Value::Null, |kind| build(kind, named, field, depth - 1));
+    }
+    if let Some(constant) = schema.get("const") {
+        return constant.clone();
     }
     if let Some(first) = schema["enum"].as_array().and_then(|known| known.first()) {
         return first.clone();

@@ -3,8 +3,16 @@
 
 mod doc;
 mod document;
+mod errors;
 mod example;
+mod headers;
+mod names;
+mod rules;
+mod schema;
+mod tags;
 
 pub(crate) use doc::Form;
-pub use doc::{Answer, Content, Described, Doc};
+pub use doc::{Answer, Content, Doc};
 pub use document::document;
+pub use schema::Described;
+pub(crate) use schema::Variant;

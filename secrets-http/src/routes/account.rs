@@ -13,7 +13,7 @@ use super::known;
 use crate::openapi::{Content, Described};
 use crate::serve::api::Api;
 use crate::serve::body::{Body, LIMIT, body};
-use crate::serve::reply::{self, Shape};
+use crate::serve::reply::{self, Envelope, Shape};
 use crate::serve::router::Route;
 use crate::serve::target::target;
 
@@ -32,29 +32,35 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         Ok(ExportAccountSecrets { passphrase })
     });
     vec![
-        api.route(Method::GET, ACCOUNT, Shape::Bare, get).summary("Get the account"),
+        api.route(Method::GET, ACCOUNT, Shape::Bare, get)
+            .id("getAccount")
+            .summary("Get the account"),
         api.route(Method::PATCH, ACCOUNT, Shape::Bare, update)
+            .id("updateAccount")
             .summary("Update the account's display name")
             .json_body::<AccountChange>(),
         api.route(Method::DELETE, ACCOUNT, Shape::Empty, delete)
+            .id("deleteAccount")
             .summary("Delete the account and the teams without other members")
             .json_body::<Confirmation>(),
         api.route(Method::GET, EXPORT, document, export)
+            .id("exportAccountData")
             .summary("Export the account's data, without secret values")
             .response(200, vec![Content::json(Described::of::<AccountData>())]),
         api.route(Method::POST, EXPORT, file, archive)
+            .id("exportAccountSecrets")
             .summary("Export all readable secrets as a passphrase-encrypted archive")
             .json_body::<NewArchive>()
             .response(200, vec![Content::text("application/octet-stream")]),
     ]
 }
 
-fn document(data: &AccountData) -> Response {
-    let response = reply::json(StatusCode::OK, data);
+fn document(data: &AccountData, envelope: Envelope) -> Response {
+    let response = reply::object(StatusCode::OK, data, envelope);
     with_disposition(response, "attachment; filename=\"secrets-account.json\"")
 }
 
-fn file(archive: &AccountArchive) -> Response {
+fn file(archive: &AccountArchive, _: Envelope) -> Response {
     let mut response = Response::new(archive.0.clone().into());
     let kind = HeaderValue::from_static("application/octet-stream");
     response.headers_mut().insert(CONTENT_TYPE, kind);

@@ -2,8 +2,9 @@
 
 use std::future::ready;
 
-use secrets_core::audit::{AuditFormat, AuditPage, AuditQuery, AuditTeams, ListAudit};
+use secrets_core::audit::{AuditEntry, AuditFormat, AuditPage, AuditQuery, AuditTeams, ListAudit};
 use secrets_core::model::Error;
+use serde::Serialize;
 use warp::Filter as _;
 use warp::http::{HeaderName, HeaderValue, Method, StatusCode};
 use warp::reply::Response;
@@ -11,7 +12,7 @@ use warp::reply::Response;
 use crate::openapi::{Content, Described, Form};
 use crate::serve::api::Api;
 use crate::serve::fault::Fault;
-use crate::serve::reply;
+use crate::serve::reply::{self, Envelope};
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
 
@@ -27,9 +28,11 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         target().map(|target: Target| ready(list(&target, AuditTeams::Team(target.id("teamId")))));
     vec![
         documented(api.route(Method::GET, "/api/v1/audit", render, managed))
+            .id("listAuditLogs")
             .summary("List the audit log entries of the teams the caller administers")
             .query("team_id", Form::Id, "Only entries of this team"),
         documented(api.route(Method::GET, TEAM_AUDIT, render, of_team))
+            .id("listTeamAuditLogs")
             .summary("List the audit log entries of a team"),
     ]
 }
@@ -66,8 +69,12 @@ fn list(target: &Target, whose: AuditTeams) -> Result<ListAudit, Fault> {
     Ok(ListAudit { whose, query })
 }
 
-fn render(page: &AuditPage) -> Response {
+fn render(page: &AuditPage, envelope: Envelope) -> Response {
     let (text, kind) = match page.format {
+        AuditFormat::Json if envelope == Envelope::Both => {
+            let page = PageWithData { page, data: &page.logs };
+            return reply::json(StatusCode::OK, &page);
+        }
         AuditFormat::Json => return reply::json(StatusCode::OK, page),
         AuditFormat::Ndjson => (page.ndjson(), "application/x-ndjson"),
         AuditFormat::Csv => (page.csv(), "text/csv; charset=utf-8; header=present"),
@@ -80,10 +87,18 @@ fn render(page: &AuditPage) -> Response {
     response
 }
 
+/// Page of the audit log with its entries in `data` as well.
+#[derive(Serialize)]
+struct PageWithData<'a> {
+    #[serde(flatten)]
+    page: &'a AuditPage,
+    data: &'a [AuditEntry],
+}
+
 /// Adds the query parameters and response formats shared by both audit endpoints.
 fn documented(route: Route) -> Route {
     let formats = vec![
-        Content::json(Described::of::<AuditPage>()),
+        Content::json(Described::of::<AuditPage>().with_list("logs")),
         Content::text("application/x-ndjson"),
         Content::text("text/csv"),
     ];

@@ -21,10 +21,14 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         Ok(SetPlan { team: target.id("teamId"), plan: body.json().await? })
     });
     vec![
-        api.route(Method::GET, USAGE, Shape::Bare, usage).summary("Get a team's usage of its plan"),
+        api.route(Method::GET, USAGE, Shape::Bare, usage)
+            .id("getTeamUsage")
+            .summary("Get a team's usage of its plan"),
         api.route(Method::GET, BILLING, Shape::Bare, billing)
+            .id("getTeamBilling")
             .summary("Get a team's plan and billing status"),
         api.route(Method::PUT, BILLING, Shape::Bare, set_plan)
+            .id("setTeamPlan")
             .summary("Change a team's plan (operators only)")
             .json_body::<NewPlan>(),
     ]

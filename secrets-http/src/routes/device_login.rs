@@ -1,7 +1,7 @@
 //! `/api/v1/auth/cli`: device logins and command-line sessions.
 
 use secrets_core::device_login::{
-    ApproveDeviceLogin, CliGrant, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin,
+    ApproveDeviceLogin, CliGrant, CliSession, DenyDeviceLogin, ListCliSessions, LookUpDeviceLogin,
     NewDeviceLogin, PollDeviceLogin, PollOutcome, RevokeCliSession, StartDeviceLogin, UserCode,
 };
 use secrets_core::model::{BaseUrl, CliSessionId, Error};
@@ -17,7 +17,7 @@ use crate::serve::api::Api;
 use crate::serve::body::{Body, LIMIT, body};
 use crate::serve::fault::Fault;
 use crate::serve::links::base_url;
-use crate::serve::reply::{self, Shape};
+use crate::serve::reply::{self, Envelope, Shape};
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
 
@@ -75,30 +75,38 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let sessions = target().map(|_| known(ListCliSessions));
     vec![
         api.public(Method::POST, START, Shape::Bare, start)
+            .id("startDeviceLogin")
             .summary("Start a device login (RFC 8628)")
             .json_body::<NewDeviceLogin>()
             .form_body::<NewDeviceLogin>(),
         api.public(Method::POST, POLL, token_response, poll)
+            .id("pollDeviceLogin")
             .summary("Poll for the access token of a device login (RFC 8628)")
             .json_body::<PollDeviceLogin>()
             .form_body::<PollDeviceLogin>()
             .response(200, vec![Content::json(Described::of::<CliGrant>())])
             .response(400, vec![Content::json(Described::of::<GrantError>())]),
         api.route(Method::GET, LOOK_UP, Shape::Bare, look_up)
+            .id("getDeviceLogin")
             .summary("Get a pending device login by its user code"),
         api.route(Method::POST, APPROVE, Shape::Bare, approve)
+            .id("approveDeviceLogin")
             .summary("Approve a device login")
             .may_be_not_found()
             .json_body::<CodeBody>(),
         api.route(Method::POST, DENY, Shape::Bare, deny)
+            .id("denyDeviceLogin")
             .summary("Deny a device login")
             .may_be_not_found()
             .json_body::<CodeBody>(),
         api.route(Method::POST, REVOKE, Shape::Empty, revoke)
+            .id("revokeCliSession")
             .summary("Revoke a command-line session")
             .optional_json_body::<SessionBody>()
             .may_be_not_found(),
         api.route(Method::GET, SESSIONS, Shape::Named("sessions"), sessions)
+            .list_of::<CliSession>()
+            .id("listCliSessions")
             .summary("List the caller's command-line sessions"),
     ]
 }
@@ -108,10 +116,9 @@ async fn read_user_code(body: Body) -> Result<UserCode, Fault> {
     Ok(user_code)
 }
 
-fn token_response(outcome: &PollOutcome) -> Response {
-    let status = match outcome {
-        PollOutcome::Granted(_) => StatusCode::OK,
-        PollOutcome::Refused(_) => StatusCode::BAD_REQUEST,
-    };
-    reply::json(status, outcome)
+fn token_response(outcome: &PollOutcome, envelope: Envelope) -> Response {
+    match outcome {
+        PollOutcome::Granted(_) => reply::object(StatusCode::OK, outcome, envelope),
+        PollOutcome::Refused(_) => reply::json(StatusCode::BAD_REQUEST, outcome),
+    }
 }

@@ -62,8 +62,9 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     // Built on the first request, so that it does not delay the start.
     let cached = Arc::new(OnceLock::new());
     let describe = target().map(move |_| {
-        let text: &Bytes = cached
-            .get_or_init(|| Bytes::from(document(&super::table(&api, &supervisor)).to_string()));
+        let text: &Bytes = cached.get_or_init(|| {
+            Bytes::from(document(&super::table(&api, &supervisor), api.envelope).to_string())
+        });
         file_response("application/json", text.clone())
     });
     let page = target().map(|_| {
@@ -80,8 +81,9 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     });
     vec![
         Route::public(Method::GET, DOCUMENT, "openapi.document", describe.boxed())
+            .id("getOpenApiDocument")
             .summary("Get this OpenAPI document")
-            .response(200, vec![Content::json(Described::anything())]),
+            .response(200, vec![Content::json(Described::anything().unwrapped())]),
         Route::public(Method::GET, PAGE, "openapi.page", page.boxed()),
         Route::public(Method::GET, FILE, "openapi.file", file.boxed()),
     ]

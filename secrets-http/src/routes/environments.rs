@@ -1,8 +1,8 @@
 //! `/api/v1/projects/{projectId}/environments`: environments of a project.
 
 use secrets_core::environments::{
-    CreateEnvironment, DeleteEnvironment, EnvironmentChange, GetEnvironment, ListEnvironments,
-    NewEnvironment, UpdateEnvironment,
+    CreateEnvironment, DeleteEnvironment, Environment, EnvironmentChange, GetEnvironment,
+    ListEnvironments, NewEnvironment, UpdateEnvironment,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -30,15 +30,23 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         target().map(|target: Target| known(DeleteEnvironment { at: target.environment() }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("environments"), list)
+            .list_of::<Environment>()
+            .id("listEnvironments")
             .summary("List the environments of a project"),
         api.route(Method::POST, ALL, Shape::Created, create)
+            .may_exceed_plan()
+            .id("createEnvironment")
             .summary("Create an environment")
             .json_body::<NewEnvironment>(),
-        api.route(Method::GET, ONE, Shape::Bare, get).summary("Get an environment"),
+        api.route(Method::GET, ONE, Shape::Bare, get)
+            .id("getEnvironment")
+            .summary("Get an environment"),
         api.route(Method::PATCH, ONE, Shape::Bare, update)
+            .id("updateEnvironment")
             .summary("Update an environment's name, parent or description")
             .json_body::<EnvironmentChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .id("deleteEnvironment")
             .summary("Delete an environment and its secrets"),
     ]
 }

@@ -22,13 +22,15 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .and(conditions())
         .map(|target: Target, conditions: Conditions| ready(secrets(&target, &conditions)));
     vec![
-        api.route(Method::GET, "/api/v1/eso/secret", Shape::Bare, one)
+        api.route(Method::GET, "/api/v1/eso/secret", Shape::Unwrapped, one)
+            .id("getEsoSecret")
             .summary("Get one secret value for External Secrets Operator")
             .may_be_not_found()
             .required_query("project", Form::Project, "Project ID or slug")
             .required_query("env", Form::Environment, "Environment name or ID")
             .required_query("key", Form::Key, "Secret key"),
-        api.route(Method::GET, "/api/v1/eso/secrets", WithTag(Shape::Bare), all)
+        api.route(Method::GET, "/api/v1/eso/secrets", WithTag(Shape::Unwrapped), all)
+            .id("getEsoSecrets")
             .summary("Get all secret values of an environment for External Secrets Operator")
             .may_be_not_found()
             .required_query("project", Form::Project, "Project ID or slug")

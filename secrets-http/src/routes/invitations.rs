@@ -4,8 +4,8 @@
 use std::future::ready;
 
 use secrets_core::invitations::{
-    AcceptInvitation, ListInvitations, ListMyInvitations, LookUpInvitation, ResendInvitation,
-    RevokeInvitation,
+    AcceptInvitation, InvitationPublicInfo, ListInvitations, ListMyInvitations, LookUpInvitation,
+    ResendInvitation, RevokeInvitation, TeamInvitation,
 };
 use secrets_core::model::{BaseUrl, Error};
 use warp::Filter as _;
@@ -48,20 +48,29 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let page = target().and(base_url()).map(|target: Target, base: Result<BaseUrl, Error>| {
         page(target.parameter("token"), base.ok().as_ref())
     });
-    let sent = |(): &()| Response::default();
+    let sent = |(): &(), _| Response::default();
     vec![
         api.route(Method::GET, TEAM_INVITATIONS, Shape::Bare, list)
+            .list_of::<TeamInvitation>()
+            .id("listTeamInvitations")
             .summary("List the pending invitations of a team"),
         api.route(Method::DELETE, TEAM_INVITATION, Shape::Empty, revoke)
+            .id("revokeInvitation")
             .summary("Revoke an invitation"),
         api.route(Method::POST, RESEND, sent, resend)
+            .id("resendInvitation")
             .summary("Resend an invitation email with a new token")
             .response(200, Vec::new()),
         api.route(Method::GET, MINE, Shape::Bare, mine)
+            .list_of::<InvitationPublicInfo>()
+            .id("listMyInvitations")
             .summary("List the caller's own pending invitations"),
         api.route(Method::GET, ONE, Shape::Bare, look_up)
+            .id("getInvitation")
             .summary("Get one of the caller's invitations by its token"),
-        api.route(Method::POST, ACCEPT, Shape::Bare, accept).summary("Accept an invitation"),
+        api.route(Method::POST, ACCEPT, Shape::Bare, accept)
+            .id("acceptInvitation")
+            .summary("Accept an invitation"),
         Route::public(Method::GET, PAGE, "invitation.page", page.boxed()),
     ]
 }

@@ -38,12 +38,16 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     });
     vec![
         api.route(Method::POST, ALL, Shape::Created, invite)
+            .may_exceed_plan()
+            .id("inviteMember")
             .summary("Invite a user to a team by email")
             .json_body::<NewInvitation>(),
         api.route(Method::PATCH, ONE, Shape::Bare, update)
+            .id("updateMember")
             .summary("Change a member's role")
             .json_body::<MemberChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, remove)
+            .id("removeMember")
             .summary("Remove a member from a team, or leave the team"),
     ]
 }

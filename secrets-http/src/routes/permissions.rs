@@ -2,9 +2,9 @@
 //! endpoints for a whole project.
 
 use secrets_core::permissions::{
-    DeletePermission, DeletePermissionDefault, GetMyPermissions, GetPermissionDefault,
-    ListPermissions, NewPermission, NewPermissions, PutPermission, PutPermissionDefault,
-    PutPermissions,
+    DefaultPermission, DeletePermission, DeletePermissionDefaults, EnvironmentPermission,
+    GetMyPermissions, GetPermissionDefaults, ListPermissions, NewDefaults, NewPermission,
+    NewPermissions, PutPermission, PutPermissionDefaults, PutPermissions,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -34,32 +34,44 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let delete = target().map(|target: Target| {
         known(DeletePermission { at: target.environment(), user: target.id("userId") })
     });
-    let get_default =
-        target().map(|target: Target| known(GetPermissionDefault { project: target.project() }));
-    let put_default = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
-        Ok(PutPermissionDefault { project: target.project(), permission: body.json().await? })
+    let get_defaults =
+        target().map(|target: Target| known(GetPermissionDefaults { project: target.project() }));
+    let put_defaults = target().and(body(LIMIT)).map(|target: Target, body: Body| async move {
+        Ok(PutPermissionDefaults { project: target.project(), defaults: body.json().await? })
     });
-    let delete_default =
-        target().map(|target: Target| known(DeletePermissionDefault { project: target.project() }));
+    let delete_defaults = target()
+        .map(|target: Target| known(DeletePermissionDefaults { project: target.project() }));
     vec![
-        api.route(Method::GET, MINE, Shape::Bare, mine)
+        api.route(Method::GET, MINE, Shape::Unwrapped, mine)
+            .id("getMyPermissions")
             .summary("Get the caller's permissions in a project"),
         api.route(Method::GET, ALL, Shape::Named("permissions"), list)
+            .list_of::<EnvironmentPermission>()
+            .id("listPermissions")
             .summary("List the permissions set for an environment"),
         api.route(Method::PUT, ALL, Shape::Named("permissions"), put_all)
+            .list_of::<EnvironmentPermission>()
+            .id("setPermissions")
             .summary("Set the permissions of several members for an environment")
             .json_body::<NewPermissions>(),
         api.route(Method::PUT, ONE, Shape::Bare, put)
+            .id("setPermission")
             .summary("Set a member's permission for an environment")
             .json_body::<NewPermission>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .id("deletePermission")
             .summary("Remove a member's permission for an environment"),
-        api.route(Method::GET, DEFAULTS, Shape::Bare, get_default)
-            .summary("Get the default permission of a project's members"),
-        api.route(Method::PUT, DEFAULTS, Shape::Bare, put_default)
-            .summary("Set the default permission of a project's members")
-            .json_body::<NewPermission>(),
-        api.route(Method::DELETE, DEFAULTS, Shape::Empty, delete_default)
-            .summary("Reset the default permission of a project's members"),
+        api.route(Method::GET, DEFAULTS, Shape::Named("defaults"), get_defaults)
+            .list_of::<DefaultPermission>()
+            .id("getPermissionDefaults")
+            .summary("List the default permissions of a project's members, by environment"),
+        api.route(Method::PUT, DEFAULTS, Shape::Named("defaults"), put_defaults)
+            .list_of::<DefaultPermission>()
+            .id("setPermissionDefaults")
+            .summary("Replace the default permissions of a project's members")
+            .json_body::<NewDefaults>(),
+        api.route(Method::DELETE, DEFAULTS, Shape::Empty, delete_defaults)
+            .id("deletePermissionDefaults")
+            .summary("Remove the default permissions of a project's members"),
     ]
 }

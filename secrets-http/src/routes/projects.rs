@@ -1,7 +1,7 @@
 //! `/api/v1/projects`: projects.
 
 use secrets_core::projects::{
-    CreateProject, DeleteProject, GetProject, ListProjects, NewProject, ProjectChange,
+    CreateProject, DeleteProject, GetProject, ListProjects, NewProject, Project, ProjectChange,
     RestoreProject, UpdateProject,
 };
 use warp::Filter as _;
@@ -31,16 +31,27 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         target().map(|target: Target| known(RestoreProject { project: target.project() }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("projects"), list)
+            .list_of::<Project>()
+            .id("listProjects")
             .summary("List the projects accessible to the caller"),
         api.route(Method::POST, ALL, Shape::Created, create)
+            .may_exceed_plan()
+            .id("createProject")
             .summary("Create a project with its three default environments")
             .json_body::<NewProject>(),
-        api.route(Method::GET, ONE, Shape::Bare, get).summary("Get a project and its environments"),
+        api.route(Method::GET, ONE, Shape::Bare, get)
+            .id("getProject")
+            .summary("Get a project and its environments"),
         api.route(Method::PATCH, ONE, Shape::Bare, update)
+            .id("updateProject")
             .summary("Update a project's name or description")
             .json_body::<ProjectChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .id("deleteProject")
             .summary("Delete a project (it can be restored for 30 days)"),
-        api.route(Method::POST, RESTORE, Shape::Bare, restore).summary("Restore a deleted project"),
+        api.route(Method::POST, RESTORE, Shape::Bare, restore)
+            .may_exceed_plan()
+            .id("restoreProject")
+            .summary("Restore a deleted project"),
     ]
 }

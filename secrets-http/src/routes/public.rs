@@ -16,7 +16,7 @@ use warp::reply::Response;
 
 use crate::openapi::{Content, Described};
 use crate::serve::api::Api;
-use crate::serve::reply;
+use crate::serve::reply::{self, Envelope};
 use crate::serve::router::Route;
 use crate::serve::target::target;
 
@@ -84,23 +84,28 @@ struct Greeting {
 
 pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
     let (service, supervisor) = (Arc::clone(&api.service), supervisor.clone());
+    let envelope = api.envelope;
     let health = target().then(move |_| {
         let (service, supervisor) = (Arc::clone(&service), supervisor.clone());
-        async move { health(&service, &supervisor).await }
+        async move { health(&service, &supervisor, envelope).await }
     });
     // Uses neither the store nor the workers, so that a failure of these does not restart the process.
-    let live = target().map(|_| reply::json(StatusCode::OK, &LivenessResponse { status: "ok" }));
+    let live = target()
+        .map(move |_| reply::object(StatusCode::OK, &LivenessResponse { status: "ok" }, envelope));
     let greeting = Greeting { message: "secrets API", version: "1.0.0" };
-    let greet = target().map(move |_| reply::json(StatusCode::OK, &greeting));
+    let greet = target().map(move |_| reply::object(StatusCode::OK, &greeting, envelope));
     vec![
         Route::public(Method::GET, "/health", "health", health.boxed())
+            .id("getHealth")
             .summary("Check the health of the service")
             .response(200, health_body())
             .response(503, health_body()),
         Route::public(Method::GET, "/health/live", "liveness", live.boxed())
+            .id("getLiveness")
             .summary("Check that the process is running, without its database and workers")
             .response(200, vec![Content::json(Described::of::<LivenessResponse>())]),
         Route::public(Method::GET, "/api/v1", "greeting", greet.boxed())
+            .id("getApiVersion")
             .summary("Get the API name and version")
             .response(200, vec![Content::json(Described::of::<Greeting>())]),
     ]
@@ -120,7 +125,7 @@ fn failing(failing: FailingItem) -> FailingResponse {
     FailingResponse { work: item.kind(), id: item.id(), since, failures }
 }
 
-async fn health(service: &Service, supervisor: &Supervisor) -> Response {
+async fn health(service: &Service, supervisor: &Supervisor, envelope: Envelope) -> Response {
     let health = service.health().await;
     let checks = [
         ("database", health.database),
@@ -139,5 +144,6 @@ async fn health(service: &Service, supervisor: &Supervisor) -> Response {
         failing_total: health.failing.len(),
         failing: health.failing.into_iter().take(MAX_FAILING).map(failing).collect(),
     };
-    reply::json(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &body)
+    let status = if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    reply::object(status, &body, envelope)
 }

@@ -5,8 +5,9 @@ use std::future::ready;
 
 use secrets_core::model::EnvironmentPath;
 use secrets_core::rotations::{
-    Candidate, CreateRotation, DeleteRotation, GetRotation, ListRotations, NewRotation,
-    ReadRotationHistory, RotateNow, RotationChange, TestConnection, TestRotation, UpdateRotation,
+    Candidate, ConcludedAttempt, CreateRotation, DeleteRotation, GetRotation, ListRotations,
+    NewRotation, ReadRotationHistory, RotateNow, Rotation, RotationChange, TestConnection,
+    TestRotation, UpdateRotation,
 };
 use warp::Filter as _;
 use warp::http::Method;
@@ -46,8 +47,12 @@ fn environment_routes(api: &Api) -> [Route; 2] {
     });
     [
         api.route(Method::GET, ALL, Shape::Named("rotations"), list)
+            .list_of::<Rotation>()
+            .id("listRotations")
             .summary("List the rotations of an environment, sorted by name"),
         api.route(Method::POST, ALL, Shape::Created, create)
+            .may_exceed_plan()
+            .id("createRotation")
             .summary("Create a rotation without connecting to its database")
             .json_body::<NewRotation>(),
     ]
@@ -69,11 +74,13 @@ fn rotation_routes(api: &Api) -> [Route; 4] {
         known(ReadRotationHistory { at, name })
     });
     [
-        api.route(Method::GET, ONE, Shape::Bare, get).summary("Get a rotation"),
+        api.route(Method::GET, ONE, Shape::Bare, get).id("getRotation").summary("Get a rotation"),
         api.route(Method::PUT, ONE, Shape::Bare, update)
+            .id("updateRotation")
             .summary("Change a rotation's interval, or pause or resume it")
             .json_body::<RotationChange>(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .id("deleteRotation")
             .summary("Delete a rotation and optionally revoke its database users and secrets")
             .query(
                 "revoke",
@@ -81,6 +88,8 @@ fn rotation_routes(api: &Api) -> [Route; 4] {
                 "If true, also deletes the injected secrets and disables the database users",
             ),
         api.route(Method::GET, HISTORY, Shape::Bare, history)
+            .list_of::<ConcludedAttempt>()
+            .id("listRotationHistory")
             .summary("List the last 200 attempts of a rotation, newest first"),
     ]
 }
@@ -100,11 +109,14 @@ fn database_routes(api: &Api) -> [Route; 3] {
     });
     [
         api.route(Method::POST, TEST, Shape::Bare, test)
+            .id("testConnection")
             .summary("Test a database connection without saving it")
             .json_body::<Candidate>(),
         api.route(Method::POST, TEST_ONE, Shape::Bare, test_one)
+            .id("testRotation")
             .summary("Test the database connection of a rotation"),
         api.route(Method::POST, ROTATE, Shape::Bare, rotate)
+            .id("rotateNow")
             .summary("Rotate credentials now and wait up to 45 seconds for the result"),
     ]
 }

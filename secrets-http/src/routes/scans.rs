@@ -2,7 +2,7 @@
 
 use secrets_core::model::{Error, ProjectRef, ids};
 use secrets_core::scans::{
-    CreateScan, DeleteScan, FindingChange, GetScan, ListScans, NewScan, ScanWithFindings,
+    CreateScan, DeleteScan, FindingChange, GetScan, ListScans, NewScan, Scan, ScanWithFindings,
     UpdateFinding,
 };
 use warp::Filter as _;
@@ -33,18 +33,26 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let delete = target().map(|target: Target| known(DeleteScan { scan: target.id("id") }));
     vec![
         api.route(Method::GET, ALL, Shape::Named("scans"), list)
+            .list_of::<Scan>()
+            .id("listScans")
             .summary("List the newest 100 scans")
             .query("team_id", Form::Id, "Only scans of this team")
             .may_be_not_found()
             .query("project_id", Form::Project, "Only scans of this project"),
         api.route(Method::POST, ALL, Shape::Created, create)
+            .id("createScan")
             .summary("Scan text or files for leaked credentials")
             .may_be_not_found()
             .json_body::<NewScan>()
             .response(201, vec![Content::json(Described::of::<ScanWithFindings>())]),
-        api.route(Method::GET, ONE, Shape::Bare, get).summary("Get a scan and its findings"),
-        api.route(Method::DELETE, ONE, Shape::Empty, delete).summary("Delete a scan"),
+        api.route(Method::GET, ONE, Shape::Bare, get)
+            .id("getScan")
+            .summary("Get a scan and its findings"),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .id("deleteScan")
+            .summary("Delete a scan"),
         api.route(Method::PATCH, FINDING, Shape::Bare, update)
+            .id("updateFinding")
             .summary("Update the status of a finding")
             .json_body::<FindingChange>(),
     ]

@@ -8,8 +8,8 @@ use secrets_core::formats::Format;
 use secrets_core::model::{Error, Violation};
 use secrets_core::secrets::{
     CreateSecret, DeleteSecret, Export, ExportBundle, ExportSecrets, ExportedText, GetSecret,
-    ImportSecrets, KeyRef, ListSecrets, NewBundle, NewSecret, ReadHistory, RollBackSecret,
-    Rollback, Secret, SecretChange, SubmittedImport, UpdateSecret,
+    HistoryEntry, ImportSecrets, KeyRef, ListSecrets, NewBundle, NewSecret, ReadHistory,
+    RollBackSecret, Rollback, Secret, SecretChange, SubmittedImport, UpdateSecret,
 };
 use warp::Filter as _;
 use warp::http::header::CONTENT_TYPE;
@@ -17,7 +17,7 @@ use warp::http::{HeaderValue, Method};
 use warp::reply::Response;
 
 use super::{import, known};
-use crate::openapi::{Content, Described, Form};
+use crate::openapi::{Content, Described, Form, Variant};
 use crate::serve::api::Api;
 use crate::serve::body::{BULK_LIMIT, Body, LIMIT, body};
 use crate::serve::conditions::{Conditions, WithTag, conditions};
@@ -39,6 +39,14 @@ const ROLLBACK: &str =
 /// Pattern of a valid name for a Kubernetes Secret.
 const KUBERNETES_NAME_PATTERN: &str =
     "^[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$";
+
+/// Schemas of secrets in responses that include values or inherited secrets.
+const SECRET_WITH_INHERITANCE: Variant =
+    Variant { name: "SecretWithInheritance", present: &[], absent: &["value"] };
+const SECRET_WITH_VALUE: Variant =
+    Variant { name: "SecretWithValue", present: &["value"], absent: &["hidden", "restricted"] };
+const SECRET_WITH_VALUE_AND_INHERITANCE: Variant =
+    Variant { name: "SecretWithValueAndInheritance", ..SECRET_WITH_VALUE };
 
 /// Supported export formats.
 const EXPORT_FORMATS: &[&str] = &["dotenv", "docker", "shell", "json", "yaml", "csv", "k8s"];
@@ -67,14 +75,21 @@ fn environment_routes(api: &Api) -> Vec<Route> {
         Ok(ImportSecrets { at: target.environment(), import: import::read(&target, body).await? })
     });
     vec![
-        api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list).summary(
-            "List the secrets of an environment, including inherited ones, without values",
-        ),
+        api.route(Method::GET, ALL, WithTag(Shape::Named("secrets")), list)
+            .list_of::<Secret>()
+            .variant(SECRET_WITH_INHERITANCE)
+            .id("listSecrets")
+            .summary(
+                "List the secrets of an environment, including inherited ones, without values",
+            ),
         api.route(Method::POST, ALL, Shape::CreatedNamed("secret"), create)
+            .may_exceed_plan()
+            .id("createSecret")
             .summary("Create a secret")
             .json_body::<NewSecret>()
             .may_conflict(),
         api.route(Method::GET, EXPORT, WithTag(Exported), export)
+            .id("exportSecrets")
             .summary("Export all secrets of an environment with their values")
             .query(
                 "format",
@@ -89,6 +104,8 @@ fn environment_routes(api: &Api) -> Vec<Route> {
             .response(200, export_contents()),
         bundle_route(api),
         api.route(Method::POST, BULK, Shape::Bare, import)
+            .may_exceed_plan()
+            .id("importSecrets")
             .summary("Import up to 100 secrets atomically")
             .json_body::<SubmittedImport>()
             .string_map_body()
@@ -111,6 +128,7 @@ fn bundle_route(api: &Api) -> Route {
         Ok(ExportBundle { at: target.environment(), bundle: body.json().await? })
     });
     api.route(Method::POST, BUNDLE, Shape::Bare, bundle)
+        .id("exportBundle")
         .summary("Export all secrets of an environment as an encrypted offline bundle")
         .json_body::<NewBundle>()
         // A secret may have the key `bundle`.
@@ -126,12 +144,16 @@ fn secret_routes(api: &Api) -> [Route; 3] {
         .map(|target: Target, conditions: Conditions| ready(delete(&target, &conditions)));
     [
         api.route(Method::GET, ONE, Shape::Named("secret"), get)
+            .variant(SECRET_WITH_VALUE)
+            .id("getSecret")
             .summary("Get a secret with its value"),
         api.route(Method::PUT, ONE, Shape::Named("secret"), update)
+            .id("updateSecret")
             .summary("Update a secret (the previous value is kept in its history)")
             .json_body::<SecretChange>()
             .may_conflict(),
         api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .id("deleteSecret")
             .summary("Permanently delete a secret and its history")
             .query(
                 "expected_version",
@@ -147,6 +169,8 @@ fn version_routes(api: &Api) -> [Route; 2] {
     let roll_back = target().and(conditions()).and(body(LIMIT)).map(roll_back);
     [
         api.route(Method::GET, HISTORY, Shape::Named("history"), history)
+            .list_of::<HistoryEntry>()
+            .id("listSecretVersions")
             .summary("List the previous versions of a secret, newest first")
             .query(
                 "values",
@@ -160,6 +184,7 @@ fn version_routes(api: &Api) -> [Route; 2] {
                 "Maximum number of versions, 1 to 100 (default: 100)",
             ),
         api.route(Method::POST, ROLLBACK, Shape::Named("secret"), roll_back)
+            .id("rollBackSecret")
             .summary("Roll back a secret to an earlier version")
             .json_body::<Rollback>()
             .may_conflict(),
@@ -230,6 +255,7 @@ impl Render<Export> for Exported {
 
 fn export_contents() -> Vec<Content> {
     let list = Described::of::<Vec<Secret>>().under("secrets");
+    let list = list.list_of::<Secret>().variant(SECRET_WITH_VALUE_AND_INHERITANCE);
     let yaml = Content { media: "application/yaml", described: Described::anything() };
     let json = Content::json(list.or(Described::texts()));
     vec![json, yaml, Content::text("text/plain"), Content::text("text/csv")]

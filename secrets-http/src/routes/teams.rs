@@ -1,6 +1,6 @@
 //! `/api/v1/teams`: teams.
 
-use secrets_core::teams::{CreateTeam, GetTeam, ListTeams, NewTeam};
+use secrets_core::teams::{CreateTeam, GetTeam, ListTeams, NewTeam, TeamWithMembers};
 use warp::Filter as _;
 use warp::http::Method;
 
@@ -18,11 +18,15 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let get = target().map(|target: Target| known(GetTeam { team: target.id("teamId") }));
     vec![
         api.route(Method::GET, "/api/v1/teams", Shape::Named("teams"), list)
+            .list_of::<TeamWithMembers>()
+            .id("listTeams")
             .summary("List the caller's teams"),
         api.route(Method::POST, "/api/v1/teams", Shape::Created, create)
+            .id("createTeam")
             .summary("Create a team")
             .json_body::<NewTeam>(),
         api.route(Method::GET, "/api/v1/teams/{teamId}", Shape::Bare, get)
+            .id("getTeam")
             .summary("Get a team and its members"),
     ]
 }

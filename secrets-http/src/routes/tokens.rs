@@ -4,19 +4,23 @@ use std::future::ready;
 
 use secrets_core::model::{Error, ids};
 use secrets_core::tokens::{
-    CreateToken, DeleteToken, ListTokens, NewToken, RotateToken, TokenRotation,
+    CreateToken, DeleteToken, ListTokens, NewToken, RotateToken, ServiceToken, TokenRotation,
 };
 use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
-use crate::openapi::Form;
+use crate::openapi::{Form, Variant};
 use crate::serve::api::Api;
 use crate::serve::body::{Body, LIMIT, body};
 use crate::serve::fault::Fault;
 use crate::serve::reply::Shape;
 use crate::serve::router::Route;
 use crate::serve::target::{Target, target};
+
+/// Schema of a service token with its text, which only creation and rotation return.
+const TOKEN_WITH_TEXT: Variant =
+    Variant { name: "ServiceTokenWithToken", present: &["token"], absent: &[] };
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let list = target().map(|target: Target| ready(list(&target)));
@@ -28,6 +32,8 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     });
     vec![
         api.route(Method::GET, "/api/v1/tokens", Shape::Named("tokens"), list)
+            .list_of::<ServiceToken>()
+            .id("listTokens")
             .summary("List service tokens")
             .query(
                 "team_id",
@@ -35,12 +41,18 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
                 "Only tokens of this team (default: all teams the caller administers)",
             ),
         api.route(Method::POST, "/api/v1/tokens", Shape::Created, create)
+            .variant(TOKEN_WITH_TEXT)
+            .may_exceed_plan()
+            .id("createToken")
             .summary("Create a service token (its text is returned only once)")
             .json_body::<NewToken>(),
         api.route(Method::POST, "/api/v1/tokens/{id}/rotate", Shape::Bare, rotate)
+            .variant(TOKEN_WITH_TEXT)
+            .id("rotateToken")
             .summary("Rotate a service token (the new text is returned only once)")
             .optional_json_body::<TokenRotation>(),
         api.route(Method::DELETE, "/api/v1/tokens/{id}", Shape::Empty, delete)
+            .id("deleteToken")
             .summary("Delete a service token"),
     ]
 }

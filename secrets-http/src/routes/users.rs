@@ -15,8 +15,10 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
     let me = target().map(|_| known(ReadMe));
     vec![
         api.route(Method::POST, "/api/v1/auth/sync", Shape::Bare, sync)
+            .id("syncUser")
             .summary("Create or refresh the caller's user account after sign-in"),
         api.route(Method::GET, "/api/v1/users/me", Shape::Bare, me)
+            .id("getCurrentUser")
             .summary("Get the caller's user or service token")
             .may_be_not_found(),
     ]

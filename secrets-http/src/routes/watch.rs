@@ -65,6 +65,7 @@ pub(super) fn routes(api: &Api, supervisor: &Supervisor) -> Vec<Route> {
             is_path_shared: false,
             filter: filter.boxed(),
         }
+        .id("watchEnvironment")
         .summary("Watch an environment for changes (server-sent events)")
         .response(200, vec![Content::text("text/event-stream")]),
     ]

@@ -3,11 +3,13 @@
 
 use secrets_core::rotations::webhooks::{
     CreateWebhook, DeleteWebhook, ListDeliveries, ListWebhooks, NewWebhook, Redeliver, TestWebhook,
+    Webhook, WebhookDelivery,
 };
 use warp::Filter as _;
 use warp::http::Method;
 
 use super::known;
+use crate::openapi::Variant;
 use crate::serve::api::Api;
 use crate::serve::body::{Body, LIMIT, body};
 use crate::serve::reply::Shape;
@@ -20,6 +22,10 @@ const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rot
 const TEST: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/test";
 const DELIVERIES: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries";
 const REDELIVER: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver";
+
+/// Schema of a webhook with its signing secret, which only the creation returns.
+const WEBHOOK_WITH_SECRET: Variant =
+    Variant { name: "RotationWebhookWithSecret", present: &["secret"], absent: &[] };
 
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let list = target().map(|target: Target| {
@@ -47,15 +53,27 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         known(Redeliver { at, rotation, webhook, delivery })
     });
     vec![
-        api.route(Method::GET, ALL, Shape::Bare, list).summary("List the webhooks of a rotation"),
+        api.route(Method::GET, ALL, Shape::Bare, list)
+            .list_of::<Webhook>()
+            .id("listWebhooks")
+            .summary("List the webhooks of a rotation"),
         api.route(Method::POST, ALL, Shape::Created, create)
+            .variant(WEBHOOK_WITH_SECRET)
+            .id("createWebhook")
             .summary("Create a webhook (its signing secret is returned only once)")
             .json_body::<NewWebhook>(),
-        api.route(Method::DELETE, ONE, Shape::Empty, delete).summary("Delete a webhook"),
-        api.route(Method::POST, TEST, Shape::Bare, test).summary("Send a test event to a webhook"),
+        api.route(Method::DELETE, ONE, Shape::Empty, delete)
+            .id("deleteWebhook")
+            .summary("Delete a webhook"),
+        api.route(Method::POST, TEST, Shape::Bare, test)
+            .id("testWebhook")
+            .summary("Send a test event to a webhook"),
         api.route(Method::GET, DELIVERIES, Shape::Named("deliveries"), deliveries)
+            .list_of::<WebhookDelivery>()
+            .id("listWebhookDeliveries")
             .summary("List the deliveries of a webhook"),
         api.route(Method::POST, REDELIVER, Shape::Bare, redeliver)
+            .id("redeliverWebhookEvent")
             .summary("Resend a delivery to a webhook"),
     ]
 }

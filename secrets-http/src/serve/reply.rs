@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use serde::Serialize;
 use serde::ser::SerializeMap as _;
-use serde_json::Value;
 use utoipa::ToSchema;
 use warp::http::header::CONTENT_TYPE;
 use warp::http::{HeaderValue, StatusCode};
@@ -18,6 +17,8 @@ pub enum Shape {
     Named(&'static str),
     /// 200, with the output as body.
     Bare,
+    /// 200, with the output as body in every envelope.
+    Unwrapped,
     /// 201, with the output in a field of this name.
     CreatedNamed(&'static str),
     /// 201, with the output as body.
@@ -32,8 +33,8 @@ pub enum Envelope {
     /// The output in a field with the name in the API specification, such as `secrets`.
     #[default]
     Named,
-    /// The output twice: in the specified field and in `data`; and a parent environment also as
-    /// `inherits_from_id`. Published clients use either of the two names.
+    /// The output twice: as specified, and in the field `data`. Published clients use either of the
+    /// two. A bare list, and responses that no published client wraps, have no field `data`.
     Both,
 }
 
@@ -48,9 +49,9 @@ pub trait Render<T>: Clone + Send + Sync + 'static {
     }
 }
 
-impl<T, F: Fn(&T) -> Response + Clone + Send + Sync + 'static> Render<T> for F {
-    fn render(&self, output: &T, _: Envelope) -> Response {
-        self(output)
+impl<T, F: Fn(&T, Envelope) -> Response + Clone + Send + Sync + 'static> Render<T> for F {
+    fn render(&self, output: &T, envelope: Envelope) -> Response {
+        self(output, envelope)
     }
 }
 
@@ -59,14 +60,10 @@ impl<T: Serialize + ToSchema> Render<T> for Shape {
         match *self {
             Self::Named(name) | Self::CreatedNamed(name) => match envelope {
                 Envelope::Named => json(self.status(), &Named(&[name], output)),
-                Envelope::Both => {
-                    json(self.status(), &with_parent_alias(&Named(&[name, "data"], output)))
-                }
+                Envelope::Both => json(self.status(), &Named(&[name, DATA], output)),
             },
-            Self::Bare | Self::Created => match envelope {
-                Envelope::Named => json(self.status(), output),
-                Envelope::Both => json(self.status(), &with_parent_alias(output)),
-            },
+            Self::Bare | Self::Created => object(self.status(), output, envelope),
+            Self::Unwrapped => json(self.status(), output),
             Self::Empty => {
                 let mut response = Response::default();
                 *response.status_mut() = self.status();
@@ -82,6 +79,7 @@ impl<T: Serialize + ToSchema> Render<T> for Shape {
                 vec![Content::json(described().under(name))]
             }
             Self::Bare | Self::Created => vec![Content::json(described())],
+            Self::Unwrapped => vec![Content::json(described().unwrapped())],
             Self::Empty => Vec::new(),
         };
         vec![Answer::new(self.status().as_u16(), contents)]
@@ -93,23 +91,51 @@ impl Shape {
     #[must_use]
     pub fn status(self) -> StatusCode {
         match self {
-            Self::Named(_) | Self::Bare => StatusCode::OK,
+            Self::Named(_) | Self::Bare | Self::Unwrapped => StatusCode::OK,
             Self::CreatedNamed(_) | Self::Created => StatusCode::CREATED,
             Self::Empty => StatusCode::NO_CONTENT,
         }
     }
 }
 
+/// Name of the field that [`Envelope::Both`] adds.
+pub const DATA: &str = "data";
+
+/// Creates a response with a JSON body. In [`Envelope::Both`], an object is also in its own field
+/// `data`.
+pub fn object<T: Serialize>(status: StatusCode, body: &T, envelope: Envelope) -> Response {
+    let text = to_json(body);
+    match envelope {
+        Envelope::Named => json_response(status, text),
+        Envelope::Both => json_response(status, with_data(text)),
+    }
+}
+
 /// Creates a response with a JSON body.
 pub fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
+    json_response(status, to_json(body))
+}
+
+fn to_json<T: Serialize>(body: &T) -> Vec<u8> {
     // Serialization does not fail: the types contain nothing that JSON cannot represent, such as
     // maps with keys other than strings.
-    let body =
-        serde_json::to_vec(body).unwrap_or_else(|_| br#"{"error":"internal error"}"#.to_vec());
+    serde_json::to_vec(body).unwrap_or_else(|_| br#"{"error":"internal error"}"#.to_vec())
+}
+
+fn json_response(status: StatusCode, body: Vec<u8>) -> Response {
     let mut response = Response::new(Bytes::from(body).into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+/// Adds the field `data` to the JSON text of an object. Leaves other values as they are.
+fn with_data(text: Vec<u8>) -> Vec<u8> {
+    let Some(fields) = text.strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}")) else {
+        return text;
+    };
+    let separator: &[u8] = if fields.is_empty() { b"" } else { b"," };
+    [b"{", fields, separator, b"\"data\":", &text, b"}"].concat()
 }
 
 /// Creates a response with a text body of this media type.
@@ -132,22 +158,24 @@ impl<T: Serialize> Serialize for Named<'_, T> {
     }
 }
 
-/// Serializes an output, with `inherits_from` duplicated as `inherits_from_id`.
-fn with_parent_alias(output: &impl Serialize) -> Value {
-    let mut value = serde_json::to_value(output).unwrap_or_default();
-    add_parent_alias(&mut value);
-    value
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn add_parent_alias(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(add_parent_alias),
-        Value::Object(fields) => {
-            fields.values_mut().for_each(add_parent_alias);
-            if let Some(parent) = fields.get("inherits_from").cloned() {
-                fields.insert("inherits_from_id".to_owned(), parent);
-            }
+    #[test]
+    fn an_object_is_also_in_its_own_data_field() {
+        for (text, expected) in [
+            (r#"{"id":1,"name":"{}"}"#, r#"{"id":1,"name":"{}","data":{"id":1,"name":"{}"}}"#),
+            ("{}", r#"{"data":{}}"#),
+        ] {
+            assert_eq!(with_data(text.into()), expected.as_bytes());
         }
-        _ => {}
+    }
+
+    #[test]
+    fn a_list_has_no_data_field() {
+        for text in ["[]", r#"[{"id":1}]"#, "null"] {
+            assert_eq!(with_data(text.into()), text.as_bytes());
+        }
     }
 }

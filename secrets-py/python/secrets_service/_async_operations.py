@@ -335,14 +335,14 @@ class AsyncDeviceLoginOperations:
         self,
         *,
         user_code: str,
-    ) -> types.Decided:
+    ) -> types.DeviceLoginDecision:
         """Approve a device login.
 
         Requires a user credential.
 
         ``user_code``: user code shown by the client.
         """
-        made: types.Decided = await self._call(
+        made: types.DeviceLoginDecision = await self._call(
             "device_login.approve",
             {
                 "user_code": user_code,
@@ -354,14 +354,14 @@ class AsyncDeviceLoginOperations:
         self,
         *,
         user_code: str,
-    ) -> types.Decided:
+    ) -> types.DeviceLoginDecision:
         """Deny a device login.
 
         Requires a user credential.
 
         ``user_code``: user code shown by the client.
         """
-        made: types.Decided = await self._call(
+        made: types.DeviceLoginDecision = await self._call(
             "device_login.deny",
             {
                 "user_code": user_code,
@@ -583,7 +583,7 @@ class AsyncEsoOperations:
         project: str,
         env: str,
         key: str,
-    ) -> types.EsoSecret:
+    ) -> types.ESOSecretResponse:
         """Get one secret value for External Secrets Operator.
 
         Requires a service token.
@@ -592,7 +592,7 @@ class AsyncEsoOperations:
         ``env``: environment name or ID.
         ``key``: secret key.
         """
-        made: types.EsoSecret = await self._call(
+        made: types.ESOSecretResponse = await self._call(
             "eso.secret",
             {
                 "project": project,
@@ -607,7 +607,7 @@ class AsyncEsoOperations:
         *,
         project: str,
         env: str,
-    ) -> types.EsoSecrets:
+    ) -> types.ESOSecretsResponse:
         """Get all secret values of an environment for External Secrets Operator.
 
         Requires a service token.
@@ -615,7 +615,7 @@ class AsyncEsoOperations:
         ``project``: project ID or slug.
         ``env``: environment name or ID.
         """
-        made: types.EsoSecrets = await self._call(
+        made: types.ESOSecretsResponse = await self._call(
             "eso.secrets",
             {
                 "project": project,
@@ -693,14 +693,14 @@ class AsyncInvitationOperations:
         self,
         *,
         team: str,
-    ) -> builtins.list[types.Invitation]:
+    ) -> builtins.list[types.TeamInvitation]:
         """List the pending invitations of a team.
 
         Requires a user credential.
 
         ``team``: resource ID.
         """
-        made: builtins.list[types.Invitation] = await self._call(
+        made: builtins.list[types.TeamInvitation] = await self._call(
             "invitation.list",
             {
                 "team": team,
@@ -920,7 +920,7 @@ class AsyncPermissionOperations:
     ) -> types.MyPermissions:
         """Get the caller's permissions in a project.
 
-        Requires a user credential.
+        Requires a user credential or a service token.
 
         ``project``: project ID or slug.
         """
@@ -965,7 +965,7 @@ class AsyncPermissionOperations:
         *,
         project: str,
         environment: str,
-        permissions: builtins.list[types.Granted],
+        permissions: builtins.list[types.UserPermission],
     ) -> builtins.list[types.EnvironmentPermission]:
         """Set the permissions of several members for an environment.
 
@@ -999,7 +999,7 @@ class AsyncPermissionDefaultsOperations:
         *,
         project: str,
     ) -> None:
-        """Reset the default permission of a project's members.
+        """Remove the default permissions of a project's members.
 
         Requires a user credential.
 
@@ -1016,14 +1016,14 @@ class AsyncPermissionDefaultsOperations:
         self,
         *,
         project: str,
-    ) -> types.ProjectPermission:
-        """Get the default permission of a project's members.
+    ) -> builtins.list[types.DefaultPermission]:
+        """List the default permissions of a project's members, by environment.
 
         Requires a user credential.
 
         ``project``: project ID or slug.
         """
-        made: types.ProjectPermission = await self._call(
+        made: builtins.list[types.DefaultPermission] = await self._call(
             "permission_defaults.get",
             {
                 "project": project,
@@ -1035,20 +1035,21 @@ class AsyncPermissionDefaultsOperations:
         self,
         *,
         project: str,
-        role: types.MemberAccess,
-    ) -> types.ProjectPermission:
-        """Set the default permission of a project's members.
+        defaults: builtins.list[types.EnvironmentDefault],
+    ) -> builtins.list[types.DefaultPermission]:
+        """Replace the default permissions of a project's members.
 
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``role``: access level: ``none``, ``read``, ``write`` or ``admin``.
+        ``defaults``: defaults, each environment at most once. Environments without an entry get
+            the default of the entry ``*``, or else the default of the instance.
         """
-        made: types.ProjectPermission = await self._call(
+        made: builtins.list[types.DefaultPermission] = await self._call(
             "permission_defaults.put",
             {
                 "project": project,
-                "role": role,
+                "defaults": defaults,
             },
         )
         return made
@@ -1207,7 +1208,7 @@ class AsyncRotationOperations:
         proxy: types.ProxyConnection | None = None,
         rotate_immediately: bool | None = None,
         secret_mapping: types.SecretMapping | None = None,
-    ) -> types.Rotation:
+    ) -> types.RotationConfigResponse:
         """Create a rotation without connecting to its database.
 
         Requires a user credential.
@@ -1226,7 +1227,7 @@ class AsyncRotationOperations:
         ``secret_mapping``: secret keys to write the credential to, in place of the default secret
             keys.
         """
-        made: types.Rotation = await self._call(
+        made: types.RotationConfigResponse = await self._call(
             "rotation.create",
             {
                 "project": project,
@@ -1277,7 +1278,7 @@ class AsyncRotationOperations:
         project: str,
         environment: str,
         rotation: str,
-    ) -> types.Rotation:
+    ) -> types.RotationConfigResponse:
         """Get a rotation.
 
         Requires a user credential.
@@ -1286,7 +1287,7 @@ class AsyncRotationOperations:
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
         """
-        made: types.Rotation = await self._call(
+        made: types.RotationConfigResponse = await self._call(
             "rotation.get",
             {
                 "project": project,
@@ -1326,7 +1327,7 @@ class AsyncRotationOperations:
         *,
         project: str,
         environment: str,
-    ) -> builtins.list[types.Rotation]:
+    ) -> builtins.list[types.RotationConfigResponse]:
         """List the rotations of an environment, sorted by name.
 
         Requires a user credential.
@@ -1334,7 +1335,7 @@ class AsyncRotationOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         """
-        made: builtins.list[types.Rotation] = await self._call(
+        made: builtins.list[types.RotationConfigResponse] = await self._call(
             "rotation.list",
             {
                 "project": project,
@@ -1436,7 +1437,7 @@ class AsyncRotationOperations:
         rotation: str,
         rotation_interval_days: int | None = None,
         status: types.WantedStatus | None = None,
-    ) -> types.Rotation:
+    ) -> types.RotationConfigResponse:
         """Change a rotation's interval, or pause or resume it.
 
         Requires a user credential.
@@ -1448,7 +1449,7 @@ class AsyncRotationOperations:
         ``status``: new status. ``paused`` preserves the time until the next rotation; ``active``
             resumes, also after an error.
         """
-        made: types.Rotation = await self._call(
+        made: types.RotationConfigResponse = await self._call(
             "rotation.update",
             {
                 "project": project,
@@ -1579,7 +1580,7 @@ class AsyncSecretOperations:
         *,
         project: str,
         environment: str,
-        recipients: builtins.list[types.NewRecipient],
+        recipients: builtins.list[types.BundleRecipient],
         expires_in_seconds: int | None = None,
     ) -> types.SealedBundle:
         """Export all secrets of an environment as an encrypted offline bundle.
@@ -1679,7 +1680,7 @@ class AsyncSecretOperations:
         environment: str,
         format: None = None,
         name: str | None = None,
-    ) -> builtins.list[types.SecretWithValue]: ...
+    ) -> builtins.list[types.SecretWithValueAndInheritance]: ...
 
     @overload
     async def export(
@@ -1698,7 +1699,7 @@ class AsyncSecretOperations:
         environment: str,
         format: types.Format | None = None,
         name: str | None = None,
-    ) -> builtins.list[types.SecretWithValue] | Hidden:
+    ) -> builtins.list[types.SecretWithValueAndInheritance] | Hidden:
         """Export all secrets of an environment with their values.
 
         Requires a user credential or a service token.
@@ -1716,7 +1717,7 @@ class AsyncSecretOperations:
           "URL": "https://shop.example.com"
         }
         """
-        made: builtins.list[types.SecretWithValue] | dict[str, Hidden] = await self._call(
+        made: builtins.list[types.SecretWithValueAndInheritance] | dict[str, Hidden] = await self._call(
             "secret.export",
             {
                 "project": project,
@@ -1833,9 +1834,9 @@ class AsyncSecretOperations:
         *,
         project: str,
         environment: str,
-        secrets: builtins.list[types.SubmittedSecret],
+        secrets: builtins.list[types.BulkImportSecret],
         overwrite: bool | None = None,
-    ) -> types.ImportResult:
+    ) -> types.BulkImportResult:
         """Import up to 100 secrets atomically.
 
         Requires a user credential or a service token.
@@ -1846,7 +1847,7 @@ class AsyncSecretOperations:
         ``overwrite``: ``true`` replaces the values of existing secrets; by default, existing
             secrets are skipped.
         """
-        made: types.ImportResult = await self._call(
+        made: types.BulkImportResult = await self._call(
             "secret.import",
             {
                 "project": project,
@@ -1862,7 +1863,7 @@ class AsyncSecretOperations:
         *,
         project: str,
         environment: str,
-    ) -> builtins.list[types.Secret]:
+    ) -> builtins.list[types.SecretWithInheritance]:
         """List the secrets of an environment, including inherited ones, without values.
 
         Requires a user credential or a service token.
@@ -1870,7 +1871,7 @@ class AsyncSecretOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         """
-        made: builtins.list[types.Secret] = await self._call(
+        made: builtins.list[types.SecretWithInheritance] = await self._call(
             "secret.list",
             {
                 "project": project,

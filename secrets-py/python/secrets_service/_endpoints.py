@@ -334,7 +334,7 @@ ENDPOINTS = {
         (),
         False,
         True,
-        None,
+        "defaults",
     ),
     "permission_defaults.put": Endpoint(
         "PUT",
@@ -342,7 +342,7 @@ ENDPOINTS = {
         (),
         True,
         True,
-        None,
+        "defaults",
     ),
     "project.create": Endpoint(
         "POST",

@@ -334,14 +334,14 @@ class DeviceLoginOperations:
         self,
         *,
         user_code: str,
-    ) -> types.Decided:
+    ) -> types.DeviceLoginDecision:
         """Approve a device login.
 
         Requires a user credential.
 
         ``user_code``: user code shown by the client.
         """
-        made: types.Decided = self._call(
+        made: types.DeviceLoginDecision = self._call(
             "device_login.approve",
             {
                 "user_code": user_code,
@@ -353,14 +353,14 @@ class DeviceLoginOperations:
         self,
         *,
         user_code: str,
-    ) -> types.Decided:
+    ) -> types.DeviceLoginDecision:
         """Deny a device login.
 
         Requires a user credential.
 
         ``user_code``: user code shown by the client.
         """
-        made: types.Decided = self._call(
+        made: types.DeviceLoginDecision = self._call(
             "device_login.deny",
             {
                 "user_code": user_code,
@@ -582,7 +582,7 @@ class EsoOperations:
         project: str,
         env: str,
         key: str,
-    ) -> types.EsoSecret:
+    ) -> types.ESOSecretResponse:
         """Get one secret value for External Secrets Operator.
 
         Requires a service token.
@@ -591,7 +591,7 @@ class EsoOperations:
         ``env``: environment name or ID.
         ``key``: secret key.
         """
-        made: types.EsoSecret = self._call(
+        made: types.ESOSecretResponse = self._call(
             "eso.secret",
             {
                 "project": project,
@@ -606,7 +606,7 @@ class EsoOperations:
         *,
         project: str,
         env: str,
-    ) -> types.EsoSecrets:
+    ) -> types.ESOSecretsResponse:
         """Get all secret values of an environment for External Secrets Operator.
 
         Requires a service token.
@@ -614,7 +614,7 @@ class EsoOperations:
         ``project``: project ID or slug.
         ``env``: environment name or ID.
         """
-        made: types.EsoSecrets = self._call(
+        made: types.ESOSecretsResponse = self._call(
             "eso.secrets",
             {
                 "project": project,
@@ -692,14 +692,14 @@ class InvitationOperations:
         self,
         *,
         team: str,
-    ) -> builtins.list[types.Invitation]:
+    ) -> builtins.list[types.TeamInvitation]:
         """List the pending invitations of a team.
 
         Requires a user credential.
 
         ``team``: resource ID.
         """
-        made: builtins.list[types.Invitation] = self._call(
+        made: builtins.list[types.TeamInvitation] = self._call(
             "invitation.list",
             {
                 "team": team,
@@ -919,7 +919,7 @@ class PermissionOperations:
     ) -> types.MyPermissions:
         """Get the caller's permissions in a project.
 
-        Requires a user credential.
+        Requires a user credential or a service token.
 
         ``project``: project ID or slug.
         """
@@ -964,7 +964,7 @@ class PermissionOperations:
         *,
         project: str,
         environment: str,
-        permissions: builtins.list[types.Granted],
+        permissions: builtins.list[types.UserPermission],
     ) -> builtins.list[types.EnvironmentPermission]:
         """Set the permissions of several members for an environment.
 
@@ -998,7 +998,7 @@ class PermissionDefaultsOperations:
         *,
         project: str,
     ) -> None:
-        """Reset the default permission of a project's members.
+        """Remove the default permissions of a project's members.
 
         Requires a user credential.
 
@@ -1015,14 +1015,14 @@ class PermissionDefaultsOperations:
         self,
         *,
         project: str,
-    ) -> types.ProjectPermission:
-        """Get the default permission of a project's members.
+    ) -> builtins.list[types.DefaultPermission]:
+        """List the default permissions of a project's members, by environment.
 
         Requires a user credential.
 
         ``project``: project ID or slug.
         """
-        made: types.ProjectPermission = self._call(
+        made: builtins.list[types.DefaultPermission] = self._call(
             "permission_defaults.get",
             {
                 "project": project,
@@ -1034,20 +1034,21 @@ class PermissionDefaultsOperations:
         self,
         *,
         project: str,
-        role: types.MemberAccess,
-    ) -> types.ProjectPermission:
-        """Set the default permission of a project's members.
+        defaults: builtins.list[types.EnvironmentDefault],
+    ) -> builtins.list[types.DefaultPermission]:
+        """Replace the default permissions of a project's members.
 
         Requires a user credential.
 
         ``project``: project ID or slug.
-        ``role``: access level: ``none``, ``read``, ``write`` or ``admin``.
+        ``defaults``: defaults, each environment at most once. Environments without an entry get
+            the default of the entry ``*``, or else the default of the instance.
         """
-        made: types.ProjectPermission = self._call(
+        made: builtins.list[types.DefaultPermission] = self._call(
             "permission_defaults.put",
             {
                 "project": project,
-                "role": role,
+                "defaults": defaults,
             },
         )
         return made
@@ -1206,7 +1207,7 @@ class RotationOperations:
         proxy: types.ProxyConnection | None = None,
         rotate_immediately: bool | None = None,
         secret_mapping: types.SecretMapping | None = None,
-    ) -> types.Rotation:
+    ) -> types.RotationConfigResponse:
         """Create a rotation without connecting to its database.
 
         Requires a user credential.
@@ -1225,7 +1226,7 @@ class RotationOperations:
         ``secret_mapping``: secret keys to write the credential to, in place of the default secret
             keys.
         """
-        made: types.Rotation = self._call(
+        made: types.RotationConfigResponse = self._call(
             "rotation.create",
             {
                 "project": project,
@@ -1276,7 +1277,7 @@ class RotationOperations:
         project: str,
         environment: str,
         rotation: str,
-    ) -> types.Rotation:
+    ) -> types.RotationConfigResponse:
         """Get a rotation.
 
         Requires a user credential.
@@ -1285,7 +1286,7 @@ class RotationOperations:
         ``environment``: environment ID or name.
         ``rotation``: rotation name.
         """
-        made: types.Rotation = self._call(
+        made: types.RotationConfigResponse = self._call(
             "rotation.get",
             {
                 "project": project,
@@ -1325,7 +1326,7 @@ class RotationOperations:
         *,
         project: str,
         environment: str,
-    ) -> builtins.list[types.Rotation]:
+    ) -> builtins.list[types.RotationConfigResponse]:
         """List the rotations of an environment, sorted by name.
 
         Requires a user credential.
@@ -1333,7 +1334,7 @@ class RotationOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         """
-        made: builtins.list[types.Rotation] = self._call(
+        made: builtins.list[types.RotationConfigResponse] = self._call(
             "rotation.list",
             {
                 "project": project,
@@ -1435,7 +1436,7 @@ class RotationOperations:
         rotation: str,
         rotation_interval_days: int | None = None,
         status: types.WantedStatus | None = None,
-    ) -> types.Rotation:
+    ) -> types.RotationConfigResponse:
         """Change a rotation's interval, or pause or resume it.
 
         Requires a user credential.
@@ -1447,7 +1448,7 @@ class RotationOperations:
         ``status``: new status. ``paused`` preserves the time until the next rotation; ``active``
             resumes, also after an error.
         """
-        made: types.Rotation = self._call(
+        made: types.RotationConfigResponse = self._call(
             "rotation.update",
             {
                 "project": project,
@@ -1578,7 +1579,7 @@ class SecretOperations:
         *,
         project: str,
         environment: str,
-        recipients: builtins.list[types.NewRecipient],
+        recipients: builtins.list[types.BundleRecipient],
         expires_in_seconds: int | None = None,
     ) -> types.SealedBundle:
         """Export all secrets of an environment as an encrypted offline bundle.
@@ -1678,7 +1679,7 @@ class SecretOperations:
         environment: str,
         format: None = None,
         name: str | None = None,
-    ) -> builtins.list[types.SecretWithValue]: ...
+    ) -> builtins.list[types.SecretWithValueAndInheritance]: ...
 
     @overload
     def export(
@@ -1697,7 +1698,7 @@ class SecretOperations:
         environment: str,
         format: types.Format | None = None,
         name: str | None = None,
-    ) -> builtins.list[types.SecretWithValue] | Hidden:
+    ) -> builtins.list[types.SecretWithValueAndInheritance] | Hidden:
         """Export all secrets of an environment with their values.
 
         Requires a user credential or a service token.
@@ -1715,7 +1716,7 @@ class SecretOperations:
           "URL": "https://shop.example.com"
         }
         """
-        made: builtins.list[types.SecretWithValue] | dict[str, Hidden] = self._call(
+        made: builtins.list[types.SecretWithValueAndInheritance] | dict[str, Hidden] = self._call(
             "secret.export",
             {
                 "project": project,
@@ -1831,9 +1832,9 @@ class SecretOperations:
         *,
         project: str,
         environment: str,
-        secrets: builtins.list[types.SubmittedSecret],
+        secrets: builtins.list[types.BulkImportSecret],
         overwrite: bool | None = None,
-    ) -> types.ImportResult:
+    ) -> types.BulkImportResult:
         """Import up to 100 secrets atomically.
 
         Requires a user credential or a service token.
@@ -1844,7 +1845,7 @@ class SecretOperations:
         ``overwrite``: ``true`` replaces the values of existing secrets; by default, existing
             secrets are skipped.
         """
-        made: types.ImportResult = self._call(
+        made: types.BulkImportResult = self._call(
             "secret.import",
             {
                 "project": project,
@@ -1860,7 +1861,7 @@ class SecretOperations:
         *,
         project: str,
         environment: str,
-    ) -> builtins.list[types.Secret]:
+    ) -> builtins.list[types.SecretWithInheritance]:
         """List the secrets of an environment, including inherited ones, without values.
 
         Requires a user credential or a service token.
@@ -1868,7 +1869,7 @@ class SecretOperations:
         ``project``: project ID or slug.
         ``environment``: environment ID or name.
         """
-        made: builtins.list[types.Secret] = self._call(
+        made: builtins.list[types.SecretWithInheritance] = self._call(
             "secret.list",
             {
                 "project": project,

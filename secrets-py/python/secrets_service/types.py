@@ -32,45 +32,45 @@ __all__ = [
     "AuditEntry",
     "AuditPage",
     "Billing",
+    "BulkImportResult",
+    "BulkImportSecret",
+    "BundleRecipient",
+    "BundleRecipientPassphrase",
+    "BundleRecipientRaw",
+    "BundleRecipientX25519",
     "BySeverity",
     "CliGrant",
     "CliSession",
     "CliUser",
     "Connection",
     "ConnectionMethod",
-    "Decided",
+    "DefaultPermission",
     "DeliveryStatus",
     "DeviceLogin",
+    "DeviceLoginDecision",
     "DeviceRequest",
+    "ESOSecretResponse",
+    "ESOSecretsResponse",
     "Environment",
+    "EnvironmentDefault",
     "EnvironmentPermission",
-    "EsoSecret",
-    "EsoSecrets",
     "Finding",
     "FindingStatus",
     "Format",
-    "Granted",
-    "ImportResult",
     "Integration",
-    "Invitation",
     "InvitationPublicInfo",
     "InvitedRole",
     "MatchedSecret",
     "MemberAccess",
     "MyPermissions",
-    "NewRecipient",
-    "NewRecipientPassphrase",
-    "NewRecipientRaw",
-    "NewRecipientX25519",
     "Outcome",
     "PaymentStatus",
     "PermissionLevel",
     "Project",
-    "ProjectPermission",
     "ProjectWithEnvironments",
     "ProxyConnection",
     "Role",
-    "Rotation",
+    "RotationConfigResponse",
     "RotationHistory",
     "RotationStatus",
     "RotationWebhook",
@@ -84,15 +84,17 @@ __all__ = [
     "Secret",
     "SecretMapping",
     "SecretVersion",
+    "SecretWithInheritance",
     "SecretWithValue",
+    "SecretWithValueAndInheritance",
     "ServiceToken",
     "ServiceTokenWithToken",
     "Severity",
     "SourceKind",
     "SslMode",
     "SubmittedFinding",
-    "SubmittedSecret",
     "Team",
+    "TeamInvitation",
     "TeamMember",
     "TeamName",
     "TeamUse",
@@ -102,6 +104,7 @@ __all__ = [
     "TriggerType",
     "Use",
     "User",
+    "UserPermission",
     "UserTeam",
     "Uses",
     "WantedStatus",
@@ -250,7 +253,7 @@ class AuditEntry(TypedDict):
     actor_name: NotRequired[str | None]
     """Name of the actor at the time of the action."""
 
-    actor_type: str
+    actor_type: Literal["user", "service_token", "system", "anonymous"]
     """Type of the actor: `user`, `service_token`, `system` or `anonymous`."""
 
     created_at: str
@@ -276,7 +279,7 @@ class AuditEntry(TypedDict):
     metadata: dict[str, Any]
     """Additional details of the action; never contains secret values."""
 
-    outcome: str
+    outcome: Literal["success", "denied", "failure"]
     """Outcome: `success`, `denied` or `failure`."""
 
     prev_hash: NotRequired[str | None]
@@ -357,6 +360,59 @@ class Billing(TypedDict):
 
     team_id: str
     """Team ID."""
+
+
+class BulkImportResult(TypedDict):
+    """Numbers of secrets created, updated and skipped by an import."""
+
+    created: int
+    """Number of secrets created."""
+
+    skipped: int
+    """Number of existing secrets that were skipped."""
+
+    updated: int
+    """Number of existing secrets that were updated."""
+
+
+class BulkImportSecret(TypedDict):
+    """A secret to import."""
+
+    description: NotRequired[str | None]
+    """Description. Without one, an existing secret keeps its description."""
+
+    key: str
+    """Secret key."""
+
+    value: str
+    """Secret value."""
+
+BundleRecipient: TypeAlias = "BundleRecipientRaw | BundleRecipientPassphrase | BundleRecipientX25519"
+"""Recipient of a new bundle."""
+
+
+class BundleRecipientPassphrase(TypedDict):
+    """A passphrase."""
+
+    passphrase: str
+    """Passphrase, 12 to 1,024 characters."""
+
+    type: Literal["passphrase"]
+
+
+class BundleRecipientRaw(TypedDict):
+    """A random key, generated for this bundle and shown once."""
+
+    type: Literal["raw"]
+
+
+class BundleRecipientX25519(TypedDict):
+    """An X25519 public key. The bundle can be opened with the corresponding private key."""
+
+    public_key: str
+    """Public key, `scbp_…`."""
+
+    type: Literal["x25519"]
 
 
 class BySeverity(TypedDict):
@@ -459,11 +515,27 @@ class Connection(TypedDict):
     """TLS mode of the connection. Defaults to `verify-full`."""
 
 
-class Decided(TypedDict):
-    """Status of a login after the decision."""
+class DefaultPermission(TypedDict):
+    """Default access of team members to an environment, for members without a permission of their
+    own.
+    """
 
-    status: str
-    """Status: `approved` or `denied`."""
+    created_at: str
+    """Time the default was set."""
+
+    default_role: MemberAccess
+    """Default access level."""
+
+    environment_name: str
+    """Environment name, or `*` for all environments without a default of their own, including
+    environments created later.
+    """
+
+    id: str
+    """ID of the default, stable across requests."""
+
+    project_id: str
+    """Project ID."""
 
 
 class DeviceLogin(TypedDict):
@@ -486,6 +558,13 @@ class DeviceLogin(TypedDict):
 
     verification_uri_complete: str
     """URL of the same page with the code included."""
+
+
+class DeviceLoginDecision(TypedDict):
+    """Status of a login after the decision."""
+
+    status: Literal["approved", "denied"]
+    """Status: `approved` or `denied`."""
 
 
 class DeviceRequest(TypedDict):
@@ -511,6 +590,20 @@ class DeviceRequest(TypedDict):
 
     status: str
     """Status: `pending`, `approved`, `denied` or `redeemed`."""
+
+
+class ESOSecretResponse(TypedDict):
+    """The value of one secret."""
+
+    value: Hidden
+    """Decrypted value."""
+
+
+class ESOSecretsResponse(TypedDict):
+    """Secret values by secret key."""
+
+    secrets: dict[str, Hidden]
+    """Map of secret key to value, sorted by key."""
 
 
 class Environment(TypedDict):
@@ -539,6 +632,16 @@ class Environment(TypedDict):
 
     updated_at: str
     """Time of the last change."""
+
+
+class EnvironmentDefault(TypedDict):
+    """Default access level of an environment."""
+
+    default_role: MemberAccess
+    """Default access level: `none`, `read`, `write` or `admin`."""
+
+    environment_name: str
+    """Name of an environment, or `*` for all environments without an entry."""
 
 
 class EnvironmentPermission(TypedDict):
@@ -577,27 +680,13 @@ class EnvironmentPermission(TypedDict):
     """Time the permission was last set. If none is set, the creation time of the environment."""
 
     user_email: str
-    """E-mail address of the user."""
+    """E-mail address of the user; empty for a service token."""
 
     user_id: str
-    """User ID."""
+    """User ID; for a service token, the ID of the token."""
 
     user_name: str
-    """Name of the user."""
-
-
-class EsoSecret(TypedDict):
-    """The value of one secret."""
-
-    value: Hidden
-    """Decrypted value."""
-
-
-class EsoSecrets(TypedDict):
-    """Secret values by secret key."""
-
-    secrets: dict[str, Hidden]
-    """Map of secret key to value, sorted by key."""
+    """Name of the user or the service token."""
 
 
 class Finding(TypedDict):
@@ -658,68 +747,6 @@ class Finding(TypedDict):
     """User who made the last status change."""
 
 
-class Granted(TypedDict):
-    """A user and the access level to set for them."""
-
-    role: MemberAccess
-    """Access level."""
-
-    user_id: str
-    """User ID of a member of the team."""
-
-
-class ImportResult(TypedDict):
-    """Numbers of secrets created, updated and skipped by an import."""
-
-    created: int
-    """Number of secrets created."""
-
-    skipped: int
-    """Number of existing secrets that were skipped."""
-
-    updated: int
-    """Number of existing secrets that were updated."""
-
-
-class Invitation(TypedDict):
-    """An invitation, as returned to owners and admins of the team."""
-
-    accept_url: NotRequired[Hidden | None]
-    """URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
-    then send it to the invited person.
-    """
-
-    created_at: str
-    """Creation time."""
-
-    email: str
-    """Invited e-mail address."""
-
-    expires_at: str
-    """Expiry time."""
-
-    id: str
-    """Invitation ID."""
-
-    invited_by: str
-    """User ID of the inviter."""
-
-    invited_by_email: NotRequired[str]
-    """E-mail address of the inviter."""
-
-    last_sent_at: str
-    """Time the invitation was last sent."""
-
-    role: Role
-    """Role of the invited person after joining."""
-
-    status: str
-    """Status: always `pending`."""
-
-    team_id: str
-    """Team ID."""
-
-
 class InvitationPublicInfo(TypedDict):
     """An invitation, as returned to the invited person."""
 
@@ -774,37 +801,12 @@ class MyPermissions(TypedDict):
     """The caller's access to each environment of a project."""
 
     is_team_admin: bool
-    """True if the caller is an owner or admin of the team, and so has full access."""
+    """True if the caller is an owner or admin of the team, and so has full access. Always false
+    for service tokens.
+    """
 
     permissions: list[EnvironmentPermission]
     """Permission for each environment, in display order."""
-
-NewRecipient: TypeAlias = "NewRecipientRaw | NewRecipientPassphrase | NewRecipientX25519"
-"""Recipient of a new bundle."""
-
-
-class NewRecipientPassphrase(TypedDict):
-    """A passphrase."""
-
-    passphrase: str
-    """Passphrase, 12 to 1,024 characters."""
-
-    type: Literal["passphrase"]
-
-
-class NewRecipientRaw(TypedDict):
-    """A random key, generated for this bundle and shown once."""
-
-    type: Literal["raw"]
-
-
-class NewRecipientX25519(TypedDict):
-    """An X25519 public key. The bundle can be opened with the corresponding private key."""
-
-    public_key: str
-    """Public key, `scbp_…`."""
-
-    type: Literal["x25519"]
 
 
 class Project(TypedDict):
@@ -833,27 +835,6 @@ class Project(TypedDict):
 
     updated_at: str
     """Time of the last change."""
-
-
-class ProjectPermission(TypedDict):
-    """Access of team members to the environments of a project for which they have no permission of
-    their own.
-    """
-
-    is_set: bool
-    """True if the default is set on this project; false if it is the default of the instance."""
-
-    project_id: str
-    """Project ID."""
-
-    role: MemberAccess
-    """Default access level."""
-
-    set_by: NotRequired[str | None]
-    """ID of the user who set the default."""
-
-    updated_at: NotRequired[str | None]
-    """Time the default was last set."""
 
 
 class ProjectWithEnvironments(TypedDict):
@@ -903,7 +884,7 @@ class ProxyConnection(TypedDict):
     """
 
 
-class Rotation(TypedDict):
+class RotationConfigResponse(TypedDict):
     """A rotation. The connection to its database is never returned."""
 
     connection_method: ConnectionMethod
@@ -994,9 +975,6 @@ class RotationWebhook(TypedDict):
 
     rotation_config_id: str
     """Rotation whose events are sent."""
-
-    secret: NotRequired[Hidden | None]
-    """Secret that signs deliveries: `whsec_` and 32 bytes in base64."""
 
     url: str
     """URL of the receiver."""
@@ -1189,16 +1167,8 @@ class Secret(TypedDict):
     id: str
     """Secret ID."""
 
-    inherited_from: NotRequired[str | None]
-    """Name of the ancestor environment that holds the secret, if the secret is inherited."""
-
     key: str
     """Secret key."""
-
-    restricted: NotRequired[bool]
-    """True if the secret is inherited from an environment that the caller may not read. Its value
-    cannot be read here either.
-    """
 
     type: str
     """Type of the secret: always `string`."""
@@ -1208,9 +1178,6 @@ class Secret(TypedDict):
 
     updated_by: NotRequired[str | None]
     """ID of the user or service token that last changed the secret."""
-
-    value: NotRequired[Hidden | None]
-    """Decrypted value."""
 
     version: int
     """Version number, starting at 1; increases with each new value."""
@@ -1243,7 +1210,7 @@ class SecretMapping(TypedDict):
 class SecretVersion(TypedDict):
     """A previous version of a secret."""
 
-    change_type: str
+    change_type: Literal["created", "updated", "hidden", "rolled_back", "rotated"]
     """Kind of change that created the version: `created`, `updated`, `hidden`, `rolled_back` or
     `rotated`.
     """
@@ -1253,9 +1220,6 @@ class SecretVersion(TypedDict):
 
     changed_by: NotRequired[str | None]
     """ID of the user or service token that created the version."""
-
-    created_at: str
-    """Time at which the version was replaced, and so became a history entry."""
 
     id: str
     """Entry ID; stable across requests."""
@@ -1275,7 +1239,7 @@ class SecretVersion(TypedDict):
     """Version number."""
 
 
-class SecretWithValue(TypedDict):
+class SecretWithInheritance(TypedDict):
     """A secret. Operations that return values set `value`; all others leave it out."""
 
     created_at: str
@@ -1308,6 +1272,83 @@ class SecretWithValue(TypedDict):
     """True if the secret is inherited from an environment that the caller may not read. Its value
     cannot be read here either.
     """
+
+    type: str
+    """Type of the secret: always `string`."""
+
+    updated_at: str
+    """Time of the last change to the value, the description or the hidden flag."""
+
+    updated_by: NotRequired[str | None]
+    """ID of the user or service token that last changed the secret."""
+
+    version: int
+    """Version number, starting at 1; increases with each new value."""
+
+
+class SecretWithValue(TypedDict):
+    """A secret. Operations that return values set `value`; all others leave it out."""
+
+    created_at: str
+    """Creation time."""
+
+    created_by: NotRequired[str | None]
+    """ID of the user or service token that created the secret."""
+
+    description: NotRequired[str | None]
+    """Description of the secret."""
+
+    environment_id: str
+    """ID of the environment that holds the secret."""
+
+    id: str
+    """Secret ID."""
+
+    inherited_from: NotRequired[str | None]
+    """Name of the ancestor environment that holds the secret, if the secret is inherited."""
+
+    key: str
+    """Secret key."""
+
+    type: str
+    """Type of the secret: always `string`."""
+
+    updated_at: str
+    """Time of the last change to the value, the description or the hidden flag."""
+
+    updated_by: NotRequired[str | None]
+    """ID of the user or service token that last changed the secret."""
+
+    value: Hidden
+    """Decrypted value."""
+
+    version: int
+    """Version number, starting at 1; increases with each new value."""
+
+
+class SecretWithValueAndInheritance(TypedDict):
+    """A secret. Operations that return values set `value`; all others leave it out."""
+
+    created_at: str
+    """Creation time."""
+
+    created_by: NotRequired[str | None]
+    """ID of the user or service token that created the secret."""
+
+    description: NotRequired[str | None]
+    """Description of the secret."""
+
+    environment_id: str
+    """ID of the environment that holds the secret."""
+
+    id: str
+    """Secret ID."""
+
+    inherited_from: NotRequired[str | None]
+    """Name of the ancestor environment that holds the secret, if the secret is inherited."""
+
+    key: str
+    """Secret key."""
 
     type: str
     """Type of the secret: always `string`."""
@@ -1377,14 +1418,11 @@ class ServiceToken(TypedDict):
     (projects and environments).
     """
 
-    status: str
+    status: Literal["active", "expired"]
     """`active` or `expired`; deleted tokens are not returned."""
 
     team_id: str
     """ID of the team that owns the token."""
-
-    token: NotRequired[Hidden | None]
-    """Token text."""
 
     token_prefix: str
     """First characters of the token text."""
@@ -1445,7 +1483,7 @@ class ServiceTokenWithToken(TypedDict):
     (projects and environments).
     """
 
-    status: str
+    status: Literal["active", "expired"]
     """`active` or `expired`; deleted tokens are not returned."""
 
     team_id: str
@@ -1495,19 +1533,6 @@ class SubmittedFinding(TypedDict):
     """
 
 
-class SubmittedSecret(TypedDict):
-    """A secret to import."""
-
-    description: NotRequired[str | None]
-    """Description. Without one, an existing secret keeps its description."""
-
-    key: str
-    """Secret key."""
-
-    value: str
-    """Secret value."""
-
-
 class Team(TypedDict):
     """A team."""
 
@@ -1534,6 +1559,45 @@ class Team(TypedDict):
 
     updated_at: str
     """Time of the last change."""
+
+
+class TeamInvitation(TypedDict):
+    """An invitation, as returned to owners and admins of the team."""
+
+    accept_url: NotRequired[Hidden | None]
+    """URL to accept the invitation. Present only if the service sends no e-mail; the inviter must
+    then send it to the invited person.
+    """
+
+    created_at: str
+    """Creation time."""
+
+    email: str
+    """Invited e-mail address."""
+
+    expires_at: str
+    """Expiry time."""
+
+    id: str
+    """Invitation ID."""
+
+    invited_by: str
+    """User ID of the inviter."""
+
+    invited_by_email: NotRequired[str]
+    """E-mail address of the inviter."""
+
+    last_sent_at: str
+    """Time the invitation was last sent."""
+
+    role: Role
+    """Role of the invited person after joining."""
+
+    status: str
+    """Status: always `pending`."""
+
+    team_id: str
+    """Team ID."""
 
 
 class TeamMember(TypedDict):
@@ -1568,7 +1632,7 @@ class TeamMember(TypedDict):
     role: Role
     """Role in the team."""
 
-    status: str
+    status: Literal["active", "pending"]
     """`active` for a member, `pending` for an invitation that is not accepted yet."""
 
     team_id: str
@@ -1583,6 +1647,9 @@ class TeamMember(TypedDict):
 
 class TeamName(TypedDict):
     """ID and names of a team."""
+
+    created_at: str
+    """Creation time."""
 
     id: str
     """Team ID."""
@@ -1747,6 +1814,16 @@ class User(TypedDict):
 
     updated_at: str
     """Time of the last change."""
+
+
+class UserPermission(TypedDict):
+    """A user and the access level to set for them."""
+
+    role: MemberAccess
+    """Access level."""
+
+    user_id: str
+    """User ID of a member of the team."""
 
 
 class UserTeam(TypedDict):

@@ -225,7 +225,7 @@ pub(super) const POLICY: &[Rule] = &[
     change("POST", ROTATE, Who::Editors, Level::Rotation, 200),
     change("POST", TEST, Who::Editors, Level::Rotation, 200),
     rule("GET", ATTEMPTS, Who::Viewers, Level::Rotation, 200),
-    rule("GET", "/api/v1/projects/{projectId}/my-permissions", Who::Members, Level::Project, 200),
+    rule("GET", "/api/v1/projects/{projectId}/my-permissions", Who::Seers, Level::Project, 200),
     rule("GET", DEFAULTS, Who::Members, Level::Project, 200),
     change("PUT", DEFAULTS, Who::Managers, Level::Project, 200),
     change("DELETE", DEFAULTS, Who::Managers, Level::Project, 204),

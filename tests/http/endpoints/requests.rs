@@ -83,7 +83,8 @@ impl Names {
             names.replace(app, tenant, rule.on).await;
             if rule.template.ends_with("/defaults") {
                 let path = names.path(rule);
-                tenant.owner.put(&path, &json!({ "role": "read" })).await.is(200);
+                let default = json!({ "environment_name": "staging", "default_role": "write" });
+                tenant.owner.put(&path, &json!({ "defaults": [default] })).await.is(200);
             }
         }
         names
@@ -212,7 +213,11 @@ impl Names {
                 Some(json!({ "permissions": [{ "user_id": colleague, "role": "write" }] }))
             }
             // The same as the default, so that the results of other cells do not change.
-            ("PUT", "{userId}" | "defaults") => Some(json!({ "role": "write" })),
+            ("PUT", "{userId}") => Some(json!({ "role": "write" })),
+            ("PUT", "defaults") => {
+                let default = json!({ "environment_name": "*", "default_role": "write" });
+                Some(json!({ "defaults": [default] }))
+            }
             ("PUT", "{key}") => Some(json!({ "value": format!("kvc_put_{new}") })),
             ("POST", "device") if rule.template.starts_with("/api") => {
                 Some(json!({ "client_id": "cli" }))

@@ -200,7 +200,13 @@ async fn roles_outlive_a_restart(app: App) {
     let team = Team::of(&app).await;
     team.grant("staging", "none").await;
     let defaults = format!("{}/permissions/defaults", team.web);
-    team.alice.put(&defaults, &json!({ "role": "read" })).await.is(200);
+    team.alice
+        .put(
+            &defaults,
+            &json!({ "defaults": [{ "environment_name": "*", "default_role": "read" }] }),
+        )
+        .await
+        .is(200);
 
     let restarted = app.restarted().await;
     let bob = restarted.person("bob").await;

@@ -102,7 +102,8 @@ async fn an_admin_of_an_environment_says_who_may_there_and_nowhere_else(app: App
     team.bob.put(&there, &read).await.is(403).says(only);
     team.bob.delete(&there).await.is(403).says(only);
     team.bob.get(&paths::permissions(&team.web, "production")).await.is(403).says(only);
-    team.bob.put(&format!("{}/permissions/defaults", team.web), &read).await.is(403);
+    let defaults = json!({ "defaults": [] });
+    team.bob.put(&format!("{}/permissions/defaults", team.web), &defaults).await.is(403);
     team.bob.delete(&paths::environment(&team.web, "staging")).await.is(403);
     carol.put(&paths::permission(&team.web, "staging", &team.bob.id), &read).await.is(403);
 }
@@ -160,7 +161,13 @@ async fn each_change_is_in_the_log(app: App) {
     team.grant("staging", "read").await;
     team.alice.delete(&paths::permission(&team.web, "staging", &team.bob.id)).await.is(204);
     let defaults = format!("{}/permissions/defaults", team.web);
-    team.alice.put(&defaults, &json!({ "role": "none" })).await.is(200);
+    team.alice
+        .put(
+            &defaults,
+            &json!({ "defaults": [{ "environment_name": "*", "default_role": "none" }] }),
+        )
+        .await
+        .is(200);
     team.alice.delete(&defaults).await.is(204);
 
     let entries = app.audit(&team.alice.team).await;

@@ -17,7 +17,7 @@ pub struct ErrorBody {
     pub details: Option<Details>,
     /// Plan limit that was exceeded.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = LimitBody))]
+    #[cfg_attr(feature = "openapi", schema(ignore))]
     pub limit: Option<LimitBody>,
 }
 
@@ -50,16 +50,12 @@ pub struct FieldBody {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LimitBody {
     /// Limited resource.
-    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub resource: &'static str,
     /// Plan name.
-    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub plan: String,
     /// Limit of the plan.
-    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub limit: u64,
     /// Current number of these resources.
-    #[cfg_attr(feature = "openapi", schema(required = false))]
     pub current: u64,
 }
 

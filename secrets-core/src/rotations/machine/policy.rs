@@ -40,7 +40,10 @@ impl Fault {
             Self::Unreachable | Self::ProxyUnavailable => Reaction::Again,
             Self::Busy | Self::Interrupted => Reaction::RetryImmediately(2),
             Self::PasswordPolicy => Reaction::RetryWithNewPassword(2),
-            Self::NotAllowed
+            // At once, like an address that is not allowed: a user waits for the result, and the time
+            // must not show which of the two it is.
+            Self::Unresolved
+            | Self::NotAllowed
             | Self::TlsNotOffered
             | Self::TlsUntrusted
             | Self::AdminRejected
@@ -60,9 +63,11 @@ impl Fault {
     /// Returns the effect on the rotation after giving up because of this error.
     pub(super) fn effect(self) -> Effect {
         match self {
-            Self::Unreachable | Self::ProxyUnavailable | Self::Busy | Self::Interrupted => {
-                Effect::BackOff(FAILURES)
-            }
+            Self::Unreachable
+            | Self::Unresolved
+            | Self::ProxyUnavailable
+            | Self::Busy
+            | Self::Interrupted => Effect::BackOff(FAILURES),
             _ => Effect::Error,
         }
     }

@@ -74,6 +74,7 @@ impl From<DialError> for TargetError {
     fn from(refused: DialError) -> Self {
         Self::of(match refused {
             DialError::Unreachable => Fault::Unreachable,
+            DialError::Unresolved => Fault::Unresolved,
             DialError::NotAllowed => Fault::NotAllowed,
         })
     }

@@ -143,6 +143,7 @@ impl EnvironmentWrites for Session<Pending> {
         let has_children = state.children(environment).any(|child| child.id != environment);
         refers(!has_children, "parent environment for its child environments")?;
         state.environments.remove(&environment);
+        state.environment_defaults.remove(&environment);
         state.environment_names.entry(record.project).or_default().remove(&record.name.folded());
         state.erase_secrets(environment);
         state.forget_rotations(|rotation| rotation.environment == environment);

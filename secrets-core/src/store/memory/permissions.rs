@@ -6,8 +6,8 @@ use super::state::{State, owned, refers};
 use super::{Pending, Session, Snapshot};
 use crate::model::{EnvironmentId, MemberAccess, Principal, ProjectId, Subject, Time, UserId};
 use crate::store::{
-    EnvironmentRecord, PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites,
-    StoreError, StoreResult,
+    EnvironmentDefault, EnvironmentRecord, PermissionDefault, PermissionReads, PermissionRecord,
+    PermissionWrites, StoreError, StoreResult,
 };
 
 #[async_trait]
@@ -42,6 +42,15 @@ impl<S: Snapshot> PermissionReads for Session<S> {
         project: ProjectId,
     ) -> StoreResult<Option<PermissionDefault>> {
         Ok(self.state().permission_defaults.get(&project).map(owned))
+    }
+
+    async fn environment_defaults(
+        &mut self,
+        project: ProjectId,
+    ) -> StoreResult<Vec<EnvironmentDefault>> {
+        let state = self.state();
+        let stored = state.environment_defaults.values();
+        Ok(stored.filter(|stored| state.is_of(stored, project)).map(owned).collect())
     }
 }
 
@@ -78,13 +87,43 @@ impl PermissionWrites for Session<Pending> {
     async fn delete_permission_default(&mut self, project: ProjectId) -> StoreResult<()> {
         self.state_mut().permission_defaults.remove(&project).map(drop).ok_or(NOT_FOUND)
     }
+
+    async fn insert_environment_default(
+        &mut self,
+        default: &EnvironmentDefault,
+    ) -> StoreResult<()> {
+        let state = self.state_mut();
+        refers(state.environments.contains_key(&default.environment), "environment")?;
+        if state.environment_defaults.contains_key(&default.environment) {
+            return Err(StoreError::Duplicate(Subject::Permission));
+        }
+        state.environment_defaults.insert(default.environment, default.clone().into());
+        Ok(())
+    }
+
+    async fn delete_environment_defaults(&mut self, project: ProjectId) -> StoreResult<()> {
+        let state = self.state_mut();
+        let stored = state.environment_defaults.values();
+        let of_project = stored.filter(|stored| state.is_of(stored, project));
+        let environments: Vec<_> = of_project.map(|stored| stored.environment).collect();
+        for environment in environments {
+            state.environment_defaults.remove(&environment);
+        }
+        Ok(())
+    }
 }
 
 const NOT_FOUND: StoreError = StoreError::Stale(Subject::Permission);
 
 impl State {
-    /// Returns the access granted to a user in an environment, or else the project's default
-    /// access. `None` for tokens.
+    /// True if the environment of a default belongs to the project.
+    fn is_of(&self, default: &EnvironmentDefault, project: ProjectId) -> bool {
+        let environment = self.environments.get(&default.environment);
+        environment.is_some_and(|environment| environment.project == project)
+    }
+
+    /// Returns the access granted to a user in an environment, or else the default access of the
+    /// environment or of its project. `None` for tokens.
     pub(super) fn granted(
         &self,
         environment: &EnvironmentRecord,
@@ -92,9 +131,11 @@ impl State {
     ) -> Option<MemberAccess> {
         let Principal::User(user) = principal else { return None };
         let own = self.permissions.get(&(environment.id, user)).map(|stored| stored.access);
+        let of_environment =
+            || self.environment_defaults.get(&environment.id).map(|stored| stored.access);
         let of_all =
             || self.permission_defaults.get(&environment.project).map(|stored| stored.access);
-        own.or_else(of_all)
+        own.or_else(of_environment).or_else(of_all)
     }
 
     /// Deletes the permissions for which `is_this` returns true.

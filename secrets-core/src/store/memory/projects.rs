@@ -159,6 +159,7 @@ impl ProjectWrites for Session<Pending> {
         state.forget_rotations(|rotation| environments.contains(&rotation.environment));
         for environment in environments {
             state.environments.remove(&environment);
+            state.environment_defaults.remove(&environment);
             state.secrets.remove(&environment);
             state.narrow_tokens(|scope| scope.environments.retain(|held| *held != environment));
         }
@@ -188,6 +189,7 @@ impl State {
         self.forget_rotations(|rotation| environments.contains(&rotation.environment));
         for environment in environments {
             self.environments.remove(&environment);
+            self.environment_defaults.remove(&environment);
             self.erase_secrets(environment);
         }
     }

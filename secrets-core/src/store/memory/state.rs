@@ -13,9 +13,9 @@ use crate::model::{
 };
 use crate::store::{
     AttemptRecord, AuditHead, AuditRecord, CliSessionRecord, DeliveryRecord, DeviceLoginRecord,
-    EnvironmentRecord, FindingRecord, InvitationRecord, MemberRecord, PermissionDefault,
-    PermissionRecord, ProjectRecord, RotationRecord, ScanRecord, SecretRecord, SecretVersion,
-    StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
+    EnvironmentDefault, EnvironmentRecord, FindingRecord, InvitationRecord, MemberRecord,
+    PermissionDefault, PermissionRecord, ProjectRecord, RotationRecord, ScanRecord, SecretRecord,
+    SecretVersion, StoreError, StoreResult, TeamRecord, TokenRecord, TokenScope, UserRecord,
     WebhookDeliveryRecord, WebhookRecord,
 };
 
@@ -53,6 +53,7 @@ pub(super) struct State {
 
     pub(super) permissions: Table<(EnvironmentId, UserId), PermissionRecord>,
     pub(super) permission_defaults: Table<ProjectId, PermissionDefault>,
+    pub(super) environment_defaults: Table<EnvironmentId, EnvironmentDefault>,
 
     /// Secrets by environment, then by secret key.
     pub(super) secrets: OrdMap<EnvironmentId, Table<SecretKey, SecretRecord>>,

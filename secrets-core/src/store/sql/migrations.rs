@@ -32,6 +32,7 @@ const HISTORY: &[(&str, &str)] = &[
     ("audit order", include_str!("../../../migrations/0016_audit_order.sql")),
     ("environment sizes", include_str!("../../../migrations/0017_environment_sizes.sql")),
     ("ages", include_str!("../../../migrations/0018_ages.sql")),
+    ("environment defaults", include_str!("../../../migrations/0019_environment_defaults.sql")),
 ];
 
 /// Table of the migrations that have run.

@@ -339,6 +339,7 @@ macro_rules! store_conformance {
             an_environment_takes_what_was_said_along
             who_comes_back_has_no_old_rights
             what_is_said_of_a_project_is_kept
+            what_is_said_of_an_environment_is_kept
             a_look_tells_what_was_granted
         }
     } };

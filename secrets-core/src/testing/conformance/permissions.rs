@@ -3,8 +3,8 @@
 use super::{assert_stale, begin, committed, read};
 use crate::model::{EnvironmentPath, MemberAccess, Principal, Role, Subject};
 use crate::store::{
-    EnvironmentRecord, PermissionDefault, PermissionRecord, Reads, Selection, Store, StoreError,
-    UserRecord,
+    EnvironmentDefault, EnvironmentRecord, PermissionDefault, PermissionRecord, Reads, Selection,
+    Store, StoreError, UserRecord,
 };
 use crate::testing::fixtures::{World, at, environment, member, project, project_key, token};
 
@@ -207,6 +207,35 @@ pub async fn what_is_said_of_a_project_is_kept(store: &dyn Store) {
     assert_eq!(committed(store, tx).await.permission_default(project).await.unwrap(), None);
 }
 
+/// The default access of environments is stored, deleted for a whole project, and deleted with the
+/// environment.
+pub async fn what_is_said_of_an_environment_is_kept(store: &dyn Store) {
+    let world = World::build(store).await;
+    let project = world.project.id;
+    let (short, lasting) = (environment(&world.project, "a"), environment(&world.project, "b"));
+    let mut defaults = vec![
+        environment_default(&short, MemberAccess::None),
+        environment_default(&lasting, MemberAccess::Admin),
+    ];
+    defaults.sort_by_key(|default| default.environment);
+    let mut tx = begin(store).await;
+    for environment in [&short, &lasting] {
+        tx.insert_environment(environment).await.unwrap();
+    }
+    assert_eq!(tx.environment_defaults(project).await.unwrap(), []);
+
+    for default in &defaults {
+        tx.insert_environment_default(default).await.unwrap();
+    }
+
+    assert_eq!(tx.environment_defaults(project).await.unwrap(), defaults);
+    tx.delete_environment(short.id).await.unwrap();
+    defaults.retain(|default| default.environment == lasting.id);
+    assert_eq!(tx.environment_defaults(project).await.unwrap(), defaults);
+    tx.delete_environment_defaults(project).await.unwrap();
+    assert_eq!(committed(store, tx).await.environment_defaults(project).await.unwrap(), []);
+}
+
 /// Each link of a resolved inheritance chain has the access granted to the calling user, or else
 /// the project's default.
 pub async fn a_look_tells_what_was_granted(store: &dyn Store) {
@@ -239,9 +268,25 @@ pub async fn a_look_tells_what_was_granted(store: &dyn Store) {
 
     let mut tx = begin(store).await;
     tx.put_permission_default(&of_all).await.unwrap();
+    let of_heir = environment_default(&heir, MemberAccess::Read);
+    tx.insert_environment_default(&of_heir).await.unwrap();
+    let mut seen = committed(store, tx).await;
+    let read_only = Some(MemberAccess::Read);
+    assert_eq!(granted(&mut *seen, &heir, someone).await, [read_only, Some(MemberAccess::Admin)]);
+    assert_eq!(granted(&mut *seen, &heir, Principal::Token(machine.id)).await, [None, None]);
+
+    let mut tx = begin(store).await;
+    tx.delete_environment_defaults(world.project.id).await.unwrap();
     let mut seen = committed(store, tx).await;
     let none = Some(MemberAccess::None);
     assert_eq!(granted(&mut *seen, &heir, someone).await, [none, Some(MemberAccess::Admin)]);
     assert_eq!(granted(&mut *seen, &heir, owner).await, [none, none]);
     assert_eq!(granted(&mut *seen, &heir, Principal::Token(machine.id)).await, [None, None]);
+}
+
+fn environment_default(
+    environment: &EnvironmentRecord,
+    access: MemberAccess,
+) -> EnvironmentDefault {
+    EnvironmentDefault { environment: environment.id, access, set_by: None, created_at: at(1) }
 }

@@ -25,6 +25,6 @@ pub(super) async fn print(clock: Arc<dyn Clock>) -> Result<(), Failure> {
     let supervisor = Supervisor::new(Vec::new());
     let memory = Arc::new(MemoryBudget::new(0));
     let api = Api { service, clock, envelope: Envelope::Named, memory };
-    say(&format!("{:#}", document(&routes::table(&api, &supervisor))));
+    say(&format!("{:#}", document(&routes::table(&api, &supervisor), Envelope::Named)));
     Ok(())
 }

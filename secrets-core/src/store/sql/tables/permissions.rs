@@ -4,7 +4,8 @@ use super::super::super::error::broken;
 use super::{Connected, Row, Session, Transaction};
 use crate::model::{EnvironmentId, MemberAccess, ProjectId, Subject, Time, UserId};
 use crate::store::{
-    PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites, StoreResult,
+    EnvironmentDefault, PermissionDefault, PermissionReads, PermissionRecord, PermissionWrites,
+    StoreResult,
 };
 
 #[async_trait]
@@ -47,6 +48,21 @@ impl<C: Connected> PermissionReads for Session<C> {
              FROM permission_defaults WHERE project_id = $1",
         );
         self.one("permission_defaults", statement.bind(project.uuid()), default).await
+    }
+
+    async fn environment_defaults(
+        &mut self,
+        project: ProjectId,
+    ) -> StoreResult<Vec<EnvironmentDefault>> {
+        let statement = sqlx::query(
+            "SELECT d.environment_id AS id, d.access, d.set_by, d.created_at
+             FROM environments e
+             JOIN environment_defaults d ON d.environment_id = e.id
+             WHERE e.project_id = $1
+             ORDER BY d.environment_id",
+        );
+        let statement = statement.bind(project.uuid());
+        self.all("environment_defaults", statement, environment_default).await
     }
 }
 
@@ -103,6 +119,29 @@ impl PermissionWrites for Session<Transaction> {
         let statement = sqlx::query("DELETE FROM permission_defaults WHERE project_id = $1");
         self.change(Subject::Permission, statement.bind(project.uuid())).await
     }
+
+    async fn insert_environment_default(
+        &mut self,
+        default: &EnvironmentDefault,
+    ) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "INSERT INTO environment_defaults (environment_id, access, set_by, created_at)
+             VALUES ($1, $2, $3, $4)",
+        )
+        .bind(default.environment.uuid())
+        .bind(default.access.as_str())
+        .bind(default.set_by)
+        .bind(default.created_at);
+        self.write(statement).await.map(drop)
+    }
+
+    async fn delete_environment_defaults(&mut self, project: ProjectId) -> StoreResult<()> {
+        let statement = sqlx::query(
+            "DELETE FROM environment_defaults
+             WHERE environment_id IN (SELECT id FROM environments WHERE project_id = $1)",
+        );
+        self.write(statement.bind(project.uuid())).await.map(drop)
+    }
 }
 
 /// Returns the access in a column, or `None` for NULL.
@@ -131,5 +170,14 @@ fn default(row: &Row<'_>) -> StoreResult<PermissionDefault> {
         access: row.one_of("access", |name| name.parse().ok())?,
         set_by: row.get("set_by")?,
         updated_at: row.get("updated_at")?,
+    })
+}
+
+fn environment_default(row: &Row<'_>) -> StoreResult<EnvironmentDefault> {
+    Ok(EnvironmentDefault {
+        environment: row.id("id")?,
+        access: row.one_of("access", |name| name.parse().ok())?,
+        set_by: row.get("set_by")?,
+        created_at: row.get("created_at")?,
     })
 }

@@ -74,6 +74,7 @@ macro_rules! resolve {
                  CASE WHEN $4 IS NULL THEN COALESCE(
                      (SELECT g.access FROM permissions g
                       WHERE g.environment_id = c.id AND g.user_id = $3),
+                     (SELECT n.access FROM environment_defaults n WHERE n.environment_id = c.id),
                      (SELECT d.access FROM permission_defaults d WHERE d.project_id = p.id)) END,
                  $4 IS NULL OR COALESCE(p.all_environments, FALSE) OR
                      (SELECT COUNT(*) FROM token_environments x

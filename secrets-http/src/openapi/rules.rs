@@ -1,0 +1,237 @@
+//! Rules of schemas that the Rust types do not say: constants, and rules about several fields.
+//!
+//! Rules about several fields use `if` and `not`, because generators of clients ignore both, while
+//! `oneOf` beside `properties` makes them generate a union of types without names.
+
+use serde_json::{Value, json};
+
+use super::schema::{Components, reference};
+
+/// Adds the rules to the components.
+pub(super) fn add(schemas: &mut Components) {
+    for (name, absent) in ABSENT {
+        let fields = schemas.get_mut(name).and_then(|schema| schema["properties"].as_object_mut());
+        debug_assert!(fields.is_some(), "no type has the name {name}");
+        if let Some(fields) = fields {
+            fields.retain(|field, _| !absent.contains(&field.as_str()));
+        }
+    }
+    for (names, rule) in rules() {
+        for name in names {
+            debug_assert!(schemas.contains_key(*name), "no type has the name {name}");
+            if let Some(schema) = schemas.get_mut(*name) {
+                merge(schema, rule.clone());
+            }
+        }
+    }
+}
+
+/// Fields of the Rust types that only the variants of their schemas have.
+const ABSENT: [(&str, &[&str]); 3] = [
+    ("Secret", &["value", "inherited_from", "restricted"]),
+    ("ServiceToken", &["token"]),
+    ("RotationWebhook", &["secret"]),
+];
+
+fn rules() -> Vec<(&'static [&'static str], Value)> {
+    let mut rules = values();
+    rules.extend(changes());
+    rules.extend(combinations());
+    rules
+}
+
+/// Constants, known values and examples.
+fn values() -> Vec<(&'static [&'static str], Value)> {
+    let field = |name: &str, rule: Value| json!({ "properties": { name: rule } });
+    let discriminator = json!({
+        "propertyName": "auth_type",
+        "mapping": {
+            "user": reference("User")["$ref"], "service_token": reference("TokenSelf")["$ref"],
+        },
+    });
+    let secrets =
+        &["Secret", "SecretWithInheritance", "SecretWithValue", "SecretWithValueAndInheritance"];
+    vec![
+        (&["User"], field("auth_type", json!({ "const": "user" }))),
+        (&["TokenSelf"], field("auth_type", json!({ "const": "service_token" }))),
+        (&["Me"], json!({ "discriminator": discriminator })),
+        (&["Secret"], json!({ "description": "A secret without its value." })),
+        (
+            &["SecretWithInheritance"],
+            json!({ "description": "A secret, possibly inherited, without its value." }),
+        ),
+        (&["SecretWithValue"], json!({ "description": "A secret with its value." })),
+        (
+            &["SecretWithValueAndInheritance"],
+            json!({ "description": "A secret, possibly inherited, with its value." }),
+        ),
+        (&["ServiceToken"], json!({ "description": "A service token without its text." })),
+        (&["ServiceTokenWithToken"], json!({ "description": "A service token with its text." })),
+        (
+            &["RotationWebhook"],
+            json!({ "description": "A webhook of a rotation, without its signing secret." }),
+        ),
+        (
+            &["RotationWebhookWithSecret"],
+            json!({ "description": "A webhook of a rotation, with its signing secret." }),
+        ),
+        (secrets, field("type", json!({ "const": "string" }))),
+        (
+            &["ServiceToken", "ServiceTokenWithToken"],
+            field("status", json!({ "enum": ["active", "expired"] })),
+        ),
+        (&["HealthResponse"], field("status", json!({ "enum": ["ok", "degraded"] }))),
+        (&["HealthResponse"], field("checks", json!({ "example": { "database": "ok" } }))),
+        (&["TeamMember"], field("status", json!({ "enum": ["active", "pending"] }))),
+        (
+            &["AuditEntry"],
+            field(
+                "actor_type",
+                json!({
+                    "enum": ["user", "service_token", "system", "anonymous"],
+                }),
+            ),
+        ),
+        (&["AuditEntry"], field("outcome", json!({ "enum": ["success", "denied", "failure"] }))),
+        (
+            &["RotationWebhook", "RotationWebhookWithSecret"],
+            field(
+                "url",
+                json!({ "format": "uri", "example": "https://hooks.example.com/rotations" }),
+            ),
+        ),
+        (&["WorkerResponse"], field("status", json!({ "enum": ["ok", "fail"] }))),
+        (&["LivenessResponse"], field("status", json!({ "const": "ok" }))),
+        (&["Decided"], field("status", json!({ "enum": ["approved", "denied"] }))),
+        (&["CliGrant"], field("token_type", json!({ "const": "Bearer" }))),
+        (
+            &["HistoryEntry"],
+            field(
+                "change_type",
+                json!({
+                    "enum": ["created", "updated", "hidden", "rolled_back", "rotated"],
+                }),
+            ),
+        ),
+        (&["SealedBundle"], field("key", json!({ "example": format!("scbk_{:0<49}", 1) }))),
+        (&["Plaintext"], json!({ "pattern": "^[^\\x00]*$" })),
+        (&["Signer"], json!({ "example": format!("scbs_{:0<49}", 1) })),
+    ]
+}
+
+/// Requests in which at least one field must be given. `null` is the same as a missing field, except
+/// where it removes the parent of an environment.
+fn changes() -> Vec<(&'static [&'static str], Value)> {
+    let unset = json!({ "type": "null" });
+    let absent = json!({ "not": {} });
+    vec![
+        (&["ProjectChange"], some_field(json!({ "name": unset, "description": unset }))),
+        (
+            &["EnvironmentChange"],
+            some_field(json!({ "name": unset, "description": unset, "inherits_from": absent })),
+        ),
+        (
+            &["RotationChange"],
+            some_field(json!({ "rotation_interval_days": unset, "status": unset })),
+        ),
+        (
+            &["SecretChange"],
+            some_field(json!({ "value": unset, "description": unset, "hidden": unset })),
+        ),
+    ]
+}
+
+/// Rule that not all fields are missing; `missing` has the schema of each missing field.
+fn some_field(missing: Value) -> Value {
+    json!({ "minProperties": 1, "not": { "properties": missing } })
+}
+
+/// Requests whose fields depend on each other.
+fn combinations() -> Vec<(&'static [&'static str], Value)> {
+    let no_value = json!({ "properties": { "value": { "type": "null" } } });
+    let a_value = json!({ "required": ["value"], "properties": { "value": { "type": "string" } } });
+    let hidden = |hidden: bool| is("hidden", json!(hidden));
+    let shown_with_value = json!({ "if": hidden(false), "then": a_value });
+    vec![
+        (&["NewSecret"], json!({ "if": hidden(true), "then": no_value, "else": a_value })),
+        (
+            &["SecretChange"],
+            json!({ "if": hidden(true), "then": no_value, "else": shown_with_value }),
+        ),
+        (
+            &["NewRotation", "Candidate"],
+            json!({
+                "if": is("connection_method", json!("proxied")),
+                "then": { "required": ["proxy"], "properties": { "proxy": { "type": "object" } } },
+                "else": { "properties": { "proxy": { "type": "null" } } },
+            }),
+        ),
+        (&["NewToken"], token()),
+        (&["NewScan"], scan()),
+    ]
+}
+
+/// Schema of an object in which a field is present with this value.
+fn is(field: &str, value: Value) -> Value {
+    json!({ "required": [field], "properties": { field: { "const": value } } })
+}
+
+/// Schema of an object in which two fields are both given.
+fn both(fields: [(&str, Value); 2]) -> Value {
+    let [(first, schema), (second, other)] = fields;
+    json!({ "required": [first, second], "properties": { first: schema, second: other } })
+}
+
+fn token() -> Value {
+    let list = || json!({ "type": "array" });
+    let all = || ("all_projects", json!({ "const": true }));
+    json!({
+        "properties": { "environments": { "minItems": 1 } },
+        "not": { "anyOf": [
+            both([("permissions", list()), ("scopes", list())]),
+            both([
+                ("expires_in_days", json!({ "type": "integer" })),
+                ("expires_at", json!({ "type": "string" })),
+            ]),
+            both([all(), ("project_ids", json!({ "type": "array", "minItems": 1 }))]),
+            both([all(), ("environments", list())]),
+            // Neither a list of projects nor all projects.
+            { "properties": {
+                "all_projects": { "enum": [false, null] }, "project_ids": { "maxItems": 0 },
+            } },
+        ] },
+    })
+}
+
+fn scan() -> Value {
+    let fields = ["content", "files", "findings"];
+    let only = |given: &str| {
+        let kind = if given == "content" { "string" } else { "array" };
+        let schema = |field| if field == given { kind } else { "null" };
+        let properties: Value = fields
+            .iter()
+            .map(|field| ((*field).to_owned(), json!({ "type": schema(*field) })))
+            .collect();
+        json!({ "required": [given], "properties": properties })
+    };
+    let source = |kind: &str| json!({ "properties": { "source": is("type", json!(kind)) } });
+    let items = json!({ "minItems": 1, "maxItems": 1_000 });
+    json!({
+        "properties": { "files": items, "findings": items },
+        "if": source("text"),
+        "then": only("content"),
+        "else": { "if": source("files"), "then": only("files"), "else": only("findings") },
+    })
+}
+
+/// Merges a rule into a schema, field by field.
+fn merge(schema: &mut Value, rule: Value) {
+    match (schema, rule) {
+        (Value::Object(fields), Value::Object(rules)) => {
+            for (name, rule) in rules {
+                merge(fields.entry(name).or_insert(Value::Null), rule);
+            }
+        }
+        (schema, rule) => *schema = rule,
+    }
+}

@@ -1,0 +1,231 @@
+//! Schemas of request and response bodies.
+
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use crate::serve::reply::{DATA, Envelope};
+
+/// JSON schema of a type, with the schemas of the types it references.
+#[derive(Debug, Clone)]
+pub struct Described {
+    pub(super) schema: Value,
+    pub(super) named: Vec<(String, Value)>,
+    data: Data,
+}
+
+/// Content of the field `data`, which [`Envelope::Both`] adds to a response.
+#[derive(Debug, Clone, Copy)]
+enum Data {
+    /// The object itself. A list has no field `data`.
+    Object,
+    /// The value of this field.
+    Field(&'static str),
+    /// No field `data`.
+    Absent,
+}
+
+/// Schema derived from the schema of a Rust type, for responses in which fields are always present
+/// or always absent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Variant {
+    /// Name of the schema.
+    pub(crate) name: &'static str,
+    /// Optional fields that are always present.
+    pub(crate) present: &'static [&'static str],
+    /// Fields that are always absent.
+    pub(crate) absent: &'static [&'static str],
+}
+
+const COMPONENTS: &str = "#/components/schemas/";
+
+/// Returns a reference to a component.
+pub(super) fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("{COMPONENTS}{name}") })
+}
+
+/// Returns the name of the component that a schema refers to.
+pub(super) fn referenced(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str()?.strip_prefix(COMPONENTS)
+}
+
+impl Described {
+    /// Schema of a Rust type.
+    #[must_use]
+    pub fn of<T: ToSchema>() -> Self {
+        let mut parts = Vec::new();
+        T::schemas(&mut parts);
+        let mut named: Vec<_> =
+            parts.into_iter().map(|(name, schema)| (name, value(&schema))).collect();
+        let schema = value(&T::schema());
+        let name = T::name().into_owned();
+        // Lists and options have no component name: their schema is inlined.
+        if ["Vec", "Option", "TupleUnit", "String"].contains(&name.as_str()) {
+            return Self { schema, named, data: Data::Object };
+        }
+        let schema_of_name = reference(&name);
+        named.push((name, schema));
+        Self { schema: schema_of_name, named, data: Data::Object }
+    }
+
+    /// Schema without references.
+    pub(super) fn inline(schema: Value) -> Self {
+        Self { schema, named: Vec::new(), data: Data::Object }
+    }
+
+    /// Schema of an arbitrary JSON object.
+    #[must_use]
+    pub fn anything() -> Self {
+        Self::inline(json!({ "type": "object", "additionalProperties": true }))
+    }
+
+    /// Schema of an object whose values are strings.
+    #[must_use]
+    pub fn texts() -> Self {
+        Self::inline(json!({
+            "type": "object", "additionalProperties": { "type": "string" },
+            "example": { "DATABASE_URL": "postgres://app@db.internal/app" },
+        }))
+    }
+
+    /// Combines two schemas into a schema that matches values of either schema.
+    #[must_use]
+    pub fn or(mut self, other: Self) -> Self {
+        self.named.extend(other.named);
+        Self { schema: json!({ "anyOf": [self.schema, other.schema] }), ..self }
+    }
+
+    /// Schema of an object with `self` as its only field.
+    #[must_use]
+    pub fn under(self, name: &'static str) -> Self {
+        let schema = json!({
+            "type": "object", "required": [name], "properties": { name: self.schema },
+        });
+        Self { schema, data: Data::Field(name), ..self }
+    }
+
+    /// Schema of a response that has no field `data` in any envelope.
+    #[must_use]
+    pub fn unwrapped(self) -> Self {
+        Self { data: Data::Absent, ..self }
+    }
+
+    /// Schema of a response whose field `data` has the value of this field.
+    #[must_use]
+    pub(crate) fn with_list(self, field: &'static str) -> Self {
+        Self { data: Data::Field(field), ..self }
+    }
+
+    /// Replaces the inlined schema of a list's items by a reference to the component of their type.
+    #[must_use]
+    pub(crate) fn list_of<T: ToSchema>(mut self) -> Self {
+        let items = Self::of::<T>();
+        if let Some(list) = find(&mut self.schema, &|schema| schema["type"] == "array") {
+            list["items"] = items.schema;
+        }
+        self.named.extend(items.named);
+        self
+    }
+
+    /// Replaces the component that this schema refers to by a variant of the component.
+    #[must_use]
+    pub(crate) fn variant(mut self, variant: Variant) -> Self {
+        let Some(place) = find(&mut self.schema, &|schema| referenced(schema).is_some()) else {
+            return self;
+        };
+        let original = referenced(place).unwrap_or_default().to_owned();
+        *place = reference(variant.name);
+        for (name, schema) in &mut self.named {
+            if *name == original {
+                variant.name.clone_into(name);
+                variant.apply(schema);
+            }
+        }
+        self
+    }
+
+    /// Returns the schema of a response in this envelope.
+    pub(super) fn in_envelope(&self, envelope: Envelope) -> Value {
+        let mut schema = self.schema.clone();
+        if envelope == Envelope::Named {
+            return schema;
+        }
+        let alternatives = schema.get_mut("anyOf").and_then(Value::as_array_mut);
+        match alternatives.and_then(|alternatives| alternatives.first_mut()) {
+            Some(first) => *first = self.with_data(first.clone()),
+            None => schema = self.with_data(schema),
+        }
+        schema
+    }
+
+    fn with_data(&self, mut schema: Value) -> Value {
+        let data = match self.data {
+            Data::Field(field) => self.field(&schema, field),
+            Data::Object if referenced(&schema).is_some() => schema.clone(),
+            Data::Object | Data::Absent => return schema,
+        };
+        if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            fields.insert(DATA.to_owned(), data);
+            if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+                required.push(DATA.into());
+            }
+            return schema;
+        }
+        let twin = json!({ "type": "object", "required": [DATA], "properties": { DATA: data } });
+        json!({ "allOf": [schema, twin] })
+    }
+
+    /// Returns the schema of a field.
+    fn field(&self, schema: &Value, field: &str) -> Value {
+        let name = referenced(schema).unwrap_or_default();
+        let component = self.named.iter().find(|(known, _)| known == name);
+        let schema = component.map_or(schema, |(_, schema)| schema);
+        schema["properties"][field].clone()
+    }
+}
+
+impl Variant {
+    fn apply(&self, schema: &mut Value) {
+        if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            fields.retain(|name, _| !self.absent.contains(&name.as_str()));
+            for name in self.present {
+                if let Some(field) = fields.get_mut(*name) {
+                    *field = not_null(field.take());
+                }
+            }
+        }
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.extend(self.present.iter().map(|name| (*name).into()));
+        }
+    }
+}
+
+/// Returns a schema without the type `null`.
+fn not_null(mut schema: Value) -> Value {
+    if let Some(kinds) = schema["oneOf"].as_array() {
+        return kinds.iter().find(|kind| kind["type"] != "null").cloned().unwrap_or_default();
+    }
+    if let Some(kind) = schema["type"].as_array().and_then(|kinds| kinds.first()).cloned() {
+        schema["type"] = kind;
+    }
+    schema
+}
+
+/// Finds the first part of a schema that matches, from the outside in.
+fn find<'a>(schema: &'a mut Value, is_it: &dyn Fn(&Value) -> bool) -> Option<&'a mut Value> {
+    if is_it(schema) {
+        return Some(schema);
+    }
+    match schema {
+        Value::Object(fields) => fields.values_mut().find_map(|part| find(part, is_it)),
+        Value::Array(items) => items.iter_mut().find_map(|part| find(part, is_it)),
+        _ => None,
+    }
+}
+
+/// Components of the document, by name.
+pub(super) type Components = Map<String, Value>;
+
+fn value(schema: &impl serde::Serialize) -> Value {
+    // A schema contains only types that JSON can represent, so this does not fail.
+    serde_json::to_value(schema).unwrap_or_default()
+}

@@ -1,0 +1,449 @@
+//! The bodies of all endpoints, as strict clients decode them in each envelope: a client that reads
+//! the field with the specified name, and a client that reads the field `data`.
+
+use std::collections::BTreeSet;
+
+use secrets_core::engine::Options;
+use secrets_http::serve::reply::Envelope;
+use secrets_tests::{App, Build, Kind, Person, Reply};
+use serde_json::{Value, json};
+
+use super::policy::{POLICY, Rule, Target, Who};
+use super::requests::Names;
+use super::world::World;
+
+/// Endpoint with the shape of its body.
+struct Reading {
+    method: &'static str,
+    template: &'static str,
+    /// Body with `SECRETS_ENVELOPE=named`.
+    named: Named,
+    /// Field `data` with `SECRETS_ENVELOPE=both`.
+    both: Both,
+}
+
+/// Shape of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    /// Object with exactly this field, which is a list of objects with these fields.
+    List(&'static str, &'static [&'static str]),
+    /// Object with exactly this field, which is an object with these fields.
+    Wrapped(&'static str, &'static [&'static str]),
+    /// Object with these fields.
+    Object(&'static [&'static str]),
+    /// List without a name, of objects with these fields.
+    Array(&'static [&'static str]),
+    /// No body, or not JSON.
+    Nothing,
+}
+
+/// Content of the field `data`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Both {
+    /// The value of this field.
+    Field(&'static str),
+    /// All other fields of the body.
+    Object,
+    /// No field `data`.
+    Absent,
+}
+
+const fn list(
+    method: &'static str,
+    template: &'static str,
+    name: &'static str,
+    fields: &'static [&'static str],
+) -> Reading {
+    Reading { method, template, named: Named::List(name, fields), both: Both::Field(name) }
+}
+
+const fn secret(method: &'static str, template: &'static str) -> Reading {
+    let named = Named::Wrapped("secret", &["id", "key", "version", "created_at", "updated_at"]);
+    Reading { method, template, named, both: Both::Field("secret") }
+}
+
+const fn object(
+    method: &'static str,
+    template: &'static str,
+    fields: &'static [&'static str],
+) -> Reading {
+    Reading { method, template, named: Named::Object(fields), both: Both::Object }
+}
+
+/// Object that no published client reads from `data`.
+const fn unwrapped(template: &'static str, fields: &'static [&'static str]) -> Reading {
+    Reading { method: "GET", template, named: Named::Object(fields), both: Both::Absent }
+}
+
+const fn array(template: &'static str, fields: &'static [&'static str]) -> Reading {
+    Reading { method: "GET", template, named: Named::Array(fields), both: Both::Absent }
+}
+
+const fn audit(template: &'static str) -> Reading {
+    let named = Named::Object(&["logs", "limit"]);
+    Reading { method: "GET", template, named, both: Both::Field("logs") }
+}
+
+const fn nothing(method: &'static str, template: &'static str) -> Reading {
+    Reading { method, template, named: Named::Nothing, both: Both::Absent }
+}
+
+macro_rules! environment {
+    ($rest:literal) => {
+        concat!("/api/v1/projects/{projectId}/environments/{environmentId}", $rest)
+    };
+}
+
+macro_rules! rotation {
+    ($rest:literal) => {
+        concat!(
+            "/api/v1/projects/{projectId}/environments/{environmentId}/rotations/{rotationName}",
+            $rest
+        )
+    };
+}
+
+const USER: &[&str] = &["id", "email", "name", "auth_type", "created_at", "teams"];
+const TEAM: &[&str] = &["id", "name", "slug", "created_at"];
+const PROJECT: &[&str] = &["id", "team_id", "name", "slug", "created_at"];
+const ENVIRONMENT: &[&str] = &["id", "project_id", "name", "created_at"];
+const SECRET: &[&str] = &["id", "key", "version", "created_at", "updated_at"];
+const EXPORTED: &[&str] = &["id", "key", "value", "version", "created_at", "updated_at"];
+const PERMISSION: &[&str] =
+    &["id", "environment_id", "user_id", "user_email", "role", "can_read", "can_write"];
+const DEFAULT: &[&str] = &["id", "project_id", "environment_name", "default_role", "created_at"];
+const ROTATION: &[&str] = &["id", "environment_id", "name", "status", "injected_secrets"];
+const WEBHOOK: &[&str] = &["id", "rotation_config_id", "url", "events", "enabled", "created_at"];
+const DELIVERY: &[&str] = &["id", "event", "status", "created_at"];
+const TOKEN: &[&str] = &["id", "name", "team_id", "permissions", "created_at"];
+const NEW_TOKEN: &[&str] = &["id", "name", "token", "permissions", "created_at"];
+const ACCOUNT: &[&str] = &["user", "teams", "created_at"];
+const MEMBER: &[&str] = &["id", "team_id", "email", "role", "status", "created_at"];
+const INVITED: &[&str] = &["id", "email", "role", "expires_at"];
+const SCAN: &[&str] = &["id", "status", "findings_count"];
+const BILLING: &[&str] = &["team_id", "plan", "status", "limits"];
+
+const READINGS: &[Reading] = &[
+    object("GET", "/health", &["status", "service", "version", "build_time", "checks"]),
+    object("GET", "/health/live", &["status"]),
+    object("GET", "/api/v1", &["message", "version"]),
+    object("POST", "/api/v1/auth/sync", USER),
+    object("GET", "/api/v1/users/me", USER),
+    object("GET", "/api/v1/account", ACCOUNT),
+    object("PATCH", "/api/v1/account", ACCOUNT),
+    nothing("DELETE", "/api/v1/account"),
+    object("GET", "/api/v1/account/data-export", &["format_version", "user", "audit_logs"]),
+    nothing("POST", "/api/v1/account/data-export"),
+    list("GET", "/api/v1/teams", "teams", TEAM),
+    object("POST", "/api/v1/teams", TEAM),
+    object("GET", "/api/v1/teams/{teamId}", &["id", "name", "slug", "members", "role"]),
+    object("POST", "/api/v1/teams/{teamId}/members", MEMBER),
+    object("PATCH", "/api/v1/teams/{teamId}/members/{userId}", MEMBER),
+    nothing("DELETE", "/api/v1/teams/{teamId}/members/{userId}"),
+    array("/api/v1/teams/{teamId}/invitations", INVITED),
+    nothing("DELETE", "/api/v1/teams/{teamId}/invitations/{invitationId}"),
+    nothing("POST", "/api/v1/teams/{teamId}/invitations/{invitationId}/resend"),
+    array("/api/v1/invitations", INVITED),
+    object("GET", "/api/v1/invitations/{token}", INVITED),
+    object("POST", "/api/v1/invitations/{token}/accept", TEAM),
+    nothing("GET", "/invitations/{token}"),
+    object("GET", "/api/v1/teams/{teamId}/usage", &["team_id", "plan", "period_start"]),
+    object("GET", "/api/v1/teams/{teamId}/billing", BILLING),
+    object("PUT", "/api/v1/teams/{teamId}/billing", BILLING),
+    list("GET", "/api/v1/projects", "projects", PROJECT),
+    object("POST", "/api/v1/projects", PROJECT),
+    object("GET", "/api/v1/projects/{projectId}", &["id", "name", "slug", "environments"]),
+    object("PATCH", "/api/v1/projects/{projectId}", PROJECT),
+    nothing("DELETE", "/api/v1/projects/{projectId}"),
+    object("POST", "/api/v1/projects/{projectId}/restore", PROJECT),
+    list("GET", "/api/v1/projects/{projectId}/environments", "environments", ENVIRONMENT),
+    object("POST", "/api/v1/projects/{projectId}/environments", ENVIRONMENT),
+    object("GET", environment!(""), ENVIRONMENT),
+    object("PATCH", environment!(""), ENVIRONMENT),
+    nothing("DELETE", environment!("")),
+    nothing("GET", environment!("/watch")),
+    list("GET", environment!("/secrets"), "secrets", SECRET),
+    secret("POST", environment!("/secrets")),
+    list("GET", environment!("/secrets/export"), "secrets", EXPORTED),
+    object("POST", environment!("/secrets/bundle"), &["bundle", "signer", "seq", "secrets"]),
+    object("POST", environment!("/secrets/bulk"), &["created", "updated", "skipped"]),
+    secret("GET", environment!("/secrets/{key}")),
+    secret("PUT", environment!("/secrets/{key}")),
+    nothing("DELETE", environment!("/secrets/{key}")),
+    list(
+        "GET",
+        environment!("/secrets/{key}/history"),
+        "history",
+        &["id", "version", "changed_at", "change_type"],
+    ),
+    secret("POST", environment!("/secrets/{key}/rollback")),
+    list("GET", environment!("/rotations"), "rotations", ROTATION),
+    object("POST", environment!("/rotations"), ROTATION),
+    object("POST", environment!("/rotations/test"), &["success", "message"]),
+    object("GET", rotation!(""), ROTATION),
+    object("PUT", rotation!(""), ROTATION),
+    nothing("DELETE", rotation!("")),
+    object("POST", rotation!("/rotate"), &["id", "rotation_config_id", "version", "status"]),
+    object("POST", rotation!("/test"), &["success", "message"]),
+    array(rotation!("/history"), &["id", "rotation_config_id", "version", "status"]),
+    unwrapped("/api/v1/projects/{projectId}/my-permissions", &["permissions", "is_team_admin"]),
+    list("GET", "/api/v1/projects/{projectId}/permissions/defaults", "defaults", DEFAULT),
+    list("PUT", "/api/v1/projects/{projectId}/permissions/defaults", "defaults", DEFAULT),
+    nothing("DELETE", "/api/v1/projects/{projectId}/permissions/defaults"),
+    list("GET", environment!("/permissions"), "permissions", PERMISSION),
+    list("PUT", environment!("/permissions"), "permissions", PERMISSION),
+    object("PUT", environment!("/permissions/{userId}"), PERMISSION),
+    nothing("DELETE", environment!("/permissions/{userId}")),
+    array(rotation!("/webhooks"), WEBHOOK),
+    object("POST", rotation!("/webhooks"), WEBHOOK),
+    nothing("DELETE", rotation!("/webhooks/{webhookId}")),
+    object("POST", rotation!("/webhooks/{webhookId}/test"), DELIVERY),
+    list("GET", rotation!("/webhooks/{webhookId}/deliveries"), "deliveries", DELIVERY),
+    object("POST", rotation!("/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver"), DELIVERY),
+    unwrapped("/api/v1/eso/secret", &["value"]),
+    unwrapped("/api/v1/eso/secrets", &["secrets"]),
+    list("GET", "/api/v1/tokens", "tokens", TOKEN),
+    object("POST", "/api/v1/tokens", NEW_TOKEN),
+    object("POST", "/api/v1/tokens/{id}/rotate", NEW_TOKEN),
+    nothing("DELETE", "/api/v1/tokens/{id}"),
+    audit("/api/v1/audit"),
+    audit("/api/v1/teams/{teamId}/audit"),
+    object("POST", "/api/v1/auth/cli/device", &["device_code", "user_code", "interval"]),
+    object("POST", "/api/v1/auth/cli/token", &["access_token", "token_type", "user"]),
+    object("GET", "/api/v1/auth/cli/device/{userCode}", &["created_at", "expires_at"]),
+    object("POST", "/api/v1/auth/cli/approve", &["status"]),
+    object("POST", "/api/v1/auth/cli/deny", &["status"]),
+    nothing("POST", "/api/v1/auth/cli/revoke"),
+    list("GET", "/api/v1/auth/cli/sessions", "sessions", &["id", "created_at"]),
+    nothing("GET", "/device"),
+    nothing("POST", "/device"),
+    // The document is a format of its own.
+    unwrapped("/api/v1/openapi.json", &["openapi", "info", "paths", "components"]),
+    nothing("GET", "/api/docs"),
+    nothing("GET", "/api/docs/{file}"),
+    list("GET", "/api/v1/scans", "scans", SCAN),
+    object("POST", "/api/v1/scans", &["id", "status", "findings"]),
+    object("GET", "/api/v1/scans/{id}", &["id", "status", "findings"]),
+    nothing("DELETE", "/api/v1/scans/{id}"),
+    object("PATCH", "/api/v1/scans/{id}/findings/{findingId}", &["id", "status", "fingerprint"]),
+];
+
+const OPERATOR: &str = "owner@example.com";
+
+async fn app(envelope: Envelope) -> App {
+    let options = Options { operators: vec![OPERATOR.to_owned()], ..Options::default() };
+    Build::on(Kind::Memory).options(options).envelope(envelope).start().await
+}
+
+#[test]
+fn each_endpoint_has_a_reading_for_each_kind_of_client() {
+    let read: BTreeSet<_> = READINGS.iter().map(|row| (row.method, row.template)).collect();
+    let served: BTreeSet<_> = POLICY.iter().map(|rule| (rule.method, rule.template)).collect();
+
+    assert_eq!(READINGS.len(), read.len());
+    assert_eq!(read, served);
+}
+
+#[tokio::test]
+async fn a_client_of_named_fields_decodes_every_response() {
+    every_response_is_decoded(Envelope::Named).await;
+}
+
+#[tokio::test]
+async fn a_client_of_the_data_field_decodes_every_response() {
+    every_response_is_decoded(Envelope::Both).await;
+}
+
+async fn every_response_is_decoded(envelope: Envelope) {
+    let app = app(envelope).await;
+    let world = World::build(&app).await;
+    let mut wrong = Vec::new();
+    for row in READINGS {
+        let reply = row.ask(&app, &world).await;
+        let place = format!("{} {}", row.method, row.template);
+        assert!(reply.status < 300, "{place}: {} {}", reply.status, reply.text());
+        if let Err(reason) = row.decode(&reply, envelope) {
+            wrong.push(format!("{place}: {reason}: {}", reply.text()));
+        }
+    }
+
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+impl Reading {
+    /// Sends a request that succeeds.
+    async fn ask(&self, app: &App, world: &World) -> Reply {
+        let owner = &world.first.owner;
+        if let Some(reply) = self.ask_with_a_code(app, owner).await {
+            return reply;
+        }
+        let is_this = |rule: &&Rule| rule.method == self.method && rule.template == self.template;
+        let rule = POLICY.iter().find(is_this).unwrap();
+        let names = Names::fresh(app, world, rule, Target::Own).await;
+        if rule.who == Who::Machines {
+            let token = json!({ "all_projects": true, "team_id": owner.team, "name": "reader" });
+            let token = owner.post("/api/v1/tokens", &token).await.is(201).json();
+            return names.send(&app.bearer(token["token"].as_str().unwrap()), rule).await;
+        }
+        if self.template.ends_with("/defaults") && self.method != "DELETE" {
+            let name = json!({ "environment_name": "staging", "default_role": "write" });
+            let path = format!("/api/v1/projects/{}/permissions/defaults", world.first.project);
+            return match self.method {
+                "PUT" => owner.put(&path, &json!({ "defaults": [name] })).await,
+                _ => owner.get(&path).await,
+            };
+        }
+        names.send(owner, rule).await
+    }
+
+    /// Sends a request for which the request of the authorization table is refused, because it has
+    /// an unknown code.
+    async fn ask_with_a_code(&self, app: &App, owner: &Person) -> Option<Reply> {
+        let api = self.template.strip_prefix("/api/v1/").unwrap_or(self.template);
+        let reply = match (self.method, api) {
+            ("DELETE", "account") => {
+                let leaving = app.person("leaving").await;
+                let path = "/api/v1/account";
+                let body = json!({ "confirm": "leaving@example.com" });
+                leaving.json("DELETE".parse().unwrap(), path, &body).await
+            }
+            ("PUT", "teams/{teamId}/billing") => {
+                let path = format!("/api/v1/teams/{}/billing", owner.team);
+                owner.put(&path, &json!({ "plan": "unlimited" })).await
+            }
+            (_, "invitations/{token}" | "invitations/{token}/accept") => {
+                let (guest, token) = invited(app, owner).await;
+                let path = self.template.replace("{token}", &token);
+                match self.method {
+                    "GET" => guest.get(&path).await,
+                    _ => guest.post(&path, &json!({})).await,
+                }
+            }
+            ("GET", "invitations") => {
+                let (guest, _) = invited(app, owner).await;
+                guest.get("/api/v1/invitations").await
+            }
+            (_, login) if login.starts_with("auth/cli/") => {
+                login_request(app, owner, login).await?
+            }
+            ("POST", "/device") => {
+                let code = start(app).await["user_code"].as_str().unwrap().to_owned();
+                owner.get(&format!("/device?user_code={code}")).await
+            }
+            ("GET", "/api/docs/{file}") => owner.get("/api/docs/start.js").await,
+            _ => return None,
+        };
+        Some(reply)
+    }
+
+    fn decode(&self, reply: &Reply, envelope: Envelope) -> Result<(), String> {
+        if self.named == Named::Nothing {
+            return Ok(());
+        }
+        let body = reply.json();
+        let mut named = body.clone();
+        let data = named.as_object_mut().and_then(|fields| fields.remove("data"));
+        self.decode_named(&named)?;
+        let expected = match (envelope, self.both) {
+            (Envelope::Named, _) | (_, Both::Absent) => None,
+            (Envelope::Both, Both::Field(name)) => Some(named[name].clone()),
+            (Envelope::Both, Both::Object) => Some(named),
+        };
+        if data == expected { Ok(()) } else { Err("another `data` than expected".to_owned()) }
+    }
+
+    fn decode_named(&self, body: &Value) -> Result<(), String> {
+        match self.named {
+            Named::List(name, fields) => {
+                only(body, name)?;
+                each_has(&body[name], fields)
+            }
+            Named::Wrapped(name, fields) => {
+                only(body, name)?;
+                has(&body[name], fields)
+            }
+            Named::Object(fields) => has(body, fields),
+            Named::Array(fields) => each_has(body, fields),
+            Named::Nothing => Ok(()),
+        }
+    }
+}
+
+/// Fails unless an object has this field and no other.
+fn only(body: &Value, name: &str) -> Result<(), String> {
+    let fields = body.as_object().ok_or("not an object")?;
+    let is_only = fields.len() == 1 && fields.contains_key(name);
+    if is_only { Ok(()) } else { Err(format!("not only `{name}`")) }
+}
+
+/// Fails unless a list has an item, and each item has these fields.
+fn each_has(list: &Value, fields: &[&str]) -> Result<(), String> {
+    let items = list.as_array().ok_or("not a list")?;
+    if items.is_empty() {
+        return Err("an empty list".to_owned());
+    }
+    items.iter().try_for_each(|item| has(item, fields))
+}
+
+fn has(object: &Value, fields: &[&str]) -> Result<(), String> {
+    let known = object.as_object().ok_or("not an object")?;
+    match fields.iter().find(|field| !known.contains_key(**field)) {
+        Some(missing) => Err(format!("no field `{missing}`")),
+        None => Ok(()),
+    }
+}
+
+/// Creates a person with an invitation to the owner's team, and returns the invitation's token.
+async fn invited(app: &App, owner: &Person) -> (Person, String) {
+    let number =
+        owner.get(&format!("/api/v1/teams/{}/invitations", owner.team)).await.is(200).json();
+    let members = owner.get(&format!("/api/v1/teams/{}", owner.team)).await.is(200).json();
+    let number = number.as_array().unwrap().len() + members["members"].as_array().unwrap().len();
+    let guest = app.person(&format!("guest{number}")).await;
+    let body = json!({ "email": format!("guest{number}@example.com") });
+    owner.post(&format!("/api/v1/teams/{}/members", owner.team), &body).await.is(201);
+    let pending = guest.get("/api/v1/invitations").await.is(200).json();
+    let token = pending[0]["token"].as_str().unwrap().to_owned();
+    (guest, token)
+}
+
+/// Starts a device login.
+async fn start(app: &App) -> Value {
+    let body = json!({ "client_id": "cli" });
+    app.anonymous().post("/api/v1/auth/cli/device", &body).await.is(200).json()
+}
+
+/// Sends a request about a new device login; `None` for the requests of the authorization table.
+async fn login_request(app: &App, owner: &Person, name: &str) -> Option<Reply> {
+    if name == "auth/cli/device" {
+        return None;
+    }
+    let login = start(app).await;
+    let code = json!({ "user_code": login["user_code"] });
+    let approve = || owner.post("/api/v1/auth/cli/approve", &code);
+    let poll = json!({
+        "grant_type": "urn:ietf:params:oauth:grant-type:device_code",
+        "device_code": login["device_code"], "client_id": "cli",
+    });
+    let reply = match name {
+        "auth/cli/device/{userCode}" => {
+            let code = login["user_code"].as_str().unwrap();
+            owner.get(&format!("/api/v1/auth/cli/device/{code}")).await
+        }
+        "auth/cli/approve" => approve().await,
+        "auth/cli/deny" => owner.post("/api/v1/auth/cli/deny", &code).await,
+        _ => {
+            approve().await.is(200);
+            let granted = app.anonymous().post("/api/v1/auth/cli/token", &poll).await;
+            match name {
+                "auth/cli/token" => granted,
+                "auth/cli/sessions" => owner.get("/api/v1/auth/cli/sessions").await,
+                _ => {
+                    let session = app.bearer(granted.json()["access_token"].as_str().unwrap());
+                    session.post("/api/v1/auth/cli/revoke", &json!({})).await
+                }
+            }
+        }
+    };
+    Some(reply)
+}

@@ -1,0 +1,77 @@
+"""Generates a Python and a TypeScript client from the OpenAPI document, checks their types strictly, and
+calls ten operations through each client.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+BIN = Path(sys.executable).parent
+NODE_MODULES = HERE / "node_modules"
+OPERATIONS = 10
+
+
+def check(service, document, credential, folder):
+    """Returns the number of called operations, and a text for each client that failed."""
+    called, failures = 0, []
+    for name, build in [("python", python), ("typescript", typescript)]:
+        place = folder / name
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        (place / "openapi.json").write_text(json.dumps(document))
+        try:
+            output = run(build(place) + [service.url, credential], place)
+        except subprocess.CalledProcessError as error:
+            failures.append(f"{name} client: {error.cmd[0]} failed:\n{error.stdout}")
+            continue
+        called += len(output.splitlines())
+        if len(output.splitlines()) != OPERATIONS:
+            failures.append(f"{name} client: {OPERATIONS} operations must be called:\n{output}")
+    return called, failures
+
+
+def run(command, folder):
+    """Runs a command and returns its output, which is printed if the command fails."""
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    result = subprocess.run(
+        [str(part) for part in command], cwd=folder, env=environment, text=True, check=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+    return result.stdout
+
+
+def python(folder):
+    """Generates the Python client. Returns the command that calls the operations."""
+    (folder / "config.yaml").write_text(
+        "project_name_override: secrets-client\npackage_name_override: secrets_client\n")
+    output = run(
+        [BIN / "openapi-python-client", "generate", "--path", "openapi.json", "--meta", "none",
+         "--config", "config.yaml", "--output-path", "secrets_client"],
+        folder,
+    )
+    # The generator leaves out the YAML and text forms of an import, and may leave out nothing else.
+    warnings = output.count("WARNING")
+    if warnings != output.count("Unsupported content type"):
+        raise subprocess.CalledProcessError(1, ["openapi-python-client"], output)
+    (folder / "secrets_client" / "py.typed").touch()
+    shutil.copy(HERE / "clients" / "ten_operations.py", folder)
+    # Its connection handling is the same for every document, and does not pass.
+    (folder / "mypy.ini").write_text("[mypy-secrets_client.client]\nignore_errors = True\n")
+    run([BIN / "mypy", "--strict", "--cache-dir", "mypy", "ten_operations.py"], folder)
+    return [sys.executable, "ten_operations.py"]
+
+
+def typescript(folder):
+    """Generates the types of the TypeScript client. Returns the command that calls the operations."""
+    (folder / "node_modules").symlink_to(NODE_MODULES)
+    (folder / "package.json").write_text('{ "type": "module" }')
+    tools = NODE_MODULES / ".bin"
+    run([tools / "openapi-typescript", "openapi.json", "--output", "generated/document.ts"], folder)
+    shutil.copy(HERE / "clients" / "ten_operations.ts", folder)
+    shutil.copy(HERE / "tsconfig.json", folder)
+    run([tools / "tsc", "--project", "tsconfig.json"], folder)
+    return ["node", "ten_operations.js"]
