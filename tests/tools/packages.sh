@@ -17,7 +17,13 @@ check_platform() {
     declared=$(basename "$1" .whl)
     declared=${declared##*-}
     # This name promises no other system than the one of the build.
-    case $declared in linux_*) return ;; esac
+    case $declared in
+        linux_*) return ;;
+        musllinux_*)
+            check_musl "$1"
+            return
+            ;;
+    esac
     found=$("$venv/bin/auditwheel" show "$1" | tr '\n' ' ' |
         sed -n 's/.*is consistent with the following platform tag: "\([a-z0-9_]*\)".*/\1/p')
     # A name such as manylinux_2_28_x86_64: the older one is the first in the order of versions.
@@ -27,6 +33,22 @@ check_platform() {
         return 1
     }
     echo "$1: the contents run on $found"
+}
+
+# Checks that the native modules of a wheel need no library but musl. auditwheel would look for the libraries of
+# musl among those of this system.
+check_musl() {
+    "$venv/bin/python" - "$1" <<'PYTHON'
+import io, sys, zipfile
+from elftools.elf.elffile import ELFFile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    names = [name for name in wheel.namelist() if name.endswith(".so")]
+    files = [ELFFile(io.BytesIO(wheel.read(name))) for name in names]
+needed = {tag.needed for file in files for tag in file.get_section_by_name(".dynamic").iter_tags("DT_NEEDED")}
+if not files or needed - {"libc.so"}:
+    sys.exit(f"{sys.argv[1]}: the contents need {sorted(needed)}")
+print(f"{sys.argv[1]}: the contents need only musl")
+PYTHON
 }
 
 # Checks a packed npm package. It consists of ES modules only, and of several entries, so that the types do
