@@ -597,7 +597,7 @@ export interface RotationHistory {
 /** Status of a rotation. */
 export type RotationStatus = "active" | "paused" | "disabled" | "error";
 
-/** A webhook of a rotation. The signing secret is only included when the webhook is created. */
+/** A webhook of a rotation, without its signing secret. */
 export interface RotationWebhook {
   /** Creation time. */
   created_at: string;
@@ -613,7 +613,7 @@ export interface RotationWebhook {
   url: string;
 }
 
-/** A webhook of a rotation. The signing secret is only included when the webhook is created. */
+/** A webhook of a rotation, with its signing secret. */
 export interface RotationWebhookWithSecret {
   /** Creation time. */
   created_at: string;
@@ -732,7 +732,7 @@ export interface SealedBundle {
   signer: string;
 }
 
-/** A secret. Operations that return values set `value`; all others leave it out. */
+/** A secret without its value. */
 export interface Secret {
   /** Creation time. */
   created_at: string;
@@ -794,7 +794,7 @@ export interface SecretVersion {
   version: number;
 }
 
-/** A secret. Operations that return values set `value`; all others leave it out. */
+/** A secret, possibly inherited, without its value. */
 export interface SecretWithInheritance {
   /** Creation time. */
   created_at: string;
@@ -824,7 +824,7 @@ export interface SecretWithInheritance {
   version: number;
 }
 
-/** A secret. Operations that return values set `value`; all others leave it out. */
+/** A secret with its value. */
 export interface SecretWithValue {
   /** Creation time. */
   created_at: string;
@@ -852,7 +852,7 @@ export interface SecretWithValue {
   version: number;
 }
 
-/** A secret. Operations that return values set `value`; all others leave it out. */
+/** A secret, possibly inherited, with its value. */
 export interface SecretWithValueAndInheritance {
   /** Creation time. */
   created_at: string;
@@ -880,7 +880,7 @@ export interface SecretWithValueAndInheritance {
   version: number;
 }
 
-/** A service token. The token text is included only in the response that creates or rotates the token. */
+/** A service token without its text. */
 export interface ServiceToken {
   /** True if the token has access to all environments of its projects. */
   all_environments: boolean;
@@ -922,7 +922,7 @@ export interface ServiceToken {
   updated_at: string;
 }
 
-/** A service token. The token text is included only in the response that creates or rotates the token. */
+/** A service token with its text. */
 export interface ServiceTokenWithToken {
   /** True if the token has access to all environments of its projects. */
   all_environments: boolean;

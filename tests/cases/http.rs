@@ -8,6 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrets_core::runtime::Supervisor;
 use secrets_http::openapi::document;
 use secrets_http::routes;
+use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Kind, Reply};
 use serde_json::{Map, Value, json};
 
@@ -32,7 +33,7 @@ impl Http {
     pub(crate) async fn start() -> Self {
         let app = App::start(Kind::Memory).await;
         let table = routes::table(&app.api(), &Supervisor::new(Vec::new()));
-        let endpoints = endpoints(&document(&table));
+        let endpoints = endpoints(&document(&table, Envelope::Named));
         Self { app, endpoints }
     }
 }

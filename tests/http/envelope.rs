@@ -2,7 +2,7 @@
 //! all endpoints are in `endpoints::readings`.
 
 use secrets_http::serve::reply::Envelope;
-use secrets_tests::{App, Build, Kind, on_every_store, paths};
+use secrets_tests::{Build, Kind, on_every_store, paths};
 use serde_json::json;
 
 async fn an_object_is_also_in_its_own_data_field(kind: Kind) {

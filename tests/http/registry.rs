@@ -8,6 +8,7 @@ use secrets_core::registry;
 use secrets_core::runtime::Supervisor;
 use secrets_http::openapi::document;
 use secrets_http::routes;
+use secrets_http::serve::reply::Envelope;
 use secrets_tests::{App, Kind};
 use serde_json::{Map, Value, json};
 
@@ -38,7 +39,7 @@ impl Tried {
         registry::call(&app.service, &alice, "user.sync", json!({})).await.unwrap();
         let alice = app.service.identify(identity(), Origin::default()).await.unwrap();
         let table = routes::table(&app.api(), &Supervisor::new(Vec::new()));
-        let endpoints = endpoints(&document(&table));
+        let endpoints = endpoints(&document(&table, Envelope::Named));
         Self { app, alice, endpoints }
     }
 

@@ -44,7 +44,10 @@ async fn the_first_sync_creates_the_user_and_a_personal_team(app: App) {
                 "user_id": id,
                 "role": "owner",
                 "created_at": STARTED,
-                "team": { "id": team, "name": "alice's Team", "slug": "alice-s-team" },
+                "team": {
+                    "id": team, "name": "alice's Team", "slug": "alice-s-team",
+                    "created_at": STARTED,
+                },
             }],
         })
     );

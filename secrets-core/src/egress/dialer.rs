@@ -148,7 +148,7 @@ impl fmt::Debug for Dialer {
 impl fmt::Display for DialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            // The same text for both: other names would be known from the text.
+            // The same text for both, so that the text does not show which names exist.
             Self::Unreachable | Self::Unresolved => "the destination cannot be reached",
             Self::NotAllowed => "the destination address is not allowed by the egress policy",
         })

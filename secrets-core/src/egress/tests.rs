@@ -268,6 +268,14 @@ mod dialling {
     }
 
     #[tokio::test]
+    async fn a_name_without_addresses_is_told_from_one_that_does_not_answer() {
+        let gate = Dialer::with_resolver(EgressPolicy::default(), resolver(&[&[]]));
+
+        assert_eq!(gate.resolve("none.example", 80).await, Err(DialError::Unresolved));
+        assert_eq!(gate.resolve("not a name", 80).await, Err(DialError::Unresolved));
+    }
+
+    #[tokio::test]
     async fn what_does_not_answer_leaves_time_for_what_does() {
         let (listener, port) = listener().await;
         // Nothing listens there.
@@ -281,7 +289,7 @@ mod dialling {
 
     #[test]
     fn a_refusal_names_nobody() {
-        for refused in [DialError::Unreachable, DialError::NotAllowed] {
+        for refused in [DialError::Unreachable, DialError::Unresolved, DialError::NotAllowed] {
             assert!(!refused.to_string().contains(|c: char| c.is_ascii_digit()));
         }
     }

@@ -200,15 +200,12 @@ async fn set(
         DefaultScope::Others => None,
         DefaultScope::Environment(name) => environments.get(name).copied(),
     };
-    match environment {
-        Some(environment) => {
-            let record = EnvironmentDefault { environment, access, set_by, created_at: now };
-            cx.tx().insert_environment_default(&record).await?;
-        }
-        None => {
-            let record = PermissionDefault { project, access, set_by, updated_at: now };
-            cx.tx().put_permission_default(&record).await?;
-        }
+    if let Some(environment) = environment {
+        let record = EnvironmentDefault { environment, access, set_by, created_at: now };
+        cx.tx().insert_environment_default(&record).await?;
+    } else {
+        let record = PermissionDefault { project, access, set_by, updated_at: now };
+        cx.tx().put_permission_default(&record).await?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use crate::serve::router::Route;
 
 /// Documentation of one route.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub struct Doc {
     pub(super) id: &'static str,
     pub(super) summary: &'static str,

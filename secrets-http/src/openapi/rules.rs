@@ -41,6 +41,7 @@ fn rules() -> Vec<(&'static [&'static str], Value)> {
 }
 
 /// Constants, known values and examples.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn values() -> Vec<(&'static [&'static str], Value)> {
     let field = |name: &str, rule: Value| json!({ "properties": { name: rule } });
     let discriminator = json!({
@@ -125,24 +126,24 @@ fn changes() -> Vec<(&'static [&'static str], Value)> {
     let unset = json!({ "type": "null" });
     let absent = json!({ "not": {} });
     vec![
-        (&["ProjectChange"], some_field(json!({ "name": unset, "description": unset }))),
+        (&["ProjectChange"], some_field(&json!({ "name": unset, "description": unset }))),
         (
             &["EnvironmentChange"],
-            some_field(json!({ "name": unset, "description": unset, "inherits_from": absent })),
+            some_field(&json!({ "name": unset, "description": unset, "inherits_from": absent })),
         ),
         (
             &["RotationChange"],
-            some_field(json!({ "rotation_interval_days": unset, "status": unset })),
+            some_field(&json!({ "rotation_interval_days": unset, "status": unset })),
         ),
         (
             &["SecretChange"],
-            some_field(json!({ "value": unset, "description": unset, "hidden": unset })),
+            some_field(&json!({ "value": unset, "description": unset, "hidden": unset })),
         ),
     ]
 }
 
 /// Rule that not all fields are missing; `missing` has the schema of each missing field.
-fn some_field(missing: Value) -> Value {
+fn some_field(missing: &Value) -> Value {
     json!({ "minProperties": 1, "not": { "properties": missing } })
 }
 
@@ -150,7 +151,7 @@ fn some_field(missing: Value) -> Value {
 fn combinations() -> Vec<(&'static [&'static str], Value)> {
     let no_value = json!({ "properties": { "value": { "type": "null" } } });
     let a_value = json!({ "required": ["value"], "properties": { "value": { "type": "string" } } });
-    let hidden = |hidden: bool| is("hidden", json!(hidden));
+    let hidden = |hidden: bool| is("hidden", &json!(hidden));
     let shown_with_value = json!({ "if": hidden(false), "then": a_value });
     vec![
         (&["NewSecret"], json!({ "if": hidden(true), "then": no_value, "else": a_value })),
@@ -161,7 +162,7 @@ fn combinations() -> Vec<(&'static [&'static str], Value)> {
         (
             &["NewRotation", "Candidate"],
             json!({
-                "if": is("connection_method", json!("proxied")),
+                "if": is("connection_method", &json!("proxied")),
                 "then": { "required": ["proxy"], "properties": { "proxy": { "type": "object" } } },
                 "else": { "properties": { "proxy": { "type": "null" } } },
             }),
@@ -172,7 +173,7 @@ fn combinations() -> Vec<(&'static [&'static str], Value)> {
 }
 
 /// Schema of an object in which a field is present with this value.
-fn is(field: &str, value: Value) -> Value {
+fn is(field: &str, value: &Value) -> Value {
     json!({ "required": [field], "properties": { field: { "const": value } } })
 }
 
@@ -214,7 +215,7 @@ fn scan() -> Value {
             .collect();
         json!({ "required": [given], "properties": properties })
     };
-    let source = |kind: &str| json!({ "properties": { "source": is("type", json!(kind)) } });
+    let source = |kind: &str| json!({ "properties": { "source": is("type", &json!(kind)) } });
     let items = json!({ "minItems": 1, "maxItems": 1_000 });
     json!({
         "properties": { "files": items, "findings": items },

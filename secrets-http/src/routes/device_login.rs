@@ -55,6 +55,7 @@ struct SessionBody {
     id: Option<CliSessionId>,
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let start = body(LIMIT).and(base_url()).map(|body: Body, base: Result<BaseUrl, Error>| async {
         let login: NewDeviceLogin = body.json_or_form().await?;

@@ -21,6 +21,7 @@ const DEFAULTS: &str = "/api/v1/projects/{projectId}/permissions/defaults";
 const ALL: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions";
 const ONE: &str = "/api/v1/projects/{projectId}/environments/{environmentId}/permissions/{userId}";
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn routes(api: &Api) -> Vec<Route> {
     let mine = target().map(|target: Target| known(GetMyPermissions { project: target.project() }));
     let list = target().map(|target: Target| known(ListPermissions { at: target.environment() }));

@@ -61,6 +61,7 @@ pub(super) fn routes(api: &Api) -> Vec<Route> {
         .collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn environment_routes(api: &Api) -> Vec<Route> {
     let list = target().and(conditions()).map(|target: Target, conditions: Conditions| {
         known(ListSecrets { at: target.environment(), precondition: conditions.precondition() })

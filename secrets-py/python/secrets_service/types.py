@@ -959,7 +959,7 @@ class RotationHistory(TypedDict):
 
 
 class RotationWebhook(TypedDict):
-    """A webhook of a rotation. The signing secret is only included when the webhook is created."""
+    """A webhook of a rotation, without its signing secret."""
 
     created_at: str
     """Creation time."""
@@ -981,7 +981,7 @@ class RotationWebhook(TypedDict):
 
 
 class RotationWebhookWithSecret(TypedDict):
-    """A webhook of a rotation. The signing secret is only included when the webhook is created."""
+    """A webhook of a rotation, with its signing secret."""
 
     created_at: str
     """Creation time."""
@@ -1145,7 +1145,7 @@ class SealedBundle(TypedDict):
 
 
 class Secret(TypedDict):
-    """A secret. Operations that return values set `value`; all others leave it out."""
+    """A secret without its value."""
 
     created_at: str
     """Creation time."""
@@ -1240,7 +1240,7 @@ class SecretVersion(TypedDict):
 
 
 class SecretWithInheritance(TypedDict):
-    """A secret. Operations that return values set `value`; all others leave it out."""
+    """A secret, possibly inherited, without its value."""
 
     created_at: str
     """Creation time."""
@@ -1287,7 +1287,7 @@ class SecretWithInheritance(TypedDict):
 
 
 class SecretWithValue(TypedDict):
-    """A secret. Operations that return values set `value`; all others leave it out."""
+    """A secret with its value."""
 
     created_at: str
     """Creation time."""
@@ -1327,7 +1327,7 @@ class SecretWithValue(TypedDict):
 
 
 class SecretWithValueAndInheritance(TypedDict):
-    """A secret. Operations that return values set `value`; all others leave it out."""
+    """A secret, possibly inherited, with its value."""
 
     created_at: str
     """Creation time."""
@@ -1367,9 +1367,7 @@ class SecretWithValueAndInheritance(TypedDict):
 
 
 class ServiceToken(TypedDict):
-    """A service token. The token text is included only in the response that creates or rotates the
-    token.
-    """
+    """A service token without its text."""
 
     all_environments: bool
     """True if the token has access to all environments of its projects."""
@@ -1432,9 +1430,7 @@ class ServiceToken(TypedDict):
 
 
 class ServiceTokenWithToken(TypedDict):
-    """A service token. The token text is included only in the response that creates or rotates the
-    token.
-    """
+    """A service token with its text."""
 
     all_environments: bool
     """True if the token has access to all environments of its projects."""

@@ -68,6 +68,21 @@ async fn a_database_that_cannot_be_reached_is_tried_four_times(app: App) {
     assert_eq!(main.shown().await.get("error_message"), None);
 }
 
+async fn a_name_that_does_not_resolve_is_tried_once_like_an_address_that_is_not_permitted(
+    app: App,
+) {
+    let main = served(&app).await;
+
+    let (tries, unresolved) =
+        failing(&app, &main, &[Script::Fail(Fault::Unresolved)], "active").await;
+    let (_, refused) = failing(&app, &main, &[Script::Fail(Fault::NotAllowed)], "error").await;
+
+    assert_eq!(tries, 1);
+    assert_eq!(unresolved["error_message"], refused["error_message"]);
+    let pause = until_next(&app, &unresolved);
+    assert!((pause - TimeDelta::minutes(5)).abs() <= TimeDelta::seconds(30), "{pause}");
+}
+
 async fn one_that_answers_at_the_fourth_try_is_rotated(app: App) {
     let main = served(&app).await;
     let before = main.served().await;
@@ -294,6 +309,7 @@ async fn what_cannot_be_decrypted_is_an_error(app: App) {
 
 on_every_store![
     a_database_that_cannot_be_reached_is_tried_four_times,
+    a_name_that_does_not_resolve_is_tried_once_like_an_address_that_is_not_permitted,
     one_that_answers_at_the_fourth_try_is_rotated,
     five_failures_in_a_row_are_an_error,
     a_success_between_them_counts_anew,
