@@ -1224,6 +1224,8 @@ export interface UserTeam {
 export interface Uses {
   /** API requests. Not counted: a count per team would need a database write for each request. */
   api_requests: Use;
+  /** Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment, so `used` is the highest size of any environment. `total` includes previous versions. */
+  bytes: Use;
   /** Environments. The limit applies to each project, so `used` is the highest number in any project. */
   environments: Use;
   /** Members. */

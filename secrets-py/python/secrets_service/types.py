@@ -1847,6 +1847,11 @@ class Uses(TypedDict):
     api_requests: Use
     """API requests. Not counted: a count per team would need a database write for each request."""
 
+    bytes: Use
+    """Size of secrets, in bytes. The limit applies to the encrypted secrets of each environment,
+    so `used` is the highest size of any environment. `total` includes previous versions.
+    """
+
     environments: Use
     """Environments. The limit applies to each project, so `used` is the highest number in any
     project.

@@ -1,7 +1,10 @@
 //! Due rotations of one team do not delay those of others.
 
 use chrono::TimeDelta;
+use secrets_core::model::RotationId;
+use secrets_core::model::rotations::RotationStatus;
 use secrets_core::rotations;
+use secrets_core::store::RotationRecord;
 use secrets_tests::{Build, Kind, on_every_store, paths, postgresql};
 
 async fn many_at_one_host_hold_up_nobody(kind: Kind) {
@@ -45,4 +48,38 @@ async fn a_team_leaves_places_to_others(kind: Kind) {
     assert_eq!(claims.len(), 3, "two of one team, one of the other");
 }
 
-on_every_store!(; many_at_one_host_hold_up_nobody, a_team_leaves_places_to_others);
+/// More than one call considers: the next call goes on after those of the first.
+async fn thousands_of_one_team_hold_up_nobody(kind: Kind) {
+    let app = Build::on(kind).without_workers().start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let web = alice.project("Web").await;
+    let idle = app.rotation(&alice, &web, "staging", "idle").await;
+    let idle = app.store.read().await.unwrap().rotation(idle).await.unwrap().unwrap();
+    let mut tx = app.store.begin().await.unwrap();
+    for number in 0..4_200 {
+        let due = RotationRecord {
+            id: RotationId::draw(idle.created_at),
+            name: format!("db-{number}").try_into().unwrap(),
+            status: RotationStatus::Active,
+            work_at: Some(idle.created_at),
+            ..idle.clone()
+        };
+        tx.insert_rotation(&due, &[]).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let api = bob.project("Api").await;
+    bob.post(&paths::rotations(&api, "staging"), &postgresql("late")).await.is(201);
+    app.wait(TimeDelta::days(31));
+
+    let first = rotations::claim_rotations(app.service.engine()).await.unwrap();
+    let second = rotations::claim_rotations(app.service.engine()).await.unwrap();
+    let third = rotations::claim_rotations(app.service.engine()).await.unwrap();
+
+    assert_eq!((first.len(), second.len(), third.len()), (2, 1, 0));
+}
+
+on_every_store!(;
+    many_at_one_host_hold_up_nobody,
+    a_team_leaves_places_to_others,
+    thousands_of_one_team_hold_up_nobody,
+);
