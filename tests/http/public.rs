@@ -111,7 +111,7 @@ async fn public_endpoints_do_not_look_at_credentials(app: App) {
 }
 
 async fn a_path_that_is_none_is_404(app: App) {
-    let paths = ["/", "/api", "/api/v2/projects", "/api/v1/nothing", "/health/ready", "/metrics"];
+    let paths = ["/api", "/api/v2/projects", "/api/v1/nothing", "/health/ready", "/metrics"];
 
     for path in paths {
         let reply = app.anonymous().get(path).await;

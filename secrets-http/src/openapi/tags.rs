@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 /// Nouns of operation names, with the name and the description of their group.
 const TAGS: &[(&[&str], &str, &str)] = &[
     (
-        &["health", "liveness", "greeting", "openapi"],
+        &["health", "liveness", "greeting", "openapi", "start"],
         "Service",
         "Health, version and description of the service. No credential required.",
     ),

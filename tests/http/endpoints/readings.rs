@@ -215,6 +215,7 @@ const READINGS: &[Reading] = &[
     object("POST", "/api/v1/auth/cli/deny", &["status"]),
     nothing("POST", "/api/v1/auth/cli/revoke"),
     list("GET", "/api/v1/auth/cli/sessions", "sessions", &["id", "created_at"]),
+    nothing("GET", "/"),
     nothing("GET", "/device"),
     nothing("POST", "/device"),
     // The document is a format of its own.
@@ -288,10 +289,8 @@ impl Reading {
         if self.template.ends_with("/defaults") && self.method != "DELETE" {
             let name = json!({ "environment_name": "staging", "default_role": "write" });
             let path = format!("/api/v1/projects/{}/permissions/defaults", world.first.project);
-            return match self.method {
-                "PUT" => owner.put(&path, &json!({ "defaults": [name] })).await,
-                _ => owner.get(&path).await,
-            };
+            let put = owner.put(&path, &json!({ "defaults": [name] })).await;
+            return if self.method == "PUT" { put } else { owner.get(&path).await };
         }
         names.send(owner, rule).await
     }

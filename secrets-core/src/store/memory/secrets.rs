@@ -111,10 +111,10 @@ impl SecretWrites for Session<Pending> {
             .secrets_of(environment)
             .values()
             .flat_map(|secret| state.prunable_versions(secret))
-            .map(|version| (version.replaced_at, version.secret, version.version))
+            .map(|version| (version.replaced_at, version.version, version.secret))
             .collect();
         oldest.sort_unstable();
-        for (_, secret, version) in oldest.into_iter().take(MAX_PRUNED) {
+        for (_, version, secret) in oldest.into_iter().take(MAX_PRUNED) {
             if state.sizes.get(&environment).is_none_or(|sizes| sizes.history as u64 <= size) {
                 break;
             }

@@ -197,7 +197,7 @@ impl SecretWrites for Session<Transaction> {
              FROM secret_versions v JOIN secrets s ON s.id = v.secret_id
              WHERE v.environment_id = $1
                  AND NOT (s.change = 'rotated' AND v.version = s.version - 1)
-             ORDER BY v.replaced_at
+             ORDER BY v.replaced_at, v.version
              LIMIT $2",
         );
         let oldest = oldest.bind(environment.uuid()).bind(MAX_PRUNED);
